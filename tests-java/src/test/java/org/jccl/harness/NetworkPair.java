@@ -1,0 +1,109 @@
+package org.jccl.harness;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Two network namespaces of one user namespace, joined by a virtual wire, for ordinary users. Each
+ * is held by a process that ends when its standard input does, so nothing outlives the test.
+ */
+final class NetworkPair implements AutoCloseable {
+    private final Process first;
+    private final Process second;
+
+    private NetworkPair(Process first, Process second) {
+        this.first = first;
+        this.second = second;
+    }
+
+    /**
+     * Makes the pair: addresses 10.77.0.1 and 10.77.0.2.
+     *
+     * @throws AssertionError with the system's reason if it refuses namespaces
+     */
+    static NetworkPair open() {
+        Process first = null;
+        Process second = null;
+        try {
+            first = hold(List.of("unshare", "--user", "--map-root-user", "--net"));
+            List<String> more = new ArrayList<>(enter(first));
+            more.removeLast();
+            more.remove("--net");
+            more.addAll(List.of("unshare", "--net"));
+            second = hold(more);
+            script(
+                    first,
+                    "ip link add wire0 type veth peer name wire1 netns " + second.pid()
+                            + " && ip addr add 10.77.0.1/24 dev wire0 && ip link set wire0 up"
+                            + " && ip link set lo up");
+            script(
+                    second,
+                    "ip addr add 10.77.0.2/24 dev wire1 && ip link set wire1 up"
+                            + " && ip link set lo up");
+            return new NetworkPair(first, second);
+        } catch (IOException e) {
+            end(first);
+            end(second);
+            throw new AssertionError("network namespaces are refused here: " + e.getMessage(), e);
+        }
+    }
+
+    /** The beginning of a command that runs in one of the two. */
+    List<String> enter(int which) {
+        return enter(which == 0 ? first : second);
+    }
+
+    private static List<String> enter(Process holder) {
+        return List.of(
+                "nsenter", "--target", "" + holder.pid(), "--user", "--preserve-credentials",
+                "--net", "--");
+    }
+
+    /** A process inside new namespaces; it has entered them when it has said so. */
+    private static Process hold(List<String> enter) throws IOException {
+        List<String> command = new ArrayList<>(enter);
+        command.addAll(List.of("sh", "-c", "echo inside && exec cat"));
+        Process holder = new ProcessBuilder(command).redirectErrorStream(true).start();
+        BufferedReader lines =
+                new BufferedReader(
+                        new InputStreamReader(holder.getInputStream(), StandardCharsets.UTF_8));
+        String line = lines.readLine();
+        if (!"inside".equals(line)) {
+            holder.destroyForcibly();
+            throw new IOException(String.join(" ", enter) + ": " + line);
+        }
+        return holder;
+    }
+
+    private static void script(Process holder, String text) throws IOException {
+        List<String> command = new ArrayList<>(enter(holder));
+        command.addAll(List.of("sh", "-c", text));
+        Process shell = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String said = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        if (shell.onExit().join().exitValue() != 0) {
+            throw new IOException(text + ": " + said);
+        }
+    }
+
+    private static void end(@org.jspecify.annotations.Nullable Process holder) {
+        if (holder != null) {
+            holder.destroyForcibly();
+            try {
+                holder.waitFor(10, TimeUnit.SECONDS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        end(first);
+        end(second);
+    }
+}

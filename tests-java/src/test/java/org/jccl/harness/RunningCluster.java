@@ -1,0 +1,266 @@
+package org.jccl.harness;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A scenario on its way. Closing it ends what still runs and removes the cluster's directory.
+ *
+ * <p>All state is guarded by this object's monitor: the threads that read the ranks' reports write
+ * it, the test reads it.
+ */
+public final class RunningCluster implements AutoCloseable {
+    private final Cluster cluster;
+    private final Path directory;
+    private final Board board;
+    private final long deadlineNs;
+    private final List<RankProcess> processes = new ArrayList<>();
+    private final List<Thread> threads = new ArrayList<>();
+    private final @Nullable RankResult[] results;
+    private final List<List<String>> said = new ArrayList<>();
+    private @Nullable NetworkPair network;
+
+    private RunningCluster(Cluster cluster) {
+        this.cluster = cluster;
+        this.results = new RankResult[cluster.nRanks];
+        this.deadlineNs = System.nanoTime() + cluster.deadline.toNanos();
+        for (int rank = 0; rank < cluster.nRanks; rank++) {
+            said.add(new ArrayList<>());
+        }
+        try {
+            this.directory = Files.createTempDirectory("jccl-cluster");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        this.board = new Board(directory);
+    }
+
+    static RunningCluster start(
+            Cluster cluster, Class<? extends Scenario> scenario, List<String> arguments) {
+        RunningCluster running = new RunningCluster(cluster);
+        try {
+            if (cluster.insideThisJvm()) {
+                running.startThreads(() -> RankMain.newScenario(scenario), arguments);
+            } else {
+                running.startProcesses(scenario, arguments);
+            }
+            return running;
+        } catch (RuntimeException | IOException | Error e) {
+            running.close();
+            throw e instanceof IOException io ? new UncheckedIOException(io) : rethrow(e);
+        }
+    }
+
+    static RunningCluster startHere(Cluster cluster, Scenario scenario) {
+        if (!cluster.insideThisJvm()) {
+            throw new IllegalStateException("a process finds a scenario by its class: use run");
+        }
+        RunningCluster running = new RunningCluster(cluster);
+        running.startThreads(() -> scenario, List.of());
+        return running;
+    }
+
+    private static RuntimeException rethrow(Throwable e) {
+        if (e instanceof Error error) {
+            throw error;
+        }
+        return (RuntimeException) e;
+    }
+
+    private void startThreads(
+            java.util.function.Supplier<Scenario> scenarios, List<String> arguments) {
+        for (int rank = 0; rank < cluster.nRanks; rank++) {
+            int number = rank;
+            Rank context =
+                    new Rank(number, cluster.nRanks, arguments, board, text -> said(number, text));
+            Scenario scenario = scenarios.get();
+            threads.add(
+                    RankMain.thread(
+                            number,
+                            () -> {
+                                Throwable thrown = RankMain.runRank(scenario, context);
+                                List<String> words = saidBy(number);
+                                ended(RankResult.of(number, thrown, words));
+                            }));
+        }
+        threads.forEach(Thread::start);
+    }
+
+    private void startProcesses(Class<? extends Scenario> scenario, List<String> arguments)
+            throws IOException {
+        if (cluster.place == Cluster.Place.NAMESPACES) {
+            network = NetworkPair.open();
+        }
+        for (int process = 0; process < cluster.nProcesses(); process++) {
+            List<String> enter =
+                    network == null ? List.of() : network.enter(cluster.namespaceOf(process));
+            processes.add(
+                    RankProcess.start(this, cluster, process, directory, enter, scenario, arguments));
+        }
+    }
+
+    // -- what the ranks report
+
+    synchronized void said(int rank, String text) {
+        said.get(rank).add(text);
+        notifyAll();
+    }
+
+    synchronized List<String> saidBy(int rank) {
+        return List.copyOf(said.get(rank));
+    }
+
+    synchronized void ended(RankResult result) {
+        if (results[result.rank()] == null) {
+            results[result.rank()] = result;
+            notifyAll();
+        }
+    }
+
+    // -- what the test does
+
+    /** Waits until this rank has said this. */
+    public synchronized void awaitSaid(int rank, String text) {
+        while (!said.get(rank).contains(text)) {
+            if (results[rank] != null) {
+                throw new AssertionError(
+                        "rank " + rank + " ended before it said \"" + text + "\": " + results[rank]
+                                + "\n" + output());
+            }
+            waitForNews("rank " + rank + " to say \"" + text + '"');
+        }
+    }
+
+    /** Waits until every rank has said this. */
+    public void awaitAllSaid(String text) {
+        for (int rank = 0; rank < cluster.nRanks; rank++) {
+            awaitSaid(rank, text);
+        }
+    }
+
+    /** Waits for the end of one rank. */
+    public synchronized RankResult awaitEnd(int rank) {
+        while (true) {
+            RankResult result = results[rank];
+            if (result != null) {
+                return result;
+            }
+            waitForNews("the end of rank " + rank);
+        }
+    }
+
+    /** Waits for the end of every rank, and of every process. */
+    public Outcome await() {
+        List<RankResult> ends = new ArrayList<>();
+        for (int rank = 0; rank < cluster.nRanks; rank++) {
+            ends.add(awaitEnd(rank));
+        }
+        for (RankProcess process : processes) {
+            if (!process.awaitExit(deadlineNs - System.nanoTime())) {
+                throw late("the exit of the process of rank " + process.firstRank());
+            }
+        }
+        return new Outcome(ends, output());
+    }
+
+    /** Puts a note that every rank can await. */
+    public void post(String name, String text) {
+        board.post(name, text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Kills the process of this rank with SIGKILL. */
+    public void kill(int rank) {
+        process(rank).kill();
+    }
+
+    /** Kills all processes with SIGKILL, as nearly at once as can be. */
+    public void killAll() {
+        processes.forEach(RankProcess::kill);
+    }
+
+    /** Stops the process of this rank with SIGSTOP. */
+    public void stop(int rank) {
+        process(rank).signal("STOP");
+    }
+
+    /** Lets the process of this rank continue. */
+    public void cont(int rank) {
+        process(rank).signal("CONT");
+    }
+
+    /** The process id of this rank. */
+    public long pid(int rank) {
+        return process(rank).pid();
+    }
+
+    private RankProcess process(int rank) {
+        if (processes.isEmpty()) {
+            throw new UnsupportedOperationException("rank " + rank + " is a thread of this JVM");
+        }
+        return processes.get(rank / cluster.ranksPerProcess);
+    }
+
+    private String output() {
+        StringBuilder text = new StringBuilder();
+        processes.forEach(process -> text.append(process.output()));
+        return text.toString();
+    }
+
+    private synchronized void waitForNews(String what) {
+        long leftMs = (deadlineNs - System.nanoTime()) / 1_000_000;
+        if (leftMs <= 0) {
+            throw late(what);
+        }
+        try {
+            wait(leftMs);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted while waiting for " + what, e);
+        }
+    }
+
+    private AssertionError late(String what) {
+        StringBuilder text = new StringBuilder();
+        text.append("no ").append(what).append(" within ").append(cluster.deadline);
+        text.append(" (").append(cluster).append(")\n");
+        for (int rank = 0; rank < cluster.nRanks; rank++) {
+            RankResult result = results[rank];
+            text.append(result == null ? "rank " + rank + " has not ended" : result.toString());
+            text.append(", said ").append(said.get(rank)).append('\n');
+        }
+        if (processes.isEmpty()) {
+            text.append("stacks:\n").append(Stacks.all());
+        }
+        processes.forEach(process -> text.append(process.stacks()));
+        return new AssertionError(text.append(output()).toString());
+    }
+
+    @Override
+    public void close() {
+        processes.forEach(RankProcess::kill);
+        for (RankProcess process : processes) {
+            if (!process.awaitExit(10_000_000_000L)) {
+                throw new AssertionError("process " + process.pid() + " survives SIGKILL");
+            }
+        }
+        threads.forEach(Thread::interrupt);
+        if (network != null) {
+            network.close();
+        }
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(file);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
