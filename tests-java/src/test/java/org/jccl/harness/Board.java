@@ -1,13 +1,14 @@
 package org.jccl.harness;
 
+import org.jccl.Communicator;
+import org.jccl.type.UniqueId;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.concurrent.locks.LockSupport;
-import org.jccl.Communicator;
-import org.jccl.type.UniqueId;
 
 /**
  * Notes that all ranks of a cluster, and the test, can put and read: files in the cluster's own

@@ -90,15 +90,27 @@ public final class Cluster {
     /** Ranks as processes on this many simulated nodes, equally many consecutive ranks on each. */
     public Cluster nodes(int count) {
         return new Cluster(
-                place, nRanks, ranksPerProcess, count, deadline, environment, environmentOfRank,
+                place,
+                nRanks,
+                ranksPerProcess,
+                count,
+                deadline,
+                environment,
+                environmentOfRank,
                 jvmFlags);
     }
 
     /** The time after which the ranks are ended and the run has failed. */
     public Cluster deadline(int seconds) {
         return new Cluster(
-                place, nRanks, ranksPerProcess, nNodes, Duration.ofSeconds(seconds), environment,
-                environmentOfRank, jvmFlags);
+                place,
+                nRanks,
+                ranksPerProcess,
+                nNodes,
+                Duration.ofSeconds(seconds),
+                environment,
+                environmentOfRank,
+                jvmFlags);
     }
 
     /** A variable that every rank's process sees. */
@@ -106,7 +118,14 @@ public final class Cluster {
         Map<String, String> more = new LinkedHashMap<>(environment);
         more.put(name, value);
         return new Cluster(
-                place, nRanks, ranksPerProcess, nNodes, deadline, more, environmentOfRank, jvmFlags);
+                place,
+                nRanks,
+                ranksPerProcess,
+                nNodes,
+                deadline,
+                more,
+                environmentOfRank,
+                jvmFlags);
     }
 
     /** A variable that the process of this rank sees. */
@@ -124,7 +143,13 @@ public final class Cluster {
         List<String> more = new ArrayList<>(jvmFlags);
         more.add(flag);
         return new Cluster(
-                place, nRanks, ranksPerProcess, nNodes, deadline, environment, environmentOfRank,
+                place,
+                nRanks,
+                ranksPerProcess,
+                nNodes,
+                deadline,
+                environment,
+                environmentOfRank,
                 more);
     }
 
@@ -191,8 +216,12 @@ public final class Cluster {
 
     @Override
     public String toString() {
-        return nRanks + " ranks as " + place + (ranksPerProcess > 1 && place != Place.THREADS
-                ? " with " + ranksPerProcess + " threads each" : "")
+        return nRanks
+                + " ranks as "
+                + place
+                + (ranksPerProcess > 1 && place != Place.THREADS
+                        ? " with " + ranksPerProcess + " threads each"
+                        : "")
                 + (nNodes > 1 ? " on " + nNodes + " nodes" : "")
                 + (environment.isEmpty() ? "" : " " + environment);
     }

@@ -38,7 +38,8 @@ final class NetworkPair implements AutoCloseable {
             second = hold(more);
             script(
                     first,
-                    "ip link add wire0 type veth peer name wire1 netns " + second.pid()
+                    "ip link add wire0 type veth peer name wire1 netns "
+                            + second.pid()
                             + " && ip addr add 10.77.0.1/24 dev wire0 && ip link set wire0 up"
                             + " && ip link set lo up");
             script(
@@ -60,8 +61,13 @@ final class NetworkPair implements AutoCloseable {
 
     private static List<String> enter(Process holder) {
         return List.of(
-                "nsenter", "--target", "" + holder.pid(), "--user", "--preserve-credentials",
-                "--net", "--");
+                "nsenter",
+                "--target",
+                "" + holder.pid(),
+                "--user",
+                "--preserve-credentials",
+                "--net",
+                "--");
     }
 
     /** A process inside new namespaces; it has entered them when it has said so. */

@@ -28,7 +28,11 @@ public record Outcome(List<RankResult> ranks, String output) {
         for (RankResult rank : ranks) {
             if (!rank.said().equals(ranks.getFirst().said())) {
                 throw new AssertionError(
-                        "rank " + rank.rank() + " said " + rank.said() + ", but rank 0 "
+                        "rank "
+                                + rank.rank()
+                                + " said "
+                                + rank.said()
+                                + ", but rank 0 "
                                 + ranks.getFirst().said());
             }
         }

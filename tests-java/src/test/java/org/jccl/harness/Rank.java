@@ -1,10 +1,11 @@
 package org.jccl.harness;
 
-import java.util.List;
-import java.util.function.Consumer;
 import org.jccl.Communicator;
 import org.jccl.Config;
 import org.jccl.type.UniqueId;
+
+import java.util.List;
+import java.util.function.Consumer;
 
 /** What a {@link Scenario} knows about its own rank. Any thread of the rank may use it. */
 public final class Rank {

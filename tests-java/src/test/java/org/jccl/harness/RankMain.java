@@ -1,5 +1,7 @@
 package org.jccl.harness;
 
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -7,7 +9,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The process of one or several ranks. What it reports are lines of its standard output that begin
@@ -39,7 +40,8 @@ public final class RankMain {
         for (int i = 0; i < count; i++) {
             int number = first + i;
             Rank rank =
-                    new Rank(number, nRanks, arguments, board, text -> report(number, "said", text));
+                    new Rank(
+                            number, nRanks, arguments, board, text -> report(number, "said", text));
             Scenario scenario = newScenario(args[4]);
             threads.add(thread(number, () -> reportEnd(number, runRank(scenario, rank))));
         }
@@ -108,16 +110,15 @@ public final class RankMain {
         Thread.ofPlatform()
                 .name("harness")
                 .daemon()
-                .start(
-                        () -> {
-                            try {
-                                while (System.in.read() >= 0) {
-                                    report(-1, "stacks", Stacks.all());
-                                }
-                            } catch (IOException e) {
-                                System.err.println("harness: standard input failed: " + e);
-                            }
-                            Runtime.getRuntime().halt(ORPHANED);
-                        });
+                .start(() -> {
+                    try {
+                        while (System.in.read() >= 0) {
+                            report(-1, "stacks", Stacks.all());
+                        }
+                    } catch (IOException e) {
+                        System.err.println("harness: standard input failed: " + e);
+                    }
+                    Runtime.getRuntime().halt(ORPHANED);
+                });
     }
 }

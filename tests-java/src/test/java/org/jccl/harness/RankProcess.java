@@ -1,5 +1,8 @@
 package org.jccl.harness;
 
+import org.jccl.type.NcclResult;
+import org.jspecify.annotations.Nullable;
+
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -12,8 +15,6 @@ import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.jccl.type.NcclResult;
-import org.jspecify.annotations.Nullable;
 
 /** The test's end of one process of ranks. */
 final class RankProcess {
@@ -193,7 +194,7 @@ final class RankProcess {
         if (at > 0) {
             keep(line.substring(0, at));
         }
-        String[] words = line.substring(at + RankMain.MARK.length()).split(" ");
+        String[] words = line.substring(at + RankMain.MARK.length()).split(" ", -1);
         int rank = Integer.parseInt(words[0]);
         String kind = RankMain.decode(words[1]);
         String first = RankMain.decode(words[2]);

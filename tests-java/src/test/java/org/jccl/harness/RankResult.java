@@ -1,9 +1,10 @@
 package org.jccl.harness;
 
-import java.util.List;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * How one rank of a {@link Cluster} ended.
@@ -42,7 +43,12 @@ public record RankResult(
         java.io.StringWriter stack = new java.io.StringWriter();
         thrown.printStackTrace(new java.io.PrintWriter(stack));
         return new RankResult(
-                rank, End.FAILED, result, String.valueOf(thrown.getMessage()), stack.toString(), said);
+                rank,
+                End.FAILED,
+                result,
+                String.valueOf(thrown.getMessage()),
+                stack.toString(),
+                said);
     }
 
     /** Fails unless the rank ended with this result code and a message that has all of these. */

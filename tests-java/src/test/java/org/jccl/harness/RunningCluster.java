@@ -1,5 +1,7 @@
 package org.jccl.harness;
 
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -9,7 +11,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A scenario on its way. Closing it ends what still runs and removes the cluster's directory.
@@ -103,7 +104,8 @@ public final class RunningCluster implements AutoCloseable {
             List<String> enter =
                     network == null ? List.of() : network.enter(cluster.namespaceOf(process));
             processes.add(
-                    RankProcess.start(this, cluster, process, directory, enter, scenario, arguments));
+                    RankProcess.start(
+                            this, cluster, process, directory, enter, scenario, arguments));
         }
     }
 
@@ -132,8 +134,14 @@ public final class RunningCluster implements AutoCloseable {
         while (!said.get(rank).contains(text)) {
             if (results[rank] != null) {
                 throw new AssertionError(
-                        "rank " + rank + " ended before it said \"" + text + "\": " + results[rank]
-                                + "\n" + output());
+                        "rank "
+                                + rank
+                                + " ended before it said \""
+                                + text
+                                + "\": "
+                                + results[rank]
+                                + "\n"
+                                + output());
             }
             waitForNews("rank " + rank + " to say \"" + text + '"');
         }
@@ -214,6 +222,8 @@ public final class RunningCluster implements AutoCloseable {
         return text.toString();
     }
 
+    /** Waits once; every caller looks again, in a loop, at what it waits for. */
+    @SuppressWarnings("WaitNotInLoop")
     private synchronized void waitForNews(String what) {
         long leftMs = (deadlineNs - System.nanoTime()) / 1_000_000;
         if (leftMs <= 0) {

@@ -6,19 +6,28 @@ import java.util.TreeMap;
 /** The stacks of this JVM's threads as text. */
 final class Stacks {
     private static final String[] NOT_OURS = {
-        "Reference Handler", "Finalizer", "Signal Dispatcher", "Common-Cleaner",
-        "Notification Thread", "Attach Listener", "process reaper", "surefire", "ForkJoinPool"
+        "Reference Handler",
+        "Finalizer",
+        "Signal Dispatcher",
+        "Common-Cleaner",
+        "Notification Thread",
+        "Attach Listener",
+        "process reaper",
+        "surefire",
+        "ForkJoinPool"
     };
 
     private Stacks() {}
 
     /** Every thread of this JVM but the JVM's own. */
     static String all() {
-        Map<String, Thread> byName = new TreeMap<>();
-        Map<Thread, StackTraceElement[]> stacks = Thread.getAllStackTraces();
-        stacks.keySet().forEach(t -> byName.put(t.getName() + " #" + t.threadId(), t));
+        Map<String, Map.Entry<Thread, StackTraceElement[]>> byName = new TreeMap<>();
+        for (Map.Entry<Thread, StackTraceElement[]> entry : Thread.getAllStackTraces().entrySet()) {
+            Thread thread = entry.getKey();
+            byName.put(thread.getName() + " #" + thread.threadId(), entry);
+        }
         StringBuilder text = new StringBuilder();
-        byName.forEach((name, thread) -> append(text, name, thread, stacks.get(thread)));
+        byName.forEach((name, entry) -> append(text, name, entry.getKey(), entry.getValue()));
         return text.toString();
     }
 

@@ -1,0 +1,48 @@
+package org.jccl;
+
+import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclException;
+
+import java.time.Duration;
+
+/** How a communicator behaves. Immutable; each method gives a changed copy. */
+public final class Config {
+    /** NCCL's defaults: blocking, without a name and without a time limit. */
+    public static final Config DEFAULT = new Config(NcclConfig.DEFAULT);
+
+    private final NcclConfig resolved;
+
+    private Config(NcclConfig resolved) {
+        this.resolved = resolved;
+    }
+
+    /**
+     * Whether a call returns only when its work is done. If not, init, split and operations return
+     * at once, and {@link Communicator#asyncError} tells when they are done.
+     */
+    public Config withBlocking(boolean blocking) {
+        return new Config(resolved.withBlocking(blocking));
+    }
+
+    /** The name of the communicator in logs. */
+    public Config withName(String name) {
+        return new Config(resolved.withCommName(name));
+    }
+
+    /**
+     * The time limit of one operation, after which it ends with TIMEOUT; zero for none.
+     *
+     * @throws NcclException with INVALID_ARGUMENT if it is negative
+     */
+    public Config withTimeout(Duration timeout) {
+        if (timeout.isNegative()) {
+            throw NcclException.invalidArgument("a time limit of " + timeout + " is negative");
+        }
+        long timeoutMs = timeout.isZero() ? 0 : Math.max(1, timeout.toMillis());
+        return new Config(resolved.withTimeoutMs(timeoutMs));
+    }
+
+    NcclConfig resolved() {
+        return resolved;
+    }
+}
