@@ -1,0 +1,144 @@
+"""Makes .venv: a virtual environment with what a target needs, and JCCL installed in it.
+
+Every step leaves a stamp with a digest of what it was made from, so that a second run does
+only what has changed.
+
+Usage: environment.py demo    what the demo needs, JCCL included
+       environment.py dev     what the tests need, without JCCL
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+LOGS = ROOT / "build" / "logs"
+
+#: The oldest Python that torch 2.15 has wheels for; JCCL itself runs on 3.10.
+OLDEST_PYTHON = (3, 11)
+
+#: What an installation is made from; other files do not change it.
+INSTALLED_FROM = (
+    "setup.py",
+    "pyproject.toml",
+    "MANIFEST.in",
+    "pom.xml",
+    "LICENSE",
+    "NOTICE",
+    "README.md",
+    "java-core/pom.xml",
+    "java-core/src",
+    "python-pkg",
+    ".ci/jdk.py",
+)
+
+
+def _say(sentence: str) -> None:
+    print(sentence, flush=True)
+
+
+def _files(names: Iterable[str]) -> Iterable[Path]:
+    for name in names:
+        path = ROOT / name
+        if path.is_file():
+            yield path
+        for below in sorted(path.rglob("*")) if path.is_dir() else ():
+            parts = below.relative_to(ROOT).parts
+            made = {"_lib", "__pycache__"} & set(parts) or any(
+                part.endswith(".egg-info") for part in parts
+            )
+            if below.is_file() and not made:
+                yield below
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256(sys.version.encode())
+    for path in paths:
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _call(name: str, command: list[str]) -> None:
+    """Runs a command, its output in a log; progress lines of setup.py are passed on."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{name}.log"
+    with log.open("w", encoding="utf-8") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            out.write(line)
+            if line.lstrip().startswith("jccl: "):
+                _say("  " + line.strip().removeprefix("jccl: "))
+        if process.wait() == 0:
+            return
+    tail = log.read_text(encoding="utf-8").splitlines()[-40:]
+    sys.exit("\n".join(tail) + f"\n{name} failed; the whole log is {log.relative_to(ROOT)}")
+
+
+def _step(name: str, what: str, sources: Iterable[Path], command: list[str]) -> None:
+    stamp = VENV / f".made-{name}"
+    digest = _digest(sources)
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
+        return
+    _say(what)
+    start = time.monotonic()
+    _call(name, command)
+    stamp.write_text(digest, encoding="utf-8")
+    _say(f"  done in {time.monotonic() - start:.0f} s")
+
+
+def _venv_python() -> str:
+    """The `version` line of .venv's configuration; empty when there is no environment."""
+    try:
+        lines = (VENV / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line.split("=")[1].strip() for line in lines if line.startswith("version")), "")
+
+
+def _pip(*arguments: str) -> list[str]:
+    return [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", *arguments]
+
+
+def prepare(purpose: str) -> None:
+    """Makes or completes .venv for `demo` or, with the tools of the tests, for `dev`."""
+    if sys.version_info < OLDEST_PYTHON:
+        sys.exit(
+            "The demo and the tests use torch 2.15, which needs Python 3.11 or newer;"
+            f" {sys.executable} is {sys.version.split()[0]}."
+            " Choose another by `make PYTHON=python3.12 ...`."
+        )
+    wanted = ".".join(map(str, sys.version_info[:3]))
+    if _venv_python() != wanted:
+        _say(f"making .venv with Python {wanted}")
+        _call("venv", [sys.executable, "-m", "venv", "--clear", str(VENV)])
+    names = ["build", "demo"] + (["dev"] if purpose == "dev" else [])
+    for name in names:
+        requirements = ROOT / ".ci" / f"requirements-{name}.txt"
+        size = " (torch: 3 GB to download, 5 GB on disk)" if name == "demo" else ""
+        what = f"installing {requirements.relative_to(ROOT)}{size}"
+        _step(name, what, [requirements], _pip("-r", str(requirements)))
+
+
+def install() -> None:
+    """Builds JCCL and installs it into .venv."""
+    command = _pip("-v", "--no-build-isolation", "--no-deps", "--force-reinstall", ".")
+    _step("jccl", "installing JCCL", _files(INSTALLED_FROM), command)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in ("demo", "dev"):
+        sys.exit("usage: environment.py demo|dev")
+    prepare(sys.argv[1])
+    if sys.argv[1] == "demo":
+        install()

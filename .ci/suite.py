@@ -1,0 +1,260 @@
+"""Runs everything that must be green, stage by stage, and sums it up.
+
+Usage: suite.py test     formatter, static checks, JUnit, installation, pytest
+       suite.py stress   the long form; its log is docs/stress.log
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import doctor
+import environment
+import jdk
+from environment import LOGS, PYTHON, ROOT, VENV
+
+STRESS_LOG = ROOT / "docs" / "stress.log"
+REPORTS = ROOT / "tests-java" / "target" / "surefire-reports"
+#: A stage that takes longer than this is ended: it hangs.
+STAGE_LIMIT_S = {"test": 900, "stress": 3600}
+
+
+@dataclass
+class Stage:
+    """One line of the summary."""
+
+    name: str
+    good: bool
+    seconds: float
+    detail: str = ""
+
+
+class FailedError(Exception):
+    """A stage failed; the text says how."""
+
+
+def _run(name: str, command: list[str], limit_s: int) -> str:
+    """Runs a command, shows and logs its output, and returns it."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    print("$ " + shlex.join(command).replace(str(ROOT) + "/", ""), flush=True)
+    home = jdk.find()
+    env = jdk.maven_environment(home) if home else dict(os.environ)
+    env["PATH"] = f"{VENV / 'bin'}{os.pathsep}{env['PATH']}"
+    deadline = time.monotonic() + limit_s
+    text: list[str] = []
+    with (LOGS / f"{name}.log").open("w", encoding="utf-8") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
+        signal.alarm(limit_s)
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                log.write(line)
+                text.append(line)
+            status = process.wait()
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            signal.alarm(0)
+    if time.monotonic() >= deadline:
+        raise FailedError(f"ended after {limit_s} s; {LOGS.relative_to(ROOT)}/{name}.log")
+    if status != 0:
+        raise FailedError(f"status {status}; {LOGS.relative_to(ROOT)}/{name}.log")
+    return "".join(text)
+
+
+def _junit_summary() -> str:
+    """Counts of the JUnit reports; prints why tests were skipped."""
+    total = failed = skipped = 0
+    for report in sorted(REPORTS.glob("TEST-*.xml")):
+        suite = ElementTree.parse(report).getroot()
+        total += int(suite.get("tests", 0))
+        failed += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        for case in suite.iter("testcase"):
+            reason = case.find("skipped")
+            if reason is not None:
+                skipped += 1
+                why = (reason.get("message") or reason.text or "no reason given").strip()
+                print(f"SKIPPED {case.get('classname')}.{case.get('name')}: {why}")
+    if total == 0:
+        raise FailedError("no JUnit test ran")
+    return f"{total} tests, {failed} failed, {skipped} skipped"
+
+
+def _pytest_summary(output: str) -> str:
+    lines = [line for line in output.splitlines() if re.search(r"\d+ (passed|failed|error)", line)]
+    return re.sub(r" in [\d.]+s.*", "", lines[-1].strip("= ")) if lines else ""
+
+
+class Suite:
+    """The stages of one run; a failed stage does not keep the others from running."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.stages: list[Stage] = []
+        self.limit_s = STAGE_LIMIT_S[kind]
+
+    def stage(self, name: str, work: Callable[[], str]) -> bool:
+        """Runs one stage; returns whether it was good."""
+        print(f"\n=== {name}", flush=True)
+        start = time.monotonic()
+        try:
+            detail, good = work(), True
+        except FailedError as failed:
+            detail, good = str(failed), False
+        except SystemExit as end:
+            detail, good = str(end).splitlines()[-1], False
+            print(end)
+        self.stages.append(Stage(name, good, time.monotonic() - start, detail))
+        return good
+
+    def command(self, name: str, *command: str) -> bool:
+        def work() -> str:
+            _run(name.replace(" ", "-"), list(command), self.limit_s)
+            return ""
+
+        return self.stage(name, work)
+
+    def skip(self, name: str, reason: str) -> None:
+        """A stage that cannot run counts as failed."""
+        self.stages.append(Stage(name, False, 0.0, "not run: " + reason))
+
+    def junit(self, *properties: str) -> None:
+        quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+
+        def work() -> str:
+            for report in REPORTS.glob("*"):
+                report.unlink()
+            try:
+                _run("junit", ["mvn", quiet, *properties, "verify"], self.limit_s)
+            except FailedError as failed:
+                counts = _junit_summary()
+                raise FailedError(f"{counts}; {failed}") from failed
+            return _junit_summary()
+
+        self.stage("JUnit", work)
+
+    def pytest(self, *arguments: str) -> None:
+        def work() -> str:
+            command = [str(PYTHON), "-m", "pytest", "-q", "--durations=10", *arguments]
+            return _pytest_summary(_run("pytest", command, self.limit_s))
+
+        self.stage("pytest", work)
+
+    def summary(self) -> str:
+        """The table at the end, one line a stage."""
+        width = max(len(stage.name) for stage in self.stages)
+        lines = []
+        for stage in self.stages:
+            verdict = "ok    " if stage.good else "FAILED"
+            lines.append(
+                f"  {verdict} {stage.name:{width}} {stage.seconds:6.1f} s  {stage.detail}".rstrip()
+            )
+        total = sum(stage.seconds for stage in self.stages)
+        result = "green" if self.good() else "RED"
+        lines.append(f"  make {self.kind}: {result}, {total:.0f} s")
+        return "\n".join(lines)
+
+    def good(self) -> bool:
+        return all(stage.good for stage in self.stages)
+
+
+def _doctor() -> str:
+    failed = doctor.examine()
+    if failed:
+        raise FailedError(f"{failed} of {len(doctor.CHECKS)} checks failed")
+    return f"{len(doctor.CHECKS)} checks"
+
+
+def _prepare() -> str:
+    environment.prepare("dev")
+    return ""
+
+
+def _install() -> str:
+    environment.install()
+    return ""
+
+
+def _checked_directories() -> list[str]:
+    names = (".ci", "python-pkg", "tests-py", "examples")
+    return [name for name in names if any((ROOT / name).rglob("*.py"))]
+
+
+def _test(suite: Suite) -> None:
+    python = str(PYTHON)
+    suite.stage("prerequisites", _doctor)
+    ready = suite.stage("environment", _prepare)
+    if ready:
+        suite.command("formatter", python, ".ci/formatting.py", "--check")
+        suite.command("ruff", python, "-m", "ruff", "check", ".")
+        suite.command("mypy", python, "-m", "mypy", *_checked_directories())
+    suite.junit()
+    if ready and suite.stage("installation", _install):
+        suite.pytest()
+    else:
+        suite.skip("pytest", "JCCL is not installed")
+
+
+def _stress(suite: Suite) -> None:
+    ready = suite.stage("environment", _prepare)
+    suite.junit("-Djccl.groups=stress", "-Djccl.excludedGroups=")
+    if ready and suite.stage("installation", _install):
+        suite.pytest("-m", "stress")
+    else:
+        suite.skip("pytest", "JCCL is not installed")
+    _write_stress_log(suite)
+
+
+def _write_stress_log(suite: Suite) -> None:
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+    now = datetime.datetime.now(datetime.timezone.utc)
+    STRESS_LOG.parent.mkdir(exist_ok=True)
+    STRESS_LOG.write_text(
+        "command: make stress\n"
+        f"date:    {now:%Y-%m-%d %H:%M} UTC\n"
+        f"commit:  {commit}\n"
+        f"machine: {os.cpu_count()} cores, Linux {platform.release()}\n"
+        f"result:\n{suite.summary()}\n",
+        encoding="utf-8",
+    )
+    print(f"\nwrote {STRESS_LOG.relative_to(ROOT)}")
+
+
+def main() -> int:
+    """Runs the suite that the command line names; the status is 0 when all is green."""
+    runs = {"test": _test, "stress": _stress}
+    if len(sys.argv) != 2 or sys.argv[1] not in runs:
+        sys.exit("usage: suite.py test|stress")
+    suite = Suite(sys.argv[1])
+    runs[sys.argv[1]](suite)
+    print("\n" + suite.summary())
+    return 0 if suite.good() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+# JCCL's main jobs; `make` alone lists them.
+
+PYTHON ?= python3
+RANKS ?= 2
+BENCH ?= all_reduce -b 8 -e 64M -f 2 -n $(RANKS)
+
+VENV_PYTHON = .venv/bin/python
+SHELL = /bin/bash
+.SHELLFLAGS = -ec
+.DEFAULT_GOAL = help
+.PHONY: help demo test stress bench doctor format check-format install install-dev clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+
+demo: install ## train on the handwritten digits by DDP, beside gloo (RANKS=2)
+	@$(VENV_PYTHON) examples/digits/compare.py --ranks $(RANKS)
+
+test: ## set up and run everything that must be green
+	@$(PYTHON) .ci/suite.py test
+
+stress: ## the long form of the tests; writes docs/stress.log
+	@$(PYTHON) .ci/suite.py stress
+
+bench: install ## time the operations (BENCH="all_reduce -b 8 -e 64M -f 2 -n 2")
+	@$(VENV_PYTHON) -m jccl.bench $(BENCH)
+
+doctor: ## check the prerequisites and say what to install
+	@$(PYTHON) .ci/doctor.py
+
+format: install-dev ## format Java, Python and C
+	@$(VENV_PYTHON) .ci/formatting.py
+	@$(VENV_PYTHON) -m ruff check --quiet --select I --fix .
+
+check-format: install-dev ## say which files are not formatted
+	@$(VENV_PYTHON) .ci/formatting.py --check
+
+install: ## make .venv with JCCL, torch and scikit-learn
+	@$(PYTHON) .ci/environment.py demo
+
+install-dev: ## make .venv with the tools of the tests, without JCCL
+	@$(PYTHON) .ci/environment.py dev
+
+clean: ## remove what was built, .venv included
+	rm -rf .venv build java-core/target tests-java/target python-pkg/jccl/_lib
+	rm -rf python-pkg/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	find python-pkg tests-py .ci examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
