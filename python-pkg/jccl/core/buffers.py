@@ -1,0 +1,230 @@
+"""Buffers: whatever a caller passes becomes (address, element count, data type).
+
+Torch tensors and numpy arrays are asked directly; everything else through the buffer protocol,
+``__array_interface__`` or DLPack, in this order. Nothing is copied. Neither numpy nor torch is
+imported here: an object of theirs can only arrive when its module is already loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from jccl.core.dlpack import resolve_dlpack
+from jccl.core.types import _BY_NAME, NcclInvalid
+
+
+class Buffer(NamedTuple):
+    """A resolved buffer.
+
+    Attributes:
+        ptr: address of the first element.
+        count: number of elements.
+        dtype: number of the data type (``ncclDataType_t``).
+        keep: the objects that keep the memory in place.
+    """
+
+    ptr: int
+    count: int
+    dtype: int
+    keep: object
+
+
+_FORMATS = {
+    "b": {1: 0},
+    "B": {1: 1},
+    "c": {1: 1},
+    "?": {1: 1},
+    "i": {4: 2, 8: 4},
+    "l": {4: 2, 8: 4},
+    "q": {8: 4},
+    "n": {8: 4},
+    "I": {4: 3, 8: 5},
+    "L": {4: 3, 8: 5},
+    "Q": {8: 5},
+    "N": {8: 5},
+    "e": {2: 6},
+    "f": {4: 7},
+    "d": {8: 8},
+}
+_FOREIGN_ORDER = (">", "!") if sys.byteorder == "little" else ("<",)
+_TYPESTR_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float"}
+
+
+class _PyBuffer(ctypes.Structure):
+    _fields_ = (
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    )
+
+
+_get_buffer = ctypes.pythonapi.PyObject_GetBuffer
+_get_buffer.argtypes = (ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int)
+_get_buffer.restype = ctypes.c_int
+_release_buffer = ctypes.pythonapi.PyBuffer_Release
+_release_buffer.argtypes = (ctypes.POINTER(_PyBuffer),)
+_release_buffer.restype = None
+
+# Filled on first meeting, by type and dtype object, so that a repeated call costs one look-up.
+# Written and read by any thread under the GIL; entries never change.
+_by_class: dict[type, Callable[[Any, str, bool], Buffer]] = {}
+_torch_types: dict[Any, int] = {}
+_numpy_types: dict[Any, int] = {}
+
+
+def resolve(buffer: Any, name: str, *, writable: bool = False) -> Buffer:
+    """The memory of ``buffer``.
+
+    Args:
+        buffer: a host buffer: torch CPU tensor, numpy array, or any object with the buffer
+            protocol, ``__array_interface__`` or DLPack; row-major and contiguous.
+        name: what to call it in an error.
+        writable: whether the call writes into it.
+
+    Raises:
+        NcclInvalid: if it is not such a buffer, or read-only and ``writable`` is asked for.
+    """
+    kind = type(buffer)
+    known = _by_class.get(kind)
+    if known is not None:
+        return known(buffer, name, writable)
+    for module, base, resolver in (
+        ("torch", "Tensor", _resolve_tensor),
+        ("numpy", "ndarray", _resolve_ndarray),
+    ):
+        if isinstance(buffer, getattr(sys.modules.get(module), base, ())):
+            _by_class[kind] = resolver
+            return resolver(buffer, name, writable)
+    return _resolve_other(buffer, name, writable)
+
+
+def _resolve_other(buffer: Any, name: str, writable: bool) -> Buffer:
+    kind = type(buffer)
+    if hasattr(buffer, "__cuda_array_interface__"):
+        raise NcclInvalid(f"{name} is CUDA memory ({kind.__name__}); {_HOST_ONLY}")
+    try:
+        view = memoryview(buffer)
+    except (TypeError, BufferError):
+        pass
+    else:
+        return _resolve_view(view, name, writable)
+    interface = getattr(buffer, "__array_interface__", None)
+    if isinstance(interface, dict) and interface.get("data") is not None:
+        return _resolve_interface(interface, buffer, name, writable)
+    if hasattr(buffer, "__dlpack__"):
+        return Buffer(*resolve_dlpack(buffer, name, writable))
+    raise NcclInvalid(
+        f"{name} is of type {kind.__name__}, which has neither the buffer protocol"
+        " nor __array_interface__ nor DLPack"
+    )
+
+
+_HOST_ONLY = "a host communicator takes host buffers: copy it to the host first"
+
+
+def _refuse_strided(name: str) -> NcclInvalid:
+    return NcclInvalid(
+        f"{name} is not contiguous in row-major order: pass a contiguous copy of this view"
+    )
+
+
+def _refuse_read_only(name: str) -> NcclInvalid:
+    return NcclInvalid(f"{name} is read-only, but the operation writes into it")
+
+
+def _refuse_type(name: str, dtype: object) -> NcclInvalid:
+    return NcclInvalid(f"{name} has elements of type {dtype}, for which NCCL has no data type")
+
+
+def _resolve_tensor(tensor: Any, name: str, _writable: bool) -> Buffer:
+    dtype = _torch_types.get(tensor.dtype)
+    if dtype is None:
+        text = str(tensor.dtype).removeprefix("torch.")
+        number = _BY_NAME.get(text)
+        if number is None:
+            raise _refuse_type(name, tensor.dtype)
+        dtype = _torch_types[tensor.dtype] = number
+    if tensor.device.type != "cpu":
+        raise NcclInvalid(f"{name} is a tensor on {tensor.device}; {_HOST_ONLY}")
+    if str(tensor.layout) != "torch.strided":
+        raise NcclInvalid(f"{name} is a tensor of layout {tensor.layout}: pass a dense one")
+    if not tensor.is_contiguous():
+        raise _refuse_strided(name)
+    if tensor.is_neg():
+        raise NcclInvalid(f"{name} is a lazily negated view: pass its resolve_neg()")
+    return Buffer(tensor.data_ptr(), tensor.numel(), dtype, tensor)
+
+
+def _resolve_ndarray(arr: Any, name: str, writable: bool) -> Buffer:
+    dtype = _numpy_types.get(arr.dtype)
+    if dtype is None:
+        if not arr.dtype.isnative:
+            raise NcclInvalid(f"{name} has elements of a foreign byte order ({arr.dtype.str})")
+        number = _BY_NAME.get(arr.dtype.name)
+        if number is None:
+            raise _refuse_type(name, arr.dtype)
+        dtype = _numpy_types[arr.dtype] = number
+    flags = arr.flags
+    if not flags.c_contiguous:
+        raise _refuse_strided(name)
+    if writable and not flags.writeable:
+        raise _refuse_read_only(name)
+    return Buffer(arr.__array_interface__["data"][0], arr.size, dtype, arr)
+
+
+def _resolve_view(view: memoryview, name: str, writable: bool) -> Buffer:
+    code = view.format
+    if code[:1] in _FOREIGN_ORDER and view.itemsize > 1:
+        raise NcclInvalid(f"{name} has elements of a foreign byte order ({code})")
+    dtype = _FORMATS.get(code.lstrip("@=<>!"), {}).get(view.itemsize)
+    if dtype is None:
+        raise _refuse_type(name, repr(code))
+    if not view.c_contiguous:
+        raise _refuse_strided(name)
+    if writable and view.readonly:
+        raise _refuse_read_only(name)
+    # The view stays referenced: a bytearray with an export cannot be resized under the call.
+    return Buffer(_address(view), view.nbytes // view.itemsize, dtype, view)
+
+
+def _address(view: memoryview) -> int:
+    raw = _PyBuffer()
+    _get_buffer(view, ctypes.byref(raw), 0)
+    address = raw.buf
+    _release_buffer(ctypes.byref(raw))
+    return address or 0
+
+
+def _resolve_interface(
+    interface: dict[str, Any], owner: object, name: str, writable: bool
+) -> Buffer:
+    typestr = str(interface["typestr"])
+    kind, bits = _TYPESTR_KINDS.get(typestr[1:2]), 8 * int(typestr[2:] or 0)
+    number = None if kind is None else _BY_NAME.get(kind if kind == "bool" else f"{kind}{bits}")
+    if number is None:
+        raise _refuse_type(name, typestr)
+    if typestr[0] in _FOREIGN_ORDER and bits > 8:
+        raise NcclInvalid(f"{name} has elements of a foreign byte order ({typestr})")
+    pointer, read_only = interface["data"]
+    if writable and read_only:
+        raise _refuse_read_only(name)
+    count, expected = 1, bits // 8
+    strides = interface.get("strides")
+    shape = tuple(interface["shape"])
+    for axis in range(len(shape) - 1, -1, -1):
+        if strides is not None and 0 not in shape and shape[axis] > 1 and strides[axis] != expected:
+            raise _refuse_strided(name)
+        expected *= shape[axis]
+        count *= shape[axis]
+    return Buffer(int(pointer), count, number, (owner, interface))

@@ -1,0 +1,415 @@
+"""The communicator: ranks that speak to each other, and what they can say."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from jccl.bindings import load
+from jccl.core.buffers import Buffer, resolve
+from jccl.core.config import CConfig, NCCLConfig
+from jccl.core.errors import IN_PROGRESS, SUCCESS, check
+from jccl.core.group import open_group
+from jccl.core.rendezvous import exchange_unique_id, rank_from_environment
+from jccl.core.types import NcclInvalid, Result
+from jccl.core.unfinished import Unfinished
+from jccl.core.unique_id import UniqueId
+
+SPLIT_NOCOLOR = -1
+_MANY_HELD = 64
+
+# Buffers that queued operations may still use, by communicator handle: they outlive a
+# Communicator object that is dropped early. Written under the GIL by the calling threads.
+_held: dict[int, list[object]] = {}
+
+
+class Communicator(Unfinished):
+    """A communicator of host ranks.
+
+    Buffers are ordinary memory: torch CPU tensors, numpy arrays, anything with the buffer
+    protocol, ``__array_interface__`` or DLPack. The element count is that of the buffer: slice
+    it to send less. On a blocking communicator a call returns when the operation is complete;
+    on a non-blocking one it may still run, and the buffers are kept until
+    ``get_async_error()`` is Success.
+
+    As a context manager it is destroyed at the end of the block, aborted if the block raises.
+    """
+
+    def __init__(self, ptr: int | None = None) -> None:
+        """Takes over the handle ``ptr``; without one, ``initialize`` makes it."""
+        self._library = load()
+        self._ptr = 0
+        self._nranks: int | None = None
+        self._rank: int | None = None
+        self._children: list[Communicator] = []
+        self._kept: list[object] = []
+        if ptr:
+            self._adopt(ptr)
+
+    # --- making ------------------------------------------------------------------------------
+
+    @classmethod
+    def init(
+        cls,
+        nranks: int,
+        rank: int,
+        unique_id: UniqueId | Sequence[UniqueId],
+        config: NCCLConfig | None = None,
+    ) -> Communicator:
+        """The communicator of ``nranks`` ranks that share ``unique_id``; this one is ``rank``.
+
+        Raises:
+            NCCLError: when a peer does not come within the limit, differs in a setting, …
+        """
+        comm = cls()
+        comm.initialize(nranks, rank, unique_id, config)
+        return comm
+
+    @classmethod
+    def init_all(cls, devices: int | Sequence[int] | None = None) -> list[Communicator]:
+        """Communicators of one process, all ranks of it.
+
+        Args:
+            devices: how many ranks; or one device number a rank, without meaning on host ranks
+                except that there are as many ranks; None is one rank.
+        """
+        if devices is None:
+            devices = 1
+        if isinstance(devices, int):
+            ndev, devlist = devices, array.array("i")
+        else:
+            ndev, devlist = len(devices), array.array("i", devices)
+        pointer = devlist.buffer_info()[0] if len(devlist) else 0
+        code, handles = load().comm_init_all(ndev, pointer)
+        check(code)
+        return [cls(handle) for handle in handles]
+
+    @classmethod
+    def from_env(cls, config: NCCLConfig | None = None) -> Communicator:
+        """The communicator of all ranks that ``python -m jccl.run`` started.
+
+        It reads RANK and WORLD_SIZE, and the id passes through the launcher (JCCL_STORE). Every
+        rank must call it equally often.
+
+        Raises:
+            NcclInvalid: if this process was not started by ``jccl.run``.
+        """
+        rank, nranks = rank_from_environment()
+        return cls.init(nranks, rank, exchange_unique_id(rank), config)
+
+    def initialize(
+        self,
+        nranks: int,
+        rank: int,
+        unique_id: UniqueId | Sequence[UniqueId],
+        config: NCCLConfig | None = None,
+    ) -> None:
+        """As ``init``, for an object made without a handle."""
+        if self._ptr:
+            raise NcclInvalid("Communicator is already initialized")
+        ids = [unique_id] if isinstance(unique_id, UniqueId) else list(unique_id)
+        if not ids or not all(isinstance(i, UniqueId) for i in ids):
+            raise NcclInvalid("unique_id is neither a UniqueId nor a sequence of them")
+        packed = array.array("B", b"".join(bytes(i) for i in ids))
+        c_config = None if config is None else CConfig(config)
+        code, handle = self._library.comm_init_rank_scalable(
+            nranks,
+            rank,
+            len(ids),
+            packed.buffer_info()[0],
+            0 if c_config is None else c_config.ptr,
+        )
+        check(code)
+        self._adopt(handle)
+        self._keep_while_running(code, (packed, c_config))
+        self._apply(config)
+
+    def split(
+        self, color: int | None = None, key: int = 0, config: NCCLConfig | None = None
+    ) -> Communicator:
+        """The communicator of the ranks with the same ``color``, ordered by ``key``.
+
+        With color None this rank gets none: the result is not ``is_valid``. When this
+        communicator is non-blocking, the child is usable once ``get_async_error()`` of both is
+        Success; both may be polled.
+        """
+        ptr = self._require()
+        c_config = None if config is None else CConfig(config)
+        code, handle = self._library.comm_split(
+            ptr,
+            SPLIT_NOCOLOR if color is None else color,
+            key,
+            0 if c_config is None else c_config.ptr,
+        )
+        check(code)
+        child = type(self)(handle)
+        self._children.append(child)
+        self._keep_while_running(IN_PROGRESS, c_config)
+        if handle:
+            child._apply(config)
+        return child
+
+    def _adopt(self, handle: int) -> None:
+        self._ptr = handle
+        self._kept = _held.setdefault(handle, [])
+
+    def _apply(self, config: NCCLConfig | None) -> None:
+        if config is not None and config.timeout is not None:
+            check(self._library.comm_options(self._ptr, round(config.timeout * 1000)))
+
+    # --- life cycle --------------------------------------------------------------------------
+
+    def finalize(self) -> None:
+        """Completes what is queued; afterwards only destroy, abort and queries remain."""
+        check(self._library.comm_finalize(self._require()))
+
+    def destroy(self) -> None:
+        """Ends the communicator, finalizing it if needed. Without a handle it does nothing."""
+        if self._ptr:
+            check(self._library.comm_destroy(self._ptr))
+            self._forget()
+
+    def abort(self) -> None:
+        """Stops everything and frees the communicator, whatever the peers do."""
+        if self._ptr:
+            code = self._library.comm_abort(self._ptr)
+            self._forget()
+            check(code)
+
+    def close_all_resources(self) -> None:
+        """Nothing to do: host communicators have no registered resources yet."""
+
+    def _forget(self) -> None:
+        _held.pop(self._ptr, None)
+        self._kept = []
+        self._children.clear()
+        self._ptr = 0
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.destroy()
+        else:
+            self.abort()
+
+    # --- state -------------------------------------------------------------------------------
+
+    @property
+    def ptr(self) -> int:
+        """The handle (``ncclComm_t``), 0 without one."""
+        return self._ptr
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether there is a handle."""
+        return self._ptr != 0
+
+    @property
+    def nranks(self) -> int:
+        """Number of ranks."""
+        if self._nranks is None:
+            self._nranks = self._query(self._library.comm_count(self._require()))
+        return self._nranks
+
+    @property
+    def rank(self) -> int:
+        """This rank's number."""
+        if self._rank is None:
+            self._rank = self._query(self._library.comm_user_rank(self._require()))
+        return self._rank
+
+    @property
+    def device(self) -> int:
+        """The CUDA device; -1 on host ranks."""
+        return self._query(self._library.comm_cu_device(self._require()))
+
+    @staticmethod
+    def _query(answer: tuple[int, int]) -> int:
+        check(answer[0])
+        return answer[1]
+
+    def get_async_error(self) -> Result:
+        """The state: Success, InProgress while something runs, or what ended it."""
+        kept = len(self._kept)
+        children = len(self._children)
+        state = Result(self._query(self._library.comm_get_async_error(self._require())))
+        if state is not Result.InProgress:
+            # What was held before the question is not in use any more.
+            del self._kept[:kept]
+            del self._children[:children]
+        return state
+
+    def get_last_error(self) -> str:
+        """The last error's sentence of this process."""
+        return self._library.get_last_error(self._ptr)
+
+    def __repr__(self) -> str:
+        return f"<Communicator {self._ptr:#x}>" if self._ptr else "<Communicator (none)>"
+
+    # --- operations --------------------------------------------------------------------------
+
+    def allreduce(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        op: int,
+        *,
+        stream: int | None = None,
+        config: object = None,
+    ) -> None:
+        """Reduces ``sendbuf`` of all ranks elementwise into ``recvbuf`` of every rank.
+
+        The same buffer twice is the in-place form. ``recvbuf`` may be longer.
+        """
+        send, recv = _pair(sendbuf, recvbuf)
+        if recv.count < send.count:
+            raise _too_small(recv, send.count)
+        self._plain("ncclAllReduceConfig", stream, config)
+        code = self._library.all_reduce(
+            send.ptr, recv.ptr, send.count, send.dtype, int(op), self._require(), 0
+        )
+        self._after(code, send, recv)
+
+    def broadcast(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        root: int,
+        *,
+        stream: int | None = None,
+        config: object = None,
+    ) -> None:
+        """Copies ``sendbuf`` of rank ``root`` into ``recvbuf`` of every rank.
+
+        ``sendbuf`` is looked at on the root only, where both have equal lengths.
+        """
+        if self.rank == root:
+            send, recv = _pair(sendbuf, recvbuf)
+            if recv.count != send.count:
+                raise NcclInvalid(
+                    f"recvbuf has {recv.count} elements and sendbuf {send.count}:"
+                    " they must be equal on the root of a broadcast"
+                )
+        else:
+            send = recv = resolve(recvbuf, "recvbuf", writable=True)
+        self._plain("ncclBroadcastConfig", stream, config)
+        code = self._library.broadcast(
+            send.ptr, recv.ptr, recv.count, recv.dtype, root, self._require(), 0
+        )
+        self._after(code, send, recv)
+
+    def allgather(
+        self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
+    ) -> None:
+        """Lays ``sendbuf`` of all ranks one after the other into ``recvbuf`` of every rank.
+
+        In place where ``sendbuf`` is the slice of ``recvbuf`` that belongs to this rank.
+        """
+        send, recv = _pair(sendbuf, recvbuf)
+        if recv.count < send.count * self.nranks:
+            raise _too_small(recv, send.count * self.nranks)
+        self._plain("ncclAllGatherConfig", stream, config)
+        code = self._library.all_gather(
+            send.ptr, recv.ptr, send.count, send.dtype, self._require(), 0
+        )
+        self._after(code, send, recv)
+
+    def reduce_scatter(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        op: int,
+        *,
+        stream: int | None = None,
+        config: object = None,
+    ) -> None:
+        """Reduces ``sendbuf`` of all ranks; rank r gets the r-th of nranks equal parts.
+
+        In place where ``recvbuf`` is the slice of ``sendbuf`` that belongs to this rank.
+        """
+        send, recv = _pair(sendbuf, recvbuf)
+        count = self._share(send)
+        if recv.count < count:
+            raise _too_small(recv, count)
+        self._plain("ncclReduceScatterConfig", stream, config)
+        code = self._library.reduce_scatter(
+            send.ptr, recv.ptr, count, send.dtype, int(op), self._require(), 0
+        )
+        self._after(code, send, recv)
+
+    def send(self, sendbuf: Any, peer: int, *, stream: int | None = None) -> None:
+        """Sends ``sendbuf`` to rank ``peer``, which receives as many elements."""
+        send = resolve(sendbuf, "sendbuf")
+        self._plain("", stream, None)
+        code = self._library.send(send.ptr, send.count, send.dtype, peer, self._require(), 0)
+        self._after(code, send, send)
+
+    def recv(self, recvbuf: Any, peer: int, *, stream: int | None = None) -> None:
+        """Receives into ``recvbuf`` what rank ``peer`` sends, as many elements."""
+        recv = resolve(recvbuf, "recvbuf", writable=True)
+        self._plain("", stream, None)
+        code = self._library.recv(recv.ptr, recv.count, recv.dtype, peer, self._require(), 0)
+        self._after(code, recv, recv)
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _require(self) -> int:
+        if not self._ptr:
+            raise NcclInvalid("Communicator is not initialized, or already destroyed")
+        return self._ptr
+
+    def _share(self, send: Buffer) -> int:
+        count, rest = divmod(send.count, self.nranks)
+        if rest:
+            raise NcclInvalid(
+                f"sendbuf has {send.count} elements, which {self.nranks} ranks cannot share"
+                f" equally: {rest} would be left over"
+            )
+        return count
+
+    def _after(self, code: int, send: Buffer, recv: Buffer) -> None:
+        """Checks a call's result; keeps its buffers while it is queued or runs."""
+        if open_group.depth:
+            open_group.queued.append((self, (send.keep, recv.keep)))
+        elif code == IN_PROGRESS:
+            self._hold((send.keep, recv.keep))
+        if code != SUCCESS:
+            check(code)
+
+    def _hold(self, buffers: object) -> None:
+        self._kept.append(buffers)
+        if len(self._kept) > _MANY_HELD and self._ptr:
+            self.get_async_error()
+
+    def _keep_while_running(self, code: int, memory: object) -> None:
+        if code == IN_PROGRESS or open_group.depth:
+            self._kept.append(memory)
+
+
+def _pair(sendbuf: Any, recvbuf: Any) -> tuple[Buffer, Buffer]:
+    if sendbuf is recvbuf:
+        both = resolve(sendbuf, "the buffer", writable=True)
+        return both, both
+    send = resolve(sendbuf, "sendbuf")
+    recv = resolve(recvbuf, "recvbuf", writable=True)
+    if send.dtype != recv.dtype:
+        from jccl.core.types import NcclDataType
+
+        raise NcclInvalid(
+            f"sendbuf has elements of type {NcclDataType(send.dtype).name} and recvbuf of type"
+            f" {NcclDataType(recv.dtype).name}: they must be equal"
+        )
+    return send, recv
+
+
+def _too_small(recv: Buffer, needed: int) -> NcclInvalid:
+    return NcclInvalid(f"recvbuf has {recv.count} elements, but the operation writes {needed}")

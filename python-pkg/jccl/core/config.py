@@ -1,0 +1,127 @@
+"""The configuration of a communicator, and its form in C."""
+
+from __future__ import annotations
+
+import array
+import struct
+from dataclasses import dataclass, fields
+
+from jccl.core.types import CTAPolicy, NcclInvalid
+
+CONFIG_BYTES = 120
+_MAGIC = 0xCAFEBEEF
+_VERSION = 23203
+_UNDEF_INT = -(2**31)
+
+# Fields of ncclConfig_t in C order; "p" is a char pointer, "i" an int.
+_LAYOUT = (
+    ("blocking", "i"),
+    ("cga_cluster_size", "i"),
+    ("min_ctas", "i"),
+    ("max_ctas", "i"),
+    ("net_name", "p"),
+    ("split_share", "i"),
+    ("traffic_class", "i"),
+    ("comm_name", "p"),
+    ("collnet_enable", "i"),
+    ("cta_policy", "i"),
+    ("shrink_share", "i"),
+    ("nvls_ctas", "i"),
+    ("n_channels_per_net_peer", "i"),
+    ("nvlink_centric_sched", "i"),
+    ("graph_usage_mode", "i"),
+    ("num_rma_ctx", "i"),
+    ("max_p2p_peers", "i"),
+    ("graph_stream_ordering", "i"),
+    ("launch_order_implicit", "i"),
+    ("num_rma_sig", "i"),
+    ("rma_eager_init", "i"),
+    ("host_cft_mode", "i"),
+    ("nvls_host_mode", "i"),
+)
+_FORMAT = "@NII" + "".join("N" if kind == "p" else kind for _, kind in _LAYOUT) + "4x"
+
+
+@dataclass(kw_only=True)
+class NCCLConfig:
+    """The fields of ``ncclConfig_t`` under nccl4py's names; None leaves the library's default.
+
+    ``blocking``, ``split_share``, ``comm_name`` and ``timeout`` mean something on host ranks;
+    the others are checked and kept for programs written for GPUs.
+
+    Attributes:
+        timeout: JCCL's own: time limit of an operation in seconds, 0 for none. None leaves the
+            value of ``JCCL_TIMEOUT``.
+    """
+
+    blocking: bool | None = None
+    cga_cluster_size: int | None = None
+    min_ctas: int | None = None
+    max_ctas: int | None = None
+    net_name: str | None = None
+    split_share: bool | None = None
+    traffic_class: int | None = None
+    comm_name: str | None = None
+    collnet_enable: bool | None = None
+    cta_policy: CTAPolicy | int | None = None
+    shrink_share: bool | None = None
+    nvls_ctas: int | None = None
+    n_channels_per_net_peer: int | None = None
+    nvlink_centric_sched: bool | None = None
+    graph_usage_mode: int | None = None
+    num_rma_ctx: int | None = None
+    max_p2p_peers: int | None = None
+    graph_stream_ordering: bool | None = None
+    launch_order_implicit: bool | None = None
+    num_rma_sig: int | None = None
+    rma_eager_init: bool | None = None
+    host_cft_mode: int | None = None
+    nvls_host_mode: int | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not self.timeout >= 0:
+            raise NcclInvalid(f"timeout is {self.timeout}: seconds, 0 for none, are meant")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            text = field.name in ("net_name", "comm_name")
+            if value is None or field.name == "timeout":
+                continue
+            if not isinstance(value, str if text else int):
+                kind = "a text" if text else "an int"
+                raise NcclInvalid(f"{field.name} is {value!r}: {kind} is meant")
+            if text and "\0" in str(value):
+                raise NcclInvalid(f"{field.name} contains a zero byte")
+
+
+class CConfig:
+    """An ``ncclConfig_t`` in memory, with the texts it points to."""
+
+    __slots__ = ("_keep", "_struct")
+
+    def __init__(self, config: NCCLConfig) -> None:
+        self._keep: list[array.array[int]] = []
+        values = [CONFIG_BYTES, _MAGIC, _VERSION]
+        for name, kind in _LAYOUT:
+            value = getattr(config, name)
+            if kind == "p":
+                values.append(self._text(value))
+            else:
+                values.append(_UNDEF_INT if value is None else int(value))
+        try:
+            content = struct.pack(_FORMAT, *values)
+        except struct.error as e:
+            raise NcclInvalid(f"a number of the configuration does not fit an int: {e}") from None
+        self._struct = array.array("B", content)
+
+    def _text(self, value: str | None) -> int:
+        if value is None:
+            return 0
+        content = array.array("B", value.encode() + b"\0")
+        self._keep.append(content)
+        return content.buffer_info()[0]
+
+    @property
+    def ptr(self) -> int:
+        """Address of the struct, valid as long as this object lives."""
+        return self._struct.buffer_info()[0]

@@ -1,0 +1,125 @@
+"""DLPack capsules of host memory, read without consuming them."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from jccl.core.types import NcclInvalid
+
+_HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
+_CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
+_READ_ONLY = 1
+_IS_COPIED = 2
+
+# (type code, bits) of a DLDataType to the number of ncclDataType_t.
+_TYPES = {
+    (0, 8): 0,
+    (0, 32): 2,
+    (0, 64): 4,
+    (1, 8): 1,
+    (1, 32): 3,
+    (1, 64): 5,
+    (2, 16): 6,
+    (2, 32): 7,
+    (2, 64): 8,
+    (4, 16): 9,
+    (6, 8): 1,
+    (10, 8): 10,
+    (12, 8): 11,
+}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = (("tensor", _Tensor),)
+
+
+class _ManagedVersioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+_pointer.restype = ctypes.c_void_p
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
+_is_valid.restype = ctypes.c_int
+
+
+def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, int, object]:
+    """(address, count, data type, what keeps the memory) of an object with ``__dlpack__``.
+
+    Raises:
+        NcclInvalid: if it is not contiguous host memory of a type that NCCL knows, or
+            read-only and ``writable`` is asked for.
+    """
+    device = int(buffer.__dlpack_device__()[0]) if hasattr(buffer, "__dlpack_device__") else 1
+    if device not in _HOST_DEVICES:
+        where = "CUDA memory" if device in _CUDA_DEVICES else f"memory of DLPack device {device}"
+        raise NcclInvalid(
+            f"{name} is {where}; a host communicator takes host buffers: copy it to the host first"
+        )
+    try:
+        capsule = _export(buffer)
+    except (BufferError, TypeError, ValueError, RuntimeError) as e:
+        raise NcclInvalid(f"{name} cannot be exported by DLPack: {e}") from e
+    flags, tensor = _open(capsule, name)
+    if writable and flags & _READ_ONLY:
+        raise NcclInvalid(f"{name} is read-only, but the operation writes into it")
+    if writable and flags & _IS_COPIED:
+        raise NcclInvalid(f"{name} exports a copy by DLPack, which the operation cannot write to")
+    dtype = _TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if dtype is None:
+        raise NcclInvalid(
+            f"{name} has elements of DLPack type ({tensor.code}, {tensor.bits}, {tensor.lanes}),"
+            " for which NCCL has no data type"
+        )
+    count = 1
+    for axis in range(tensor.ndim - 1, -1, -1):
+        if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != count:
+            raise NcclInvalid(
+                f"{name} is not contiguous in row-major order: pass a contiguous copy of this view"
+            )
+        count *= tensor.shape[axis]
+    # The capsule's destructor releases the export, so it lives as long as the result.
+    return (tensor.data or 0) + tensor.byte_offset, count, dtype, (buffer, capsule)
+
+
+def _export(buffer: Any) -> object:
+    try:
+        return buffer.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        return buffer.__dlpack__()
+
+
+def _open(capsule: object, name: str) -> tuple[int, _Tensor]:
+    if _is_valid(capsule, b"dltensor_versioned"):
+        versioned = _ManagedVersioned.from_address(_pointer(capsule, b"dltensor_versioned"))
+        if versioned.major != 1:
+            raise NcclInvalid(f"{name} speaks DLPack {versioned.major}; JCCL knows version 1")
+        return versioned.flags, versioned.tensor
+    if _is_valid(capsule, b"dltensor"):
+        return 0, _Managed.from_address(_pointer(capsule, b"dltensor")).tensor
+    raise NcclInvalid(f"{name} exports a DLPack capsule that is already used")

@@ -1,0 +1,43 @@
+"""Result codes as exceptions."""
+
+from __future__ import annotations
+
+from jccl.bindings import load
+from jccl.core.types import Result
+
+SUCCESS = 0
+IN_PROGRESS = 7
+
+
+class NCCLError(RuntimeError):
+    """A result code that is an error.
+
+    Attributes:
+        code: the result code (``ncclResult_t``).
+        name: its name, such as ``RemoteError``.
+        detail: the library's sentence about the last error of this process, possibly empty.
+    """
+
+    def __init__(self, code: int, detail: str = "") -> None:
+        self.code = int(code)
+        try:
+            self.name = Result(code).name
+        except ValueError:
+            self.name = "Unknown"
+        self.detail = detail
+        text = f"{self.name} ({self.code}): {load().get_error_string(self.code)}"
+        super().__init__(f"{text}: {detail}" if detail else text)
+
+    def __reduce__(self) -> tuple[type[NCCLError], tuple[int, str]]:
+        return NCCLError, (self.code, self.detail)
+
+
+def check(code: int) -> None:
+    """Raises NCCLError unless ``code`` is success or in progress."""
+    if code != SUCCESS and code != IN_PROGRESS:
+        raise NCCLError(code, load().get_last_error(0))
+
+
+def get_error_string(result: int) -> str:
+    """The text of a result code."""
+    return load().get_error_string(int(result))

@@ -1,0 +1,76 @@
+"""How ranks that ``python -m jccl.run`` started learn their numbers and share an id.
+
+The launcher listens on an abstract Unix socket (its name is in JCCL_STORE; no file exists) and
+keeps a few small values. A request is one line: ``PUT key hex`` is answered ``OK``, ``GET key``
+is answered with the value in hex as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+
+from jccl.core.types import NcclInvalid
+from jccl.core.unique_id import UniqueId, get_unique_id
+
+STORE_VARIABLE = "JCCL_STORE"
+_DEFAULT_LIMIT_S = 120.0
+
+# Number of exchanges so far; written and read under the lock.
+_exchanges = 0
+_lock = threading.Lock()
+
+
+def rank_from_environment() -> tuple[int, int]:
+    """(RANK, WORLD_SIZE) of the environment.
+
+    Raises:
+        NcclInvalid: if they are missing or make no sense.
+    """
+    try:
+        rank, nranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    except (KeyError, ValueError):
+        raise NcclInvalid(
+            "RANK and WORLD_SIZE are not set: start this program with"
+            " `python -m jccl.run -n <ranks> script.py`"
+        ) from None
+    if not 0 <= rank < nranks:
+        raise NcclInvalid(f"RANK is {rank} and WORLD_SIZE {nranks}")
+    return rank, nranks
+
+
+def exchange_unique_id(rank: int) -> UniqueId:
+    """The same new id on all ranks: made by rank 0, handed on by the launcher."""
+    global _exchanges
+    with _lock:
+        key = f"id/{_exchanges}"
+        _exchanges += 1
+    if rank == 0:
+        unique_id = get_unique_id()
+        _ask(f"PUT {key} {bytes(unique_id).hex()}\n")
+        return unique_id
+    return UniqueId.from_bytes(bytes.fromhex(_ask(f"GET {key}\n")))
+
+
+def _ask(request: str) -> str:
+    name = os.environ.get(STORE_VARIABLE)
+    if not name:
+        raise NcclInvalid(
+            f"{STORE_VARIABLE} is not set, so the ranks cannot share an id: start this program"
+            " with `python -m jccl.run`, or pass one yourself to Communicator.init"
+        )
+    limit = float(os.environ.get("JCCL_INIT_TIMEOUT") or _DEFAULT_LIMIT_S)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(limit)
+            connection.connect("\0" + name)
+            connection.sendall(request.encode())
+            answer = connection.makefile("r", encoding="ascii").readline()
+    except TimeoutError:
+        raise NcclInvalid(f"rank 0 made no id within {limit:g} s") from None
+    except OSError as e:
+        raise NcclInvalid(f"the launcher that set {STORE_VARIABLE} does not answer: {e}") from e
+    if not answer.endswith("\n"):
+        raise NcclInvalid(f"the launcher ended while this rank asked it: {request.split()[:2]}")
+    return answer.strip()

@@ -1,0 +1,234 @@
+"""Members of nccl4py's Communicator that the library answers with "not done yet".
+
+They have their final signatures. Where the library has the function, it is called, so that its
+own sentence arrives and the member works as soon as the library does.
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jccl.core.buffers import Buffer, resolve
+from jccl.core.errors import NCCLError, check
+from jccl.core.types import (
+    CommShrinkFlag,
+    CommSuspendFlag,
+    NcclCommMemStat,
+    NcclDataType,
+    NcclInvalid,
+    Result,
+)
+from jccl.core.unique_id import UniqueId
+
+if TYPE_CHECKING:
+    from jccl.bindings import Binding
+    from jccl.core.communicator import Communicator
+    from jccl.core.config import NCCLConfig
+
+
+def not_done(function: str) -> NoReturn:
+    """Raises what the library says of a function that is not done yet."""
+    raise NCCLError(Result.InvalidUsage, f"{function} is not done yet in JCCL")
+
+
+class Unfinished:
+    """See the module."""
+
+    _library: Binding
+
+    if TYPE_CHECKING:
+
+        def _require(self) -> int: ...
+        def _share(self, send: Buffer) -> int: ...
+        def _after(self, code: int, send: Buffer, recv: Buffer) -> None: ...
+        def allreduce(self, sendbuf: Any, recvbuf: Any, op: int) -> None: ...
+        def allgather(self, sendbuf: Any, recvbuf: Any) -> None: ...
+
+    def _plain(self, function: str, stream: int | None, config: object) -> None:
+        """Refuses what host communicators do not have: streams and per-call configuration."""
+        if stream:
+            raise NcclInvalid(
+                f"stream is {stream!r}: host communicators have no streams yet, pass None"
+            )
+        if config is not None:
+            not_done(function)
+
+    def _two_sided(
+        self, sendbuf: Any, recvbuf: Any, stream: int | None, config: object
+    ) -> tuple[Buffer, Buffer]:
+        send = resolve(sendbuf, "sendbuf")
+        recv = resolve(recvbuf, "recvbuf", writable=True)
+        if send.dtype != recv.dtype:
+            raise NcclInvalid("sendbuf and recvbuf have elements of different types")
+        self._plain("a per-call configuration", stream, config)
+        return send, recv
+
+    def reduce(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        op: int,
+        root: int | None = None,
+        *,
+        stream: int | None = None,
+        config: object = None,
+    ) -> None:
+        """Reduces into ``recvbuf`` of rank ``root``; without a root, an allreduce."""
+        if root is None:
+            self.allreduce(sendbuf, recvbuf, op)
+            return
+        send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
+        code = self._library.reduce(
+            send.ptr, recv.ptr, send.count, send.dtype, int(op), root, self._require(), 0
+        )
+        self._after(code, send, recv)
+
+    def alltoall(
+        self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
+    ) -> None:
+        """Part r of ``sendbuf`` goes to rank r; part r of ``recvbuf`` comes from it."""
+        send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
+        count = self._share(send)
+        code = self._library.allto_all(send.ptr, recv.ptr, count, send.dtype, self._require(), 0)
+        self._after(code, send, recv)
+
+    def gather(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        root: int | None = None,
+        *,
+        stream: int | None = None,
+        config: object = None,
+    ) -> None:
+        """Lays all ranks' ``sendbuf`` into ``recvbuf`` of ``root``; without one, an allgather."""
+        if root is None:
+            self.allgather(sendbuf, recvbuf)
+            return
+        send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
+        code = self._library.gather(
+            send.ptr, recv.ptr, send.count, send.dtype, root, self._require(), 0
+        )
+        self._after(code, send, recv)
+
+    def scatter(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        root: int,
+        *,
+        stream: int | None = None,
+        config: object = None,
+    ) -> None:
+        """Part r of ``sendbuf`` of ``root`` goes into ``recvbuf`` of rank r."""
+        send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
+        code = self._library.scatter(
+            send.ptr, recv.ptr, recv.count, recv.dtype, root, self._require(), 0
+        )
+        self._after(code, send, recv)
+
+    def shrink(
+        self,
+        exclude_ranks: Sequence[int] | None = None,
+        config: NCCLConfig | None = None,
+        flag: CommShrinkFlag = CommShrinkFlag.DEFAULT,
+    ) -> Communicator:
+        """The communicator without ``exclude_ranks``."""
+        excluded = array.array("i", exclude_ranks or ())
+        code, _ = self._library.comm_shrink(
+            self._require(), excluded.buffer_info()[0], len(excluded), 0, int(flag)
+        )
+        check(code)
+        not_done("ncclCommShrink")
+
+    def get_unique_id(self) -> UniqueId:
+        """The id for growing this communicator."""
+        code, content = self._library.comm_get_unique_id(self._require())
+        check(code)
+        return UniqueId.from_bytes(content)
+
+    def grow(
+        self,
+        nranks: int,
+        unique_id: UniqueId | None = None,
+        rank: int | None = None,
+        config: NCCLConfig | None = None,
+    ) -> Communicator:
+        """The communicator of ``nranks`` ranks, the old and new ones."""
+        pointer = 0 if unique_id is None else unique_id.ptr
+        own = -1 if rank is None else rank
+        code, _ = self._library.comm_grow(self._require(), nranks, pointer, own, 0)
+        check(code)
+        not_done("ncclCommGrow")
+
+    def revoke(self, flags: int = 0) -> None:
+        """Stops pending work and keeps the handle."""
+        check(self._library.comm_revoke(self._require(), flags))
+
+    def suspend(self, flags: CommSuspendFlag = CommSuspendFlag.MEM) -> None:
+        """Releases the communicator's memory for a while."""
+        check(self._library.comm_suspend(self._require(), int(flags)))
+
+    def resume(self) -> None:
+        """Takes back what suspend released."""
+        check(self._library.comm_resume(self._require()))
+
+    def get_mem_stat(self, stat: NcclCommMemStat) -> int:
+        """Bytes of memory of one kind."""
+        code, value = self._library.comm_mem_stats(self._require(), int(stat))
+        check(code)
+        return value
+
+    def register_buffer(self, buffer: Any) -> NoReturn:
+        """Registers a buffer."""
+        not_done("ncclCommRegister")
+
+    def register_window(self, buffer: Any, flags: int | None = None) -> NoReturn:
+        """Registers a window."""
+        not_done("ncclCommWindowRegister")
+
+    def create_pre_mul_sum(self, scalar: Any, datatype: NcclDataType | None = None) -> NoReturn:
+        """A reduction that multiplies each input by ``scalar`` first."""
+        not_done("ncclRedOpCreatePreMulSum")
+
+    def create_dev_comm(self, requirements: object = None) -> NoReturn:
+        """A communicator for CUDA kernels."""
+        not_done("ncclDevCommCreate")
+
+    def put_signal(
+        self,
+        local_buffer: Any,
+        peer: int,
+        peer_window: object,
+        peer_window_offset: int = 0,
+        signal_index: int = 0,
+        context: int = 0,
+        flags: int = 0,
+        *,
+        stream: int | None = None,
+    ) -> NoReturn:
+        """Writes into a peer's window and signals."""
+        not_done("ncclPutSignal")
+
+    def signal(
+        self,
+        peer: int,
+        signal_index: int = 0,
+        context: int = 0,
+        flags: int = 0,
+        *,
+        stream: int | None = None,
+    ) -> NoReturn:
+        """Signals a peer."""
+        not_done("ncclSignal")
+
+    def wait_signal(self, descs: object, *, stream: int | None = None) -> NoReturn:
+        """Waits for signals."""
+        not_done("ncclWaitSignal")
+
+    @property
+    def properties(self) -> NoReturn:
+        """What the communicator can do (``ncclCommProperties_t``)."""
+        not_done("ncclCommQueryProperties")

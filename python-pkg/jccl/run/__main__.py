@@ -1,0 +1,94 @@
+"""The command line of ``python -m jccl.run``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from jccl.run.launcher import Job, run_job
+
+_DESCRIPTION = """\
+Starts the ranks of a program on this machine and ends them together.
+
+Each rank runs `python SCRIPT ARGS...` with these variables:
+  RANK, WORLD_SIZE              its number and how many there are
+  LOCAL_RANK, LOCAL_WORLD_SIZE  the same within its (simulated) host
+  NODE_RANK                     the number of its host
+  MASTER_ADDR, MASTER_PORT      127.0.0.1 and a free port, for torch.distributed
+  NCCL_HOSTID                   its host's name, with --hosts
+  JCCL_STORE                    how ranks share a communicator id: see below
+
+In the script:
+  import jccl.core as jc
+  comm = jc.Communicator.from_env()        # RANK of WORLD_SIZE; the id comes by JCCL_STORE
+or  torch.distributed.init_process_group("jccl")
+"""
+
+_EPILOG = """\
+Lines of output are prefixed with [rank]. When a rank fails, the others get a moment to report
+it, then are terminated, then killed; its exit status becomes this command's (128 + the signal's
+number if a signal ended it, 124 after --timeout). Ctrl-C and SIGTERM are passed on; a second
+Ctrl-C kills. Whatever processes the ranks leave behind in their process groups are ended too.
+
+examples:
+  python -m jccl.run -n 4 train.py --epochs 3
+  python -m jccl.run -n 4 --hosts 2 -m package.module
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m jccl.run",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("-n", "--nranks", type=int, required=True, help="number of ranks")
+    parser.add_argument(
+        "--hosts",
+        type=int,
+        default=1,
+        metavar="H",
+        help="simulate H hosts: ranks of different hosts speak TCP (default 1)",
+    )
+    parser.add_argument(
+        "--timeout", type=float, metavar="S", help="end everything after S seconds (status 124)"
+    )
+    parser.add_argument(
+        "--grace",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="seconds between terminating and killing (default 5)",
+    )
+    parser.add_argument("--no-prefix", action="store_true", help="leave the output as it is")
+    parser.add_argument(
+        "-m", "--module", action="store_true", help="SCRIPT is a module, as in python -m"
+    )
+    parser.add_argument("script", metavar="SCRIPT")
+    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS")
+    return parser
+
+
+def main() -> int:
+    """Parses the command line, runs the job and returns its exit status."""
+    parser = _parser()
+    options = parser.parse_args()
+    if options.nranks < 1:
+        parser.error(f"-n is {options.nranks}: at least one rank is needed")
+    if not 1 <= options.hosts <= options.nranks:
+        parser.error(f"--hosts is {options.hosts}: 1 to {options.nranks} are possible")
+    script = ["-m", options.script] if options.module else [options.script]
+    job = Job(
+        command=[sys.executable, *script, *options.args],
+        nranks=options.nranks,
+        hosts=options.hosts,
+        timeout_s=options.timeout,
+        grace_s=options.grace,
+        prefix=not options.no_prefix,
+    )
+    return run_job(job)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,256 @@
+"""Starting, watching and ending the ranks of a job."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from jccl.run.store import Store
+
+TIMED_OUT = 124
+_REPORT_S = 1.0
+_TICK_S = 0.1
+_DRAIN_S = 1.0
+_MAX_LINE_BYTES = 65536
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to start.
+
+    Attributes:
+        command: the program of every rank.
+        nranks: how many ranks.
+        hosts: how many hosts to simulate; ranks are dealt out in blocks.
+        timeout_s: the whole job's limit, None for none.
+        grace_s: seconds between terminating and killing.
+        prefix: whether lines of output begin with the rank.
+        environment: variables beyond the launcher's own.
+    """
+
+    command: list[str]
+    nranks: int
+    hosts: int = 1
+    timeout_s: float | None = None
+    grace_s: float = 5.0
+    prefix: bool = True
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_job(job: Job) -> int:
+    """Runs the job to its end and returns its exit status."""
+    return _Launch(job).run()
+
+
+def rank_environment(job: Job, rank: int, port: int, store: str) -> dict[str, str]:
+    """The environment of one rank."""
+    host = rank * job.hosts // job.nranks
+    mates = [r for r in range(job.nranks) if r * job.hosts // job.nranks == host]
+    environment = {
+        **os.environ,
+        "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
+        "RANK": str(rank),
+        "WORLD_SIZE": str(job.nranks),
+        "LOCAL_RANK": str(rank - mates[0]),
+        "LOCAL_WORLD_SIZE": str(len(mates)),
+        "NODE_RANK": str(host),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "JCCL_STORE": store,
+        **job.environment,
+    }
+    if job.hosts > 1:
+        environment["NCCL_HOSTID"] = f"jccl-run-host-{host}"
+    return environment
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _die_with(launcher: int) -> Callable[[], None]:
+    """A rank must not survive its launcher, not even one that is killed."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def before_exec() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != launcher:
+            os._exit(1)
+
+    return before_exec
+
+
+class _Lines:
+    """One output of one rank: whole lines go on with their prefix."""
+
+    def __init__(self, source: IO[bytes], sink: IO[bytes], prefix: bytes) -> None:
+        self.source = source
+        self._sink = sink
+        self._prefix = prefix
+        self._rest = b""
+
+    def read(self) -> bool:
+        """Passes on what is there; False at the end of the stream."""
+        received = os.read(self.source.fileno(), _MAX_LINE_BYTES)
+        *lines, self._rest = (self._rest + received).split(b"\n")
+        if self._rest and (not received or len(self._rest) >= _MAX_LINE_BYTES):
+            lines.append(self._rest)
+            self._rest = b""
+        with contextlib.suppress(BrokenPipeError):
+            self._sink.write(b"".join(self._prefix + line + b"\n" for line in lines))
+            self._sink.flush()
+        return bool(received)
+
+
+class _Launch:
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._selector = selectors.DefaultSelector()
+        self._store = Store(self._selector)
+        self._ranks: list[subprocess.Popen[bytes]] = []
+        self._open_outputs = 0
+        self._status = 0
+        # Monotonic times of what happens next to ranks that still run; None: not planned.
+        self._terminate_at: float | None = None
+        self._kill_at: float | None = None
+        self._interrupts = 0
+
+    def run(self) -> int:
+        before = {
+            number: signal.signal(number, self._pass_on)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        }
+        try:
+            self._start()
+            self._watch()
+        finally:
+            self._end_groups()
+            self._store.close()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        return self._status
+
+    def _start(self) -> None:
+        port = _free_port()
+        before_exec = _die_with(os.getpid())
+        for rank in range(self._job.nranks):
+            process = subprocess.Popen(
+                self._job.command,
+                env=rank_environment(self._job, rank, port, self._store.name),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                preexec_fn=before_exec,
+            )
+            self._ranks.append(process)
+            prefix = f"[{rank}] ".encode() if self._job.prefix else b""
+            for source, sink in (
+                (process.stdout, sys.stdout.buffer),
+                (process.stderr, sys.stderr.buffer),
+            ):
+                assert source is not None
+                lines = _Lines(source, sink, prefix)
+                self._selector.register(
+                    source, selectors.EVENT_READ, lambda lines=lines: self._output(lines)
+                )
+                self._open_outputs += 1
+
+    def _output(self, lines: _Lines) -> None:
+        if not lines.read():
+            self._selector.unregister(lines.source)
+            lines.source.close()
+            self._open_outputs -= 1
+
+    def _watch(self) -> None:
+        deadline = None
+        if self._job.timeout_s is not None:
+            deadline = time.monotonic() + self._job.timeout_s
+        drained_at: float | None = None
+        ended: set[int] = set()
+        while True:
+            for key, _ in self._selector.select(_TICK_S):
+                key.data()
+            now = time.monotonic()
+            for rank, process in enumerate(self._ranks):
+                if rank not in ended and process.poll() is not None:
+                    ended.add(rank)
+                    self._ended(rank, process.returncode, now)
+            if len(ended) == len(self._ranks):
+                # A rank's own children may hold its outputs open: they get a moment, no more.
+                drained_at = drained_at or now + _DRAIN_S
+                if self._open_outputs == 0 or now >= drained_at:
+                    return
+            if deadline is not None and now >= deadline and self._kill_at is None:
+                self._say(f"no end after {self._job.timeout_s:g} s: ending all ranks")
+                self._status = self._status or TIMED_OUT
+                deadline, self._terminate_at = None, now
+            self._end_by_plan(now)
+
+    def _ended(self, rank: int, code: int, now: float) -> None:
+        if code == 0:
+            return
+        status = code if code > 0 else 128 - code
+        reason = f"ended with status {code}"
+        if code < 0:
+            reason = f"was ended by {signal.Signals(-code).name}"
+        if self._status == 0:
+            self._status = status
+            if self._interrupts == 0:
+                self._say(f"rank {rank} {reason}")
+            if self._terminate_at is None and self._kill_at is None:
+                self._terminate_at = now + _REPORT_S
+
+    def _end_by_plan(self, now: float) -> None:
+        if self._terminate_at is not None and now >= self._terminate_at:
+            self._terminate_at, self._kill_at = None, now + self._job.grace_s
+            self._signal(signal.SIGTERM)
+        if self._kill_at is not None and now >= self._kill_at:
+            self._kill_at = now + self._job.grace_s
+            self._signal(signal.SIGKILL)
+
+    def _pass_on(self, number: int, _frame: Any) -> None:
+        self._interrupts += 1
+        self._status = self._status or 128 + number
+        if self._interrupts > 1:
+            self._signal(signal.SIGKILL)
+            return
+        self._signal(signal.Signals(number))
+        self._terminate_at = time.monotonic() + self._job.grace_s
+
+    def _signal(self, number: signal.Signals) -> None:
+        for process in self._ranks:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, number)
+
+    def _end_groups(self) -> None:
+        """Ends whatever is left in the ranks' process groups."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            left = False
+            for process in self._ranks:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, number)
+                    left = True
+            if not left:
+                return
+            time.sleep(_TICK_S)
+            for process in self._ranks:
+                process.poll()
+
+    def _say(self, sentence: str) -> None:
+        print(f"[jccl.run] {sentence}", file=sys.stderr, flush=True)

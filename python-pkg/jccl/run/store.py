@@ -1,0 +1,91 @@
+"""The launcher's half of jccl.core.rendezvous: a few small values for the ranks of a job."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import selectors
+import socket
+import struct
+
+_MAX_REQUEST_BYTES = 4096
+_MAX_VALUES = 4096
+
+
+class Store:
+    """Answers PUT and GET on an abstract Unix socket, driven by the launcher's selector.
+
+    Only processes of the same user are answered.
+    """
+
+    def __init__(self, selector: selectors.BaseSelector) -> None:
+        self.name = f"jccl-run-{secrets.token_hex(8)}"
+        self._selector = selector
+        self._values: dict[str, str] = {}
+        self._waiting: dict[str, list[socket.socket]] = {}
+        self._requests: dict[socket.socket, bytes] = {}
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind("\0" + self.name)
+        self._listener.listen(128)
+        self._listener.setblocking(False)
+        selector.register(self._listener, selectors.EVENT_READ, self._accept)
+
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        if struct.unpack("3i", peer)[1] != os.getuid():
+            connection.close()
+            return
+        connection.setblocking(False)
+        self._requests[connection] = b""
+        self._selector.register(
+            connection, selectors.EVENT_READ, lambda: self._receive(connection)
+        )
+
+    def _receive(self, connection: socket.socket) -> None:
+        try:
+            received = connection.recv(_MAX_REQUEST_BYTES)
+        except OSError:
+            received = b""
+        request = self._requests[connection] + received
+        if not received or len(request) > _MAX_REQUEST_BYTES:
+            self._drop(connection)
+            return
+        self._requests[connection] = request
+        if request.endswith(b"\n"):
+            self._requests[connection] = b""
+            self._answer(connection, request.decode("ascii", "replace").split())
+
+    def _answer(self, connection: socket.socket, words: list[str]) -> None:
+        match words:
+            case ["PUT", key, value] if len(self._values) < _MAX_VALUES:
+                self._values[key] = value
+                self._reply(connection, "OK")
+                for waiting in self._waiting.pop(key, []):
+                    self._reply(waiting, value)
+            case ["GET", key] if key in self._values:
+                self._reply(connection, self._values[key])
+            case ["GET", key]:
+                self._waiting.setdefault(key, []).append(connection)
+            case _:
+                self._drop(connection)
+
+    def _reply(self, connection: socket.socket, text: str) -> None:
+        with contextlib.suppress(OSError):
+            connection.sendall(text.encode() + b"\n")
+
+    def _drop(self, connection: socket.socket) -> None:
+        self._selector.unregister(connection)
+        del self._requests[connection]
+        for waiting in self._waiting.values():
+            if connection in waiting:
+                waiting.remove(connection)
+        connection.close()
+
+    def close(self) -> None:
+        """Ends all connections."""
+        for connection in list(self._requests):
+            self._drop(connection)
+        self._selector.unregister(self._listener)
+        self._listener.close()
