@@ -1,7 +1,7 @@
 """Communicators for host buffers, with the names of nccl4py's ``nccl.core``.
 
-    comm = jccl.core.Communicator.from_env()
-    comm.allreduce(x, x, jccl.core.SUM)
+comm = jccl.core.Communicator.from_env()
+comm.allreduce(x, x, jccl.core.SUM)
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Buffer(NamedTuple):
     """
 
     ptr: int
-    count: int
+    count: int  # type: ignore[assignment]
     dtype: int
     keep: object
 

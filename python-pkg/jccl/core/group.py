@@ -71,7 +71,7 @@ def _close(*, still_running: bool) -> None:
 
 @contextlib.contextmanager
 def group() -> Iterator[None]:
-    """``with group():`` around calls that belong together.
+    """A block whose calls are launched together at its end.
 
     When the body raises, nothing of the group is launched: half of it would only leave the
     peers waiting.

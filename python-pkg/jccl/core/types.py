@@ -105,10 +105,9 @@ class NcclDataType(enum.IntEnum):
         try:
             import ml_dtypes  # type: ignore[import-not-found,import-untyped,unused-ignore]
         except ImportError:
-            raise NcclInvalid(
-                f"numpy has no type for {self.name}: install ml_dtypes"
-            ) from None
-        return numpy.dtype(getattr(ml_dtypes, name))
+            raise NcclInvalid(f"numpy has no type for {self.name}: install ml_dtypes") from None
+        scalar: type[Any] = getattr(ml_dtypes, name)
+        return numpy.dtype(scalar)
 
     @classmethod
     def from_numpy_dtype(cls, dtype: object) -> NcclDataType:

@@ -39,9 +39,7 @@ class Store:
             return
         connection.setblocking(False)
         self._requests[connection] = b""
-        self._selector.register(
-            connection, selectors.EVENT_READ, lambda: self._receive(connection)
-        )
+        self._selector.register(connection, selectors.EVENT_READ, lambda: self._receive(connection))
 
     def _receive(self, connection: socket.socket) -> None:
         try:

@@ -1,0 +1,159 @@
+"""Measuring one size.
+
+All ranks of a benchmark run on one machine, so their clocks agree. A call's time is the span from
+the moment when the last rank enters it to the moment when the last rank has left it; writing
+the inputs before and reading the outputs after therefore lies outside the time, while its
+effect on the caches stays. The figure of a row is the median over the iterations.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from dataclasses import dataclass
+
+import numpy
+
+from jccl.bench.operations import Array, Call, Operation, decoded, encoded, sample, storage
+from jccl.core import Communicator, NcclDataType
+from jccl.core.errors import check
+
+_LINE_BYTES = 64
+_GUARD_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure at each size.
+
+    Attributes:
+        operation: the operation.
+        dtype: the data type.
+        op: number of the reduction.
+        root: the root of a broadcast.
+        touched: whether inputs are written before and outputs read after each call.
+        iters: calls in the measurement, None: by size.
+        warmup: calls before it, None: as many as are measured.
+    """
+
+    operation: Operation
+    dtype: NcclDataType
+    op: int
+    root: int
+    touched: bool
+    iters: int | None
+    warmup: int | None
+
+
+@dataclass(frozen=True)
+class Times:
+    """Figures of one size in one form (in place or not).
+
+    Attributes:
+        median_us: median time of a call.
+        mean_us: mean.
+        min_us: smallest.
+        wrong: number of wrong elements on all ranks.
+    """
+
+    median_us: float
+    mean_us: float
+    min_us: float
+    wrong: int
+
+
+class Buffers:
+    """Input and output of one rank, each aligned to a page's beginning or overlapping."""
+
+    def __init__(self, plan: Plan, elements: int, comm: Communicator, in_place: bool) -> None:
+        layout = plan.operation.layout(elements, comm.rank, comm.nranks)
+        kind = storage(plan.dtype)
+        if in_place:
+            whole = numpy.zeros(max(layout.send, layout.recv), kind)
+            self.send = whole[layout.in_place_send :][: layout.send]
+            self.recv = whole[layout.in_place_recv :][: layout.recv]
+        else:
+            self.send = numpy.zeros(layout.send, kind)
+            self.recv = numpy.zeros(layout.recv, kind)
+        self.call = Call(
+            layout.count,
+            int(plan.dtype),
+            plan.op,
+            plan.root,
+            comm.ptr,
+            comm.rank,
+            comm.nranks,
+        )
+        # One element of every cache line: enough to bring the line into this core's cache.
+        step = max(1, _LINE_BYTES // kind.itemsize)
+        self.written = self.send[::step]
+        self.read = self.recv[::step]
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """(send, receive)."""
+        return self.send.ctypes.data, self.recv.ctypes.data
+
+
+def default_iters(size: int) -> int:
+    """How often a call of this many bytes is repeated."""
+    if size <= 1 << 16:
+        return 1000
+    return 200 if size <= 1 << 20 else 20
+
+
+def measure(plan: Plan, size: int, comm: Communicator, in_place: bool) -> Times:
+    """Measures and checks calls on buffers of ``size`` bytes. Collective."""
+    buffers = Buffers(plan, size // plan.dtype.itemsize, comm, in_place)
+    iters = default_iters(size) if plan.iters is None else plan.iters
+    warmup = iters if plan.warmup is None else plan.warmup
+    _repeat(plan, buffers, comm, warmup)
+    gc.disable()
+    try:
+        own = _repeat(plan, buffers, comm, iters)
+    finally:
+        gc.enable()
+    stamps = numpy.empty((comm.nranks, 2, iters), "int64")
+    comm.allgather(own, stamps)
+    spans = (stamps[:, 1].max(axis=0) - stamps[:, 0].max(axis=0)) / 1000
+    return Times(
+        float(numpy.median(spans)),
+        float(spans.mean()),
+        float(spans.min()),
+        _wrong(plan, buffers, comm),
+    )
+
+
+def _repeat(plan: Plan, buffers: Buffers, comm: Communicator, times: int) -> Array:
+    """Calls ``times`` times; gives this rank's moments of entering and leaving, in ns."""
+    binding, call, run = comm._library, buffers.call, plan.operation.call
+    send, recv = buffers.addresses
+    clock = time.monotonic_ns
+    stamps = numpy.zeros((2, times), "int64")
+    entered, left = stamps
+    for i in range(times):
+        if plan.touched:
+            buffers.written.fill(i & 1)
+        start = clock()
+        code = run(binding, send, recv, call)
+        end = clock()
+        if code:
+            check(code)
+        if plan.touched:
+            buffers.read.sum()
+        entered[i] = start
+        left[i] = end
+    return stamps
+
+
+def _wrong(plan: Plan, buffers: Buffers, comm: Communicator) -> int:
+    """Calls once on known numbers; counts wrong elements of all ranks."""
+    count = buffers.send.size
+    inputs = [decoded(sample(r, count, plan.dtype), plan.dtype) for r in range(comm.nranks)]
+    buffers.recv.fill(99)
+    buffers.send[:] = encoded(inputs[comm.rank], plan.dtype)
+    check(plan.operation.call(comm._library, *buffers.addresses, buffers.call))
+    right = encoded(plan.operation.expected(inputs, comm.rank, plan.op, plan.root), plan.dtype)
+    wrong = numpy.array([numpy.count_nonzero(buffers.recv != right)], "int64")
+    comm.allreduce(wrong, wrong, 0)
+    return int(wrong[0])
