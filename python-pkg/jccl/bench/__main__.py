@@ -34,7 +34,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def bytes_of(text: str) -> int:
-    """ "8" or "64M" as bytes."""
+    """A size such as 8, 64K or 1M in bytes."""
     found = re.fullmatch(r"(\d+)([KMG]?)B?", text.upper())
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: 8, 64K, 1M are")

@@ -197,7 +197,8 @@ def decoded(stored: Array, dtype: NcclDataType) -> Array:
     """Stored elements as numbers of the type in which sums are taken."""
     if dtype is NcclDataType.BFLOAT16:
         wide: Array = stored.astype("uint32") << 16
-        return wide.view("float32")
+        numbers: Array = wide.view("float32")
+        return numbers
     return stored.astype("float32") if dtype is NcclDataType.FLOAT16 else stored
 
 
@@ -206,7 +207,8 @@ def encoded(numbers: Array, dtype: NcclDataType) -> Array:
     if dtype is not NcclDataType.BFLOAT16:
         return numbers.astype(storage(dtype))
     bits: Array = numpy.ascontiguousarray(numbers, "float32").view("uint32")
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("uint16")
+    rounded: Array = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return rounded.astype("uint16")
 
 
 def sample(rank: int, count: int, dtype: NcclDataType) -> Array:

@@ -1,4 +1,3 @@
-# ruff: noqa: D102 (the C functions of these names are documented in nccl.h and jccl.h)
 """What a binding offers: NCCL's C functions under nccl4py's names, and JCCL's own.
 
 Pointers, handles and streams are ints. Every function that is an NCCL call returns its result
