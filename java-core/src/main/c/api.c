@@ -1,0 +1,36 @@
+/* The functions that NcclApi answers: one JNI call each. */
+#include "bridge.h"
+
+#define P(x) ((jlong)(intptr_t)(x))
+#define L(x) ((jlong)(x))
+#define I(x) ((jint)(x))
+
+#define FORWARD(function, ...)                                                               \
+    ncclResult_t why;                                                                        \
+    JNIEnv* env = jccl_enter(&why);                                                          \
+    if (JCCL_UNLIKELY(env == NULL)) {                                                        \
+        return why;                                                                          \
+    }                                                                                        \
+    if (JCCL_UNLIKELY(jccl_methods[function] == NULL)) {                                     \
+        return jccl_missing(function);                                                       \
+    }                                                                                        \
+    jint result =                                                                            \
+        (*env)->CallStaticIntMethod(env, jccl_class, jccl_methods[function], ##__VA_ARGS__); \
+    if (JCCL_UNLIKELY((*env)->ExceptionCheck(env))) {                                        \
+        return jccl_thrown(env, function);                                                   \
+    }                                                                                        \
+    return (ncclResult_t)result;
+
+#define JAVA(name, method, signature, parameters, ...)                  \
+    JCCL_EXPORT ncclResult_t pnccl##name parameters{                    \
+        FORWARD(JCCL_FN_##name, ##__VA_ARGS__)} JCCL_ALIAS(pnccl##name) \
+        ncclResult_t nccl##name parameters;
+#define EXTRA(name, method, signature, parameters, ...) \
+    JCCL_EXPORT ncclResult_t jccl##name parameters {    \
+        FORWARD(JCCL_FN_##name, ##__VA_ARGS__)          \
+    }
+#define HERE(name)
+#define LATER(name, parameters)
+#define LATER_AS(type, name, value, parameters)
+#define EXTRA_HERE(name)
+#include "functions.def"

@@ -1,0 +1,175 @@
+/* The state of the bridge: Java is started once, threads are attached as they come. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "bridge.h"
+
+enum { IDLE, READY, FAILED };
+
+/* Written under the lock, read by any thread: release and acquire. */
+static _Atomic int state = IDLE;
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+/* Written before state is released as READY or FAILED. */
+static JavaVM* vm;
+static char failure[1024];
+/* Its value is set in threads that this library attached: they are detached when they end. */
+static pthread_key_t attached;
+
+__thread JNIEnv* jccl_thread_env;
+
+static const char* const names[] = {
+#define JAVA(name, method, signature, parameters, ...) "nccl" #name,
+#define HERE(name) "nccl" #name,
+#define LATER(name, parameters) "nccl" #name,
+#define LATER_AS(type, name, value, parameters) "nccl" #name,
+#define EXTRA(name, method, signature, parameters, ...) "jccl" #name,
+#define EXTRA_HERE(name) "jccl" #name,
+#include "functions.def"
+};
+
+const char* jccl_function_name(int function) {
+    return names[function];
+}
+
+static void detach(void* env) {
+    (void)env;
+    jccl_thread_env = NULL;
+    if (!jccl_in_forked_child()) {
+        (*vm)->DetachCurrentThread(vm);
+    }
+}
+
+static void own_this_thread(JNIEnv* env) {
+    jccl_thread_env = env;
+    pthread_setspecific(attached, env);
+}
+
+/* Attaches this thread, or finds that somebody else has: then its end is not ours. */
+static JNIEnv* attach(void) {
+    JNIEnv* env = NULL;
+    jint result = (*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_10);
+    if (result == JNI_EDETACHED) {
+        JavaVMAttachArgs arguments = {JNI_VERSION_10, NULL, NULL};
+        if ((*vm)->AttachCurrentThreadAsDaemon(vm, (void**)&env, &arguments) != JNI_OK) {
+            return NULL;
+        }
+        own_this_thread(env);
+    }
+    return env;
+}
+
+static bool start_locked(void) {
+    char jar[4096];
+    if (!jccl_find_jar(jar, sizeof jar, failure, sizeof failure)) {
+        return false;
+    }
+    if (pthread_key_create(&attached, detach) != 0) {
+        snprintf(failure, sizeof failure, "no thread-local key is left for JCCL");
+        return false;
+    }
+    vm = jccl_existing_jvm();
+    bool own = vm == NULL;
+    if (own) {
+        vm = jccl_create_jvm(jar, failure, sizeof failure);
+    }
+    JNIEnv* env = NULL;
+    if (vm != NULL && own) {
+        /* The thread that made the JVM is attached, and is ours to detach. */
+        (*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_10);
+        if (env != NULL) {
+            own_this_thread(env);
+        }
+    } else if (vm != NULL) {
+        env = attach();
+    }
+    if (vm == NULL) {
+        return false;
+    }
+    jccl_save_signals();
+    if (env == NULL) {
+        snprintf(failure, sizeof failure, "this thread could not be attached to the JVM");
+        return false;
+    }
+    return jccl_open_door(env, jar, own, failure, sizeof failure);
+}
+
+/* Starts Java unless that has been tried: whether it is ready. */
+static bool start(void) {
+    pthread_mutex_lock(&starting);
+    int now = atomic_load_explicit(&state, memory_order_relaxed);
+    if (now == IDLE) {
+        jccl_guard_fork();
+        now = start_locked() ? READY : FAILED;
+        if (vm == NULL) {
+            jccl_unguard_fork();
+        }
+        if (now == FAILED) {
+            jccl_thread_env = NULL;
+        }
+        atomic_store_explicit(&state, now, memory_order_release);
+    }
+    pthread_mutex_unlock(&starting);
+    return now == READY;
+}
+
+static ncclResult_t refuse_in_child(void) {
+    return jccl_fail(ncclInvalidUsage,
+                     "NCCL calls are not possible in a child made by fork after JCCL was used: "
+                     "start processes with multiprocessing's 'spawn', or run the ranks by python "
+                     "-m jccl.run");
+}
+
+JNIEnv* jccl_enter_slowly(ncclResult_t* why) {
+    if (jccl_in_forked_child()) {
+        *why = refuse_in_child();
+        return NULL;
+    }
+    int now = atomic_load_explicit(&state, memory_order_acquire);
+    if (now == FAILED || (now == IDLE && !start())) {
+        *why = jccl_fail(ncclSystemError, "%s", failure);
+        return NULL;
+    }
+    JNIEnv* env = attach();
+    if (env == NULL) {
+        *why = jccl_fail(ncclSystemError, "this thread could not be attached to the JVM");
+    }
+    return env;
+}
+
+bool jccl_ready(void) {
+    return atomic_load_explicit(&state, memory_order_acquire) == READY && !jccl_in_forked_child();
+}
+
+ncclResult_t jccl_thrown(JNIEnv* env, int function) {
+    char text[768];
+    jccl_take_exception(env, text, sizeof text);
+    return jccl_fail(ncclInternalError, "%s: %s", names[function], text);
+}
+
+ncclResult_t jccl_missing(int function) {
+    return jccl_fail(ncclInternalError, "%s: JCCL's jar has no method for it", names[function]);
+}
+
+JCCL_EXPORT ncclResult_t jcclJavaStart(void) {
+    ncclResult_t why = ncclSuccess;
+    jccl_enter(&why);
+    return why;
+}
+
+JCCL_EXPORT int jcclJavaStarted(void) {
+    return jccl_ready() ? 1 : 0;
+}
+
+JCCL_EXPORT ncclResult_t jcclShutdown(void) {
+    ncclResult_t why = ncclSuccess;
+    if (!jccl_ready()) {
+        return ncclSuccess;
+    }
+    JNIEnv* env = jccl_enter(&why);
+    if (env == NULL || jccl_shutdown_method == NULL) {
+        return why;
+    }
+    jint result = (*env)->CallStaticIntMethod(env, jccl_class, jccl_shutdown_method);
+    return (*env)->ExceptionCheck(env) ? jccl_thrown(env, JCCL_FN_Shutdown) : (ncclResult_t)result;
+}

@@ -1,0 +1,132 @@
+/* What the parts of the bridge offer each other. Nothing of it is exported. */
+#ifndef JCCL_BRIDGE_H_
+#define JCCL_BRIDGE_H_
+
+#include <jni.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "jccl.h"
+#include "nccl_device.h"
+
+#ifndef JCCL_VERSION
+#error "JCCL_VERSION is given by the Makefile"
+#endif
+
+#define JCCL_EXPORT __attribute__((visibility("default")))
+#define JCCL_ALIAS(name) __attribute__((visibility("default"), weak, alias(#name)))
+#define JCCL_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* Numbers of all functions: those of NCCL are what NcclApi.notYet gets. */
+#define JAVA(name, method, signature, parameters, ...) JCCL_FN_##name,
+#define HERE(name) JCCL_FN_##name,
+#define LATER(name, parameters) JCCL_FN_##name,
+#define LATER_AS(type, name, value, parameters) JCCL_FN_##name,
+#define EXTRA(name, method, signature, parameters, ...) JCCL_FN_##name,
+#define EXTRA_HERE(name) JCCL_FN_##name,
+enum {
+#include "functions.def"
+    JCCL_FUNCTIONS
+};
+#undef JAVA
+#undef HERE
+#undef LATER
+#undef LATER_AS
+#undef EXTRA
+#undef EXTRA_HERE
+
+/* ---- error.c: the last error, which works without Java ---- */
+
+/* Writes the last error, prints it as a WARN line if NCCL_DEBUG asks for it, returns result. */
+ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same without printing; for a sentence that has been printed before. */
+void jccl_set_last_error(const char* text);
+/* From now on the last error lives in Java's buffer of 1024 bytes. */
+void jccl_move_last_error(char* buffer);
+
+/* ---- jdk.c: finding a Java installation ---- */
+
+typedef struct {
+    char home[4096];   /* the installation, without a trailing slash */
+    bool vector;       /* whether it has the module jdk.incubator.vector */
+    char reason[1024]; /* if none was found: a sentence */
+} jccl_jdk;
+
+/* The newest fitting installation by the documented order; false with a reason if there is none. */
+bool jccl_find_jdk(jccl_jdk* jdk);
+
+/* ---- jvm.c: making the JVM ---- */
+
+/* The paths of the jar beside this library, or of JCCL_JAR. */
+bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size);
+/* A JVM that already runs in this process, or NULL. */
+JavaVM* jccl_existing_jvm(void);
+/* Makes the JVM of this process; NULL with a reason. */
+JavaVM* jccl_create_jvm(const char* jar, char* reason, size_t reason_size);
+
+/* ---- door.c: the class org.jccl.abi.NcclApi ---- */
+
+/*
+ * Finds the class, checks its version and looks its methods up; false with a reason.
+ * own: the JVM was made by this library, so that the class must be on its class path.
+ */
+bool jccl_open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t reason_size);
+/* A class beside NcclApi by its name with dots, not initialised; NULL, perhaps with an exception.
+ */
+jclass jccl_load_class(JNIEnv* env, const char* name);
+/* Takes the pending exception away and copies its text. */
+void jccl_take_exception(JNIEnv* env, char* text, size_t size);
+
+/* Written once before the bridge is ready, read by all threads afterwards. A missing one is NULL.
+ */
+extern jclass jccl_class;
+extern jmethodID jccl_methods[JCCL_FUNCTIONS];
+extern jmethodID jccl_not_yet_method;
+extern jmethodID jccl_shutdown_method;
+
+/* ---- bridge.c: state, threads ---- */
+
+/* This thread's JNI environment, if this library has attached the thread; else NULL. */
+extern __thread JNIEnv* jccl_thread_env;
+
+/* The environment of this thread, starting Java if need be; NULL with *why and the last error. */
+JNIEnv* jccl_enter_slowly(ncclResult_t* why);
+/* Whether Java runs and may be called from this process. */
+bool jccl_ready(void);
+/* The result of a call that left an exception pending. */
+ncclResult_t jccl_thrown(JNIEnv* env, int function);
+/* The result of a call whose method the jar does not have. */
+ncclResult_t jccl_missing(int function);
+/* The name of a function as in C. */
+const char* jccl_function_name(int function);
+
+static inline JNIEnv* jccl_enter(ncclResult_t* why) {
+    JNIEnv* env = jccl_thread_env;
+    return JCCL_UNLIKELY(env == NULL) ? jccl_enter_slowly(why) : env;
+}
+
+/* ---- fork.c ---- */
+
+/* Registers the handlers; from now on a child made by fork is told apart. */
+void jccl_guard_fork(void);
+/* No JVM was made after all: children may go on. */
+void jccl_unguard_fork(void);
+/* Whether this process is a child made by fork after Java was started. */
+bool jccl_in_forked_child(void);
+/* Registers the natives of org.jccl.platform.ForkGuard, if the class exists. */
+void jccl_register_fork_guard(JNIEnv* env);
+
+/* ---- capture.c: standard error while the JVM starts ---- */
+
+void jccl_capture_begin(void);
+void jccl_capture_end(void);
+/* In a forked child: gives standard error back if the fork fell into a capture. */
+void jccl_capture_after_fork(void);
+
+/* ---- signals.c ---- */
+
+/* Remembers the handlers that the JVM has installed. */
+void jccl_save_signals(void);
+
+#endif

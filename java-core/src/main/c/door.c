@@ -1,0 +1,217 @@
+/* The class org.jccl.abi.NcclApi: found, checked and looked up once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bridge.h"
+
+#define DOOR "org/jccl/abi/NcclApi"
+/*
+ * System properties by which libraries of one process know of each other: the class that one has
+ * loaded itself, and that one has registered the natives.
+ */
+#define SHARED "org.jccl.door"
+#define GUARDED "org.jccl.forkguard"
+
+jclass jccl_class;
+jmethodID jccl_methods[JCCL_FUNCTIONS];
+jmethodID jccl_not_yet_method;
+jmethodID jccl_shutdown_method;
+
+void jccl_take_exception(JNIEnv* env, char* text, size_t size) {
+    jthrowable thrown = (*env)->ExceptionOccurred(env);
+    (*env)->ExceptionClear(env);
+    snprintf(text, size, "a Java exception without a text");
+    if (thrown == NULL) {
+        return;
+    }
+    jclass class = (*env)->GetObjectClass(env, thrown);
+    jmethodID to_string = (*env)->GetMethodID(env, class, "toString", "()Ljava/lang/String;");
+    jstring string = to_string == NULL ? NULL : (*env)->CallObjectMethod(env, thrown, to_string);
+    if (!(*env)->ExceptionCheck(env) && string != NULL) {
+        const char* chars = (*env)->GetStringUTFChars(env, string, NULL);
+        if (chars != NULL) {
+            snprintf(text, size, "%s", chars);
+            (*env)->ReleaseStringUTFChars(env, string, chars);
+        }
+    }
+    (*env)->ExceptionClear(env);
+    (*env)->DeleteLocalRef(env, string);
+    (*env)->DeleteLocalRef(env, class);
+    (*env)->DeleteLocalRef(env, thrown);
+}
+
+/* A static method's object, or NULL with a pending exception or a missing method. */
+static jobject call_static(JNIEnv* env, const char* class_name, const char* method,
+                           const char* signature, jobject argument) {
+    jclass class = (*env)->FindClass(env, class_name);
+    jmethodID id = class == NULL ? NULL : (*env)->GetStaticMethodID(env, class, method, signature);
+    return id == NULL ? NULL : (*env)->CallStaticObjectMethod(env, class, id, argument);
+}
+
+static jobject call(JNIEnv* env, jobject target, const char* method, const char* signature,
+                    jobject first, jobject second) {
+    if (target == NULL || (*env)->ExceptionCheck(env)) {
+        return NULL;
+    }
+    jclass class = (*env)->GetObjectClass(env, target);
+    jmethodID id = (*env)->GetMethodID(env, class, method, signature);
+    (*env)->DeleteLocalRef(env, class);
+    return id == NULL ? NULL : (*env)->CallObjectMethod(env, target, id, first, second);
+}
+
+static jobject make(JNIEnv* env, const char* class_name, const char* signature, jobject first,
+                    jobject second) {
+    jclass class = (*env)->ExceptionCheck(env) ? NULL : (*env)->FindClass(env, class_name);
+    jmethodID id = class == NULL ? NULL : (*env)->GetMethodID(env, class, "<init>", signature);
+    return id == NULL ? NULL : (*env)->NewObject(env, class, id, first, second);
+}
+
+/* The class from a loader of our own, in a JVM that somebody else has started without our jar. */
+static jclass load_from_jar(JNIEnv* env, const char* jar) {
+    jobject file =
+        make(env, "java/io/File", "(Ljava/lang/String;)V", (*env)->NewStringUTF(env, jar), NULL);
+    jobject uri = call(env, file, "toURI", "()Ljava/net/URI;", NULL, NULL);
+    jobject url = call(env, uri, "toURL", "()Ljava/net/URL;", NULL, NULL);
+    if (url == NULL) {
+        return NULL;
+    }
+    jobject urls = (*env)->NewObjectArray(env, 1, (*env)->FindClass(env, "java/net/URL"), url);
+    jobject parent = call_static(env, "java/lang/ClassLoader", "getSystemClassLoader",
+                                 "()Ljava/lang/ClassLoader;", NULL);
+    jobject loader = make(env, "java/net/URLClassLoader",
+                          "([Ljava/net/URL;Ljava/lang/ClassLoader;)V", urls, parent);
+    return call(env, loader, "loadClass", "(Ljava/lang/String;)Ljava/lang/Class;",
+                (*env)->NewStringUTF(env, "org.jccl.abi.NcclApi"), NULL);
+}
+
+static jclass find_in_foreign_jvm(JNIEnv* env, const char* jar) {
+    jobject properties =
+        call_static(env, "java/lang/System", "getProperties", "()Ljava/util/Properties;", NULL);
+    jstring key = (*env)->NewStringUTF(env, SHARED);
+    jclass class =
+        call(env, properties, "get", "(Ljava/lang/Object;)Ljava/lang/Object;", key, NULL);
+    if (class != NULL) {
+        return class;
+    }
+    class = (*env)->FindClass(env, DOOR);
+    if (class == NULL) {
+        (*env)->ExceptionClear(env);
+        class = load_from_jar(env, jar);
+        if (class != NULL && !(*env)->ExceptionCheck(env)) {
+            call(env, properties, "put", "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;",
+                 key, class);
+        }
+    }
+    return class;
+}
+
+static bool check_version(JNIEnv* env, const char* jar, char* reason, size_t reason_size) {
+    jmethodID id =
+        (*env)->GetStaticMethodID(env, jccl_class, "versionString", "()Ljava/lang/String;");
+    jstring string = id == NULL ? NULL : (*env)->CallStaticObjectMethod(env, jccl_class, id);
+    const char* version = (*env)->ExceptionCheck(env) || string == NULL
+                              ? NULL
+                              : (*env)->GetStringUTFChars(env, string, NULL);
+    if (version == NULL) {
+        char text[512];
+        jccl_take_exception(env, text, sizeof text);
+        snprintf(reason, reason_size, "%.300s does not tell its version: %s", jar, text);
+        return false;
+    }
+    bool same = strcmp(version, JCCL_VERSION) == 0;
+    if (!same) {
+        snprintf(reason, reason_size,
+                 "JCCL's library is version %s but %.512s is version %.64s: reinstall JCCL",
+                 JCCL_VERSION, jar, version);
+    }
+    (*env)->ReleaseStringUTFChars(env, string, version);
+    return same;
+}
+
+static void look_up(JNIEnv* env) {
+    static const struct {
+        int function;
+        const char* method;
+        const char* signature;
+    } wanted[] = {
+#define JAVA(name, method, signature, parameters, ...) {JCCL_FN_##name, #method, signature},
+#define EXTRA(name, method, signature, parameters, ...) {JCCL_FN_##name, #method, signature},
+#define HERE(name)
+#define LATER(name, parameters)
+#define LATER_AS(type, name, value, parameters)
+#define EXTRA_HERE(name)
+#include "functions.def"
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        jccl_methods[wanted[i].function] =
+            (*env)->GetStaticMethodID(env, jccl_class, wanted[i].method, wanted[i].signature);
+        (*env)->ExceptionClear(env);
+    }
+    jccl_not_yet_method = (*env)->GetStaticMethodID(env, jccl_class, "notYet", "(I)I");
+    (*env)->ExceptionClear(env);
+    jccl_shutdown_method = (*env)->GetStaticMethodID(env, jccl_class, "shutdown", "()I");
+    (*env)->ExceptionClear(env);
+    jmethodID buffer = (*env)->GetStaticMethodID(env, jccl_class, "lastErrorBuffer", "()J");
+    if (buffer != NULL) {
+        jlong address = (*env)->CallStaticLongMethod(env, jccl_class, buffer);
+        jccl_move_last_error((*env)->ExceptionCheck(env) ? NULL : (char*)(intptr_t)address);
+    }
+    (*env)->ExceptionClear(env);
+}
+
+jclass jccl_load_class(JNIEnv* env, const char* name) {
+    jclass class_class = (*env)->GetObjectClass(env, jccl_class);
+    jobject loader =
+        call(env, jccl_class, "getClassLoader", "()Ljava/lang/ClassLoader;", NULL, NULL);
+    jmethodID for_name = (*env)->ExceptionCheck(env)
+                             ? NULL
+                             : (*env)->GetStaticMethodID(
+                                   env, class_class, "forName",
+                                   "(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;");
+    jstring string = for_name == NULL ? NULL : (*env)->NewStringUTF(env, name);
+    return string == NULL ? NULL
+                          : (*env)->CallStaticObjectMethod(env, class_class, for_name, string,
+                                                           JNI_FALSE, loader);
+}
+
+static bool open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t reason_size) {
+    jclass class = own ? (*env)->FindClass(env, DOOR) : find_in_foreign_jvm(env, jar);
+    if ((*env)->ExceptionCheck(env) || class == NULL) {
+        char text[512];
+        jccl_take_exception(env, text, sizeof text);
+        snprintf(reason, reason_size, "%.400s does not hold JCCL: %s", jar, text);
+        return false;
+    }
+    jccl_class = (*env)->NewGlobalRef(env, class);
+    if (!check_version(env, jar, reason, reason_size)) {
+        return false;
+    }
+    look_up(env);
+    return true;
+}
+
+/* Descriptors must be tracked and untracked in one table: the first library's. */
+static bool first_library(JNIEnv* env) {
+    jobject properties =
+        call_static(env, "java/lang/System", "getProperties", "()Ljava/util/Properties;", NULL);
+    jstring key = (*env)->NewStringUTF(env, GUARDED);
+    jobject before = call(env, properties, "putIfAbsent",
+                          "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;", key, key);
+    bool thrown = (*env)->ExceptionCheck(env);
+    (*env)->ExceptionClear(env);
+    return before == NULL && !thrown;
+}
+
+bool jccl_open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t reason_size) {
+    /* The frame frees every local reference made on the way. */
+    if ((*env)->PushLocalFrame(env, 64) != 0) {
+        snprintf(reason, reason_size, "Java has no memory for its first call");
+        return false;
+    }
+    bool opened = open_door(env, jar, own, reason, reason_size);
+    if (opened && first_library(env)) {
+        jccl_register_fork_guard(env);
+    }
+    (*env)->PopLocalFrame(env, NULL);
+    return opened;
+}

@@ -1,0 +1,95 @@
+/* A child made by fork has one thread and no JVM: every call there is refused. */
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "bridge.h"
+
+/* Set by the starting thread, cleared by it if no JVM came to be; read in the child. */
+static _Atomic int guarded;
+/* Set in the child by its only thread. */
+static _Atomic int forked;
+
+/*
+ * Descriptors whose copies a child must close: an end of a connection that lives on in a child
+ * would hide the death of the parent from its peers. One bit each; set and cleared by any thread,
+ * read in the child, where the memory is a snapshot.
+ */
+enum { WORD_BITS = sizeof(unsigned long) * CHAR_BIT, TRACKED_LIMIT = 1 << 20 };
+static _Atomic unsigned long tracked[TRACKED_LIMIT / WORD_BITS];
+/* One more than the highest word ever used; only grows. */
+static _Atomic int tracked_words;
+
+static void in_child(void) {
+    if (!atomic_load_explicit(&guarded, memory_order_relaxed)) {
+        return;
+    }
+    atomic_store_explicit(&forked, 1, memory_order_relaxed);
+    jccl_thread_env = NULL;
+    jccl_capture_after_fork();
+    int words = atomic_load_explicit(&tracked_words, memory_order_relaxed);
+    for (int w = 0; w < words; w++) {
+        unsigned long bits = atomic_load_explicit(&tracked[w], memory_order_relaxed);
+        while (bits != 0) {
+            int bit = __builtin_ctzl(bits);
+            bits &= bits - 1;
+            close(w * WORD_BITS + bit);
+        }
+    }
+}
+
+static void register_handlers(void) {
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+void jccl_guard_fork(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_handlers);
+    atomic_store_explicit(&guarded, 1, memory_order_relaxed);
+}
+
+void jccl_unguard_fork(void) {
+    atomic_store_explicit(&guarded, 0, memory_order_relaxed);
+}
+
+bool jccl_in_forked_child(void) {
+    return atomic_load_explicit(&forked, memory_order_relaxed) != 0;
+}
+
+static void JNICALL track(JNIEnv* env, jclass class, jint fd) {
+    (void)env;
+    (void)class;
+    if (fd < 0 || fd >= TRACKED_LIMIT) {
+        return;
+    }
+    int word = fd / WORD_BITS;
+    atomic_fetch_or_explicit(&tracked[word], 1UL << (fd % WORD_BITS), memory_order_relaxed);
+    int words = atomic_load_explicit(&tracked_words, memory_order_relaxed);
+    while (words <= word &&
+           !atomic_compare_exchange_weak_explicit(&tracked_words, &words, word + 1,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+static void JNICALL untrack(JNIEnv* env, jclass class, jint fd) {
+    (void)env;
+    (void)class;
+    if (fd >= 0 && fd < TRACKED_LIMIT) {
+        atomic_fetch_and_explicit(&tracked[fd / WORD_BITS], ~(1UL << (fd % WORD_BITS)),
+                                  memory_order_relaxed);
+    }
+}
+
+void jccl_register_fork_guard(JNIEnv* env) {
+    static const JNINativeMethod natives[] = {
+        {"track0", "(I)V", (void*)track},
+        {"untrack0", "(I)V", (void*)untrack},
+    };
+    jclass guard = jccl_load_class(env, "org.jccl.platform.ForkGuard");
+    if (!(*env)->ExceptionCheck(env) && guard != NULL) {
+        (*env)->RegisterNatives(env, guard, natives, sizeof natives / sizeof natives[0]);
+    }
+    (*env)->ExceptionClear(env);
+    (*env)->DeleteLocalRef(env, guard);
+}

@@ -1,0 +1,108 @@
+/*
+ * What JCCL offers beyond NCCL: waiting in slices, asynchronous forms on any communicator, and the
+ * manners of a guest (Java, signals, fork). Both libraries (libjccl.so and libnccl.so.2) export it.
+ */
+#ifndef JCCL_H_
+#define JCCL_H_
+
+#include "nccl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Waiting in slices, so that a language runtime can look after its signals ---- */
+
+/*
+ * Of this thread only. ms > 0: from now on a blocking call that cannot finish within ms
+ * milliseconds returns ncclInProgress and is parked; what its pointers point at must stay until it
+ * has been resumed to its end. 0, the default, switches this off.
+ */
+ncclResult_t jcclSliced(int ms);
+/*
+ * Continues this thread's parked call for at most ms milliseconds: its result, or ncclInProgress.
+ * ncclInvalidUsage if nothing is parked. A negative ms only asks, leaving the last error alone:
+ * ncclInProgress if a call is parked, else ncclSuccess.
+ */
+ncclResult_t jcclResume(int ms);
+/*
+ * Ends this thread's parked call: the communicators it waits for are revoked, the peers learn that
+ * this rank was interrupted. Returns the call's result.
+ */
+ncclResult_t jcclInterrupt(void);
+
+/* ---- Asynchronous forms, on blocking communicators too ---- */
+
+/* Numbers of operations, as NCCL's plugins see them. */
+enum {
+    jcclBroadcast = 0,
+    jcclReduce = 1,
+    jcclAllGather = 2,
+    jcclReduceScatter = 3,
+    jcclAllReduce = 4,
+    jcclSend = 6,
+    jcclRecv = 7
+};
+
+/*
+ * Starts an operation and advances it as far as it goes without waiting. ncclSuccess: it is
+ * complete and *ticket 0. ncclInProgress: it is queued behind the communicator's earlier ones and
+ * progresses by itself; *ticket names it. Buffers must stay until it is complete. op and
+ * rootOrPeer are read where the operation has them.
+ */
+ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size_t count,
+                       ncclDataType_t datatype, ncclRedOp_t op, int rootOrPeer, ncclComm_t comm,
+                       uint64_t* ticket);
+/* Lends this thread to a started operation for at most ms milliseconds (0: just looks). */
+ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
+/* A group whose end does not wait; the ticket names the group. */
+ncclResult_t jcclStartGroup(void);
+ncclResult_t jcclEndGroup(ncclComm_t comm, uint64_t* ticket);
+/*
+ * Waits until the process-wide number of finished started operations differs from seen, or for ms
+ * milliseconds; *now is that number.
+ */
+ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
+
+/* ---- Communicators ---- */
+
+/* The time limit of each operation in milliseconds, 0 for none. */
+ncclResult_t jcclCommOptions(ncclComm_t comm, int64_t timeoutMs);
+
+/* Places of jcclCommStats: operations at their number, then payload bytes sent by transport. */
+enum {
+    jcclStatOperations = 0,
+    jcclStatBytesSelf = 16,
+    jcclStatBytesShm = 17,
+    jcclStatBytesNet = 18,
+    jcclStatCount = 24
+};
+/* Fills out[0..n-1] with counters since the communicator was made; unknown places are 0. */
+ncclResult_t jcclCommStats(ncclComm_t comm, uint64_t* out, int n);
+
+/* ---- The process ---- */
+
+/* Starts Java now instead of at the first call that needs it. */
+ncclResult_t jcclJavaStart(void);
+/* 1 if Java runs in this process and can be called, else 0. */
+int jcclJavaStarted(void);
+/* The Java home that would be or was used; NULL with the reason in ncclGetLastError. */
+const char* jcclJavaHome(void);
+/* JCCL's version, such as "0.1.0". Starts nothing. */
+const char* jcclVersionString(void);
+/* Stops threads and says goodbye to peers, at the end of the process. Starts nothing. */
+ncclResult_t jcclShutdown(void);
+/* Waits until the kernels are compiled, at most ms milliseconds; for benchmarks. */
+ncclResult_t jcclWarm(int ms);
+/*
+ * Puts the JVM's handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL back where something else (such as
+ * Python's faulthandler) has replaced them; compiled Java code needs them. Returns how many it
+ * replaced; 0 before Java has been started.
+ */
+int jcclRestoreSignals(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,202 @@
+/* Making the JVM of this process, as a guest: no signals of the host taken, small, quiet. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bridge.h"
+
+enum { MAX_OPTIONS = 128, OPTION_BYTES = 4096 };
+
+typedef struct {
+    JavaVMOption option[MAX_OPTIONS];
+    int count;
+    bool full;
+} options;
+
+typedef jint (*create_function)(JavaVM**, void**, void*);
+typedef jint (*created_function)(JavaVM**, jsize, jsize*);
+
+bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
+    const char* named = getenv("JCCL_JAR");
+    if (named != NULL && *named != '\0') {
+        snprintf(path, size, "%s", named);
+        /* It may be a class path. Then only its first element is looked at. */
+        char first[4096];
+        snprintf(first, sizeof first, "%.*s", (int)strcspn(named, ":"), named);
+        if (access(first, R_OK) != 0) {
+            snprintf(reason, reason_size, "JCCL_JAR=%.512s cannot be read", named);
+            return false;
+        }
+        return true;
+    }
+    Dl_info self;
+    if (dladdr((void*)jccl_find_jar, &self) == 0 || self.dli_fname == NULL) {
+        snprintf(reason, reason_size, "the folder of JCCL's library is unknown: set JCCL_JAR");
+        return false;
+    }
+    char* library = realpath(self.dli_fname, NULL);
+    const char* from = library == NULL ? self.dli_fname : library;
+    const char* slash = strrchr(from, '/');
+    int folder = slash == NULL ? 0 : (int)(slash - from) + 1;
+    snprintf(path, size, "%.*sjccl-core-" JCCL_VERSION ".jar", folder, from);
+    if (access(path, R_OK) != 0) {
+        snprintf(path, size, "%.*sjccl-core.jar", folder, from);
+    }
+    free(library);
+    if (access(path, R_OK) != 0) {
+        snprintf(reason, reason_size,
+                 "JCCL's jar (jccl-core-" JCCL_VERSION
+                 ".jar or %.512s) cannot be read: it belongs beside JCCL's library; reinstall JCCL "
+                 "or set JCCL_JAR",
+                 path);
+        return false;
+    }
+    return true;
+}
+
+JavaVM* jccl_existing_jvm(void) {
+    /* Only finds a libjvm that is already loaded, by whoever. */
+    void* library = dlopen("libjvm.so", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == NULL) {
+        return NULL;
+    }
+    JavaVM* vm = NULL;
+    jsize count = 0;
+    created_function created = (created_function)dlsym(library, "JNI_GetCreatedJavaVMs");
+    if (created != NULL) {
+        created(&vm, 1, &count);
+    }
+    dlclose(library);
+    return count > 0 ? vm : NULL;
+}
+
+static void add(options* all, void* extra, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add(options* all, void* extra, const char* format, ...) {
+    char* text = malloc(OPTION_BYTES);
+    if (text == NULL || all->count == MAX_OPTIONS) {
+        all->full = true;
+        free(text);
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, OPTION_BYTES, format, arguments);
+    va_end(arguments);
+    all->full |= length >= OPTION_BYTES;
+    all->option[all->count++] = (JavaVMOption){text, extra};
+}
+
+static void drop(options* all) {
+    for (int i = 0; i < all->count; i++) {
+        free(all->option[i].optionString);
+    }
+}
+
+/* A JVM that gives up while it starts ends the process: its last words must come out. */
+static void at_exit_of_jvm(jint code) {
+    (void)code;
+    jccl_capture_end();
+}
+
+static void at_abort_of_jvm(void) {
+    jccl_capture_end();
+}
+
+static const char* or_default(const char* name, const char* fallback) {
+    const char* value = getenv(name);
+    return value == NULL || *value == '\0' ? fallback : value;
+}
+
+static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
+    add(all, (void*)at_exit_of_jvm, "exit");
+    add(all, (void*)at_abort_of_jvm, "abort");
+    add(all, NULL, "-Djava.class.path=%s", jar);
+    /* HUP, INT, QUIT and TERM stay the host's; without this Ctrl-C would end a Python program. */
+    add(all, NULL, "-Xrs");
+    add(all, NULL, "-XX:+UseSerialGC");
+    add(all, NULL, "-Xms16m");
+    add(all, NULL, "-Xmx%s", or_default("JCCL_JVM_HEAP", "256m"));
+    /* No file in /tmp that would stay behind after SIGKILL. */
+    add(all, NULL, "-XX:-UsePerfData");
+    add(all, NULL, "-XX:ErrorFile=%s/jccl_hs_err_pid%%p.log",
+        or_default("JCCL_ERROR_DIR", or_default("TMPDIR", "/tmp")));
+    add(all, NULL, "--enable-native-access=ALL-UNNAMED");
+    if (jdk->vector) {
+        add(all, NULL, "--add-modules=jdk.incubator.vector");
+    }
+    const char* more = getenv("JCCL_JVM_OPTIONS");
+    while (more != NULL && *more != '\0') {
+        size_t length = strcspn(more, " \t\n");
+        if (length > 0) {
+            add(all, NULL, "%.*s", (int)length, more);
+        }
+        more += length + (more[length] != '\0');
+    }
+}
+
+JavaVM* jccl_create_jvm(const char* jar, char* reason, size_t reason_size) {
+    jccl_jdk jdk;
+    if (!jccl_find_jdk(&jdk)) {
+        snprintf(reason, reason_size, "%s", jdk.reason);
+        return NULL;
+    }
+    char path[sizeof jdk.home + 32];
+    snprintf(path, sizeof path, "%s/lib/server/libjvm.so", jdk.home);
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    create_function create =
+        library == NULL ? NULL : (create_function)dlsym(library, "JNI_CreateJavaVM");
+    if (create == NULL) {
+        snprintf(reason, reason_size, "the Java at %.256s cannot be loaded: %.512s", jdk.home,
+                 dlerror());
+        return NULL;
+    }
+    options all = {.count = 0};
+    choose_options(&all, &jdk, jar);
+    if (all.full) {
+        snprintf(reason, reason_size,
+                 "too many or too long options for Java: shorten JCCL_JVM_OPTIONS or JCCL_JAR");
+        drop(&all);
+        return NULL;
+    }
+    /* The JVM would take SIGUSR2 to suspend threads; it may use a real-time signal instead. */
+    setenv("_JAVA_SR_SIGNUM", "62", 0);
+    JavaVMInitArgs arguments = {JNI_VERSION_10, all.count, all.option, JNI_FALSE};
+    JavaVM* vm = NULL;
+    JNIEnv* env = NULL;
+    jccl_capture_begin();
+    jint result = create(&vm, (void**)&env, &arguments);
+    jccl_capture_end();
+    drop(&all);
+    if (result != JNI_OK) {
+        const char* more = getenv("JCCL_JVM_OPTIONS");
+        snprintf(reason, reason_size,
+                 "the Java at %.256s did not start (code %d; its own message is on standard "
+                 "error)%s%.256s",
+                 jdk.home, (int)result,
+                 more == NULL ? "" : "; JCCL_JVM_OPTIONS=", more == NULL ? "" : more);
+        return NULL;
+    }
+    return vm;
+}
+
+JCCL_EXPORT const char* jcclJavaHome(void) {
+    /* Found once in a process: the answer must not change under a caller who keeps it. */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static jccl_jdk jdk;
+    static bool found;
+    pthread_mutex_lock(&lock);
+    found = found || jccl_find_jdk(&jdk);
+    bool ok = found;
+    pthread_mutex_unlock(&lock);
+    if (!ok) {
+        jccl_fail(ncclSystemError, "%s", jdk.reason);
+    }
+    return ok ? jdk.home : NULL;
+}

@@ -1,0 +1,55 @@
+/* The functions that are not done yet: each says so and does nothing else. */
+#include <stdatomic.h>
+
+#include "bridge.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* Java words it where it runs, since it also writes the log; it is never started for this. */
+static ncclResult_t not_yet(int function) {
+    ncclResult_t why = ncclSuccess;
+    if (jccl_in_forked_child()) {
+        jccl_enter_slowly(&why);
+        return why;
+    }
+    JNIEnv* env = jccl_ready() ? jccl_enter(&why) : NULL;
+    if (env != NULL && jccl_not_yet_method != NULL) {
+        jint result =
+            (*env)->CallStaticIntMethod(env, jccl_class, jccl_not_yet_method, (jint)function);
+        return (*env)->ExceptionCheck(env) ? jccl_thrown(env, function) : (ncclResult_t)result;
+    }
+    return jccl_fail(ncclInvalidUsage, "%s is not done yet in JCCL %s; see DIFFERENCES.md",
+                     jccl_function_name(function), JCCL_VERSION);
+}
+
+/* Functions without a result code complain once, not at each call. */
+static void not_yet_once(int function) {
+    static _Atomic char told[JCCL_FUNCTIONS];
+    if (atomic_exchange_explicit(&told[function], 1, memory_order_relaxed) == 0) {
+        not_yet(function);
+    }
+}
+
+#define LATER(name, parameters)                       \
+    JCCL_EXPORT ncclResult_t pnccl##name parameters { \
+        return not_yet(JCCL_FN_##name);               \
+    }                                                 \
+    JCCL_ALIAS(pnccl##name) ncclResult_t nccl##name parameters;
+#define LATER_AS(type, name, value, parameters) \
+    JCCL_EXPORT type pnccl##name parameters {   \
+        not_yet_once(JCCL_FN_##name);           \
+        return value;                           \
+    }                                           \
+    JCCL_ALIAS(pnccl##name) type nccl##name parameters;
+#define JAVA(name, method, signature, parameters, ...)
+#define EXTRA(name, method, signature, parameters, ...)
+#define HERE(name)
+#define EXTRA_HERE(name)
+#include "functions.def"
+
+/*
+ * NVIDIA's library exports this one name beside the functions of its headers. It re-reads the
+ * debug variables; JCCL reads them at each init.
+ */
+void ncclResetDebugInitInternal(void);
+JCCL_EXPORT void ncclResetDebugInitInternal(void) {}
