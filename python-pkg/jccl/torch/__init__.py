@@ -1,0 +1,52 @@
+"""The torch.distributed backend "jccl" for CPU tensors.
+
+``torch.distributed.init_process_group("jccl")`` finds it through the entry point
+``torch.distributed.backends``. Importing this module starts no JVM and imports torch only when
+``register`` is called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+__all__ = ["register", "stats"]
+
+_NAME = "jccl"
+
+
+def register() -> None:
+    """Makes the name "jccl" known to torch.distributed. May be called any number of times.
+
+    Never raises: what is missing (a JDK, the libraries) is said by init_process_group.
+    """
+    from torch.distributed import Backend
+
+    if _NAME.upper() not in Backend._plugins:
+        Backend.register_backend(_NAME, _create, extended_api=True, devices=["cpu"])
+
+
+def _create(options: Any, backend_options: Any) -> ProcessGroup:
+    from jccl.torch.creation import create
+
+    return create(options, backend_options)
+
+
+def stats(group: ProcessGroup | None = None) -> dict[str, int]:
+    """What this rank has done on a group, as counted by the communicator.
+
+    Args:
+        group: a group of backend "jccl"; None means the default group.
+
+    Returns:
+        Calls by operation (``all_reduce`` and so on) and payload bytes by transport
+        (``self_bytes``, ``shm_bytes``, ``net_bytes``).
+
+    Raises:
+        TypeError: if the group's backend is another one.
+    """
+    from jccl.torch.creation import statistics
+
+    return statistics(group)

@@ -1,0 +1,183 @@
+"""A group's communicator: what the operations of a group have in common."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch.distributed import DistBackendError
+
+from jccl.torch.arguments import RECV, SEND, moved
+from jccl.torch.work import IN_PROGRESS, SLICE_MS, DoneWork, QueuedWork, failure
+
+if TYPE_CHECKING:
+    from jccl.bindings.protocol import Binding
+
+Call = tuple[int, int, int, int, int, int, int]
+"""operation, send address, receive address, count, type, reduction operation, root or peer."""
+
+DONE: Final = DoneWork()
+
+_KEPT_WORKS: Final = 4096
+_KEPT_BYTES: Final = 64 << 20
+
+
+class Communicator:
+    """A communicator of the library and the operations in flight on it.
+
+    Every operation is started in the asynchronous form: the library advances it as far as it
+    goes without waiting, and what is left stands in the communicator's in-order queue.
+
+    Args:
+        native: the C door.
+        handle: the communicator, made with blocking=0 and ready.
+        timeout: limit of each operation.
+    """
+
+    def __init__(self, native: Binding, handle: int, timeout: timedelta) -> None:
+        self.native = native
+        self.handle = handle
+        # Works in order of their start. Appended by whoever starts an operation; taken from the
+        # left under _trim only. They stay for a while after they are over, since C++ code may
+        # hold no more than its half of a work.
+        self._works: deque[tuple[QueuedWork, int]] = deque()
+        self._kept_bytes = 0
+        self._trim = threading.Lock()
+        self.set_timeout(timeout)
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Sets the limit of the operations that start from now on."""
+        milliseconds = max(1, round(timeout.total_seconds() * 1000))
+        self.check(self.native.comm_options(self.handle, milliseconds))
+
+    def check(self, code: int) -> None:
+        """Raises DistBackendError unless the code is success or in progress."""
+        if code and code != IN_PROGRESS:
+            raise DistBackendError(failure(self.native, code, self.handle))
+
+    def start(
+        self, operation: int, send: int, recv: int, count: int, kind: int, op: int, root: int
+    ) -> int:
+        """Starts one operation; its ticket, 0 if it is complete already."""
+        code, ticket = self.native.start(operation, send, recv, count, kind, op, root, self.handle)
+        if code and code != IN_PROGRESS:
+            self.check(code)
+        return ticket if code else 0
+
+    def start_all(self, calls: list[Call]) -> int:
+        """Starts operations as one group; their ticket, 0 if all are complete already."""
+        if not calls:
+            return 0
+        native, handle = self.native, self.handle
+        self.check(native.start_group())
+        failed = 0
+        try:
+            for call in calls:
+                code, _ = native.start(*call, handle)
+                if code and code != IN_PROGRESS:
+                    failed = code
+                    sentence = failure(native, code, handle)
+                    break
+        finally:
+            code, ticket = native.end_group(handle)
+        if failed:
+            raise DistBackendError(sentence)
+        self.check(code)
+        return ticket if code else 0
+
+    def finish(self, ticket: int) -> None:
+        """Lends the thread until the operation of the ticket is over.
+
+        Whatever ends the wait early, such as Ctrl-C, revokes the communicator: the library must
+        not write into buffers that the caller believes to be its own again.
+        """
+        poll, handle = self.native.poll, self.handle
+        try:
+            while (code := poll(handle, ticket, SLICE_MS)) == IN_PROGRESS:
+                pass
+        except BaseException:
+            self.native.comm_revoke(handle, 0)
+            raise
+        if code:
+            self.check(code)
+
+    def work(
+        self,
+        ticket: int,
+        waits: bool,
+        result: list[torch.Tensor],
+        sources: Any = None,
+        after: Callable[[], object] | None = None,
+        source_rank: int = -1,
+    ) -> DoneWork | QueuedWork:
+        """The handle of a started operation; with ``waits`` it is over when this returns."""
+        if waits:
+            if ticket:
+                self.finish(ticket)
+            if after is not None:
+                after()
+            return DONE
+        work = QueuedWork(self.native, self.handle, ticket, result, sources, after, source_rank)
+        size = sum(t.nbytes for t in result if t.layout is torch.strided)
+        self._works.append((work, size))
+        self._kept_bytes += size
+        if len(self._works) > _KEPT_WORKS or self._kept_bytes > _KEPT_BYTES:
+            self._forget_finished()
+        return work
+
+    def _forget_finished(self) -> None:
+        with self._trim:
+            works = self._works
+            while works and (len(works) > _KEPT_WORKS or self._kept_bytes > _KEPT_BYTES):
+                if not works[0][0].look():
+                    return
+                self._kept_bytes -= works.popleft()[1]
+
+    def move(self, operation: int, tensor: torch.Tensor, peer: int) -> Call:
+        """The call that sends or receives a contiguous tensor's bytes."""
+        count, kind = moved(tensor)
+        address = tensor.data_ptr()
+        if operation == SEND:
+            return SEND, address, 0, count, kind, 0, peer
+        return RECV, 0, address, count, kind, 0, peer
+
+    def shutdown(self) -> None:
+        """Waits until the queue is empty, then destroys the communicator."""
+        if not self.handle:
+            return
+        native, handle = self.native, self.handle
+        code = native.comm_finalize(handle)
+        pause = 0.0
+        while code == IN_PROGRESS:
+            time.sleep(pause)
+            pause = min(pause + 0.0002, 0.005)
+            state, code = native.comm_get_async_error(handle)
+            code = state or code
+        if code:
+            self.abort("the group was shut down after an error")
+            return
+        for work, _ in self._works:
+            work.look()
+        self.handle = 0
+        native.comm_destroy(handle)
+        self._fail_works("the group was shut down")
+
+    def abort(self, reason: str = "the group was aborted") -> None:
+        """Ends everything on the communicator at once; peers see a remote error."""
+        if not self.handle:
+            return
+        handle, self.handle = self.handle, 0
+        self.native.comm_abort(handle)
+        self._fail_works(reason)
+
+    def _fail_works(self, reason: str) -> None:
+        with self._trim:
+            works, self._works = self._works, deque()
+            self._kept_bytes = 0
+        for work, _ in works:
+            work.fail(reason)

@@ -1,0 +1,275 @@
+"""How a group gets its communicator: from the store, or by a split of its parent's."""
+
+from __future__ import annotations
+
+import array
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from torch._C._distributed_c10d import PrefixStore, ProcessGroup, Store
+from torch.distributed import DistBackendError, GroupMember
+from torch.distributed.distributed_c10d import GroupName
+
+from jccl.bindings import load
+from jccl.core.config import CConfig, NCCLConfig
+from jccl.torch.communicator import Communicator
+from jccl.torch.monitored import wait_for_keys
+from jccl.torch.work import IN_PROGRESS, failure
+
+if TYPE_CHECKING:
+    from jccl.bindings.protocol import Binding
+    from jccl.torch.group import ProcessGroupJccl
+
+_UNIQUE_ID_BYTES: Final = 128
+_NO_COLOR: Final = -1
+_LOOK_AGAIN_S: Final = 0.1
+"""How often rank 0 looks whether a rank has come that was taken for its dead predecessor."""
+
+_STATISTICS: Final = {
+    "broadcast": 0,
+    "all_gather": 2,
+    "reduce_scatter": 3,
+    "all_reduce": 4,
+    "send": 6,
+    "recv": 7,
+    "self_bytes": 16,
+    "shm_bytes": 17,
+    "net_bytes": 18,
+}
+_COLLECTIVES: Final = (0, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What the ranks of one incarnation of a group have in common.
+
+    Attributes:
+        name: the group's name.
+        nonce: differs from that of every other group and of every restart.
+    """
+
+    name: str
+    nonce: str
+
+
+def create(options: Any, backend_options: Any) -> ProcessGroup:
+    """The group that torch asks for.
+
+    Args:
+        options: torch's description of the group.
+        backend_options: none exist for this backend.
+
+    Raises:
+        ValueError: what torch asks for is not possible.
+        DistBackendError: the communicator could not be made.
+    """
+    _refuse_other_devices()
+    if backend_options is not None:
+        raise ValueError('backend "jccl" takes no pg_options')
+    if options.enable_reconfigure:
+        raise ValueError('backend "jccl" cannot reconfigure a group')
+    from jccl.torch.group import ProcessGroupJccl
+
+    native = load()
+    rank, size, timeout = options.group_rank, options.group_size, options.timeout
+    name = str(options.group_id)
+    store = options.store
+    deadline = time.monotonic() + timeout.total_seconds()
+    if rank == 0:
+        handle, nonce = _lead(native, store, size, name, deadline)
+    else:
+        handle, nonce = _follow(native, store, rank, size, name, deadline)
+    comm = Communicator(native, handle, timeout)
+    return ProcessGroupJccl(comm, store, rank, size, timeout, Identity(name, nonce))
+
+
+def _refuse_other_devices() -> None:
+    """Says no to a group for several devices.
+
+    torch lets a ProcessGroup subclass replace the whole group, so a second device's backend
+    would be lost without a word. It does not tell the creator of other devices; its caller's
+    variables do.
+    """
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_name != "_new_process_group_helper":
+        frame = frame.f_back
+    config = frame.f_locals.get("backend_config")
+    if config is None:
+        return
+    devices = config.get_device_backend_map()
+    if set(devices) != {"cpu"}:
+        asked = ",".join(f"{device}:{backend}" for device, backend in devices.items())
+        raise ValueError(
+            f'backend "{asked}": jccl serves groups of CPU tensors alone; make a group "jccl" '
+            "and another one (new_group) for the other devices"
+        )
+
+
+def _lead(native: Binding, store: Store, size: int, name: str, deadline: float) -> tuple[int, str]:
+    """Rank 0: makes the unique id and hands it to every rank that says hello.
+
+    Each rank's hello is a fresh nonce and the answer's key contains it. So a rank of a job that
+    torchrun has restarted on the same store never takes an old answer for its own, and rank 0,
+    which may take an old hello for a new one, goes on answering until all have come.
+    """
+    hellos = [f"hello/{rank}" for rank in range(1, size)]
+    missing = wait_for_keys(store, hellos, deadline)
+    if missing:
+        ranks = ", ".join(str(i + 1) for i in missing)
+        raise DistBackendError(
+            f"group {name}: rank(s) {ranks} of {size} did not come to make the group in time"
+        )
+    code, unique_id = native.get_unique_id()
+    if code:
+        raise DistBackendError(f"group {name}: {failure(native, code, 0)}")
+    nonce = os.urandom(8).hex()
+    answer = f"{nonce}:{unique_id.hex()}"
+    answered: dict[str, bytes] = {}
+
+    def answer_all() -> None:
+        for key in hellos:
+            hello = store.get(key)
+            if answered.get(key) != hello:
+                answered[key] = hello
+                store.set(f"id/{key}/{hello.decode()}", answer)
+
+    answer_all()
+    return _initialise(native, unique_id, 0, size, name, deadline, answer_all), nonce
+
+
+def _follow(
+    native: Binding, store: Store, rank: int, size: int, name: str, deadline: float
+) -> tuple[int, str]:
+    hello = os.urandom(8).hex()
+    key = f"id/hello/{rank}/{hello}"
+    store.set(f"hello/{rank}", hello)
+    if wait_for_keys(store, [key], deadline):
+        raise DistBackendError(
+            f"group {name}: rank {rank} waited in vain for rank 0 of {size}, which makes the "
+            "group when all ranks have come"
+        )
+    nonce, _, unique_id = store.get(key).decode().partition(":")
+    unique = bytes.fromhex(unique_id)
+    return _initialise(native, unique, rank, size, name, deadline, lambda: None), nonce
+
+
+def _configuration(name: str) -> CConfig:
+    return CConfig(NCCLConfig(blocking=False, comm_name=name))
+
+
+def _initialise(
+    native: Binding,
+    unique_id: bytes,
+    rank: int,
+    size: int,
+    name: str,
+    deadline: float,
+    meanwhile: Callable[[], None],
+) -> int:
+    """Makes the communicator with blocking=0 and polls until it is ready."""
+    content = array.array("B", unique_id)
+    assert len(content) == _UNIQUE_ID_BYTES
+    config = _configuration(name)
+    code, handle = native.comm_init_rank_scalable(
+        size, rank, 1, content.buffer_info()[0], config.ptr
+    )
+    if code and code != IN_PROGRESS:
+        raise DistBackendError(f"group {name}: {failure(native, code, 0)}")
+    try:
+        _until_ready(native, handle, f"group {name}: init", deadline, meanwhile)
+    except BaseException:
+        native.comm_abort(handle)
+        raise
+    return handle
+
+
+def _until_ready(
+    native: Binding, handle: int, what: str, deadline: float, meanwhile: Callable[[], None]
+) -> None:
+    pause = 0.0002
+    look_again = time.monotonic() + _LOOK_AGAIN_S
+    while True:
+        code, state = native.comm_get_async_error(handle)
+        code = code or state
+        if not code:
+            return
+        if code != IN_PROGRESS:
+            raise DistBackendError(f"{what}: {failure(native, code, handle)}")
+        now = time.monotonic()
+        if now > deadline:
+            raise DistBackendError(f"{what} was not over within the group's timeout")
+        if now > look_again:
+            meanwhile()
+            look_again = now + _LOOK_AGAIN_S
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.005)
+
+
+def split(
+    parent: ProcessGroupJccl,
+    ranks: list[int],
+    timeout: timedelta | None,
+    name: str | None,
+    description: str | None,
+) -> ProcessGroup | None:
+    """Splits a group's communicator by ncclCommSplit; called on all its ranks.
+
+    Colour is the lowest of the new group's ranks, key the place in the list.
+    """
+    from jccl.torch.group import ProcessGroupJccl
+
+    comm, rank = parent._comm, parent._rank
+    native = comm.native
+    limit = parent._backend.timeout if timeout is None else timeout
+    deadline = time.monotonic() + limit.total_seconds()
+    member = rank in ranks
+    label = name or f"{parent._identity.name}:split"
+    config = _configuration(label)
+    color, key = (min(ranks), ranks.index(rank)) if member else (_NO_COLOR, 0)
+    code, handle = native.comm_split(comm.handle, color, key, config.ptr)
+    comm.check(code)
+    _until_ready(native, comm.handle, f"split of group {parent._identity.name}", deadline, _idle)
+    if not member:
+        return None
+    _until_ready(native, handle, f"group {label}: split", deadline, _idle)
+    child = Communicator(native, handle, limit)
+    store = PrefixStore(f"{label}/", parent.get_group_store())
+    identity = Identity(label, parent._identity.nonce)
+    group = ProcessGroupJccl(child, store, key, len(ranks), limit, identity)
+    if name is not None:
+        group._set_group_name(GroupName(name))
+    if description is not None:
+        group._set_group_desc(description)
+    return group
+
+
+def _idle() -> None:
+    pass
+
+
+def _counters(comm: Communicator, n: int) -> list[int]:
+    code, counters = comm.native.comm_stats(comm.handle, n)
+    comm.check(code)
+    return counters
+
+
+def statistics(group: ProcessGroup | None) -> dict[str, int]:
+    """See jccl.torch.stats."""
+    from jccl.torch.group import ProcessGroupJccl
+
+    which = GroupMember.WORLD if group is None else group
+    if not isinstance(which, ProcessGroupJccl):
+        raise TypeError(f'{type(which).__name__} is not a group of backend "jccl"')
+    counters = _counters(which._comm, max(_STATISTICS.values()) + 1)
+    return {name: counters[place] for name, place in _STATISTICS.items()}
+
+
+def collectives_so_far(comm: Communicator) -> int:
+    """How many collectives this rank has called on a communicator."""
+    counters = _counters(comm, max(_COLLECTIVES) + 1)
+    return sum(counters[place] for place in _COLLECTIVES)

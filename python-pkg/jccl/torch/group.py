@@ -1,0 +1,481 @@
+"""The process group of backend "jccl"."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch._C._distributed_c10d import ProcessGroup, Store
+
+from jccl.torch import composed, creation
+from jccl.torch.arguments import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    BROADCAST,
+    INT32,
+    RECV,
+    REDUCE_SCATTER,
+    REDUCTIONS,
+    SEND,
+    moved,
+    real,
+    reduction,
+)
+from jccl.torch.backend import GroupBackend
+from jccl.torch.communicator import DONE, Call, Communicator
+from jccl.torch.monitored import MonitoredBarrier
+from jccl.torch.tensors import After, alike, copying, each, landing, packed, single, spreading
+from jccl.torch.work import IN_PROGRESS, DoneWork, QueuedWork, untraced
+
+if TYPE_CHECKING:
+    from jccl.torch.creation import Identity
+
+Tensor = torch.Tensor
+Handle = DoneWork | QueuedWork
+
+Parts = tuple[Call, tuple[Tensor, Tensor], After]
+"""A call, the tensors that it reads and writes, and what to do after it."""
+
+# torch keeps only the C++ half of a group made by splitGroup; the Python half must live until
+# the group is shut down. Written by the threads that make and end groups.
+_living: Final[set[ProcessGroup]] = set()
+
+
+class ProcessGroupJccl(ProcessGroup):
+    """Collectives of CPU tensors over a communicator of JCCL.
+
+    A call with ``asyncOp`` False (what torch passes when the caller waits at once) runs to its
+    end and returns a finished handle; any other is started and returns a handle to wait on.
+    Errors are DistBackendError with the library's sentence; arguments that the library cannot
+    work on are ValueError or TypeError.
+
+    Args:
+        comm: the communicator, ready.
+        store: the group's own store.
+        rank: this process's rank in the group.
+        size: number of ranks.
+        timeout: limit of each operation.
+        identity: what the ranks of this incarnation of the group have in common.
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        store: Store,
+        rank: int,
+        size: int,
+        timeout: timedelta,
+        identity: Identity,
+    ) -> None:
+        super().__init__(store, rank, size)
+        self._comm = comm
+        self._identity = identity
+        self._rank = rank
+        self._size = size
+        self._backend = GroupBackend(self, rank, size, timeout)
+        self._register_backend(torch.device("cpu"), ProcessGroup.BackendType.CUSTOM, self._backend)
+        self._set_default_backend(ProcessGroup.BackendType.CUSTOM)
+        self._start = comm.native.start
+        self._token = torch.zeros(1, dtype=torch.int32)
+        self._monitored = MonitoredBarrier(store, rank, size, identity.nonce)
+        # The calls of an open batch and the tensors they use; None outside a batch. Only the
+        # thread that opened the batch may use the group until it is closed.
+        self._batch: list[tuple[Call, tuple[Tensor, Tensor, After]]] | None = None
+        _living.add(self)
+
+    # What torch asks about the group.
+
+    def getBackendName(self) -> str:  # noqa: N802 (torch's name, as below)
+        """The name that init_process_group knows."""
+        return "jccl"
+
+    # Operations.
+
+    @untraced
+    def allreduce(self, tensors: list[Tensor] | Tensor, opts: Any = None) -> Handle:
+        """Reduces a tensor over all ranks, in place."""
+        tensor = tensors if isinstance(tensors, Tensor) else single(tensors)
+        if opts is None:
+            opts = torch.distributed.AllreduceOptions()
+        kinds = REDUCTIONS[hash(opts.reduceOp)].get(tensor.dtype)
+        if kinds is None or not tensor.is_cpu or not tensor.is_contiguous():
+            return self._unusual_allreduce(tensor, opts)
+        address = tensor.data_ptr()
+        comm = self._comm
+        code, ticket = self._start(
+            ALL_REDUCE, address, address, tensor.numel(), kinds[0], kinds[1], 0, comm.handle
+        )
+        if code:
+            if code != IN_PROGRESS:
+                comm.check(code)
+        else:
+            ticket = 0
+        if opts.asyncOp:
+            return comm.work(ticket, False, [tensor])
+        if ticket:
+            comm.finish(ticket)
+        return DONE
+
+    def _unusual_allreduce(self, tensor: Tensor, opts: Any) -> Handle:
+        if tensor.layout is torch.sparse_coo:
+            return composed.sparse_allreduce(self, tensor, opts)
+        if tensor.is_complex():
+            tensor = real(tensor)
+        kind, op = reduction(opts.reduceOp, tensor.dtype)
+        buffer = packed(tensor)
+        address = buffer.data_ptr()
+        ticket = self._comm.start(ALL_REDUCE, address, address, buffer.numel(), kind, op, 0)
+        return self._comm.work(ticket, not opts.asyncOp, [tensor], buffer, copying(tensor, buffer))
+
+    @untraced
+    def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = None) -> Handle:
+        """Reduces several tensors over all ranks, in place, as one group of operations."""
+        if opts is None:
+            opts = torch.distributed.AllreduceCoalescedOptions()
+        calls: list[Call] = []
+        buffers = []
+        copies = []
+        for tensor in map(real, tensors):
+            kind, op = reduction(opts.reduceOp, tensor.dtype)
+            buffer = packed(tensor)
+            address = buffer.data_ptr()
+            calls.append((ALL_REDUCE, address, address, buffer.numel(), kind, op, 0))
+            buffers.append(buffer)
+            copies.append(copying(tensor, buffer))
+        ticket = self._comm.start_all(calls)
+        return self._comm.work(ticket, not opts.asyncOp, tensors, buffers, each(copies))
+
+    @untraced
+    def broadcast(self, tensors: list[Tensor] | Tensor, opts: Any = 0) -> Handle:
+        """Copies the root's tensor to all ranks."""
+        tensor = tensors if isinstance(tensors, Tensor) else single(tensors)
+        if isinstance(opts, int):
+            root, opts = opts, torch.distributed.BroadcastOptions()
+        else:
+            root = opts.rootRank
+        buffer = packed(tensor)
+        count, kind = moved(buffer)
+        address = buffer.data_ptr()
+        ticket = self._comm.start(BROADCAST, address, address, count, kind, 0, root)
+        after = copying(tensor, buffer) if root != self._rank else None
+        return self._comm.work(ticket, not opts.asyncOp, [tensor], buffer, after)
+
+    @untraced
+    def reduce(self, tensors: list[Tensor] | Tensor, opts: Any = None) -> Handle:
+        """Reduces a tensor over all ranks into the root's."""
+        tensor = real(tensors if isinstance(tensors, Tensor) else single(tensors))
+        if opts is None:
+            opts = torch.distributed.ReduceOptions()
+        kind, op = reduction(opts.reduceOp, tensor.dtype)
+        source = packed(tensor)
+        at_root = opts.rootRank == self._rank
+        # The library has no Reduce yet, so all ranks compute it; only the root's tensor changes.
+        buffer = source if at_root else torch.empty_like(source)
+        ticket = self._comm.start(
+            ALL_REDUCE, source.data_ptr(), buffer.data_ptr(), source.numel(), kind, op, 0
+        )
+        after = copying(tensor, buffer) if at_root else None
+        return self._comm.work(ticket, not opts.asyncOp, [tensor], (source, buffer), after)
+
+    @untraced
+    def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
+        """Gathers all ranks' tensors, one after another, into one tensor on all ranks."""
+        call, kept, after = self._gather_call(output, tensor)
+        ticket = self._comm.start(*call)
+        return self._comm.work(ticket, _waits(opts), [output], kept, after)
+
+    @untraced
+    def all_gather_single_coalesced(
+        self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
+    ) -> Handle:
+        """Several all_gather_single as one group of operations."""
+        parts = [self._gather_call(o, t) for o, t in zip(outputs, tensors, strict=True)]
+        return self._coalesced(parts, outputs, opts)
+
+    def _gather_call(self, output: Tensor, tensor: Tensor) -> Parts:
+        output, tensor = real(output), real(tensor)
+        if output.dtype != tensor.dtype or output.numel() != tensor.numel() * self._size:
+            raise ValueError(
+                f"all_gather of {tensor.numel()} elements of {tensor.dtype} by {self._size} ranks "
+                f"does not fit {output.numel()} elements of {output.dtype}"
+            )
+        source = packed(tensor)
+        buffer, after = landing(output)
+        count, kind = moved(source)
+        call = (ALL_GATHER, source.data_ptr(), buffer.data_ptr(), count, kind, 0, 0)
+        return call, (source, buffer), after
+
+    @untraced
+    def allgather(
+        self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None
+    ) -> Handle:
+        """Gathers all ranks' tensors into a list of tensors on all ranks."""
+        into = single(outputs)
+        call, kept, after = self._listed_gather_call(into, single(tensors))
+        ticket = self._comm.start(*call)
+        return self._comm.work(ticket, _waits(opts), into, kept, after)
+
+    @untraced
+    def allgather_coalesced(
+        self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None
+    ) -> Handle:
+        """Several allgather as one group; ``outputs[r][i]`` receives rank r's tensor i."""
+        columns = [list(column) for column in zip(*outputs, strict=True)]
+        parts = [
+            self._listed_gather_call(column, t) for column, t in zip(columns, tensors, strict=True)
+        ]
+        return self._coalesced(parts, [t for row in outputs for t in row], opts)
+
+    def _listed_gather_call(self, outputs: list[Tensor], tensor: Tensor) -> Parts:
+        alike("all_gather", self._size, outputs, tensor)
+        source = packed(tensor)
+        buffer = torch.empty((self._size, source.numel()), dtype=source.dtype)
+        count, kind = moved(source)
+        call = (ALL_GATHER, source.data_ptr(), buffer.data_ptr(), count, kind, 0, 0)
+        return call, (source, buffer), spreading(outputs, buffer)
+
+    @untraced
+    def reduce_scatter_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
+        """Reduces over all ranks; rank r receives the r-th part."""
+        return self._reduce_scatter(output, tensor, opts)
+
+    def _reduce_scatter(self, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
+        if opts is None:
+            opts = torch.distributed.ReduceScatterOptions()
+        call, kept, after = self._scatter_call(output, tensor, opts)
+        ticket = self._comm.start(*call)
+        return self._comm.work(ticket, not opts.asyncOp, [output], kept, after)
+
+    @untraced
+    def reduce_scatter_single_coalesced(
+        self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
+    ) -> Handle:
+        """Several reduce_scatter_single as one group of operations."""
+        if opts is None:
+            opts = torch.distributed.ReduceScatterOptions()
+        parts = [self._scatter_call(o, t, opts) for o, t in zip(outputs, tensors, strict=True)]
+        return self._coalesced(parts, outputs, opts)
+
+    def _scatter_call(self, output: Tensor, tensor: Tensor, opts: Any) -> Parts:
+        output, tensor = real(output), real(tensor)
+        if output.dtype != tensor.dtype or tensor.numel() != output.numel() * self._size:
+            raise ValueError(
+                f"reduce_scatter of {tensor.numel()} elements of {tensor.dtype} over {self._size} "
+                f"ranks does not fit {output.numel()} elements of {output.dtype}"
+            )
+        kind, op = reduction(opts.reduceOp, tensor.dtype)
+        source = packed(tensor)
+        buffer, after = landing(output)
+        call = (
+            REDUCE_SCATTER,
+            source.data_ptr(),
+            buffer.data_ptr(),
+            buffer.numel(),
+            kind,
+            op,
+            0,
+        )
+        return call, (source, buffer), after
+
+    @untraced
+    def reduce_scatter(
+        self, outputs: list[Tensor], tensors: list[list[Tensor]], opts: Any = None
+    ) -> Handle:
+        """Reduces a list of tensors over all ranks; rank r receives the r-th."""
+        output, inputs = single(outputs), single(tensors)
+        alike("reduce_scatter", self._size, inputs, output)
+        joined = torch.cat([t.detach().reshape(-1) for t in inputs])
+        return self._reduce_scatter(output, joined, opts)
+
+    def _coalesced(self, parts: list[Parts], results: list[Tensor], opts: Any) -> Handle:
+        ticket = self._comm.start_all([call for call, _, _ in parts])
+        kept = [kept for _, kept, _ in parts]
+        after = each([after for _, _, after in parts])
+        return self._comm.work(ticket, _waits(opts), results, kept, after)
+
+    # Composed of sends and receives.
+
+    @untraced
+    def gather(
+        self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None
+    ) -> Handle:
+        """Gathers all ranks' tensors into a list of tensors on the root."""
+        return composed.gather(self, outputs[0] if outputs else [], single(tensors), opts)
+
+    @untraced
+    def gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
+        """Gathers all ranks' tensors, one after another, into one tensor on the root."""
+        return composed.gather_single(self, output, tensor, opts)
+
+    @untraced
+    def scatter(
+        self, outputs: list[Tensor], tensors: list[list[Tensor]], opts: Any = None
+    ) -> Handle:
+        """Hands a list of tensors of the root out to the ranks."""
+        return composed.scatter(self, single(outputs), tensors[0] if tensors else [], opts)
+
+    @untraced
+    def alltoall(self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None) -> Handle:
+        """Sends tensor r to rank r and receives one from each."""
+        return composed.alltoall(self, outputs, tensors, opts)
+
+    @untraced
+    def all_to_all_single(
+        self,
+        output: Tensor,
+        tensor: Tensor,
+        output_sizes: list[int],
+        input_sizes: list[int],
+        opts: Any = None,
+    ) -> Handle:
+        """Sends part r of a tensor to rank r; sizes are in rows, empty lists mean equal parts."""
+        return composed.all_to_all_single(self, output, tensor, output_sizes, input_sizes, opts)
+
+    # Point to point.
+
+    @untraced
+    def send(self, tensors: list[Tensor], peer: int, tag: int = 0) -> Handle:
+        """Starts to send a tensor. Matched with receives by order alone, not by tag."""
+        tensor = single(tensors)
+        source = packed(tensor)
+        return self._point_to_point(self._comm.move(SEND, source, peer), tensor, source, None, -1)
+
+    @untraced
+    def recv(self, tensors: list[Tensor], peer: int, tag: int = 0) -> Handle:
+        """Starts to receive a tensor. Matched with sends by order alone, not by tag."""
+        tensor = single(tensors)
+        buffer, after = landing(tensor)
+        call = self._comm.move(RECV, buffer, peer)
+        return self._point_to_point(call, tensor, buffer, after, peer)
+
+    def _point_to_point(
+        self,
+        call: Call,
+        tensor: Tensor,
+        buffer: Tensor,
+        after: After,
+        source_rank: int,
+    ) -> Handle:
+        if self._batch is not None:
+            self._batch.append((call, (tensor, buffer, after)))
+            return DONE
+        if call[-1] == self._rank:
+            raise ValueError(
+                "jccl sends to the own rank only within batch_isend_irecv, "
+                "where the matching receive stands beside it"
+            )
+        ticket = self._comm.start(*call)
+        return self._comm.work(ticket, False, [tensor], buffer, after, source_rank)
+
+    @untraced
+    def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Handle:
+        """Refused."""
+        raise ValueError(
+            "jccl receives from a named rank (src=...): NCCL's operations know no any-source"
+        )
+
+    @untraced
+    def _start_coalescing(self, device: torch.device | None = None) -> None:
+        if self._batch is not None:
+            raise RuntimeError("a batch of sends and receives is open on this group already")
+        self._batch = []
+
+    @untraced
+    def _end_coalescing(self, device: torch.device | None = None) -> Handle:
+        batch, self._batch = self._batch or [], None
+        ticket = self._comm.start_all([call for call, _ in batch])
+        parts = [part for _, part in batch]
+        after = each([after for _, _, after in parts])
+        return self._comm.work(ticket, False, [tensor for tensor, _, _ in parts], parts, after)
+
+    # Barriers.
+
+    @untraced
+    def barrier(self, opts: Any = None) -> Handle:
+        """Ends on no rank before it began on all: an all-reduce of 4 bytes."""
+        address = self._token.data_ptr()
+        ticket = self._comm.start(ALL_REDUCE, address, address, 1, INT32, 0, 0)
+        return self._comm.work(ticket, _waits(opts), [], self._token)
+
+    @untraced
+    def monitored_barrier(
+        self, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
+    ) -> None:
+        """A barrier over the store that names the ranks that did not come.
+
+        Raises:
+            DistBackendError: on rank 0 with the missing ranks, on the others with rank 0's
+                failure.
+        """
+        if timeout is None:
+            timeout = self._backend.timeout
+        elif not isinstance(timeout, timedelta):
+            timeout = timedelta(seconds=timeout)
+        self._monitored.run(timeout, wait_all_ranks)
+
+    # Life cycle.
+
+    @untraced
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Sets the limit of the operations that start from now on."""
+        self._backend.timeout = timeout
+        self._comm.set_timeout(timeout)
+
+    def splitGroup(  # noqa: N802
+        self,
+        ranks: list[int],
+        timeout: timedelta | None = None,
+        opts: Any = None,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+        devices: Any = None,
+    ) -> ProcessGroup | None:
+        """Splits the communicator; called on every rank.
+
+        Args:
+            ranks: ranks of this group; their order is the new group's.
+            timeout: limit of the new group's operations; None means this group's.
+            opts: none exist for this backend.
+            group_name: name of the new group.
+            group_desc: description of the new group.
+            devices: torch's choice of devices; the group has only the CPU.
+
+        Returns:
+            The new group, or None on ranks that are not in it.
+        """
+        return creation.split(self, ranks, timeout, group_name, group_desc)
+
+    @untraced
+    def shutdown(self) -> None:
+        """Waits for the operations in flight, then ends the communicator."""
+        _living.discard(self)
+        self._comm.shutdown()
+
+    @untraced
+    def abort(self) -> None:
+        """Ends the communicator at once."""
+        _living.discard(self)
+        self._comm.abort()
+
+    @untraced
+    def _get_sequence_number_for_group(self) -> int:
+        return creation.collectives_so_far(self._comm)
+
+    @untraced
+    def _set_sequence_number_for_group(self) -> None:
+        """Nothing to agree on: the communicator counts its calls from its beginning."""
+
+    # Names that C++ callers use, and those of torch before 2.13.
+    recvAnysource = recv_anysource  # noqa: N815
+    start_coalescing = _start_coalescing
+    end_coalescing = _end_coalescing
+    _allgather_base = all_gather_single
+    _reduce_scatter_base = reduce_scatter_single
+    alltoall_base = all_to_all_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+
+def _waits(opts: Any) -> bool:
+    return opts is not None and not opts.asyncOp

@@ -1,0 +1,104 @@
+"""dist.monitored_barrier: a barrier that names the ranks that did not come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from torch.distributed import DistBackendError
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Store
+
+
+def wait_for_keys(store: Store, keys: Sequence[str], deadline: float) -> list[int]:
+    """Waits until a store has all keys, or until ``deadline`` (as time.monotonic counts).
+
+    Asks again and again instead of blocking in the store, so that Ctrl-C is heard.
+
+    Returns:
+        The indices of the keys that are missing at the end.
+    """
+    missing = list(range(len(keys)))
+    pause = 0.0005
+    while missing:
+        missing = [i for i in missing if not store.check([keys[i]])]
+        if not missing or time.monotonic() >= deadline:
+            break
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    return missing
+
+
+class MonitoredBarrier:
+    """The barriers of one group, over its store: a communicator could not go on after one that
+    failed.
+
+    Args:
+        store: the group's store.
+        rank: this rank.
+        size: number of ranks.
+        nonce: keeps apart the keys of this incarnation of the group and those of a former one.
+    """
+
+    def __init__(self, store: Store, rank: int, size: int, nonce: str) -> None:
+        self._store = store
+        self._rank = rank
+        self._size = size
+        self._prefix = f"monitored/{nonce}"
+        # Counts the calls of this rank; rank r's n-th call meets rank 0's n-th. Calls of several
+        # threads at once on one group have no order that ranks could agree on.
+        self._calls = 0
+
+    def run(self, timeout: timedelta, wait_all_ranks: bool) -> None:
+        """Returns when all ranks have called.
+
+        Args:
+            timeout: how long to wait for the others.
+            wait_all_ranks: whether rank 0 names all missing ranks, not only the first.
+
+        Raises:
+            DistBackendError: a rank did not come in time.
+        """
+        number, self._calls = self._calls, self._calls + 1
+        prefix = f"{self._prefix}/{number}"
+        limit = timeout.total_seconds()
+        verdict = f"{prefix}/verdict"
+        if self._rank:
+            self._store.set(f"{prefix}/{self._rank}", "here")
+            self._obey(verdict, limit)
+        elif limit <= 0:
+            raise self._refuse(verdict, "Rank 0 timed out in monitoredBarrier after 0 s")
+        else:
+            self._collect(prefix, verdict, limit, wait_all_ranks)
+
+    def _collect(self, prefix: str, verdict: str, limit: float, wait_all_ranks: bool) -> None:
+        deadline = time.monotonic() + limit
+        keys = [f"{prefix}/{rank}" for rank in range(1, self._size)]
+        missing = [i + 1 for i in wait_for_keys(self._store, keys, deadline)]
+        if not missing:
+            self._store.set(verdict, "go")
+            return
+        who = f"Rank {missing[0]}"
+        if wait_all_ranks and len(missing) > 1:
+            who = "Ranks " + ", ".join(map(str, missing))
+        raise self._refuse(verdict, f"{who} failed to pass monitoredBarrier in {limit:g} s")
+
+    def _refuse(self, verdict: str, sentence: str) -> DistBackendError:
+        self._store.set(verdict, sentence)
+        return DistBackendError(sentence)
+
+    def _obey(self, verdict: str, limit: float) -> None:
+        # Rank 0 began to wait later than this rank, maybe by its whole limit.
+        deadline = time.monotonic() + 2 * limit + 1
+        came = (
+            f"Rank {self._rank} successfully reached monitoredBarrier, but received errors while "
+            "waiting for send/recv from rank 0"
+        )
+        if wait_for_keys(self._store, [verdict], deadline):
+            raise DistBackendError(f"{came}: it did not come within {limit:g} s")
+        answer = self._store.get(verdict).decode()
+        if answer != "go":
+            raise DistBackendError(f"{came}: {answer}")
