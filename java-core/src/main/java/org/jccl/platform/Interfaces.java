@@ -1,0 +1,161 @@
+package org.jccl.platform;
+
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.lang.invoke.MethodHandle;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.StringJoiner;
+
+/** Which network interface carries TCP: the rules of NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY. */
+public final class Interfaces {
+    private static final int IFF_UP = 1;
+    private static final MethodHandle GETIFADDRS =
+            Libc.capturing("getifaddrs", Libc.INT, Libc.LONG);
+    private static final MethodHandle FREEIFADDRS =
+            Libc.capturing("freeifaddrs", Libc.INT, Libc.LONG);
+
+    private Interfaces() {}
+
+    /**
+     * One address of an interface that is up; the port is 0.
+     *
+     * @param name as in {@code ip link}
+     */
+    public record Interface(String name, SocketAddress address) {
+        @Override
+        public String toString() {
+            String text = address.toString();
+            return name + ":" + text.substring(0, text.lastIndexOf(':'));
+        }
+    }
+
+    /** All addresses of interfaces that are up, in the system's order. */
+    public static List<Interface> all() {
+        CallState state = CallState.current();
+        List<Interface> found = new ArrayList<>();
+        try {
+            int result = (int) GETIFADDRS.invokeExact(state.segment, state.option());
+            if (result < 0) {
+                throw NcclException.systemError("getifaddrs: " + Errno.text(state.errno()));
+            }
+            long list = Memory.getLong(state.option());
+            for (long entry = list; entry != 0; entry = Memory.getLong(entry)) {
+                add(entry, found);
+            }
+            if (list != 0) {
+                int ignored = (int) FREEIFADDRS.invokeExact(state.segment, list);
+            }
+        } catch (Throwable cause) {
+            throw Libc.unexpected(cause);
+        }
+        return found;
+    }
+
+    /**
+     * The usable interfaces, best first, one address each: those that the variables allow or, with
+     * no name given, ib*, then others, then docker*, then lo.
+     *
+     * @param names value of NCCL_SOCKET_IFNAME: prefixes with commas, {@code =} before them for
+     *     exact names, {@code ^} first to exclude instead
+     * @param family value of NCCL_SOCKET_FAMILY: AF_INET, AF_INET6, or anything else for both
+     * @throws NcclException with INVALID_USAGE if nothing fits, listing what exists
+     */
+    public static List<Interface> select(@Nullable String names, @Nullable String family) {
+        List<Interface> all = all();
+        List<Interface> fitting = select(all, names, family);
+        if (fitting.isEmpty()) {
+            throw NcclException.invalidUsage(describeNoMatch(all, names, family));
+        }
+        return fitting;
+    }
+
+    /** The choice without the system. */
+    static List<Interface> select(
+            List<Interface> all, @Nullable String names, @Nullable String family) {
+        boolean chosen = names != null && !names.isEmpty();
+        List<Interface> fitting = new ArrayList<>();
+        for (Interface candidate : all) {
+            boolean byName = !chosen || matches(candidate.name(), names);
+            if (byName && inFamily(candidate.address(), family)) {
+                fitting.add(candidate);
+            }
+        }
+        fitting.sort(
+                Comparator.comparingInt((Interface each) -> chosen ? 0 : defaultClass(each.name()))
+                        .thenComparingInt(each -> quality(each.address())));
+        List<Interface> onePerName = new ArrayList<>();
+        for (Interface each : fitting) {
+            if (onePerName.stream().noneMatch(known -> known.name().equals(each.name()))) {
+                onePerName.add(each);
+            }
+        }
+        return onePerName;
+    }
+
+    private static boolean matches(String name, String names) {
+        boolean exclude = names.startsWith("^");
+        String list = exclude ? names.substring(1) : names;
+        boolean exact = list.startsWith("=");
+        for (String each : (exact ? list.substring(1) : list).split(",", -1)) {
+            boolean hit = exact ? name.equals(each) : name.startsWith(each);
+            if (!each.isEmpty() && hit) {
+                return !exclude;
+            }
+        }
+        return exclude;
+    }
+
+    private static boolean inFamily(SocketAddress address, @Nullable String family) {
+        String wanted = family == null ? "" : family.toUpperCase(Locale.ROOT);
+        return switch (wanted) {
+            case "AF_INET" -> !address.isIpv6();
+            case "AF_INET6" -> address.isIpv6();
+            default -> true;
+        };
+    }
+
+    private static int defaultClass(String name) {
+        if (name.startsWith("ib")) {
+            return 0;
+        }
+        if (name.equals("lo")) {
+            return 3;
+        }
+        return name.startsWith("docker") ? 2 : 1;
+    }
+
+    private static int quality(SocketAddress address) {
+        if (!address.isIpv6()) {
+            return 0;
+        }
+        return address.isLinkLocal() ? 2 : 1;
+    }
+
+    private static String describeNoMatch(
+            List<Interface> all, @Nullable String names, @Nullable String family) {
+        StringJoiner exist = new StringJoiner(", ");
+        all.forEach(each -> exist.add(each.toString()));
+        String wanted = names == null || names.isEmpty() ? "" : " NCCL_SOCKET_IFNAME=" + names;
+        String wantedFamily = family == null ? "" : " NCCL_SOCKET_FAMILY=" + family;
+        return "no network interface matches"
+                + (wanted.isEmpty() && wantedFamily.isEmpty() ? "" : wanted + wantedFamily)
+                + "; up on this machine: "
+                + (all.isEmpty() ? "none" : exist.toString());
+    }
+
+    private static void add(long entry, List<Interface> found) {
+        long sockaddr = Memory.getLong(entry + 24);
+        boolean up = (Memory.getInt(entry + 16) & IFF_UP) != 0;
+        if (sockaddr == 0 || !up) {
+            return;
+        }
+        SocketAddress address = SocketAddress.fromNative(sockaddr);
+        if (address != null && !(address.isIpv6() && address.isLoopback())) {
+            found.add(new Interface(Memory.string(Memory.getLong(entry + 8)), address.withPort(0)));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package org.jccl.platform;
+
+import org.jspecify.annotations.Nullable;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * Which process this is, and on which machine.
+ *
+ * @param pid its number in its own namespace
+ * @param startTime when it started, in clock ticks since boot: tells two uses of one number apart
+ * @param hostName the machine's name
+ * @param bootId one random text per boot of a kernel
+ * @param networkNamespace inode of the network namespace, 0 if unknown
+ */
+public record ProcessIdentity(
+        int pid, long startTime, String hostName, String bootId, long networkNamespace) {
+    private static final int START_TIME_FIELD = 22;
+
+    // Written once by any thread; the record is immutable, so a race makes two equal ones.
+    private static @Nullable ProcessIdentity current;
+
+    /** This process. */
+    public static ProcessIdentity current() {
+        ProcessIdentity known = current;
+        if (known == null) {
+            int pid = (int) ProcessHandle.current().pid();
+            known =
+                    new ProcessIdentity(
+                            pid,
+                            startTimeOf("self"),
+                            read("/proc/sys/kernel/hostname", "localhost"),
+                            read("/proc/sys/kernel/random/boot_id", ""),
+                            inode("/proc/self/ns/net"));
+            current = known;
+        }
+        return known;
+    }
+
+    /** The start time of a process of this machine, or 0 if there is no such process. */
+    public static long startTimeOf(int pid) {
+        return startTimeOf(Integer.toString(pid));
+    }
+
+    private static long startTimeOf(String process) {
+        String stat = read("/proc/" + process + "/stat", "");
+        // The second field is a name in parentheses that may itself hold blanks and parentheses.
+        int end = stat.lastIndexOf(')');
+        if (end < 0) {
+            return 0;
+        }
+        String[] fields = stat.substring(end + 1).trim().split(" ", -1);
+        int index = START_TIME_FIELD - 3;
+        return fields.length > index ? Long.parseLong(fields[index]) : 0;
+    }
+
+    private static String read(String path, String otherwise) {
+        try {
+            return new String(Files.readAllBytes(Path.of(path)), StandardCharsets.UTF_8).trim();
+        } catch (IOException unreadable) {
+            return otherwise;
+        }
+    }
+
+    private static long inode(String path) {
+        try {
+            String text = Files.readSymbolicLink(Path.of(path)).toString();
+            int start = text.indexOf('[');
+            int end = text.indexOf(']');
+            return start >= 0 && end > start ? Long.parseLong(text.substring(start + 1, end)) : 0;
+        } catch (IOException unreadable) {
+            return 0;
+        }
+    }
+}

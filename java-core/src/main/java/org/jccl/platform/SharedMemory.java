@@ -1,0 +1,203 @@
+package org.jccl.platform;
+
+import org.jccl.type.NcclException;
+
+import java.lang.foreign.Arena;
+import java.lang.invoke.MethodHandle;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Mapped memory: shared with other processes through a descriptor without a name, or private. It is
+ * allocated whole when made, so that a full system is an error here and never SIGBUS later.
+ */
+public final class SharedMemory implements AutoCloseable {
+    private static final int PROT_READ_WRITE = 3;
+    private static final int MAP_SHARED = 1;
+    private static final int MAP_PRIVATE = 2;
+    private static final int MAP_ANONYMOUS = 0x20;
+    private static final int MFD_CLOEXEC_ALLOW_SEALING = 3;
+    private static final int F_ADD_SEALS = 1033;
+    private static final int SEAL_SEAL_SHRINK_GROW = 1 | 2 | 4;
+    private static final MethodHandle MEMFD_CREATE =
+            Libc.capturing("memfd_create", Libc.INT, Libc.LONG, Libc.INT);
+    private static final MethodHandle MMAP =
+            Libc.capturing(
+                    "mmap", Libc.LONG, Libc.LONG, Libc.LONG, Libc.INT, Libc.INT, Libc.INT,
+                    Libc.LONG);
+    private static final MethodHandle MUNMAP =
+            Libc.capturing("munmap", Libc.INT, Libc.LONG, Libc.LONG);
+
+    private final long address;
+    private final long sizeBytes;
+    private final int fd;
+    // Written once by whichever thread closes first, atomically.
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private SharedMemory(long address, long sizeBytes, int fd) {
+        this.address = address;
+        this.sizeBytes = sizeBytes;
+        this.fd = fd;
+    }
+
+    /**
+     * New zeroed memory that other processes can {@link #open}: an anonymous memfd sealed against
+     * any change of size or, where that is refused, a nameless file in /dev/shm.
+     *
+     * @throws NcclException with SYSTEM_ERROR naming the size if the system has not got that much
+     */
+    public static SharedMemory create(long sizeBytes) {
+        int fd = memfdCreate();
+        if (fd < 0) {
+            return createTemporaryFile(sizeBytes, "memfd_create: " + Errno.text(-fd));
+        }
+        try {
+            allocate(fd, sizeBytes);
+            int sealed = Descriptors.control(fd, F_ADD_SEALS, SEAL_SEAL_SHRINK_GROW);
+            if (sealed < 0) {
+                throw failure("create", sizeBytes, "sealing", -sealed);
+            }
+            return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd);
+        } catch (NcclException failure) {
+            Descriptors.close(fd);
+            throw failure;
+        }
+    }
+
+    /** The same in /dev/shm; {@code why} says what was refused before. */
+    static SharedMemory createTemporaryFile(long sizeBytes, String why) {
+        int flags =
+                Descriptors.O_TMPFILE
+                        | Descriptors.O_RDWR
+                        | Descriptors.O_EXCL
+                        | Descriptors.O_CLOEXEC;
+        int fd = Descriptors.open("/dev/shm", flags, 0600);
+        if (fd < 0) {
+            throw failure("create", sizeBytes, why + "; a file in /dev/shm", -fd);
+        }
+        try {
+            allocate(fd, sizeBytes);
+            return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd);
+        } catch (NcclException failure) {
+            Descriptors.close(fd);
+            throw failure;
+        }
+    }
+
+    /**
+     * The memory that another process of this machine made; the caller proves by its content that
+     * it is the right one. {@link #fd} is -1.
+     *
+     * @throws NcclException with SYSTEM_ERROR if it cannot be opened or has not got that size
+     */
+    public static SharedMemory open(int pid, int fd, long sizeBytes) {
+        String path = "/proc/" + pid + "/fd/" + fd;
+        int flags = Descriptors.O_RDWR | Descriptors.O_NONBLOCK | Descriptors.O_CLOEXEC;
+        int own = Descriptors.open(path, flags, 0);
+        if (own < 0) {
+            throw failure("open", sizeBytes, path, -own);
+        }
+        try {
+            long size = Descriptors.size(own);
+            if (size < sizeBytes) {
+                throw NcclException.systemError(
+                        "cannot open shared memory "
+                                + path
+                                + ": it has "
+                                + size
+                                + " bytes, not "
+                                + sizeBytes);
+            }
+            return new SharedMemory(map(own, sizeBytes, MAP_SHARED), sizeBytes, -1);
+        } finally {
+            Descriptors.close(own);
+        }
+    }
+
+    /** New zeroed memory of this process alone; {@link #fd} is -1. */
+    public static SharedMemory anonymous(long sizeBytes) {
+        long address = map(-1, sizeBytes, MAP_PRIVATE | MAP_ANONYMOUS);
+        return new SharedMemory(address, sizeBytes, -1);
+    }
+
+    /** Where it is mapped. */
+    public long address() {
+        return address;
+    }
+
+    /** Its size in bytes. */
+    public long sizeBytes() {
+        return sizeBytes;
+    }
+
+    /** The descriptor by which others can open it, or -1. */
+    public int fd() {
+        return fd;
+    }
+
+    /** Unmaps it; every address in it is invalid afterwards. A second call does nothing. */
+    @Override
+    public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        CallState state = CallState.current();
+        try {
+            int ignored = (int) MUNMAP.invokeExact(state.segment, address, sizeBytes);
+        } catch (Throwable cause) {
+            throw Libc.unexpected(cause);
+        }
+        if (fd >= 0) {
+            Descriptors.close(fd);
+        }
+    }
+
+    private static int memfdCreate() {
+        CallState state = CallState.current();
+        try (Arena arena = Arena.ofConfined()) {
+            long name = arena.allocateFrom("jccl").address();
+            int fd = (int) MEMFD_CREATE.invokeExact(state.segment, name, MFD_CLOEXEC_ALLOW_SEALING);
+            return fd < 0 ? -state.errno() : fd;
+        } catch (Throwable cause) {
+            throw Libc.unexpected(cause);
+        }
+    }
+
+    private static void allocate(int fd, long sizeBytes) {
+        int result = Descriptors.truncate(fd, sizeBytes);
+        if (result == 0) {
+            result = Descriptors.allocate(fd, sizeBytes);
+        }
+        if (result < 0) {
+            throw failure("create", sizeBytes, "allocating it", -result);
+        }
+    }
+
+    private static long map(int fd, long sizeBytes, int flags) {
+        CallState state = CallState.current();
+        long address;
+        try {
+            address =
+                    (long)
+                            MMAP.invokeExact(
+                                    state.segment, 0L, sizeBytes, PROT_READ_WRITE, flags, fd, 0L);
+        } catch (Throwable cause) {
+            throw Libc.unexpected(cause);
+        }
+        if (address == -1) {
+            throw failure("map", sizeBytes, "mmap", state.errno());
+        }
+        return address;
+    }
+
+    private static NcclException failure(String verb, long sizeBytes, String step, int errno) {
+        return NcclException.systemError(
+                "cannot "
+                        + verb
+                        + " "
+                        + sizeBytes
+                        + " bytes of shared memory: "
+                        + step
+                        + ": "
+                        + Errno.text(errno));
+    }
+}

@@ -1,0 +1,253 @@
+package org.jccl.platform;
+
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** An IPv4 or IPv6 address and a TCP port. Immutable. */
+public final class SocketAddress {
+    /** Size of the wire form. */
+    public static final int WIRE_BYTES = 24;
+
+    private static final int IPV4_BYTES = 4;
+    private static final int IPV6_BYTES = 16;
+    private static final int MAX_PORT = 65535;
+    private static final Pattern IPV4 =
+            Pattern.compile("(\\d{1,3})\\.(\\d{1,3})\\.(\\d{1,3})\\.(\\d{1,3})");
+    private static final Pattern GROUP = Pattern.compile("[0-9a-fA-F]{1,4}");
+    private static final Pattern TEXT =
+            Pattern.compile("(?:\\[([0-9a-fA-F:.]+)(?:%(\\d{1,9}))?]|([0-9.]+)):(\\d{1,5})");
+
+    private final byte[] address;
+    private final int port;
+    private final int scope;
+
+    private SocketAddress(byte[] address, int port, int scope) {
+        this.address = address;
+        this.port = port;
+        this.scope = scope;
+    }
+
+    /**
+     * An address of 4 or 16 bytes.
+     *
+     * @param scope the interface index of a link-local IPv6 address on this machine, else 0
+     * @throws NcclException with INVALID_ARGUMENT for another length or a port outside 0…65535
+     */
+    public static SocketAddress of(byte[] address, int port, int scope) {
+        if (address.length != IPV4_BYTES && address.length != IPV6_BYTES) {
+            throw NcclException.invalidArgument(
+                    "an address has 4 or 16 bytes, not " + address.length);
+        }
+        if (port < 0 || port > MAX_PORT) {
+            throw NcclException.invalidArgument("port " + port + " is not in 0…65535");
+        }
+        return new SocketAddress(address.clone(), port, address.length == IPV4_BYTES ? 0 : scope);
+    }
+
+    /**
+     * Reads {@code 10.0.0.1:4000}, {@code [fe80::1]:4000} or {@code [fe80::1%2]:4000}.
+     *
+     * @throws NcclException with INVALID_ARGUMENT for any other text
+     */
+    public static SocketAddress parse(String text) {
+        Matcher matcher = TEXT.matcher(text);
+        if (matcher.matches()) {
+            byte[] bytes =
+                    matcher.group(1) == null ? ipv4(matcher.group(3)) : ipv6(matcher.group(1));
+            int port = Integer.parseInt(matcher.group(4));
+            if (bytes != null && port <= MAX_PORT) {
+                String scope = matcher.group(2);
+                return of(bytes, port, scope == null ? 0 : Integer.parseInt(scope));
+            }
+        }
+        throw NcclException.invalidArgument(
+                "'" + text + "' is no address: write 10.0.0.1:4000 or [fe80::1]:4000");
+    }
+
+    /**
+     * Reads the wire form.
+     *
+     * @throws NcclException with REMOTE_ERROR if the bytes cannot have been written by {@link
+     *     #toWire}
+     */
+    public static SocketAddress fromWire(byte[] wire, int offset) {
+        if (offset < 0 || wire.length - offset < WIRE_BYTES) {
+            throw NcclException.remoteError("an address from a peer is cut short");
+        }
+        ByteBuffer in = ByteBuffer.wrap(wire, offset, WIRE_BYTES);
+        int length = in.get();
+        int zero = in.get();
+        int port = in.getShort() & MAX_PORT;
+        int scope = in.getInt();
+        if (length != IPV4_BYTES && length != IPV6_BYTES || zero != 0 || port == 0) {
+            throw NcclException.remoteError("an address from a peer is malformed");
+        }
+        byte[] bytes = new byte[length];
+        in.get(bytes);
+        return new SocketAddress(bytes, port, length == IPV4_BYTES ? 0 : scope);
+    }
+
+    /** Exactly {@link #WIRE_BYTES} bytes: length, zero, port, scope, address; big-endian. */
+    public byte[] toWire() {
+        ByteBuffer out = ByteBuffer.allocate(WIRE_BYTES);
+        out.put((byte) address.length).put((byte) 0).putShort((short) port).putInt(scope);
+        return out.put(address).array();
+    }
+
+    /** Whether this is an IPv6 address. */
+    public boolean isIpv6() {
+        return address.length == IPV6_BYTES;
+    }
+
+    /** Whether the address means something on one link only, so that it needs a scope. */
+    public boolean isLinkLocal() {
+        return isIpv6() && address[0] == (byte) 0xfe && (address[1] & 0xc0) == 0x80;
+    }
+
+    /** Whether the address never leaves this machine. */
+    public boolean isLoopback() {
+        if (!isIpv6()) {
+            return address[0] == 127;
+        }
+        byte[] loopback = new byte[IPV6_BYTES];
+        loopback[IPV6_BYTES - 1] = 1;
+        return Arrays.equals(address, loopback);
+    }
+
+    /** A copy of the 4 or 16 bytes. */
+    public byte[] bytes() {
+        return address.clone();
+    }
+
+    /** The port, 0 for none. */
+    public int port() {
+        return port;
+    }
+
+    /** The interface index of a link-local address, else 0. */
+    public int scope() {
+        return scope;
+    }
+
+    /** The same address with another port. */
+    public SocketAddress withPort(int other) {
+        return of(address, other, scope);
+    }
+
+    /** The same address with another scope; an IPv4 address has none. */
+    public SocketAddress withScope(int other) {
+        return of(address, port, other);
+    }
+
+    /** Writes a sockaddr_in or sockaddr_in6 to native memory; returns its size. */
+    int toNative(long sockaddr) {
+        Memory.fill(sockaddr, Sockets.SOCKADDR_IN6_BYTES, (byte) 0);
+        Memory.putShort(sockaddr, (short) (isIpv6() ? Sockets.AF_INET6 : Sockets.AF_INET));
+        Memory.putByte(sockaddr + 2, (byte) (port >> 8));
+        Memory.putByte(sockaddr + 3, (byte) port);
+        Memory.copyIn(address, 0, sockaddr + (isIpv6() ? 8 : 4), address.length);
+        if (isIpv6()) {
+            Memory.putInt(sockaddr + 24, scope);
+        }
+        return isIpv6() ? Sockets.SOCKADDR_IN6_BYTES : Sockets.SOCKADDR_IN_BYTES;
+    }
+
+    /** Reads a sockaddr_in or sockaddr_in6; null for any other family. */
+    static @Nullable SocketAddress fromNative(long sockaddr) {
+        int family = Memory.getShort(sockaddr);
+        if (family != Sockets.AF_INET && family != Sockets.AF_INET6) {
+            return null;
+        }
+        boolean ipv6 = family == Sockets.AF_INET6;
+        int high = Memory.getByte(sockaddr + 2) & 0xff;
+        int port = high << 8 | Memory.getByte(sockaddr + 3) & 0xff;
+        byte[] bytes = new byte[ipv6 ? IPV6_BYTES : IPV4_BYTES];
+        Memory.copyOut(sockaddr + (ipv6 ? 8 : 4), bytes, 0, bytes.length);
+        return new SocketAddress(bytes, port, ipv6 ? Memory.getInt(sockaddr + 24) : 0);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof SocketAddress that
+                && port == that.port
+                && scope == that.scope
+                && Arrays.equals(address, that.address);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * (31 * Arrays.hashCode(address) + port) + scope;
+    }
+
+    /** {@code 10.0.0.1:4000} or {@code [fe80:0:0:0:0:0:0:1%2]:4000}. */
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder();
+        if (!isIpv6()) {
+            for (int i = 0; i < IPV4_BYTES; i++) {
+                text.append(i == 0 ? "" : ".").append(address[i] & 0xff);
+            }
+            return text.append(':').append(port).toString();
+        }
+        for (int i = 0; i < IPV6_BYTES; i += 2) {
+            int group = (address[i] & 0xff) << 8 | address[i + 1] & 0xff;
+            text.append(i == 0 ? "[" : ":").append(Integer.toHexString(group));
+        }
+        return text.append(scope == 0 ? "" : "%" + scope).append("]:").append(port).toString();
+    }
+
+    private static byte @Nullable [] ipv4(String text) {
+        Matcher matcher = IPV4.matcher(text);
+        if (!matcher.matches()) {
+            return null;
+        }
+        byte[] bytes = new byte[IPV4_BYTES];
+        for (int i = 0; i < IPV4_BYTES; i++) {
+            int value = Integer.parseInt(matcher.group(i + 1));
+            if (value > 255) {
+                return null;
+            }
+            bytes[i] = (byte) value;
+        }
+        return bytes;
+    }
+
+    private static byte @Nullable [] ipv6(String text) {
+        int gap = text.indexOf("::");
+        String head = gap < 0 ? text : text.substring(0, gap);
+        String tail = gap < 0 ? "" : text.substring(gap + 2);
+        byte[] first = groups(head);
+        byte[] last = groups(tail);
+        if (first == null || last == null || tail.contains("::")) {
+            return null;
+        }
+        int length = first.length + last.length;
+        if (gap < 0 ? length != IPV6_BYTES : length > IPV6_BYTES - 2) {
+            return null;
+        }
+        byte[] bytes = new byte[IPV6_BYTES];
+        System.arraycopy(first, 0, bytes, 0, first.length);
+        System.arraycopy(last, 0, bytes, IPV6_BYTES - last.length, last.length);
+        return bytes;
+    }
+
+    private static byte @Nullable [] groups(String text) {
+        if (text.isEmpty()) {
+            return new byte[0];
+        }
+        StringBuilder hex = new StringBuilder();
+        for (String group : text.split(":", -1)) {
+            if (!GROUP.matcher(group).matches()) {
+                return null;
+            }
+            hex.append("0".repeat(4 - group.length())).append(group);
+        }
+        return HexFormat.of().parseHex(hex);
+    }
+}
