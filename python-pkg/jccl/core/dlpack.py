@@ -96,13 +96,15 @@ def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, in
             f"{name} has elements of DLPack type ({tensor.code}, {tensor.bits}, {tensor.lanes}),"
             " for which NCCL has no data type"
         )
+    shape = tensor.shape[: tensor.ndim] if tensor.ndim else []
+    strides = tensor.strides if tensor.strides and 0 not in shape else None
     count = 1
     for axis in range(tensor.ndim - 1, -1, -1):
-        if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != count:
+        if strides and shape[axis] > 1 and strides[axis] != count:
             raise NcclInvalid(
                 f"{name} is not contiguous in row-major order: pass a contiguous copy of this view"
             )
-        count *= tensor.shape[axis]
+        count *= shape[axis]
     # The capsule's destructor releases the export, so it lives as long as the result.
     return (tensor.data or 0) + tensor.byte_offset, count, dtype, (buffer, capsule)
 

@@ -75,6 +75,10 @@ class NcclDataType(enum.IntEnum):
     FLOAT8E4M3 = 10
     FLOAT8E5M2 = 11
 
+    if TYPE_CHECKING:
+
+        def __new__(cls, value: Any) -> NcclDataType: ...  # noqa: D102
+
     @classmethod
     def _missing_(cls, value: object) -> NcclDataType | None:
         name = value if isinstance(value, str) else getattr(value, "name", None)

@@ -58,16 +58,24 @@ class Store:
     def _answer(self, connection: socket.socket, words: list[str]) -> None:
         match words:
             case ["PUT", key, value] if len(self._values) < _MAX_VALUES:
-                self._values[key] = value
+                self.put(key, value)
                 self._reply(connection, "OK")
-                for waiting in self._waiting.pop(key, []):
-                    self._reply(waiting, value)
             case ["GET", key] if key in self._values:
                 self._reply(connection, self._values[key])
             case ["GET", key]:
                 self._waiting.setdefault(key, []).append(connection)
             case _:
                 self._drop(connection)
+
+    def put(self, key: str, value: str) -> None:
+        """Sets a value and answers those who wait for it."""
+        self._values[key] = value
+        for waiting in self._waiting.pop(key, []):
+            self._reply(waiting, value)
+
+    def get(self, key: str) -> str | None:
+        """The value under ``key`` in hex, None if there is none yet."""
+        return self._values.get(key)
 
     def _reply(self, connection: socket.socket, text: str) -> None:
         with contextlib.suppress(OSError):

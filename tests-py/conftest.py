@@ -1,0 +1,50 @@
+"""Fixtures of all tests."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import jccl.bindings
+import pytest
+from fake import FakeBinding
+
+_SEED = int(os.environ.get("JCCL_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+
+
+def pytest_report_header() -> str:
+    return f"JCCL_TEST_SEED={_SEED}"
+
+
+@pytest.fixture
+def seed() -> int:
+    """The seed of this run; set JCCL_TEST_SEED to repeat one."""
+    return _SEED
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeBinding]:
+    """A binding that only records, in place of the library."""
+    binding = FakeBinding()
+    before = jccl.bindings.use(cast(Any, binding))
+    yield binding
+    jccl.bindings.use(before)
+
+
+def _ours() -> set[str]:
+    """What JCCL or its JVM could leave behind on this machine."""
+    found = {str(path) for path in Path("/dev/shm").glob("*jccl*")}
+    for pattern in ("*jccl*", "hsperfdata_*/*", ".java_pid*"):
+        found |= {str(path) for path in Path("/tmp").glob(pattern)}
+    return {path for path in found if "jccl-test-" not in path}
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[None]:
+    """Fails the test if it leaves files in /dev/shm or /tmp."""
+    before = _ours()
+    yield
+    assert not _ours() - before

@@ -1,0 +1,59 @@
+"""A binding without a library: it records calls and gives scripted answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+COMM = 0x1000
+CHILD = 0x2000
+NRANKS = 4
+RANK = 1
+
+_ANSWERS: dict[str, Any] = {
+    "get_version": (0, 23203),
+    "version_string": "0.0.0",
+    "get_error_string": "some text",
+    "get_last_error": "the sentence",
+    "get_unique_id": (0, bytes(range(128))),
+    "comm_init_rank_scalable": (0, COMM),
+    "comm_split": (0, CHILD),
+    "comm_count": (0, NRANKS),
+    "comm_user_rank": (0, RANK),
+    "comm_cu_device": (0, -1),
+    "comm_get_async_error": (0, 0),
+    "comm_shrink": (5, 0),
+    "comm_grow": (5, 0),
+    "comm_get_unique_id": (5, b""),
+    "comm_mem_stats": (5, 0),
+}
+
+
+class FakeBinding:
+    """Satisfies jccl.bindings.Binding.
+
+    Attributes:
+        calls: (name, arguments) of every call so far.
+        answers: what a function returns; without an entry the success that fits it.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+        self.answers: dict[str, Any] = dict(_ANSWERS)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def call(*args: Any) -> Any:
+            self.calls.append((name, args))
+            return self.answers.get(name, 0)
+
+        return call
+
+    def last(self, name: str) -> tuple[Any, ...]:
+        """Arguments of the last call of a function."""
+        return next(args for called, args in reversed(self.calls) if called == name)
+
+    def count(self, name: str) -> int:
+        """How often a function was called."""
+        return sum(called == name for called, _ in self.calls)

@@ -1,0 +1,540 @@
+"""jccl.core against a binding that records: arguments, sizes, life times, misuse."""
+
+from __future__ import annotations
+
+import array
+import gc
+import pickle
+import struct
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import jccl
+import numpy
+import pytest
+from fake import CHILD, COMM, NRANKS, RANK, FakeBinding
+from jccl.core import (
+    AVG,
+    SUM,
+    Communicator,
+    NCCLConfig,
+    NCCLError,
+    NcclInvalid,
+    Result,
+    UniqueId,
+    get_unique_id,
+    get_version,
+    group,
+    group_end,
+    group_start,
+)
+from jccl.core import communicator as communicator_module
+from jccl.core.config import CConfig
+
+
+@pytest.fixture
+def comm(fake: FakeBinding) -> Communicator:
+    return Communicator.init(NRANKS, RANK, get_unique_id())
+
+
+def floats(count: int) -> Any:
+    return numpy.zeros(count, "float32")
+
+
+# --- importing -------------------------------------------------------------------------------
+
+
+def _python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_jccl_loads_neither_core_nor_numpy() -> None:
+    code = (
+        "import jccl, sys; print([m for m in ('numpy', 'jccl.core', 'torch') if m in sys.modules])"
+    )
+    assert _python(code) == "[]\n"
+
+
+def test_core_is_found_by_attribute_and_needs_no_numpy() -> None:
+    code = "import sys; sys.modules['numpy'] = None; import jccl; print(jccl.core.Communicator)"
+    assert "Communicator" in _python(code)
+
+
+def test_an_unknown_attribute_of_jccl_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = jccl.no_such_name
+
+
+# --- arguments that reach the library ---------------------------------------------------------
+
+
+def test_init_hands_over_rank_and_ids(fake: FakeBinding) -> None:
+    ids = [UniqueId.from_bytes(bytes([i]) * 128) for i in range(3)]
+    comm = Communicator.init(NRANKS, RANK, ids)
+    nranks, rank, n_id, pointer, config = fake.last("comm_init_rank_scalable")
+    assert (nranks, rank, n_id, config) == (NRANKS, RANK, 3, 0)
+    assert pointer
+    assert (comm.ptr, comm.nranks, comm.rank, comm.device) == (COMM, NRANKS, RANK, -1)
+
+
+def test_allreduce_passes_addresses_count_and_numbers(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    send, recv = floats(5), floats(7)
+    comm.allreduce(send, recv, AVG)
+    expected = (send.ctypes.data, recv.ctypes.data, 5, 7, 4, COMM, 0)
+    assert fake.last("all_reduce") == expected
+
+
+def test_allreduce_in_place_passes_one_address(fake: FakeBinding, comm: Communicator) -> None:
+    both = floats(5)
+    comm.allreduce(both, both, SUM)
+    assert fake.last("all_reduce")[:3] == (both.ctypes.data, both.ctypes.data, 5)
+
+
+def test_broadcast_looks_at_the_send_buffer_on_the_root_only(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    send, recv = floats(5), floats(5)
+    comm.broadcast(send, recv, RANK)
+    assert fake.last("broadcast")[:5] == (send.ctypes.data, recv.ctypes.data, 5, 7, RANK)
+    comm.broadcast(None, recv, 0)
+    assert fake.last("broadcast")[1:5] == (recv.ctypes.data, 5, 7, 0)
+
+
+def test_allgather_counts_what_a_rank_sends(fake: FakeBinding, comm: Communicator) -> None:
+    recv = floats(3 * NRANKS)
+    comm.allgather(recv[3 * RANK :][:3], recv)
+    assert fake.last("all_gather")[:4] == (recv.ctypes.data + 12 * RANK, recv.ctypes.data, 3, 7)
+
+
+def test_reduce_scatter_counts_what_a_rank_receives(fake: FakeBinding, comm: Communicator) -> None:
+    comm.reduce_scatter(floats(3 * NRANKS), floats(3), SUM)
+    assert fake.last("reduce_scatter")[2:6] == (3, 7, 0, COMM)
+
+
+def test_send_and_recv_name_the_peer(fake: FakeBinding, comm: Communicator) -> None:
+    buffer = floats(3)
+    comm.send(buffer, 2)
+    comm.recv(buffer, 3)
+    assert fake.last("send") == (buffer.ctypes.data, 3, 7, 2, COMM, 0)
+    assert fake.last("recv") == (buffer.ctypes.data, 3, 7, 3, COMM, 0)
+
+
+def test_empty_buffers_reach_the_library(fake: FakeBinding, comm: Communicator) -> None:
+    comm.allreduce(floats(0), floats(0), SUM)
+    comm.allgather(floats(0), floats(0))
+    comm.reduce_scatter(floats(0), floats(0), SUM)
+    assert fake.last("reduce_scatter")[2] == 0
+
+
+def test_reduce_and_gather_without_a_root_are_their_all_forms(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    comm.reduce(floats(3), floats(3), SUM)
+    comm.gather(floats(3), floats(12))
+    assert [fake.count("all_reduce"), fake.count("all_gather")] == [1, 1]
+    assert [fake.count("reduce"), fake.count("gather")] == [0, 0]
+
+
+# --- sizes and types --------------------------------------------------------------------------
+
+
+def test_differing_types_are_refused(comm: Communicator) -> None:
+    calls: list[Callable[[Any, Any], None]] = [
+        lambda s, r: comm.allreduce(s, r, SUM),
+        comm.allgather,
+        lambda s, r: comm.reduce_scatter(s, r, SUM),
+        lambda s, r: comm.broadcast(s, r, RANK),
+    ]
+    for call in calls:
+        with pytest.raises(NcclInvalid, match="type FLOAT32 and recvbuf of type FLOAT64"):
+            call(floats(4), numpy.zeros(16))
+
+
+def test_too_small_receive_buffers_are_refused(comm: Communicator) -> None:
+    with pytest.raises(NcclInvalid, match="recvbuf has 3 elements, but the operation writes 4"):
+        comm.allreduce(floats(4), floats(3), SUM)
+    with pytest.raises(NcclInvalid, match="has 7 elements, but the operation writes 8"):
+        comm.allgather(floats(2), floats(7))
+    with pytest.raises(NcclInvalid, match="has 1 elements, but the operation writes 2"):
+        comm.reduce_scatter(floats(8), floats(1), SUM)
+
+
+def test_a_broadcast_of_unequal_lengths_is_refused_on_the_root(comm: Communicator) -> None:
+    with pytest.raises(NcclInvalid, match="recvbuf has 5 elements and sendbuf 4"):
+        comm.broadcast(floats(4), floats(5), RANK)
+
+
+def test_a_remainder_of_reduce_scatter_is_refused(comm: Communicator) -> None:
+    with pytest.raises(NcclInvalid, match=r"9 elements.*4 ranks cannot share.*1 would be left"):
+        comm.reduce_scatter(floats(9), floats(9), SUM)
+
+
+def test_read_only_buffers_may_be_sent_but_not_received_into(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    comm.send(b"1234", 0)
+    comm.allreduce(b"1234", bytearray(4), SUM)
+    with pytest.raises(NcclInvalid, match="recvbuf is read-only"):
+        comm.recv(b"1234", 0)
+    same = b"1234"
+    with pytest.raises(NcclInvalid, match="the buffer is read-only"):
+        comm.allreduce(same, same, SUM)
+    assert fake.count("recv") == 0
+
+
+def test_streams_are_refused_by_name(comm: Communicator) -> None:
+    with pytest.raises(NcclInvalid, match="host communicators have no streams yet"):
+        comm.allreduce(floats(1), floats(1), SUM, stream=7)
+    comm.allreduce(floats(1), floats(1), SUM, stream=0)
+
+
+# --- errors -----------------------------------------------------------------------------------
+
+
+def test_an_error_has_code_name_and_sentence(fake: FakeBinding, comm: Communicator) -> None:
+    fake.answers["all_reduce"] = 6
+    with pytest.raises(NCCLError) as caught:
+        comm.allreduce(floats(1), floats(1), SUM)
+    error = caught.value
+    assert (error.code, error.name, error.detail) == (6, "RemoteError", "the sentence")
+    assert str(error) == "RemoteError (6): some text: the sentence"
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.code, again.detail, str(again)) == (6, "the sentence", str(error))
+
+
+def test_a_failed_init_leaves_no_handle(fake: FakeBinding) -> None:
+    fake.answers["comm_init_rank_scalable"] = (8, 0)
+    comm = Communicator()
+    with pytest.raises(NCCLError, match="Timeout"):
+        comm.initialize(NRANKS, RANK, get_unique_id())
+    assert not comm.is_valid
+
+
+@pytest.mark.parametrize(
+    ("member", "function"),
+    [
+        (lambda c: c.shrink([1]), "comm_shrink"),
+        (lambda c: c.grow(8), "comm_grow"),
+        (lambda c: c.get_unique_id(), "comm_get_unique_id"),
+        (lambda c: c.revoke(), "comm_revoke"),
+        (lambda c: c.suspend(), "comm_suspend"),
+        (lambda c: c.resume(), "comm_resume"),
+        (lambda c: c.get_mem_stat(3), "comm_mem_stats"),
+        (lambda c: c.alltoall(floats(4), floats(4)), "allto_all"),
+        (lambda c: c.reduce(floats(4), floats(4), SUM, 0), "reduce"),
+        (lambda c: c.gather(floats(4), floats(16), 0), "gather"),
+        (lambda c: c.scatter(floats(16), floats(4), 0), "scatter"),
+    ],
+)
+def test_what_is_not_done_raises_the_librarys_sentence(
+    fake: FakeBinding, comm: Communicator, member: Any, function: str
+) -> None:
+    fake.answers.setdefault(function, 5)
+    with pytest.raises(NCCLError, match=r"InvalidUsage .*the sentence"):
+        member(comm)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        lambda c: c.register_buffer(floats(1)),
+        lambda c: c.register_window(floats(1)),
+        lambda c: c.create_pre_mul_sum(2.0),
+        lambda c: c.create_dev_comm(),
+        lambda c: c.put_signal(floats(1), 0, None),
+        lambda c: c.signal(0),
+        lambda c: c.wait_signal([]),
+        lambda c: c.properties,
+        lambda c: c.allreduce(floats(1), floats(1), SUM, config=object()),
+    ],
+)
+def test_what_the_binding_does_not_have_raises_too(comm: Communicator, member: Any) -> None:
+    with pytest.raises(NCCLError, match=r"nccl\w+ is not done yet in JCCL"):
+        member(comm)
+
+
+# --- misuse -----------------------------------------------------------------------------------
+
+
+def test_a_communicator_without_handle_refuses_operations(fake: FakeBinding) -> None:
+    comm = Communicator()
+    assert not comm.is_valid
+    for call in (
+        lambda: comm.allreduce(floats(1), floats(1), SUM),
+        lambda: comm.send(floats(1), 0),
+        lambda: comm.rank,
+        comm.finalize,
+        comm.get_async_error,
+        comm.split,
+    ):
+        with pytest.raises(NcclInvalid, match="not initialized, or already destroyed"):
+            call()
+    comm.destroy()
+    comm.abort()
+
+
+def test_a_destroyed_communicator_refuses_operations(fake: FakeBinding, comm: Communicator) -> None:
+    comm.destroy()
+    assert fake.last("comm_destroy") == (COMM,)
+    with pytest.raises(NcclInvalid, match="already destroyed"):
+        comm.allreduce(floats(1), floats(1), SUM)
+    comm.destroy()
+    assert fake.count("comm_destroy") == 1
+
+
+def test_a_second_initialize_is_refused(comm: Communicator) -> None:
+    with pytest.raises(NcclInvalid, match="Communicator is already initialized"):
+        comm.initialize(NRANKS, RANK, get_unique_id())
+
+
+@pytest.mark.parametrize("wrong", [None, [], b"x" * 128, [b"x"]])
+def test_init_without_an_id_is_refused(fake: FakeBinding, wrong: Any) -> None:
+    with pytest.raises((NcclInvalid, TypeError)):
+        Communicator.init(NRANKS, RANK, wrong)
+    assert fake.count("comm_init_rank_scalable") == 0
+
+
+def test_from_env_says_how_to_start(fake: FakeBinding, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "WORLD_SIZE", "JCCL_STORE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(NcclInvalid, match=r"python -m jccl\.run"):
+        Communicator.from_env()
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with pytest.raises(NcclInvalid, match="JCCL_STORE is not set"):
+        Communicator.from_env()
+
+
+# --- life times -------------------------------------------------------------------------------
+
+
+class Owner(bytearray):
+    """A buffer that can be watched."""
+
+
+def test_buffers_of_a_running_operation_live_until_it_is_complete(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    fake.answers["all_reduce"] = 7
+    fake.answers["comm_get_async_error"] = (0, 7)
+    buffer = Owner(8)
+    alive = weakref.ref(buffer)
+    comm.allreduce(buffer, buffer, SUM)
+    del buffer
+    assert comm.get_async_error() is Result.InProgress
+    gc.collect()
+    assert alive() is not None
+    fake.answers["comm_get_async_error"] = (0, 0)
+    assert comm.get_async_error() is Result.Success
+    gc.collect()
+    assert alive() is None
+
+
+def test_buffers_of_a_running_operation_outlive_a_dropped_communicator(
+    fake: FakeBinding,
+) -> None:
+    fake.answers["all_reduce"] = 7
+    comm = Communicator(0x7777)
+    buffer = Owner(8)
+    alive = weakref.ref(buffer)
+    comm.allreduce(buffer, buffer, SUM)
+    del buffer, comm
+    gc.collect()
+    assert alive() is not None
+    Communicator(0x7777).abort()
+    gc.collect()
+    assert alive() is None
+
+
+def test_buffers_of_a_finished_operation_are_let_go(comm: Communicator) -> None:
+    buffer = Owner(8)
+    alive = weakref.ref(buffer)
+    comm.allreduce(buffer, buffer, SUM)
+    del buffer
+    gc.collect()
+    assert alive() is None
+
+
+def test_many_running_operations_do_not_pile_up_once_they_are_complete(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    fake.answers["all_reduce"] = 7
+    for _ in range(1000):
+        comm.allreduce(bytearray(8), bytearray(8), SUM)
+    assert len(communicator_module._held[COMM]) < 100
+
+
+def test_buffers_of_a_group_live_until_its_end(fake: FakeBinding, comm: Communicator) -> None:
+    buffer = Owner(8)
+    alive = weakref.ref(buffer)
+    with group():
+        comm.send(buffer, 0)
+        del buffer
+        gc.collect()
+        assert alive() is not None
+    gc.collect()
+    assert alive() is None
+
+
+def test_buffers_of_a_group_that_still_runs_live_on(fake: FakeBinding, comm: Communicator) -> None:
+    fake.answers["group_end"] = 7
+    buffer = Owner(8)
+    alive = weakref.ref(buffer)
+    with group():
+        comm.send(buffer, 0)
+    del buffer
+    gc.collect()
+    assert alive() is not None
+    assert comm.get_async_error() is Result.Success
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_parent_keeps_the_child_of_a_running_split(fake: FakeBinding, comm: Communicator) -> None:
+    fake.answers["comm_get_async_error"] = (0, 7)
+    child = comm.split(0, 5)
+    assert child.ptr == CHILD
+    assert fake.last("comm_split") == (COMM, 0, 5, 0)
+    alive = weakref.ref(child)
+    del child
+    comm.get_async_error()
+    gc.collect()
+    assert alive() is not None
+    fake.answers["comm_get_async_error"] = (0, 0)
+    comm.get_async_error()
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_split_without_colour_gives_a_communicator_without_handle(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    fake.answers["comm_split"] = (0, 0)
+    assert not comm.split().is_valid
+    assert fake.last("comm_split") == (COMM, -1, 0, 0)
+
+
+def test_a_with_block_destroys_and_a_failing_one_aborts(fake: FakeBinding) -> None:
+    with Communicator.init(NRANKS, RANK, get_unique_id()) as comm:
+        assert comm.is_valid
+    assert (fake.count("comm_destroy"), fake.count("comm_abort")) == (1, 0)
+    with (
+        pytest.raises(ZeroDivisionError),
+        Communicator.init(NRANKS, RANK, get_unique_id()),
+    ):
+        _ = 1 / 0
+    assert (fake.count("comm_destroy"), fake.count("comm_abort")) == (1, 1)
+
+
+# --- groups -----------------------------------------------------------------------------------
+
+
+def test_groups_nest(fake: FakeBinding, comm: Communicator) -> None:
+    buffer = Owner(8)
+    alive = weakref.ref(buffer)
+    group_start()
+    group_start()
+    comm.send(buffer, 0)
+    del buffer
+    group_end()
+    gc.collect()
+    assert alive() is not None
+    group_end()
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_body_that_raises_launches_nothing(fake: FakeBinding, comm: Communicator) -> None:
+    fake.answers["group_end"] = 4
+
+    def body() -> None:
+        with group():
+            comm.send(b"12", 0)
+            comm.recv(b"12", 0)
+
+    with pytest.raises(NcclInvalid, match="read-only"):
+        body()
+    names = [name for name, _ in fake.calls]
+    assert names[names.index("send") :][:3] == ["send", "all_reduce", "group_end"]
+    assert fake.last("all_reduce")[5] == 0  # no communicator: an error that drops the group
+
+
+def test_the_end_of_a_group_raises_its_error(fake: FakeBinding) -> None:
+    fake.answers["group_end"] = 5
+    with pytest.raises(NCCLError, match="InvalidUsage"), group():
+        pass
+
+
+# --- ids, configuration, versions -------------------------------------------------------------
+
+
+def test_a_unique_id_hides_its_content_and_travels() -> None:
+    unique_id = UniqueId.from_bytes(bytes(range(128)))
+    assert repr(unique_id) == "UniqueId(hidden)"
+    assert pickle.loads(pickle.dumps(unique_id)) == unique_id
+    assert bytes(unique_id) == unique_id.as_bytes == bytes(range(128))
+    unique_id.as_ndarray[0] = 77
+    assert bytes(unique_id)[0] == 77
+    with pytest.raises(NcclInvalid, match="128 bytes, not 5"):
+        UniqueId.from_bytes(b"12345")
+
+
+def test_an_empty_id_needs_no_library() -> None:
+    assert bytes(get_unique_id(empty=True)) == bytes(128)
+
+
+def test_a_configuration_lies_in_memory_as_in_c() -> None:
+    config = CConfig(NCCLConfig(blocking=False, comm_name="mine", min_ctas=3, nvls_host_mode=2))
+    content = array.array("B", config._struct)
+    size, magic, version, blocking, cga, min_ctas = struct.unpack_from("<QIIiii", content)
+    assert (size, magic, version) == (120, 0xCAFEBEEF, 23203)
+    assert (blocking, cga, min_ctas) == (0, -(2**31), 3)
+    net_name, split_share, traffic_class, comm_name = struct.unpack_from("<Qiiq", content, 32)
+    assert (net_name, split_share, traffic_class) == (0, -(2**31), -(2**31))
+    assert comm_name == config._keep[0].buffer_info()[0]
+    assert config._keep[0].tobytes() == b"mine\0"
+    assert struct.unpack_from("<i", content, 112) == (2,)
+    assert len(content) == 120
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"timeout": -1}, {"timeout": float("nan")}, {"comm_name": 5}, {"min_ctas": "3"}],
+)
+def test_a_wrong_configuration_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(NcclInvalid, match=next(iter(wrong))):
+        NCCLConfig(**wrong)
+
+
+def test_a_number_that_no_int_holds_is_refused() -> None:
+    with pytest.raises(NcclInvalid, match="does not fit an int"):
+        CConfig(NCCLConfig(traffic_class=2**40))
+
+
+def test_a_timeout_becomes_the_operations_limit(fake: FakeBinding) -> None:
+    Communicator.init(NRANKS, RANK, get_unique_id(), NCCLConfig(timeout=1.5))
+    assert fake.last("comm_options") == (COMM, 1500)
+
+
+def test_versions_are_those_of_package_and_library(fake: FakeBinding) -> None:
+    version = get_version()
+    assert (version.jccl, version.library, version.nccl) == (jccl.__version__, "0.0.0", "2.32.3")
+
+
+def test_show_versions_names_every_part(
+    fake: FakeBinding, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake.answers["java_home"] = "/some/jdk"
+    jccl.show_versions()
+    printed = capsys.readouterr().out
+    for part in (f"jccl:    {jccl.__version__}", "NCCL 23203", "/some/jdk", "python:", "torch:"):
+        assert part in printed
