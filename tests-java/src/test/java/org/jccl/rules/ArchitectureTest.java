@@ -1,17 +1,155 @@
 package org.jccl.rules;
 
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.tngtech.archunit.core.domain.Dependency;
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
 
 import org.junit.jupiter.api.Test;
 
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+
+/** The packages of the library depend on each other in one direction only. */
 final class ArchitectureTest {
-    private static final JavaClasses CLASSES = new ClassFileImporter().importPackages("org.jccl");
+    private static final String ROOT = "org.jccl";
+
+    /** A package may use those of later rows; packages of one row do not see each other. */
+    private static final List<List<String>> ROWS =
+            List.of(
+                    List.of("(root)", "abi", "ras", "profiler", "debug", "plugin"),
+                    List.of("comm"),
+                    List.of("group"),
+                    List.of("plan"),
+                    List.of("collective", "executor"),
+                    List.of("proxy"),
+                    List.of("transport", "topology", "bootstrap"),
+                    List.of("memory", "reduce", "wait", "event"),
+                    List.of("schedule", "log", "param"),
+                    List.of("platform"),
+                    List.of("type"));
+
+    private static final Map<String, Integer> ROW_OF = rowOf();
+
+    private static final JavaClasses CLASSES =
+            new ClassFileImporter()
+                    .withImportOption(location -> !location.contains("/test-classes/"))
+                    .importPackages(ROOT);
+
+    private static Map<String, Integer> rowOf() {
+        Map<String, Integer> rows = new HashMap<>();
+        for (int row = 0; row < ROWS.size(); row++) {
+            for (String name : ROWS.get(row)) {
+                rows.put(name, row);
+            }
+        }
+        return rows;
+    }
+
+    /** The package below org.jccl that a class belongs to; "(root)" for org.jccl itself. */
+    private static String room(JavaClass type) {
+        String name = type.getPackageName();
+        return name.equals(ROOT) ? "(root)" : name.substring(ROOT.length() + 1).split("\\.")[0];
+    }
+
+    private static boolean isOurs(JavaClass type) {
+        return type.getPackageName().equals(ROOT) || type.getPackageName().startsWith(ROOT + ".");
+    }
+
+    @Test
+    void theLibraryIsThere() {
+        assertTrue(CLASSES.contain("org.jccl.type.DataType"), "no class of the library was found");
+    }
+
+    @Test
+    void everyPackageHasItsRow() {
+        TreeSet<String> unknown = new TreeSet<>();
+        for (JavaClass type : CLASSES) {
+            if (!ROW_OF.containsKey(room(type))) {
+                unknown.add(room(type));
+            }
+        }
+        assertEquals(new TreeSet<String>(), unknown, "packages that stand in no row of this test");
+    }
+
+    @Test
+    void dependenciesGoDownwards() {
+        List<String> wrong = new ArrayList<>();
+        for (JavaClass type : CLASSES) {
+            for (Dependency dependency : type.getDirectDependenciesFromSelf()) {
+                JavaClass target = dependency.getTargetClass().getBaseComponentType();
+                if (!isOurs(target) || room(target).equals(room(type))) {
+                    continue;
+                }
+                int from = ROW_OF.getOrDefault(room(type), -1);
+                int to = ROW_OF.getOrDefault(room(target), -1);
+                if (to <= from) {
+                    wrong.add(room(type) + " uses " + room(target) + ": " + dependency);
+                }
+            }
+        }
+        assertTrue(wrong.isEmpty(), () -> String.join("\n", wrong));
+    }
+
+    @Test
+    void packagesFormNoCycles() {
+        SlicesRuleDefinition.slices()
+                .matching(ROOT + ".(*)..")
+                .should()
+                .beFreeOfCycles()
+                .check(CLASSES);
+    }
+
+    @Test
+    void transportsDoNotSeeEachOther() {
+        SlicesRuleDefinition.slices()
+                .matching(ROOT + ".transport.(*)..")
+                .should()
+                .notDependOnEachOther()
+                .allowEmptyShould(true)
+                .check(CLASSES);
+    }
+
+    @Test
+    void jcudaIsSeenByTheCudaModuleAlone() {
+        noClasses()
+                .that()
+                .resideOutsideOfPackage(ROOT + ".cuda..")
+                .should()
+                .dependOnClassesThat(resideInAPackage("jcuda.."))
+                .check(CLASSES);
+    }
 
     @Test
     void nobodyEndsTheProcess() {
-        noClasses().should().callMethod(System.class, "exit", int.class).check(CLASSES);
+        noClasses()
+                .should()
+                .callMethod(System.class, "exit", int.class)
+                .orShould()
+                .callMethod(Runtime.class, "exit", int.class)
+                .orShould()
+                .callMethod(Runtime.class, "halt", int.class)
+                .because("the JVM is a guest in the process of a Python or C program")
+                .check(CLASSES);
+    }
+
+    @Test
+    void nobodyUsesUnsafe() {
+        noClasses()
+                .should()
+                .dependOnClassesThat(resideInAPackage("sun.misc.."))
+                .orShould()
+                .dependOnClassesThat(resideInAPackage("jdk.internal.."))
+                .check(CLASSES);
     }
 }
