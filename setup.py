@@ -105,8 +105,10 @@ class BuildNative(Command):
 
     def build_libraries(self, home: Path, include: str, target: Path) -> None:
         say("compiling the C sources")
-        command = ["make", "-s", "-C", str(C_SOURCES), f"OUT={target.resolve()}"]
+        command = ["make", "-s", "-j2", "-C", str(C_SOURCES), f"OUT={target.resolve()}"]
         command += [f"PYTHON_INCLUDE={include}", f"JAVA_HOME={home}", f"VERSION={version()}"]
+        # As with Java: a newer compiler's warnings must not keep anybody from installing.
+        command += [f"CFLAGS=-Wno-error {os.environ.get('CFLAGS', '')}".rstrip()]
         run(command, "compiling the C sources")
         missing = [name for name in self.names() if not (target / name).exists()]
         if missing:

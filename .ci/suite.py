@@ -14,6 +14,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -156,6 +157,14 @@ class Suite:
 
         self.stage("JUnit", work)
 
+    def compile_c(self) -> str:
+        """Compiles the bridge with every warning an error; the result is not used."""
+        home = jdk.find()
+        options = ["OUT=" + str(ROOT / "build" / "c"), f"JAVA_HOME={home}"]
+        options.append("PYTHON_INCLUDE=" + sysconfig.get_path("include"))
+        _run("c", ["make", "-s", "-j2", "-C", "java-core/src/main/c", *options], self.limit_s)
+        return ""
+
     def pytest(self, *arguments: str) -> None:
         def work() -> str:
             command = [str(PYTHON), "-m", "pytest", "-q", "--durations=10", *arguments]
@@ -211,6 +220,7 @@ def _test(suite: Suite) -> None:
         suite.command("formatter", python, ".ci/formatting.py", "--check")
         suite.command("ruff", python, "-m", "ruff", "check", ".")
         suite.command("mypy", python, "-m", "mypy", *_checked_directories())
+    suite.stage("C", suite.compile_c)
     suite.junit()
     if ready and suite.stage("installation", _install):
         suite.pytest()

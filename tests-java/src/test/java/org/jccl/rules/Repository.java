@@ -40,7 +40,7 @@ final class Repository {
                         @Override
                         public FileVisitResult preVisitDirectory(
                                 Path directory, BasicFileAttributes attributes) {
-                            return isMade(name(directory))
+                            return !directory.equals(root()) && isMade(name(directory))
                                     ? FileVisitResult.SKIP_SUBTREE
                                     : FileVisitResult.CONTINUE;
                         }

@@ -26,7 +26,8 @@ final class TidyTest {
                             + "|\\b(added|changed|fixed|removed) (by|in|on|for) v?\\d)");
 
     /** Lines of dashes or equals signs that draw sections into a file. */
-    private static final Pattern RULER = Pattern.compile("\\s*(//|/?\\*|#)\\s*([-=*#~]\\s?){4,}.*");
+    private static final Pattern RULER =
+            Pattern.compile("\\s*(//|/?\\*|#)\\s*([-=*#~]\\s?){4,}\\*?/?");
 
     private static final List<Path> JAVA = Repository.files(Set.of("java"));
     private static final List<Path> ALL =
@@ -128,7 +129,7 @@ final class TidyTest {
             List<String> lines = Repository.lines(file);
             for (int i = 0; i < lines.size(); i++) {
                 if (pattern.matcher(lines.get(i)).matches()
-                        || pattern == HISTORY && pattern.matcher(lines.get(i)).find()) {
+                        || (pattern == HISTORY && pattern.matcher(lines.get(i)).find())) {
                     wrong.add(Repository.shown(file) + ":" + (i + 1) + " " + lines.get(i).strip());
                 }
             }
