@@ -12,6 +12,7 @@ public final class Threads {
     private Threads() {}
 
     /** Lets another runnable thread of this core run. */
+    @SuppressWarnings("NamedLikeContextualKeyword")
     public static void yield() {
         try {
             int ignored = (int) SCHED_YIELD.invokeExact();
