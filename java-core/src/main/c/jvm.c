@@ -121,8 +121,11 @@ static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
     /* HUP, INT, QUIT and TERM stay the host's; without this Ctrl-C would end a Python program. */
     add(all, NULL, "-Xrs");
     add(all, NULL, "-XX:+UseSerialGC");
-    add(all, NULL, "-Xms16m");
-    add(all, NULL, "-Xmx%s", or_default("JCCL_JVM_HEAP", "256m"));
+    const char* heap = or_default("JCCL_JVM_HEAP", NULL);
+    if (heap == NULL) {
+        add(all, NULL, "-Xms16m");
+    }
+    add(all, NULL, "-Xmx%s", heap == NULL ? "256m" : heap);
     /* No file in /tmp that would stay behind after SIGKILL. */
     add(all, NULL, "-XX:-UsePerfData");
     add(all, NULL, "-XX:ErrorFile=%s/jccl_hs_err_pid%%p.log",

@@ -1,0 +1,64 @@
+/* What the parts of the CPython extension share. */
+#ifndef JCCL_PYTHON_BINDING_H_
+#define JCCL_PYTHON_BINDING_H_
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000
+#include <Python.h>
+#include <stdbool.h>
+
+#include "jccl.h"
+
+/*
+ * The functions of libjccl.so. They are looked up in that one library and never by the linker:
+ * another libnccl may be in the process, and neither may bind to the other.
+ */
+#define JCCL_NEEDED(X)                                                                             \
+    X(ncclGetVersion)                                                                              \
+    X(ncclGetUniqueId)                                                                             \
+    X(ncclGetErrorString) X(ncclGetLastError) X(ncclCommInitRank) X(ncclCommInitRankConfig)        \
+        X(ncclCommInitRankScalable) X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink)          \
+            X(ncclCommGetUniqueId) X(ncclCommGrow) X(ncclCommFinalize) X(ncclCommDestroy) X(       \
+                ncclCommAbort) X(ncclCommRevoke) X(ncclCommSuspend) X(ncclCommResume)              \
+                X(ncclCommMemStats) X(ncclCommGetAsyncError) X(ncclCommCount) X(ncclCommCuDevice)  \
+                    X(ncclCommUserRank) X(ncclAllReduce) X(ncclBroadcast) X(ncclBcast)             \
+                        X(ncclReduce) X(ncclAllGather) X(ncclReduceScatter) X(ncclAlltoAll)        \
+                            X(ncclGather) X(ncclScatter) X(ncclSend) X(ncclRecv) X(ncclGroupStart) \
+                                X(ncclGroupEnd) X(ncclGroupSimulateEnd) X(ncclMemAlloc)            \
+                                    X(ncclMemFree) X(jcclSliced) X(jcclResume) X(jcclInterrupt)    \
+                                        X(jcclStart) X(jcclPoll) X(jcclStartGroup) X(jcclEndGroup) \
+                                            X(jcclWaitCompletion) X(jcclCommOptions)               \
+                                                X(jcclCommStats) X(jcclJavaStart)                  \
+                                                    X(jcclJavaStarted) X(jcclJavaHome)             \
+                                                        X(jcclVersionString) X(jcclShutdown)       \
+                                                            X(jcclWarm) X(jcclRestoreSignals)
+
+typedef struct {
+#define JCCL_MEMBER(name) __typeof__(name)* name;
+    JCCL_NEEDED(JCCL_MEMBER)
+#undef JCCL_MEMBER
+} jccl_library;
+
+/* Filled when the module is made, under the import lock; read only afterwards. */
+extern jccl_library jccl_py_library;
+
+/* The functions of calls.c and wait.c. */
+extern PyMethodDef jccl_py_calls[];
+
+/* How long a call may keep the thread before signals are looked at, in milliseconds. */
+enum { JCCL_SLICE_MS = 20 };
+
+/* Once in each thread, before a call that may block: such calls return after a slice. */
+void jccl_py_slice_this_thread(void);
+
+/*
+ * Goes on with a call that returned ncclInProgress until it is complete, if it was parked; looks at
+ * signals between the slices. False with a Python exception if a handler raised: then the call has
+ * been ended and its communicators revoked.
+ */
+bool jccl_py_finish(ncclResult_t* result);
+
+/* As above for a started operation. */
+bool jccl_py_finish_ticket(ncclComm_t comm, uint64_t ticket, ncclResult_t* result);
+
+#endif

@@ -1,0 +1,286 @@
+/*
+ * One Python function for each function of the library, under nccl4py's names. All arguments are
+ * ints: numbers, addresses and handles. A function returns its result code, or (code, value).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "binding.h"
+
+#define LIB jccl_py_library
+
+/* What a Python function is called with: up to nine ints. */
+typedef struct {
+    unsigned long long at[9];
+} ints;
+
+static bool read_ints(const char* name, PyObject* const* given, Py_ssize_t count, Py_ssize_t wanted,
+                      ints* read) {
+    if (count != wanted) {
+        PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, count);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < wanted; i++) {
+        unsigned long long value = PyLong_AsUnsignedLongLongMask(given[i]);
+        if (value == (unsigned long long)-1 && PyErr_Occurred() != NULL) {
+            return false;
+        }
+        read->at[i] = value;
+    }
+    return true;
+}
+
+/* Argument number i as a pointer or handle, a count, an int or an enum. */
+#define PTR(i) ((void*)(uintptr_t)in.at[i])
+#define COMM(i) ((ncclComm_t)(uintptr_t)in.at[i])
+#define STREAM(i) ((cudaStream_t)(uintptr_t)in.at[i])
+#define SIZE(i) ((size_t)in.at[i])
+#define INT(i) ((int)in.at[i])
+#define TYPE(i) ((ncclDataType_t)in.at[i])
+#define OP(i) ((ncclRedOp_t)in.at[i])
+
+/* The head of a function: its ints, read. */
+#define DEFINE(name, wanted, body)                                                      \
+    static PyObject* name(PyObject* module, PyObject* const* given, Py_ssize_t count) { \
+        (void)module;                                                                   \
+        ints in;                                                                        \
+        if (!read_ints(#name, given, count, wanted, &in)) {                             \
+            return NULL;                                                                \
+        }                                                                               \
+        body                                                                            \
+    }
+
+/* A call that returns soon: the GIL is released, nothing is sliced. */
+#define CALL(expression)                      \
+    ncclResult_t result;                      \
+    PyThreadState* gil = PyEval_SaveThread(); \
+    result = (expression);                    \
+    PyEval_RestoreThread(gil);
+
+/* A call that may block. */
+#define WAIT(expression)                                        \
+    jccl_py_slice_this_thread();                                \
+    CALL(expression)                                            \
+    if (result == ncclInProgress && !jccl_py_finish(&result)) { \
+        return NULL;                                            \
+    }
+
+#define CODE return PyLong_FromLong((long)result);
+#define WORD return Py_BuildValue("(iK)", (int)result, (unsigned long long)(uintptr_t)out);
+#define NUMBER return Py_BuildValue("(ii)", (int)result, (int)out);
+#define ID return Py_BuildValue("(iy#)", (int)result, out.internal, (Py_ssize_t)sizeof out);
+
+/* A function that soon returns a code, or blocks and returns one. */
+#define QUICK_CODE(name, wanted, expression) DEFINE(name, wanted, CALL(expression) CODE)
+#define WAIT_CODE(name, wanted, expression) DEFINE(name, wanted, WAIT(expression) CODE)
+/* The same for (code, value); the expression writes to `out`. */
+#define QUICK_NUMBER(name, wanted, type, expression) \
+    DEFINE(name, wanted, type out = (type)0; CALL(expression) NUMBER)
+#define QUICK_WORD(name, wanted, type, expression) \
+    DEFINE(name, wanted, type out = (type)0; CALL(expression) WORD)
+#define WAIT_WORD(name, wanted, type, expression) \
+    DEFINE(name, wanted, type out = (type)0; WAIT(expression) WORD)
+#define WAIT_ID(name, wanted, expression) \
+    DEFINE(name, wanted, ncclUniqueId out = {{0}}; WAIT(expression) ID)
+#define TEXT(name, wanted, expression) DEFINE(name, wanted, return (expression);)
+
+/* ---- What does not fit one line ---- */
+
+static ncclUniqueId id_at(const void* address) {
+    ncclUniqueId id = {{0}};
+    if (address != NULL) {
+        memcpy(&id, address, sizeof id);
+    }
+    return id;
+}
+
+static PyObject* last_error(ncclComm_t comm) {
+    const char* text = LIB.ncclGetLastError(comm);
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strnlen(text, 1024), "replace");
+}
+
+static PyObject* java_home_or_nothing(void) {
+    const char* home = LIB.jcclJavaHome();
+    return PyUnicode_DecodeFSDefault(home == NULL ? "" : home);
+}
+
+static PyObject* restore_and_return_none(void) {
+    LIB.jcclRestoreSignals();
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+static PyObject* words(const uint64_t* values, int n) {
+    PyObject* list = PyList_New(n);
+    for (int i = 0; list != NULL && i < n; i++) {
+        PyList_SetItem(list, i, PyLong_FromUnsignedLongLong(values[i]));
+    }
+    return list;
+}
+
+static PyObject* init_all(int n, const int* devices) {
+    int places = n > 0 ? n : 0;
+    uint64_t* comms = calloc((size_t)places + 1, sizeof *comms);
+    if (comms == NULL) {
+        return PyErr_NoMemory();
+    }
+    jccl_py_slice_this_thread();
+    CALL(LIB.ncclCommInitAll((ncclComm_t*)comms, n, devices))
+    PyObject* list = jccl_py_finish(&result) ? words(comms, places) : NULL;
+    free(comms);
+    return list == NULL ? NULL : Py_BuildValue("(iN)", (int)result, list);
+}
+
+static PyObject* stats(ncclComm_t comm, int n) {
+    enum { MOST = 256 };
+    uint64_t counters[MOST] = {0};
+    int places = n < 0 ? 0 : n > MOST ? MOST : n;
+    CALL(LIB.jcclCommStats(comm, counters, places))
+    PyObject* list = words(counters, places);
+    return list == NULL ? NULL : Py_BuildValue("(iN)", (int)result, list);
+}
+
+/* ---- Version and errors ---- */
+
+QUICK_NUMBER(get_version, 0, int, LIB.ncclGetVersion(&out));
+WAIT_ID(get_unique_id, 0, LIB.ncclGetUniqueId(&out));
+TEXT(get_error_string, 1, PyUnicode_FromString(LIB.ncclGetErrorString((ncclResult_t)INT(0))));
+TEXT(get_last_error, 1, last_error(COMM(0)));
+
+/* ---- Making communicators ---- */
+
+WAIT_WORD(comm_init_rank, 3, ncclComm_t, LIB.ncclCommInitRank(&out, INT(0), id_at(PTR(1)), INT(2)));
+WAIT_WORD(comm_init_rank_config, 4, ncclComm_t,
+          LIB.ncclCommInitRankConfig(&out, INT(0), id_at(PTR(1)), INT(2), PTR(3)));
+WAIT_WORD(comm_init_rank_scalable, 5, ncclComm_t,
+          LIB.ncclCommInitRankScalable(&out, INT(0), INT(1), INT(2), PTR(3), PTR(4)));
+DEFINE(comm_init_all, 2, return init_all(INT(0), PTR(1)););
+WAIT_WORD(comm_split, 4, ncclComm_t, LIB.ncclCommSplit(COMM(0), INT(1), INT(2), &out, PTR(3)));
+WAIT_WORD(comm_shrink, 5, ncclComm_t,
+          LIB.ncclCommShrink(COMM(0), PTR(1), INT(2), &out, PTR(3), INT(4)));
+WAIT_ID(comm_get_unique_id, 1, LIB.ncclCommGetUniqueId(COMM(0), &out));
+WAIT_WORD(comm_grow, 5, ncclComm_t,
+          LIB.ncclCommGrow(COMM(0), INT(1), PTR(2), INT(3), &out, PTR(4)));
+
+/* ---- Life cycle and queries ---- */
+
+WAIT_CODE(comm_finalize, 1, LIB.ncclCommFinalize(COMM(0)));
+WAIT_CODE(comm_destroy, 1, LIB.ncclCommDestroy(COMM(0)));
+WAIT_CODE(comm_abort, 1, LIB.ncclCommAbort(COMM(0)));
+WAIT_CODE(comm_revoke, 2, LIB.ncclCommRevoke(COMM(0), INT(1)));
+WAIT_CODE(comm_suspend, 2, LIB.ncclCommSuspend(COMM(0), INT(1)));
+WAIT_CODE(comm_resume, 1, LIB.ncclCommResume(COMM(0)));
+QUICK_WORD(comm_mem_stats, 2, uint64_t,
+           LIB.ncclCommMemStats(COMM(0), (ncclCommMemStat_t)INT(1), &out));
+QUICK_NUMBER(comm_get_async_error, 1, ncclResult_t, LIB.ncclCommGetAsyncError(COMM(0), &out));
+QUICK_NUMBER(comm_count, 1, int, LIB.ncclCommCount(COMM(0), &out));
+QUICK_NUMBER(comm_cu_device, 1, int, LIB.ncclCommCuDevice(COMM(0), &out));
+QUICK_NUMBER(comm_user_rank, 1, int, LIB.ncclCommUserRank(COMM(0), &out));
+
+/* ---- Operations ---- */
+
+WAIT_CODE(all_reduce, 7,
+          LIB.ncclAllReduce(PTR(0), PTR(1), SIZE(2), TYPE(3), OP(4), COMM(5), STREAM(6)));
+WAIT_CODE(broadcast, 7,
+          LIB.ncclBroadcast(PTR(0), PTR(1), SIZE(2), TYPE(3), INT(4), COMM(5), STREAM(6)));
+WAIT_CODE(bcast, 6, LIB.ncclBcast(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
+WAIT_CODE(reduce, 8,
+          LIB.ncclReduce(PTR(0), PTR(1), SIZE(2), TYPE(3), OP(4), INT(5), COMM(6), STREAM(7)));
+WAIT_CODE(all_gather, 6, LIB.ncclAllGather(PTR(0), PTR(1), SIZE(2), TYPE(3), COMM(4), STREAM(5)));
+WAIT_CODE(reduce_scatter, 7,
+          LIB.ncclReduceScatter(PTR(0), PTR(1), SIZE(2), TYPE(3), OP(4), COMM(5), STREAM(6)));
+WAIT_CODE(allto_all, 6, LIB.ncclAlltoAll(PTR(0), PTR(1), SIZE(2), TYPE(3), COMM(4), STREAM(5)));
+WAIT_CODE(gather, 7, LIB.ncclGather(PTR(0), PTR(1), SIZE(2), TYPE(3), INT(4), COMM(5), STREAM(6)));
+WAIT_CODE(scatter, 7,
+          LIB.ncclScatter(PTR(0), PTR(1), SIZE(2), TYPE(3), INT(4), COMM(5), STREAM(6)));
+WAIT_CODE(send, 6, LIB.ncclSend(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
+WAIT_CODE(recv, 6, LIB.ncclRecv(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
+QUICK_CODE(group_start, 0, LIB.ncclGroupStart());
+WAIT_CODE(group_end, 0, LIB.ncclGroupEnd());
+WAIT_CODE(group_simulate_end, 1, LIB.ncclGroupSimulateEnd(PTR(0)));
+QUICK_WORD(mem_alloc, 1, void*, LIB.ncclMemAlloc(&out, SIZE(0)));
+QUICK_CODE(mem_free, 1, LIB.ncclMemFree(PTR(0)));
+
+/* ---- Asynchronous forms ---- */
+
+QUICK_WORD(start, 8, uint64_t,
+           LIB.jcclStart(INT(0), PTR(1), PTR(2), SIZE(3), TYPE(4), OP(5), INT(6), COMM(7), &out));
+QUICK_CODE(poll, 3, LIB.jcclPoll(COMM(0), in.at[1], INT(2)));
+DEFINE(
+    wait, 2, ncclResult_t result;
+    if (!jccl_py_finish_ticket(COMM(0), in.at[1], &result)) { return NULL; } CODE);
+QUICK_CODE(start_group, 0, LIB.jcclStartGroup());
+QUICK_WORD(end_group, 1, uint64_t, LIB.jcclEndGroup(COMM(0), &out));
+QUICK_WORD(wait_completion, 2, uint64_t, LIB.jcclWaitCompletion(in.at[0], INT(1), &out));
+
+/* ---- Communicators and the process ---- */
+
+QUICK_CODE(comm_options, 2, LIB.jcclCommOptions(COMM(0), (int64_t)in.at[1]));
+DEFINE(comm_stats, 2, return stats(COMM(0), INT(1)););
+QUICK_CODE(shutdown, 0, LIB.jcclShutdown());
+QUICK_CODE(warm, 1, LIB.jcclWarm(INT(0)));
+TEXT(version_string, 0, PyUnicode_FromString(LIB.jcclVersionString()));
+TEXT(java_home, 0, java_home_or_nothing());
+QUICK_CODE(jvm_start, 0, LIB.jcclJavaStart());
+TEXT(jvm_started, 0, PyBool_FromLong(LIB.jcclJavaStarted()));
+TEXT(restore_signals, 0, restore_and_return_none());
+
+#define ENTRY(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+
+PyMethodDef jccl_py_calls[] = {
+    ENTRY(get_version),
+    ENTRY(get_unique_id),
+    ENTRY(get_error_string),
+    ENTRY(get_last_error),
+    ENTRY(comm_init_rank),
+    ENTRY(comm_init_rank_config),
+    ENTRY(comm_init_rank_scalable),
+    ENTRY(comm_init_all),
+    ENTRY(comm_split),
+    ENTRY(comm_shrink),
+    ENTRY(comm_get_unique_id),
+    ENTRY(comm_grow),
+    ENTRY(comm_finalize),
+    ENTRY(comm_destroy),
+    ENTRY(comm_abort),
+    ENTRY(comm_revoke),
+    ENTRY(comm_suspend),
+    ENTRY(comm_resume),
+    ENTRY(comm_mem_stats),
+    ENTRY(comm_get_async_error),
+    ENTRY(comm_count),
+    ENTRY(comm_cu_device),
+    ENTRY(comm_user_rank),
+    ENTRY(all_reduce),
+    ENTRY(broadcast),
+    ENTRY(bcast),
+    ENTRY(reduce),
+    ENTRY(all_gather),
+    ENTRY(reduce_scatter),
+    ENTRY(allto_all),
+    ENTRY(gather),
+    ENTRY(scatter),
+    ENTRY(send),
+    ENTRY(recv),
+    ENTRY(group_start),
+    ENTRY(group_end),
+    ENTRY(group_simulate_end),
+    ENTRY(mem_alloc),
+    ENTRY(mem_free),
+    ENTRY(start),
+    ENTRY(poll),
+    ENTRY(wait),
+    ENTRY(start_group),
+    ENTRY(end_group),
+    ENTRY(wait_completion),
+    ENTRY(comm_options),
+    ENTRY(comm_stats),
+    ENTRY(shutdown),
+    ENTRY(warm),
+    ENTRY(version_string),
+    ENTRY(java_home),
+    ENTRY(jvm_start),
+    ENTRY(jvm_started),
+    ENTRY(restore_signals),
+    {NULL, NULL, 0, NULL},
+};
