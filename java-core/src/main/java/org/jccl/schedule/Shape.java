@@ -1,0 +1,65 @@
+package org.jccl.schedule;
+
+import org.jccl.type.Operation;
+
+/**
+ * All that an algorithm may know of a call. Equal on all ranks but for send and receive.
+ *
+ * @param operation which
+ * @param nRanks ranks of the communicator
+ * @param root root rank of a rooted operation, peer of a send or receive, else 0
+ * @param count elements as in the NCCL call: per rank for AllGather (sent) and ReduceScatter
+ *     (received)
+ * @param elementBytes bytes of one element: 1, 2, 4 or 8
+ * @param inPlace whether input and output are the same memory where NCCL defines it: OUT == IN, for
+ *     AllGather IN == OUT + rank * count elements, for ReduceScatter OUT == IN + rank * count
+ *     elements
+ * @param limits sizes of the areas
+ */
+public record Shape(
+        Operation operation,
+        int nRanks,
+        int root,
+        long count,
+        int elementBytes,
+        boolean inPlace,
+        Limits limits) {
+
+    public Shape {
+        if (nRanks < 1) {
+            throw new IllegalArgumentException("nRanks is " + nRanks);
+        }
+        if (root < 0 || root >= nRanks) {
+            throw new IllegalArgumentException("root " + root + " of " + nRanks + " ranks");
+        }
+        if (elementBytes < 1 || elementBytes > 8 || Integer.bitCount(elementBytes) != 1) {
+            throw new IllegalArgumentException("elementBytes is " + elementBytes);
+        }
+        if (count < 0 || count > Long.MAX_VALUE / elementBytes / nRanks) {
+            throw new IllegalArgumentException("count is " + count);
+        }
+    }
+
+    /** Bytes of {@code count} elements. */
+    public long bytes() {
+        return count * elementBytes;
+    }
+
+    /** Bytes of each rank's input buffer (of the root's for Broadcast, of the sender's). */
+    public long inBytes() {
+        return switch (operation) {
+            case REDUCE_SCATTER -> nRanks * bytes();
+            case RECV -> 0;
+            default -> bytes();
+        };
+    }
+
+    /** Bytes of each rank's output buffer (of the root's for Reduce, of the receiver's). */
+    public long outBytes() {
+        return switch (operation) {
+            case ALL_GATHER -> nRanks * bytes();
+            case SEND -> 0;
+            default -> bytes();
+        };
+    }
+}

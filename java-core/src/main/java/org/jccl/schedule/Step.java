@@ -1,0 +1,182 @@
+package org.jccl.schedule;
+
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * One thing that a rank does. Steps run in their order; each is over before the next begins, but
+ * what other ranks see of it is said by {@link Put} and {@link Signal} alone. Lists of ranks are
+ * ascending and never hold the own rank; their arrays belong to the step and are not to be changed.
+ */
+public sealed interface Step {
+
+    /**
+     * Makes {@code length} bytes of {@code src} readable at {@code dst} by {@code readers}, and by
+     * nobody else. One copy for all node mates, a frame to each reader elsewhere. When the step is
+     * over, {@code src} may be overwritten.
+     *
+     * @param src IN, OUT or a place in the own areas
+     * @param dst a place in the own areas
+     * @param readers at least one rank
+     */
+    @SuppressWarnings("ArrayRecordComponent") // made once, read by the plan's compiler
+    record Put(Ref src, long length, Ref dst, int[] readers) implements Step {
+        public Put {
+            requireLength(length, 1);
+            requireArea(dst);
+            readers = ranks(readers);
+        }
+
+        @Override
+        public String toString() {
+            return "Put " + dst + " <- " + src + " x" + length + " to " + Arrays.toString(readers);
+        }
+    }
+
+    /**
+     * Publishes flag {@code flag} = base + {@code delta}, after all earlier puts, to {@code
+     * readers}. Per flag the deltas of a call grow strictly.
+     *
+     * @param delta 1 or more
+     * @param readers at least one rank
+     */
+    @SuppressWarnings("ArrayRecordComponent") // made once, read by the plan's compiler
+    record Signal(int flag, int delta, int[] readers) implements Step {
+        public Signal {
+            requireFlag(flag, delta);
+            readers = ranks(readers);
+        }
+
+        @Override
+        public String toString() {
+            return "Signal " + flag + " = " + delta + " to " + Arrays.toString(readers);
+        }
+    }
+
+    /** Waits until {@code rank}'s flag {@code flag} is at least base + {@code delta}. */
+    record Wait(int rank, int flag, int delta) implements Step {
+        public Wait {
+            requireRank(rank);
+            requireFlag(flag, delta);
+        }
+    }
+
+    /**
+     * {@code dst} = source 0 (op) source 1 (op) ..., strictly in this order. AVG divides at the
+     * end.
+     *
+     * @param dst OUT or a place in the own areas; may be exactly one of the sources
+     * @param sources one place per rank of the communicator, in rank order: of another rank, a
+     *     place in its areas; of the own rank, IN, OUT or a place in the own areas
+     * @param length bytes, a multiple of the element size
+     */
+    record Fold(Ref dst, List<Ref> sources, long length) implements Step {
+        public Fold {
+            requireLength(length, 1);
+            sources = List.copyOf(sources);
+            for (int r = 0; r < sources.size(); r++) {
+                if (sources.get(r).rank() != r) {
+                    throw new IllegalArgumentException(
+                            "source " + r + " is of rank " + sources.get(r).rank());
+                }
+            }
+        }
+    }
+
+    /** {@code dst} (OUT or own area) = {@code src} (anything, a peer's area after a wait). */
+    record Copy(Ref dst, Ref src, long length) implements Step {
+        public Copy {
+            requireLength(length, 1);
+        }
+    }
+
+    /**
+     * Publishes {@code length} bytes of {@code src} in the own LL lines of the call's parity.
+     *
+     * @param length at most {@link Limits#tinyBytes}
+     * @param readers at least one rank
+     */
+    @SuppressWarnings("ArrayRecordComponent") // made once, read by the plan's compiler
+    record TinyPut(Ref src, long length, int[] readers) implements Step {
+        public TinyPut {
+            requireLength(length, 1);
+            readers = ranks(readers);
+        }
+
+        @Override
+        public String toString() {
+            return "TinyPut " + src + " x" + length + " to " + Arrays.toString(readers);
+        }
+    }
+
+    /**
+     * Waits for the LL lines of all ranks and folds them, in rank order, into {@code dst} (OUT or
+     * own area); follows the own {@link TinyPut}.
+     */
+    record TinyFold(Ref dst, long length) implements Step {
+        public TinyFold {
+            requireLength(length, 1);
+        }
+    }
+
+    /** Waits for the LL lines of {@code rank} and copies them to {@code dst} (OUT or own area). */
+    record TinyCopy(Ref dst, int rank, long length) implements Step {
+        public TinyCopy {
+            requireRank(rank);
+            requireLength(length, 1);
+        }
+    }
+
+    /** Sends {@code length} bytes, 0 allowed, as the next message to {@code peer}. */
+    record FifoSend(int peer, Ref src, long length) implements Step {
+        public FifoSend {
+            requireRank(peer);
+            requireLength(length, 0);
+        }
+    }
+
+    /** Receives the next message of {@code peer}, which has {@code length} bytes, 0 allowed. */
+    record FifoRecv(int peer, Ref dst, long length) implements Step {
+        public FifoRecv {
+            requireRank(peer);
+            requireLength(length, 0);
+        }
+    }
+
+    private static void requireLength(long length, long least) {
+        if (length < least) {
+            throw new IllegalArgumentException("length is " + length);
+        }
+    }
+
+    private static void requireRank(int rank) {
+        if (rank < 0) {
+            throw new IllegalArgumentException("rank is " + rank);
+        }
+    }
+
+    private static void requireFlag(int flag, int delta) {
+        if (flag < 0 || delta < 1) {
+            throw new IllegalArgumentException("flag " + flag + ", delta " + delta);
+        }
+    }
+
+    private static void requireArea(Ref ref) {
+        if (!ref.space().isArea()) {
+            throw new IllegalArgumentException(ref + " is not in an area");
+        }
+    }
+
+    private static int[] ranks(int[] ranks) {
+        int[] copy = ranks.clone();
+        if (copy.length == 0) {
+            throw new IllegalArgumentException("no readers");
+        }
+        for (int i = 0; i < copy.length; i++) {
+            if (copy[i] < 0 || (i > 0 && copy[i] <= copy[i - 1])) {
+                throw new IllegalArgumentException("readers are " + Arrays.toString(copy));
+            }
+        }
+        return copy;
+    }
+}
