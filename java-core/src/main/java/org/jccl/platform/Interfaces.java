@@ -76,10 +76,11 @@ public final class Interfaces {
     /** The choice without the system. */
     static List<Interface> select(
             List<Interface> all, @Nullable String names, @Nullable String family) {
-        boolean chosen = names != null && !names.isEmpty();
+        String list = names == null ? "" : names;
+        boolean chosen = !list.isEmpty();
         List<Interface> fitting = new ArrayList<>();
         for (Interface candidate : all) {
-            boolean byName = !chosen || matches(candidate.name(), names);
+            boolean byName = !chosen || matches(candidate.name(), list);
             if (byName && inFamily(candidate.address(), family)) {
                 fitting.add(candidate);
             }

@@ -85,7 +85,7 @@ public final class SocketAddress {
         int zero = in.get();
         int port = in.getShort() & MAX_PORT;
         int scope = in.getInt();
-        if (length != IPV4_BYTES && length != IPV6_BYTES || zero != 0 || port == 0) {
+        if ((length != IPV4_BYTES && length != IPV6_BYTES) || zero != 0 || port == 0) {
             throw NcclException.remoteError("an address from a peer is malformed");
         }
         byte[] bytes = new byte[length];
@@ -166,7 +166,7 @@ public final class SocketAddress {
         }
         boolean ipv6 = family == Sockets.AF_INET6;
         int high = Memory.getByte(sockaddr + 2) & 0xff;
-        int port = high << 8 | Memory.getByte(sockaddr + 3) & 0xff;
+        int port = (high << 8) | (Memory.getByte(sockaddr + 3) & 0xff);
         byte[] bytes = new byte[ipv6 ? IPV6_BYTES : IPV4_BYTES];
         Memory.copyOut(sockaddr + (ipv6 ? 8 : 4), bytes, 0, bytes.length);
         return new SocketAddress(bytes, port, ipv6 ? Memory.getInt(sockaddr + 24) : 0);
@@ -196,7 +196,7 @@ public final class SocketAddress {
             return text.append(':').append(port).toString();
         }
         for (int i = 0; i < IPV6_BYTES; i += 2) {
-            int group = (address[i] & 0xff) << 8 | address[i + 1] & 0xff;
+            int group = ((address[i] & 0xff) << 8) | (address[i + 1] & 0xff);
             text.append(i == 0 ? "[" : ":").append(Integer.toHexString(group));
         }
         return text.append(scope == 0 ? "" : "%" + scope).append("]:").append(port).toString();

@@ -62,9 +62,9 @@ class InterfacesTest {
         NcclException refused =
                 assertThrows(NcclException.class, () -> Interfaces.select("nosuch0", null));
         assertEquals(NcclResult.INVALID_USAGE, refused.result());
-        assertTrue(refused.getMessage().contains("nosuch0"), refused.getMessage());
+        assertTrue(refused.toString().contains("nosuch0"), refused.getMessage());
         for (Interface each : Interfaces.all()) {
-            assertTrue(refused.getMessage().contains(each.name()), refused.getMessage());
+            assertTrue(refused.toString().contains(each.name()), refused.getMessage());
         }
     }
 
