@@ -1,0 +1,126 @@
+"""What collectives should give, computed by numpy alone and compared bit for bit.
+
+Every element is folded in rank order. float16 and bfloat16 are accumulated in float32 and rounded
+once, to the nearest with ties to even. Averages divide the folded sum: floats by true division
+in the type of the sum, integers (whose sum wraps around) toward zero. Max and min: NaN wins,
+-0 is less than +0. bfloat16 lies in uint16 arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+Array = numpy.ndarray[Any, numpy.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A data type.
+
+    Attributes:
+        name: as in NcclDataType.
+        number: of ncclDataType_t.
+        stored: the numpy type that holds it.
+        sums: the numpy type in which it is folded.
+    """
+
+    name: str
+    number: int
+    stored: str
+    sums: str
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("FLOAT32", 7, "float32", "float32"),
+        Kind("FLOAT64", 8, "float64", "float64"),
+        Kind("FLOAT16", 6, "float16", "float32"),
+        Kind("BFLOAT16", 9, "uint16", "float32"),
+        Kind("INT32", 2, "int32", "int32"),
+        Kind("INT64", 4, "int64", "int64"),
+        Kind("UINT8", 1, "uint8", "uint8"),
+    )
+}
+OPS = {"SUM": 0, "MAX": 2, "MIN": 3, "AVG": 4}
+
+
+def widened(stored: Array, kind: Kind) -> Array:
+    """Stored elements in the type of the fold."""
+    if kind.name == "BFLOAT16":
+        bits: Array = stored.astype("uint32") << 16
+        values: Array = bits.view("float32")
+        return values
+    return stored.astype(kind.sums)
+
+
+def rounded(values: Array, kind: Kind) -> Array:
+    """Folded values as stored elements."""
+    if kind.name != "BFLOAT16":
+        with numpy.errstate(over="ignore"):
+            return values.astype(kind.stored)
+    bits: Array = numpy.ascontiguousarray(values).view("uint32")
+    nearest: Array = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    quiet: Array = numpy.where(numpy.isnan(values), 0x7FC0, nearest)
+    return quiet.astype("uint16")
+
+
+def fold(inputs: list[Array], kind: Kind, op: str) -> Array:
+    """The reduction of stored inputs, as stored elements."""
+    result = widened(inputs[0], kind)
+    with numpy.errstate(all="ignore"):
+        for stored in inputs[1:]:
+            other = widened(stored, kind)
+            result = result + other if op in ("SUM", "AVG") else _extreme(result, other, op)
+        if op == "AVG":
+            result = _divided(result, len(inputs))
+    return rounded(result, kind)
+
+
+def _extreme(a: Array, b: Array, op: str) -> Array:
+    first = a > b if op == "MAX" else a < b
+    chosen: Array = numpy.where(first, a, b)
+    if a.dtype.kind == "f":
+        # Equal values differ at most in the sign of zero.
+        positive, negative = numpy.where(numpy.signbit(a), (b, a), (a, b))
+        chosen = numpy.where(a == b, positive if op == "MAX" else negative, chosen)
+        chosen = numpy.where(numpy.isnan(a) | numpy.isnan(b), numpy.float32("nan"), chosen)
+    return chosen.astype(a.dtype)
+
+
+def _divided(total: Array, ranks: int) -> Array:
+    divisor = total.dtype.type(ranks)
+    if total.dtype.kind == "f":
+        quotient: Array = total / divisor
+        return quotient
+    floor: Array = total // divisor
+    back_to_zero = (floor * divisor != total) & (total < 0)
+    return (floor + back_to_zero).astype(total.dtype)
+
+
+def samples(count: int, kind: Kind, seed: list[int]) -> Array:
+    """Random elements with everything that is special in the type."""
+    random = numpy.random.default_rng(seed)
+    stored = numpy.dtype(kind.stored)
+    if kind.sums.startswith("float"):
+        values = random.standard_normal(count) * 10.0 ** random.integers(-3, 4, count)
+        special = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1e-40, -1e-40, 6e-8, 65504.0]
+        where = random.random(count) < 0.05
+        values[where] = random.choice(special, int(where.sum()))
+        with numpy.errstate(over="ignore"):
+            return rounded(values.astype(kind.sums), kind)
+    limits = numpy.iinfo(stored)
+    return random.integers(limits.min, limits.max, count, stored, endpoint=True)
+
+
+def differing(left: Array, right: Array, kind: Kind) -> int:
+    """Number of elements that are not the same bits; any NaN equals any NaN."""
+    assert left.shape == right.shape
+    assert left.dtype == right.dtype
+    same = left.view(f"uint{8 * left.itemsize}") == right.view(f"uint{8 * right.itemsize}")
+    if kind.sums.startswith("float"):
+        same |= numpy.isnan(widened(left, kind)) & numpy.isnan(widened(right, kind))
+    return int(numpy.count_nonzero(~same))
