@@ -1,0 +1,53 @@
+package org.jccl.reduce;
+
+import org.jccl.platform.Memory;
+
+/**
+ * Folds the ranks' buffers into one, element by element, strictly from the first source to the
+ * last, so that every rank computes the same bits.
+ *
+ * <ul>
+ *   <li>float16 and bfloat16 are accumulated in float32 and rounded once, to nearest even.
+ *   <li>AVG divides the sum by n: floats in the type of the accumulator, integers toward zero
+ *       after the sum has wrapped to their width.
+ *   <li>MAX and MIN: a NaN wins, −0 is less than +0. Sums and products of integers wrap.
+ * </ul>
+ */
+public final class Reductions {
+    /** Up to this many elements a plain loop is faster than setting up tiles or vectors. */
+    static final int SCALAR_COUNT = 16;
+
+    private Reductions() {}
+
+    /**
+     * dst = sources[0] op sources[1] op … op sources[n - 1]. Addresses are absolute and need no
+     * alignment; dst may equal one source, or several, but not overlap one partly. Nothing is
+     * checked: a wrong address is SIGSEGV. Allocates nothing once the thread has folded the type.
+     *
+     * @param dataType NCCL's number of a type up to {@code ncclBfloat16}
+     * @param redOp NCCL's number of a predefined operation
+     * @param dst address of the result
+     * @param sources addresses in rank order; entries from n on are ignored
+     * @param n number of sources, at least 1
+     * @param count elements, at least 0
+     */
+    public static void fold(
+            int dataType, int redOp, long dst, long[] sources, int n, long count) {
+        if (n == 1) {
+            if (dst != sources[0]) {
+                Memory.copy(sources[0], dst, count * Fold.sizeBytes(dataType));
+            }
+        } else if (count <= SCALAR_COUNT) {
+            ScalarFold.run(dataType, redOp, dst, sources, n, count);
+        } else {
+            Fold fold = Warmup.current(dataType, redOp, n, count);
+            run(fold, dataType, redOp, dst, sources, n, count);
+        }
+    }
+
+    /** The one place that calls a variant, so that {@link Warmup} can shape its profile. */
+    static void run(
+            Fold fold, int dataType, int redOp, long dst, long[] sources, int n, long count) {
+        fold.fold(dataType, redOp, dst, sources, n, count);
+    }
+}

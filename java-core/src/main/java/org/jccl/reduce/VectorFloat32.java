@@ -1,0 +1,109 @@
+package org.jccl.reduce;
+
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+import static org.jccl.platform.Memory.ALL;
+import static org.jccl.reduce.Fold.AVG;
+import static org.jccl.reduce.Fold.MAX;
+import static org.jccl.reduce.Fold.MIN;
+import static org.jccl.reduce.Fold.PROD;
+
+import java.lang.foreign.ValueLayout;
+
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorSpecies;
+
+/** Folds two sources of float32 with the Vector API. */
+final class VectorFloat32 {
+    private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
+    private static final int STEP = SPECIES.vectorByteSize();
+    private static final ValueLayout.OfFloat F32 = ValueLayout.JAVA_FLOAT_UNALIGNED;
+
+    private VectorFloat32() {}
+
+    /** dst = a op b; for AVG the sum divided by n. */
+    static void pair(int op, long dst, long a, long b, long count, int n) {
+        switch (op) {
+            case PROD -> prod(dst, a, b, count);
+            case MAX -> max(dst, a, b, count);
+            case MIN -> min(dst, a, b, count);
+            case AVG -> average(dst, a, b, count, n);
+            default -> sum(dst, a, b, count);
+        }
+    }
+
+    private static void sum(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.add(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            float x = ALL.get(F32, a + at);
+            float y = ALL.get(F32, b + at);
+            ALL.set(F32, dst + at, x + y);
+        }
+    }
+
+    private static void prod(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.mul(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            float x = ALL.get(F32, a + at);
+            float y = ALL.get(F32, b + at);
+            ALL.set(F32, dst + at, x * y);
+        }
+    }
+
+    private static void max(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.max(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            float x = ALL.get(F32, a + at);
+            float y = ALL.get(F32, b + at);
+            ALL.set(F32, dst + at, Math.max(x, y));
+        }
+    }
+
+    private static void min(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.min(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            float x = ALL.get(F32, a + at);
+            float y = ALL.get(F32, b + at);
+            ALL.set(F32, dst + at, Math.min(x, y));
+        }
+    }
+
+    private static void average(long dst, long a, long b, long count, int n) {
+        long bytes = count * 4;
+        long at = 0;
+        FloatVector divisor = FloatVector.broadcast(SPECIES, (float) n);
+        for (; at <= bytes - STEP; at += STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.add(y).div(divisor).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            float x = ALL.get(F32, a + at);
+            float y = ALL.get(F32, b + at);
+            ALL.set(F32, dst + at, (x + y) / n);
+        }
+    }
+}

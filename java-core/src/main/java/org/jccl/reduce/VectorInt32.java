@@ -1,0 +1,134 @@
+package org.jccl.reduce;
+
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+import static jdk.incubator.vector.VectorOperators.UMAX;
+import static jdk.incubator.vector.VectorOperators.UMIN;
+import static org.jccl.platform.Memory.ALL;
+import static org.jccl.reduce.Fold.MAX;
+import static org.jccl.reduce.Fold.MIN;
+import static org.jccl.reduce.Fold.PROD;
+
+import java.lang.foreign.ValueLayout;
+
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.VectorSpecies;
+
+/** Folds two sources of 32-bit integers with the Vector API. An average is staged. */
+final class VectorInt32 {
+    private static final VectorSpecies<Integer> SPECIES = IntVector.SPECIES_PREFERRED;
+    private static final int STEP = SPECIES.vectorByteSize();
+    private static final ValueLayout.OfInt I32 = ValueLayout.JAVA_INT_UNALIGNED;
+
+    private VectorInt32() {}
+
+    static void pair(int op, boolean unsigned, long dst, long a, long b, long count) {
+        switch (op) {
+            case PROD -> prod(dst, a, b, count);
+            case MAX -> {
+                if (unsigned) {
+                    maxUnsigned(dst, a, b, count);
+                } else {
+                    max(dst, a, b, count);
+                }
+            }
+            case MIN -> {
+                if (unsigned) {
+                    minUnsigned(dst, a, b, count);
+                } else {
+                    min(dst, a, b, count);
+                }
+            }
+            default -> sum(dst, a, b, count);
+        }
+    }
+
+    private static void sum(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            IntVector x = IntVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.add(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            int x = ALL.get(I32, a + at);
+            int y = ALL.get(I32, b + at);
+            ALL.set(I32, dst + at, x + y);
+        }
+    }
+
+    private static void prod(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            IntVector x = IntVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.mul(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            int x = ALL.get(I32, a + at);
+            int y = ALL.get(I32, b + at);
+            ALL.set(I32, dst + at, x * y);
+        }
+    }
+
+    private static void max(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            IntVector x = IntVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.max(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            int x = ALL.get(I32, a + at);
+            int y = ALL.get(I32, b + at);
+            ALL.set(I32, dst + at, Math.max(x, y));
+        }
+    }
+
+    private static void min(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            IntVector x = IntVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.min(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            int x = ALL.get(I32, a + at);
+            int y = ALL.get(I32, b + at);
+            ALL.set(I32, dst + at, Math.min(x, y));
+        }
+    }
+
+    private static void maxUnsigned(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            IntVector x = IntVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.lanewise(UMAX, y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            int x = ALL.get(I32, a + at);
+            int y = ALL.get(I32, b + at);
+            ALL.set(I32, dst + at, Integer.compareUnsigned(x, y) >= 0 ? x : y);
+        }
+    }
+
+    private static void minUnsigned(long dst, long a, long b, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            IntVector x = IntVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.lanewise(UMIN, y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at += 4) {
+            int x = ALL.get(I32, a + at);
+            int y = ALL.get(I32, b + at);
+            ALL.set(I32, dst + at, Integer.compareUnsigned(x, y) <= 0 ? x : y);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+package org.jccl.reduce;
+
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+import static jdk.incubator.vector.VectorOperators.UMAX;
+import static jdk.incubator.vector.VectorOperators.UMIN;
+import static org.jccl.platform.Memory.ALL;
+import static org.jccl.reduce.Fold.MAX;
+import static org.jccl.reduce.Fold.MIN;
+import static org.jccl.reduce.Fold.PROD;
+
+import java.lang.foreign.ValueLayout;
+
+import jdk.incubator.vector.ByteVector;
+import jdk.incubator.vector.VectorSpecies;
+
+/** Folds two sources of 8-bit integers with the Vector API. An average is staged. */
+final class VectorInt8 {
+    private static final VectorSpecies<Byte> SPECIES = ByteVector.SPECIES_PREFERRED;
+    private static final int STEP = SPECIES.vectorByteSize();
+    private static final ValueLayout.OfByte I8 = ValueLayout.JAVA_BYTE;
+
+    private VectorInt8() {}
+
+    static void pair(int op, boolean unsigned, long dst, long a, long b, long count) {
+        switch (op) {
+            case PROD -> prod(dst, a, b, count);
+            case MAX -> {
+                if (unsigned) {
+                    maxUnsigned(dst, a, b, count);
+                } else {
+                    max(dst, a, b, count);
+                }
+            }
+            case MIN -> {
+                if (unsigned) {
+                    minUnsigned(dst, a, b, count);
+                } else {
+                    min(dst, a, b, count);
+                }
+            }
+            default -> sum(dst, a, b, count);
+        }
+    }
+
+    private static void sum(long dst, long a, long b, long count) {
+        long bytes = count;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            ByteVector x = ByteVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            ByteVector y = ByteVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.add(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at++) {
+            byte x = ALL.get(I8, a + at);
+            byte y = ALL.get(I8, b + at);
+            ALL.set(I8, dst + at, (byte) (x + y));
+        }
+    }
+
+    private static void prod(long dst, long a, long b, long count) {
+        long bytes = count;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            ByteVector x = ByteVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            ByteVector y = ByteVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.mul(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at++) {
+            byte x = ALL.get(I8, a + at);
+            byte y = ALL.get(I8, b + at);
+            ALL.set(I8, dst + at, (byte) (x * y));
+        }
+    }
+
+    private static void max(long dst, long a, long b, long count) {
+        long bytes = count;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            ByteVector x = ByteVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            ByteVector y = ByteVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.max(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at++) {
+            byte x = ALL.get(I8, a + at);
+            byte y = ALL.get(I8, b + at);
+            ALL.set(I8, dst + at, (byte) Math.max(x, y));
+        }
+    }
+
+    private static void min(long dst, long a, long b, long count) {
+        long bytes = count;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            ByteVector x = ByteVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            ByteVector y = ByteVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.min(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at++) {
+            byte x = ALL.get(I8, a + at);
+            byte y = ALL.get(I8, b + at);
+            ALL.set(I8, dst + at, (byte) Math.min(x, y));
+        }
+    }
+
+    private static void maxUnsigned(long dst, long a, long b, long count) {
+        long bytes = count;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            ByteVector x = ByteVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            ByteVector y = ByteVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.lanewise(UMAX, y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at++) {
+            byte x = ALL.get(I8, a + at);
+            byte y = ALL.get(I8, b + at);
+            ALL.set(I8, dst + at, (byte) Math.max(x & 0xff, y & 0xff));
+        }
+    }
+
+    private static void minUnsigned(long dst, long a, long b, long count) {
+        long bytes = count;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            ByteVector x = ByteVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            ByteVector y = ByteVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            x.lanewise(UMIN, y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at < bytes; at++) {
+            byte x = ALL.get(I8, a + at);
+            byte y = ALL.get(I8, b + at);
+            ALL.set(I8, dst + at, (byte) Math.min(x & 0xff, y & 0xff));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+package org.jccl.reduce;
+
+import java.util.BitSet;
+import java.util.concurrent.TimeUnit;
+import org.jccl.platform.Environment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides which variant folds. Vector code is a hundred times slower than any other until C2 has
+ * compiled it, so every kernel starts as staged; once enough elements have gone through it, the
+ * daemon thread {@code jccl-warm} runs its vector twin on buffers of its own until that is fast,
+ * and switches. The thread ends when nothing is left to warm; the next kernel starts it again.
+ */
+public final class Warmup {
+    /** Elements through a staged kernel that make its vector twin worth the compiler's time. */
+    private static final long COLD_ELEMENTS = 1 << 18;
+
+    /** Two kernels of each type and operation: two sources, and more. */
+    private static final int SLOTS = 2 * Fold.TYPES * Fold.OPS;
+
+    private static final Fold SCALAR = new ScalarFold();
+    private static final Fold STAGED = new StagedFold();
+    private static final Fold VECTOR = new VectorFold();
+
+    /**
+     * The variant of each slot. Written by jccl-warm; read by every folding thread, plainly: the
+     * variants have no fields, and a late switch changes no bit.
+     */
+    private static final Fold[] FOLDS = new Fold[SLOTS];
+
+    /**
+     * Elements folded by a staged kernel so far, or negative once nothing is to be asked for.
+     * Written and read by every folding thread without order: a lost count only delays, and asking
+     * twice does nothing.
+     */
+    private static final long[] COLD = new long[SLOTS];
+
+    private static final Object LOCK = new Object();
+
+    /** Slots that wait to be warmed. Guarded by LOCK. */
+    private static final BitSet PENDING = new BitSet(SLOTS);
+
+    /** Slots that were asked for, whatever came of it. Guarded by LOCK. */
+    private static final BitSet ASKED = new BitSet(SLOTS);
+
+    /** The running thread. Guarded by LOCK. */
+    private static @Nullable Thread thread;
+
+    /** Whether start() was called. Guarded by LOCK. */
+    private static boolean started;
+
+    static {
+        boolean vector = isVectorAvailable();
+        for (int slot = 0; slot < SLOTS; slot++) {
+            FOLDS[slot] = STAGED;
+            COLD[slot] = vector && VectorFold.isVectorised(dataType(slot), redOp(slot)) ? 0 : -1;
+        }
+    }
+
+    private Warmup() {}
+
+    /**
+     * Prepares for the switches to come, in the background. The first communicator calls it; later
+     * calls do nothing.
+     */
+    public static void start() {
+        synchronized (LOCK) {
+            if (!started) {
+                started = true;
+                ensureThread();
+            }
+        }
+    }
+
+    /**
+     * Asks for the kernels of the usual sums and waits until they and all others that were asked
+     * for have been warmed.
+     *
+     * @param ms longest time to wait in milliseconds
+     * @return whether nothing is left to warm
+     */
+    public static boolean await(int ms) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ms);
+        for (int n = 2; n <= 3; n++) {
+            ask(slot(Fold.FLOAT32, Fold.SUM, n));
+            ask(slot(Fold.BFLOAT16, Fold.SUM, n));
+            ask(slot(Fold.FLOAT64, Fold.SUM, n));
+            ask(slot(Fold.INT64, Fold.SUM, n));
+            ask(slot(Fold.INT32, Fold.SUM, n));
+            ask(slot(Fold.UINT8, Fold.SUM, n));
+            ask(slot(Fold.FLOAT32, Fold.AVG, n));
+        }
+        synchronized (LOCK) {
+            while (thread != null) {
+                long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+                if (left <= 0) {
+                    return false;
+                }
+                LOCK.wait(left);
+            }
+            return true;
+        }
+    }
+
+    /** The variant to use now for a call with these arguments. */
+    static Fold current(int dataType, int redOp, int n, long count) {
+        int slot = slot(dataType, redOp, n);
+        if (COLD[slot] >= 0) {
+            countCold(slot, count);
+        }
+        return FOLDS[slot];
+    }
+
+    /** Whether the vector variant may be used at all in this process. */
+    static boolean isVectorAvailable() {
+        return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
+                && Environment.get("JCCL_NO_VECTOR") == null;
+    }
+
+    private static int slot(int dataType, int redOp, int n) {
+        return 2 * (dataType * Fold.OPS + redOp) + (n > 2 ? 1 : 0);
+    }
+
+    private static int dataType(int slot) {
+        return slot / 2 / Fold.OPS;
+    }
+
+    private static int redOp(int slot) {
+        return slot / 2 % Fold.OPS;
+    }
+
+    private static void countCold(int slot, long count) {
+        long cold = COLD[slot] + count;
+        COLD[slot] = cold;
+        if (cold >= COLD_ELEMENTS) {
+            ask(slot);
+        }
+    }
+
+    private static void ask(int slot) {
+        synchronized (LOCK) {
+            boolean possible = COLD[slot] >= 0 && !ASKED.get(slot);
+            COLD[slot] = -1;
+            if (possible) {
+                ASKED.set(slot);
+                PENDING.set(slot);
+                ensureThread();
+            }
+        }
+    }
+
+    private static void ensureThread() {
+        if (thread == null) {
+            Thread starting = new Thread(null, Warmup::run, "jccl-warm", 0, false);
+            starting.setDaemon(true);
+            starting.setPriority(Thread.MIN_PRIORITY);
+            thread = starting;
+            starting.start();
+        }
+    }
+
+    private static void run() {
+        boolean ended = false;
+        try {
+            WarmupRun.shapeProfile(SCALAR, STAGED, VECTOR);
+            for (int slot = next(); slot >= 0; slot = next()) {
+                int n = slot % 2 == 0 ? 2 : 4;
+                if (WarmupRun.warm(STAGED, VECTOR, dataType(slot), redOp(slot), n)) {
+                    FOLDS[slot] = VECTOR;
+                }
+            }
+            ended = true;
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        } finally {
+            if (!ended) {
+                giveUp();
+            }
+        }
+    }
+
+    /** The next slot to warm, or -1: then the thread no longer counts as running. */
+    private static int next() {
+        synchronized (LOCK) {
+            int slot = PENDING.nextSetBit(0);
+            if (slot >= 0) {
+                PENDING.clear(slot);
+            } else {
+                thread = null;
+                LOCK.notifyAll();
+            }
+            return slot;
+        }
+    }
+
+    private static void giveUp() {
+        synchronized (LOCK) {
+            PENDING.clear();
+            thread = null;
+            LOCK.notifyAll();
+        }
+    }
+}

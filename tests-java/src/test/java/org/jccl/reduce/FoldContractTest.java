@@ -1,0 +1,133 @@
+package org.jccl.reduce;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.lang.foreign.Arena;
+import java.util.Random;
+import java.util.stream.Stream;
+import org.jccl.oracle.Oracle;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What every variant must do; the seed is part of each failure's message. */
+abstract class FoldContractTest {
+    private static final int[] COUNTS = {0, 1, 2, 15, 16, 17, 63, 129, 1023};
+    private static final int[] LONG_COUNTS = {4099, 65537};
+    private static final int MANY = 33;
+
+    /** The variant under test. */
+    abstract Fold fold();
+
+    /** The smallest number of sources that it takes. */
+    int minSources() {
+        return 2;
+    }
+
+    static Stream<Arguments> typesAndOps() {
+        return Stream.of(DataType.values())
+                .filter(type -> type.number() < Fold.TYPES)
+                .flatMap(type -> Stream.of(RedOp.values()).map(op -> Arguments.of(type, op)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("typesAndOps")
+    void agreesWithTheOracle(DataType type, RedOp op) {
+        Case shared = new Case(type, op);
+        for (int n = minSources(); n <= 9; n++) {
+            for (int count : COUNTS) {
+                shared.check(n, count, 0, -1);
+            }
+        }
+        for (int count : LONG_COUNTS) {
+            for (int n = minSources(); n <= 3; n++) {
+                shared.check(n, count, 0, -1);
+            }
+        }
+        shared.check(4, 9001, 0, -1);
+    }
+
+    @ParameterizedTest
+    @MethodSource("typesAndOps")
+    void foldsManySources(DataType type, RedOp op) {
+        Case shared = new Case(type, op);
+        shared.check(MANY, 17, 0, -1);
+        shared.check(MANY, 1023, 0, -1);
+    }
+
+    @ParameterizedTest
+    @MethodSource("typesAndOps")
+    void takesAnyAddress(DataType type, RedOp op) {
+        Case shared = new Case(type, op);
+        for (int misalignment : new int[] {1, 2, 3, 7, 31, 63}) {
+            shared.check(2, 1023, misalignment, -1);
+            shared.check(3, 17, misalignment, -1);
+            shared.check(5, 5000, misalignment, -1);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("typesAndOps")
+    void writesOverAnyOneOfItsSources(DataType type, RedOp op) {
+        Case shared = new Case(type, op);
+        for (int n = minSources(); n <= 5; n++) {
+            for (int inPlace = 0; inPlace < n; inPlace++) {
+                shared.check(n, 3, 0, inPlace);
+                shared.check(n, 1023, 1, inPlace);
+            }
+            shared.check(n, 9001, 0, n - 1);
+        }
+    }
+
+    /** Inputs of one type and operation, and the judgement of one call. */
+    private final class Case {
+        private final DataType type;
+        private final RedOp op;
+        private final long seed = new Random().nextLong();
+        private final Random random = new Random(seed);
+
+        Case(DataType type, RedOp op) {
+            this.type = type;
+            this.op = op;
+        }
+
+        /**
+         * Folds once.
+         *
+         * @param inPlace the source that is also the destination, or -1
+         */
+        void check(int n, int count, int misalignment, int inPlace) {
+            String what =
+                    String.format(
+                            "%s %s n=%d count=%d misalignment=%d inPlace=%d seed=%d",
+                            type, op, n, count, misalignment, inPlace, seed);
+            byte[][] inputs = new byte[n][];
+            Guarded[] buffers = new Guarded[n];
+            long[] sources = new long[n + 1];
+            int bytes = count * type.sizeBytes();
+            try (Arena arena = Arena.ofConfined()) {
+                for (int k = 0; k < n; k++) {
+                    inputs[k] = Oracle.randomInput(type, op, count, random);
+                    buffers[k] = new Guarded(arena, bytes, misalignment * (k + 1) % 64);
+                    buffers[k].put(inputs[k]);
+                    sources[k] = buffers[k].address();
+                }
+                Guarded dst =
+                        inPlace < 0 ? new Guarded(arena, bytes, misalignment) : buffers[inPlace];
+                fold().fold(type.number(), op.number(), dst.address(), sources, n, count);
+                byte[] expected = Oracle.fold(type, op, inputs);
+                assertNull(Oracle.difference(type, expected, dst.get()), what);
+                dst.assertGuardsUntouched(what);
+                for (int k = 0; k < n; k++) {
+                    if (k != inPlace) {
+                        assertArrayEquals(inputs[k], buffers[k].get(), what + ": source " + k);
+                        buffers[k].assertGuardsUntouched(what);
+                    }
+                }
+            }
+        }
+    }
+}

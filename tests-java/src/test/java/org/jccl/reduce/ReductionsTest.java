@@ -1,0 +1,89 @@
+package org.jccl.reduce;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.foreign.Arena;
+import java.lang.management.ManagementFactory;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+import org.junit.jupiter.api.Test;
+
+/** The door: the same contract through every switch between variants, and one source. */
+final class ReductionsTest extends FoldContractTest {
+    @Override
+    Fold fold() {
+        return Reductions::fold;
+    }
+
+    @Override
+    int minSources() {
+        return 1;
+    }
+
+    @Test
+    void knowsTypesAndOperationsByNcclsNumbers() {
+        assertEquals(DataType.INT8.number(), Fold.INT8);
+        assertEquals(DataType.UINT8.number(), Fold.UINT8);
+        assertEquals(DataType.INT32.number(), Fold.INT32);
+        assertEquals(DataType.UINT32.number(), Fold.UINT32);
+        assertEquals(DataType.INT64.number(), Fold.INT64);
+        assertEquals(DataType.UINT64.number(), Fold.UINT64);
+        assertEquals(DataType.FLOAT16.number(), Fold.FLOAT16);
+        assertEquals(DataType.FLOAT32.number(), Fold.FLOAT32);
+        assertEquals(DataType.FLOAT64.number(), Fold.FLOAT64);
+        assertEquals(DataType.BFLOAT16.number(), Fold.BFLOAT16);
+        assertEquals(RedOp.SUM.number(), Fold.SUM);
+        assertEquals(RedOp.PROD.number(), Fold.PROD);
+        assertEquals(RedOp.MAX.number(), Fold.MAX);
+        assertEquals(RedOp.MIN.number(), Fold.MIN);
+        assertEquals(RedOp.AVG.number(), Fold.AVG);
+        assertEquals(RedOp.values().length, Fold.OPS);
+        for (int type = 0; type < Fold.TYPES; type++) {
+            assertEquals(DataType.of(type).sizeBytes(), Fold.sizeBytes(type));
+        }
+    }
+
+    @Test
+    void refusesTypesThatItCannotFold() {
+        long[] sources = new long[2];
+        for (int count : new int[] {1, 100}) {
+            assertThrows(
+                    RuntimeException.class,
+                    () -> Reductions.fold(DataType.FLOAT8E4M3.number(), 0, 0, sources, 2, count));
+        }
+    }
+
+    @Test
+    void allocatesNothingOnceItIsWarm() throws InterruptedException {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        int bytes = 8 * 4099;
+        try (Arena arena = Arena.ofConfined()) {
+            long[] sources = new long[4];
+            for (int k = 0; k < sources.length; k++) {
+                sources[k] = arena.allocate(bytes, 64).address();
+            }
+            long before = 0;
+            for (int round = 0; round < 2; round++) {
+                before = threads.getCurrentThreadAllocatedBytes();
+                foldEverything(sources, round == 0 ? 3_000 : 1_000);
+                Warmup.await(60_000);
+            }
+            long perCall = (threads.getCurrentThreadAllocatedBytes() - before) / (1_000 * 3 * 50);
+            assertEquals(0, perCall);
+        }
+    }
+
+    private static void foldEverything(long[] sources, int calls) {
+        for (int call = 0; call < calls; call++) {
+            for (int type = 0; type < Fold.TYPES; type++) {
+                for (int op = 0; op < Fold.OPS; op++) {
+                    Reductions.fold(type, op, sources[3], sources, 2, 2);
+                    Reductions.fold(type, op, sources[3], sources, 2, 99);
+                    Reductions.fold(type, op, sources[3], sources, 3, 517);
+                }
+            }
+        }
+    }
+}
