@@ -8,8 +8,8 @@ import org.jccl.platform.Memory;
  *
  * <ul>
  *   <li>float16 and bfloat16 are accumulated in float32 and rounded once, to nearest even.
- *   <li>AVG divides the sum by n: floats in the type of the accumulator, integers toward zero
- *       after the sum has wrapped to their width.
+ *   <li>AVG divides the sum by n: floats in the type of the accumulator, integers toward zero after
+ *       the sum has wrapped to their width.
  *   <li>MAX and MIN: a NaN wins, −0 is less than +0. Sums and products of integers wrap.
  * </ul>
  */
@@ -31,8 +31,7 @@ public final class Reductions {
      * @param n number of sources, at least 1
      * @param count elements, at least 0
      */
-    public static void fold(
-            int dataType, int redOp, long dst, long[] sources, int n, long count) {
+    public static void fold(int dataType, int redOp, long dst, long[] sources, int n, long count) {
         if (n == 1) {
             if (dst != sources[0]) {
                 Memory.copy(sources[0], dst, count * Fold.sizeBytes(dataType));

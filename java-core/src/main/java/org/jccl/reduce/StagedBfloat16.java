@@ -11,8 +11,8 @@ import java.lang.foreign.ValueLayout;
 
 /**
  * Folds bfloat16 through heap tiles, accumulating in float32 and rounding once. Two elements are
- * read as one int and split by shift and mask, and bits become floats by a copy between arrays:
- * C2 vectorises all of that, but neither the widening of shorts nor Float.intBitsToFloat.
+ * read as one int and split by shift and mask, and bits become floats by a copy between arrays: C2
+ * vectorises all of that, but neither the widening of shorts nor Float.intBitsToFloat.
  */
 final class StagedBfloat16 {
     private static final ValueLayout.OfInt I32 = ValueLayout.JAVA_INT_UNALIGNED;
@@ -142,7 +142,9 @@ final class StagedBfloat16 {
         }
     }
 
-    /** In the wide arrays of a tile of m pairs the m lower elements come before the m upper ones. */
+    /**
+     * In the wide arrays of a tile of m pairs the m lower elements come before the m upper ones.
+     */
     private static final class Tiles {
         final int[] pairs = new int[PAIRS];
         final int[] bits = new int[2 * PAIRS];

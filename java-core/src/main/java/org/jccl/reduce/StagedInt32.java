@@ -19,8 +19,7 @@ final class StagedInt32 {
 
     private StagedInt32() {}
 
-    static void fold(
-            int op, boolean unsigned, long dst, long[] sources, int n, long count) {
+    static void fold(int op, boolean unsigned, long dst, long[] sources, int n, long count) {
         int[][] tiles = TILES.get();
         int[] x = tiles[0];
         int[] y = tiles[1];

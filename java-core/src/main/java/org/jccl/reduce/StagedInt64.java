@@ -19,8 +19,7 @@ final class StagedInt64 {
 
     private StagedInt64() {}
 
-    static void fold(
-            int op, boolean unsigned, long dst, long[] sources, int n, long count) {
+    static void fold(int op, boolean unsigned, long dst, long[] sources, int n, long count) {
         long[][] tiles = TILES.get();
         long[] x = tiles[0];
         long[] y = tiles[1];

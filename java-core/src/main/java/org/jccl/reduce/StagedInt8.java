@@ -19,8 +19,7 @@ final class StagedInt8 {
 
     private StagedInt8() {}
 
-    static void fold(
-            int op, boolean unsigned, long dst, long[] sources, int n, long count) {
+    static void fold(int op, boolean unsigned, long dst, long[] sources, int n, long count) {
         byte[][] tiles = TILES.get();
         byte[] x = tiles[0];
         byte[] y = tiles[1];

@@ -1,25 +1,27 @@
 package org.jccl.reduce;
 
-import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import static jdk.incubator.vector.VectorOperators.LSHL;
 import static jdk.incubator.vector.VectorOperators.LSHR;
 import static jdk.incubator.vector.VectorOperators.NE;
+
 import static org.jccl.platform.Memory.ALL;
 import static org.jccl.reduce.Fold.AVG;
 import static org.jccl.reduce.Fold.MAX;
 import static org.jccl.reduce.Fold.MIN;
 import static org.jccl.reduce.Fold.PROD;
 
-import java.lang.foreign.ValueLayout;
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorSpecies;
 
+import java.lang.foreign.ValueLayout;
+
 /**
- * Folds bfloat16 with the Vector API: an int lane holds two elements, and each becomes a float32
- * by shift or mask. Results are rounded to nearest even, a NaN stays a NaN. Every loop body is
- * written out: a method called from a vector loop costs a factor of twenty when C2 stops inlining.
+ * Folds bfloat16 with the Vector API: an int lane holds two elements, and each becomes a float32 by
+ * shift or mask. Results are rounded to nearest even, a NaN stays a NaN. Every loop body is written
+ * out: a method called from a vector loop costs a factor of twenty when C2 stops inlining.
  *
  * <p>For more than two sources a tile holds float32 intermediate results: for each vector of pairs
  * first the lower elements, then the upper ones; elements beyond the last whole vector in order.
@@ -53,11 +55,11 @@ final class VectorBfloat16 {
             IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
             IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
             FloatVector low =
-                    x.lanewise(LSHL, 16).reinterpretAsFloats()
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
                             .add(y.lanewise(LSHL, 16).reinterpretAsFloats());
             FloatVector high =
-                    x.and(HIGH).reinterpretAsFloats()
-                            .add(y.and(HIGH).reinterpretAsFloats());
+                    x.and(HIGH).reinterpretAsFloats().add(y.and(HIGH).reinterpretAsFloats());
             IntVector lowBits = low.reinterpretAsInts();
             IntVector highBits = high.reinterpretAsInts();
             lowBits =
@@ -86,11 +88,11 @@ final class VectorBfloat16 {
             IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
             IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
             FloatVector low =
-                    x.lanewise(LSHL, 16).reinterpretAsFloats()
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
                             .mul(y.lanewise(LSHL, 16).reinterpretAsFloats());
             FloatVector high =
-                    x.and(HIGH).reinterpretAsFloats()
-                            .mul(y.and(HIGH).reinterpretAsFloats());
+                    x.and(HIGH).reinterpretAsFloats().mul(y.and(HIGH).reinterpretAsFloats());
             IntVector lowBits = low.reinterpretAsInts();
             IntVector highBits = high.reinterpretAsInts();
             lowBits =
@@ -120,11 +122,13 @@ final class VectorBfloat16 {
             IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
             IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
             FloatVector low =
-                    x.lanewise(LSHL, 16).reinterpretAsFloats()
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
                             .add(y.lanewise(LSHL, 16).reinterpretAsFloats())
                             .div(divisor);
             FloatVector high =
-                    x.and(HIGH).reinterpretAsFloats()
+                    x.and(HIGH)
+                            .reinterpretAsFloats()
                             .add(y.and(HIGH).reinterpretAsFloats())
                             .div(divisor);
             IntVector lowBits = low.reinterpretAsInts();
@@ -155,11 +159,11 @@ final class VectorBfloat16 {
             IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
             IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
             FloatVector low =
-                    x.lanewise(LSHL, 16).reinterpretAsFloats()
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
                             .max(y.lanewise(LSHL, 16).reinterpretAsFloats());
             FloatVector high =
-                    x.and(HIGH).reinterpretAsFloats()
-                            .max(y.and(HIGH).reinterpretAsFloats());
+                    x.and(HIGH).reinterpretAsFloats().max(y.and(HIGH).reinterpretAsFloats());
             low.reinterpretAsInts()
                     .lanewise(LSHR, 16)
                     .or(high.reinterpretAsInts().and(HIGH))
@@ -179,11 +183,11 @@ final class VectorBfloat16 {
             IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
             IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
             FloatVector low =
-                    x.lanewise(LSHL, 16).reinterpretAsFloats()
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
                             .min(y.lanewise(LSHL, 16).reinterpretAsFloats());
             FloatVector high =
-                    x.and(HIGH).reinterpretAsFloats()
-                            .min(y.and(HIGH).reinterpretAsFloats());
+                    x.and(HIGH).reinterpretAsFloats().min(y.and(HIGH).reinterpretAsFloats());
             low.reinterpretAsInts()
                     .lanewise(LSHR, 16)
                     .or(high.reinterpretAsInts().and(HIGH))
@@ -203,10 +207,12 @@ final class VectorBfloat16 {
         for (; at <= bytes - STEP; at += STEP) {
             IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
             IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            x.lanewise(LSHL, 16).reinterpretAsFloats()
+            x.lanewise(LSHL, 16)
+                    .reinterpretAsFloats()
                     .add(y.lanewise(LSHL, 16).reinterpretAsFloats())
                     .intoMemorySegment(ALL, tile + 2 * at, LITTLE_ENDIAN);
-            x.and(HIGH).reinterpretAsFloats()
+            x.and(HIGH)
+                    .reinterpretAsFloats()
                     .add(y.and(HIGH).reinterpretAsFloats())
                     .intoMemorySegment(ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
         }
@@ -224,10 +230,12 @@ final class VectorBfloat16 {
         for (; at <= bytes - STEP; at += STEP) {
             IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
             IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            x.lanewise(LSHL, 16).reinterpretAsFloats()
+            x.lanewise(LSHL, 16)
+                    .reinterpretAsFloats()
                     .mul(y.lanewise(LSHL, 16).reinterpretAsFloats())
                     .intoMemorySegment(ALL, tile + 2 * at, LITTLE_ENDIAN);
-            x.and(HIGH).reinterpretAsFloats()
+            x.and(HIGH)
+                    .reinterpretAsFloats()
                     .mul(y.and(HIGH).reinterpretAsFloats())
                     .intoMemorySegment(ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
         }

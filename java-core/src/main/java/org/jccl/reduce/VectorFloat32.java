@@ -1,16 +1,17 @@
 package org.jccl.reduce;
 
-import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import static org.jccl.platform.Memory.ALL;
 import static org.jccl.reduce.Fold.AVG;
 import static org.jccl.reduce.Fold.MAX;
 import static org.jccl.reduce.Fold.MIN;
 import static org.jccl.reduce.Fold.PROD;
 
-import java.lang.foreign.ValueLayout;
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
+
+import java.lang.foreign.ValueLayout;
 
 /** Folds two sources of float32 with the Vector API. */
 final class VectorFloat32 {

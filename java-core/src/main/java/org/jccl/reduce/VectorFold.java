@@ -9,7 +9,9 @@ import java.lang.foreign.MemorySegment;
  * because the Vector API's module may be absent.
  */
 final class VectorFold implements Fold {
-    /** Bytes of the tile that holds intermediate results; a quarter of a small first-level cache. */
+    /**
+     * Bytes of the tile that holds intermediate results; a quarter of a small first-level cache.
+     */
     static final int TILE_BYTES = 8192;
 
     private static final StagedFold STAGED = new StagedFold();
@@ -37,8 +39,7 @@ final class VectorFold implements Fold {
         };
     }
 
-    private static void foldTiles(
-            int type, int op, long dst, long[] sources, int n, long count) {
+    private static void foldTiles(int type, int op, long dst, long[] sources, int n, long count) {
         long tile = TILE.get().address;
         int size = Fold.sizeBytes(type);
         int elements = TILE_BYTES / size;

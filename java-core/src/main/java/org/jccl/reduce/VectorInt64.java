@@ -1,17 +1,19 @@
 package org.jccl.reduce;
 
-import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import static jdk.incubator.vector.VectorOperators.UMAX;
 import static jdk.incubator.vector.VectorOperators.UMIN;
+
 import static org.jccl.platform.Memory.ALL;
 import static org.jccl.reduce.Fold.MAX;
 import static org.jccl.reduce.Fold.MIN;
 import static org.jccl.reduce.Fold.PROD;
 
-import java.lang.foreign.ValueLayout;
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
 import jdk.incubator.vector.LongVector;
 import jdk.incubator.vector.VectorSpecies;
+
+import java.lang.foreign.ValueLayout;
 
 /** Folds two sources of 64-bit integers with the Vector API. An average is staged. */
 final class VectorInt64 {

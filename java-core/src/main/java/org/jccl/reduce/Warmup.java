@@ -1,9 +1,11 @@
 package org.jccl.reduce;
 
+import org.jccl.platform.Environment;
+import org.jccl.platform.Threads;
+import org.jspecify.annotations.Nullable;
+
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
-import org.jccl.platform.Environment;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which variant folds. Vector code is a hundred times slower than any other until C2 has
@@ -153,7 +155,6 @@ public final class Warmup {
         if (thread == null) {
             Thread starting = new Thread(null, Warmup::run, "jccl-warm", 0, false);
             starting.setDaemon(true);
-            starting.setPriority(Thread.MIN_PRIORITY);
             thread = starting;
             starting.start();
         }
@@ -162,6 +163,7 @@ public final class Warmup {
     private static void run() {
         boolean ended = false;
         try {
+            Threads.giveWay();
             WarmupRun.shapeProfile(SCALAR, STAGED, VECTOR);
             for (int slot = next(); slot >= 0; slot = next()) {
                 int n = slot % 2 == 0 ? 2 : 4;

@@ -41,8 +41,8 @@ final class WarmupRun {
     /**
      * Warms the vector kernel.
      *
-     * @return whether it has become about as fast as the staged one or faster; if not, this
-     *     machine lacks its instructions
+     * @return whether it has become about as fast as the staged one or faster; if not, this machine
+     *     lacks its instructions
      */
     static boolean warm(Fold staged, Fold vector, int dataType, int redOp, int n)
             throws InterruptedException {
@@ -53,7 +53,7 @@ final class WarmupRun {
                 scribble(sources[k], k);
             }
             long dst = arena.allocate(BUFFER_BYTES, 64).address();
-            long count = BUFFER_BYTES / Fold.sizeBytes(dataType) - ODD;
+            int count = BUFFER_BYTES / Fold.sizeBytes(dataType) - ODD;
             for (int call = 0; call < STAGED_CALLS; call++) {
                 staged.fold(dataType, redOp, dst, sources, n, count);
             }

@@ -2,8 +2,8 @@ package org.jccl.oracle;
 
 /**
  * A small binary floating-point format from its definition (IEEE 754, section 3.4), by arithmetic
- * on doubles, which hold all its values and the sums of two exactly enough: values are rounded to
- * a multiple of the quantum of their binade.
+ * on doubles, which hold all its values and the sums of two exactly enough: values are rounded to a
+ * multiple of the quantum of their binade.
  *
  * @param fractionBits bits of the fraction as stored
  * @param maxExponent largest exponent of a finite number; 1 − maxExponent is the smallest normal

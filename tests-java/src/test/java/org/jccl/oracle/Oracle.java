@@ -1,11 +1,12 @@
 package org.jccl.oracle;
 
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.util.Random;
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Random;
 
 /**
  * The independent judge of reductions. It folds plain byte arrays (little-endian elements) one
@@ -30,7 +31,8 @@ public final class Oracle {
         }
         for (int at = 0; at < result.length; at += type.sizeBytes()) {
             switch (type) {
-                case FLOAT16, BFLOAT16, FLOAT32 -> putFloat(type, out, at, floats(type, op, in, at));
+                case FLOAT16, BFLOAT16, FLOAT32 ->
+                        putFloat(type, out, at, floats(type, op, in, at));
                 case FLOAT64 -> out.putDouble(at, doubles(op, in, at));
                 default -> putInteger(type, out, at, integers(type, op, in, at));
             }
@@ -88,8 +90,10 @@ public final class Oracle {
                 putInteger(type, out, at, random.nextLong());
             } else {
                 double spread = op == RedOp.PROD ? 0.5 : Math.scalb(1.0, random.nextInt(8));
-                double value = op == RedOp.PROD ? 0.75 + random.nextDouble() * spread
-                        : random.nextGaussian() * spread;
+                double value =
+                        op == RedOp.PROD
+                                ? 0.75 + random.nextDouble() * spread
+                                : random.nextGaussian() * spread;
                 putFloat(type, out, at, random.nextInt(4) == 0 ? -value : value);
             }
         }
@@ -155,9 +159,7 @@ public final class Oracle {
         if (op != RedOp.AVG) {
             return folded;
         }
-        return isUnsigned(type)
-                ? Long.divideUnsigned(folded, in.length)
-                : folded / in.length;
+        return isUnsigned(type) ? Long.divideUnsigned(folded, in.length) : folded / in.length;
     }
 
     private static boolean sameElement(DataType type, ByteBuffer a, ByteBuffer b, int at) {
@@ -199,8 +201,18 @@ public final class Oracle {
                 };
         double infinity = Double.POSITIVE_INFINITY;
         double[] values = {
-            0.0, -0.0, infinity, -infinity, Double.NaN, smallest, -smallest, 5 * smallest, largest,
-            -largest, 1, -1
+            0.0,
+            -0.0,
+            infinity,
+            -infinity,
+            Double.NaN,
+            smallest,
+            -smallest,
+            5 * smallest,
+            largest,
+            -largest,
+            1,
+            -1
         };
         putFloat(type, out, at, values[which]);
     }

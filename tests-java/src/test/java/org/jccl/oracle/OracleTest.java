@@ -6,16 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Random;
-import org.jccl.type.DataType;
-import org.jccl.type.RedOp;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.api.Test;
 
 final class OracleTest {
     private static final int SAMPLES = 20_000;
@@ -91,7 +92,9 @@ final class OracleTest {
                 double y = value(type, b, i);
                 double got = value(type, folded, i);
                 double wide = op == RedOp.SUM ? x + y : x * y;
-                if (Double.isFinite(x) && Double.isFinite(y) && Double.isFinite(got)
+                if (Double.isFinite(x)
+                        && Double.isFinite(y)
+                        && Double.isFinite(got)
                         && Double.isFinite(wide)) {
                     BigDecimal left = new BigDecimal(x);
                     BigDecimal right = new BigDecimal(y);
@@ -150,9 +153,12 @@ final class OracleTest {
     @Test
     void keepsRankOrder() {
         byte[][] in = {bytes(1e8f), bytes(-1e8f), bytes(1f), bytes(1e-8f)};
-        assertEquals(1f + 1e-8f, value(DataType.FLOAT32, Oracle.fold(DataType.FLOAT32, RedOp.SUM, in), 0));
+        assertEquals(
+                1f + 1e-8f,
+                value(DataType.FLOAT32, Oracle.fold(DataType.FLOAT32, RedOp.SUM, in), 0));
         byte[][] other = {bytes(1f), bytes(1e8f), bytes(-1e8f)};
-        assertEquals(0, value(DataType.FLOAT32, Oracle.fold(DataType.FLOAT32, RedOp.SUM, other), 0));
+        assertEquals(
+                0, value(DataType.FLOAT32, Oracle.fold(DataType.FLOAT32, RedOp.SUM, other), 0));
     }
 
     @Test
@@ -172,7 +178,9 @@ final class OracleTest {
                         bytes(Float.intBitsToFloat(0x7fc00000)),
                         bytes(Float.intBitsToFloat(0xffc00001))));
         assertFalse(Oracle.equalBits(DataType.FLOAT32, bytes(0f), bytes(-0f)));
-        assertFalse(Oracle.equalBits(DataType.INT32, new byte[] {0, 0, -64, 127}, new byte[] {1, 0, -64, 127}));
+        assertFalse(
+                Oracle.equalBits(
+                        DataType.INT32, new byte[] {0, 0, -64, 127}, new byte[] {1, 0, -64, 127}));
         assertNull(Oracle.difference(DataType.UINT8, new byte[] {1, 2}, new byte[] {1, 2}));
         String sentence = Oracle.difference(DataType.UINT8, new byte[] {1, 2}, new byte[] {1, 3});
         assertNotNull(sentence);
@@ -193,8 +201,7 @@ final class OracleTest {
             assertEquals(Math.abs(rounded), Math.abs(got), what);
             return;
         }
-        double nearest =
-                type == DataType.FLOAT32 ? exact.floatValue() : exact.doubleValue();
+        double nearest = type == DataType.FLOAT32 ? exact.floatValue() : exact.doubleValue();
         assertEquals(Math.abs(nearest), Math.abs(got), what);
     }
 

@@ -3,15 +3,16 @@ package org.jccl.reduce;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import java.lang.foreign.Arena;
-import java.util.Random;
-import java.util.stream.Stream;
 import org.jccl.oracle.Oracle;
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+
+import java.lang.foreign.Arena;
+import java.util.Random;
+import java.util.stream.Stream;
 
 /** What every variant must do; the seed is part of each failure's message. */
 abstract class FoldContractTest {

@@ -4,11 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import com.sun.management.ThreadMXBean;
-import java.lang.foreign.Arena;
-import java.lang.management.ManagementFactory;
+
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
+
+import java.lang.foreign.Arena;
+import java.lang.management.ManagementFactory;
 
 /** The door: the same contract through every switch between variants, and one source. */
 final class ReductionsTest extends FoldContractTest {
