@@ -41,8 +41,9 @@ def stats(group: ProcessGroup | None = None) -> dict[str, int]:
         group: a group of backend "jccl"; None means the default group.
 
     Returns:
-        Calls by operation (``all_reduce`` and so on) and payload bytes by transport
-        (``self_bytes``, ``shm_bytes``, ``net_bytes``).
+        Calls by operation (``all_reduce`` and so on), bytes of their whole buffers
+        (``all_reduce_bytes`` and so on), and payload bytes sent by transport (``self_bytes``,
+        ``shm_bytes``, ``net_bytes``).
 
     Raises:
         TypeError: if the group's backend is another one.

@@ -201,7 +201,9 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
         torch.cat([all_values[r, : counts[r]] for r in range(size)]),
         tensor.shape,
     ).coalesce()
-    tensor.detach().copy_(total)
+    # detach() of a sparse tensor shares its entries, but not that there are more of them now.
+    with torch.no_grad():
+        tensor.copy_(total)
     return comm.work(0, not opts.asyncOp, [tensor])
 
 

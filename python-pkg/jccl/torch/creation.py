@@ -40,6 +40,12 @@ _STATISTICS: Final = {
     "self_bytes": 16,
     "shm_bytes": 17,
     "net_bytes": 18,
+    "broadcast_bytes": 24,
+    "all_gather_bytes": 26,
+    "reduce_scatter_bytes": 27,
+    "all_reduce_bytes": 28,
+    "send_bytes": 30,
+    "recv_bytes": 31,
 }
 _COLLECTIVES: Final = (0, 1, 2, 3, 4)
 

@@ -360,11 +360,6 @@ class ProcessGroupJccl(ProcessGroup):
         if self._batch is not None:
             self._batch.append((call, (tensor, buffer, after)))
             return DONE
-        if call[-1] == self._rank:
-            raise ValueError(
-                "jccl sends to the own rank only within batch_isend_irecv, "
-                "where the matching receive stands beside it"
-            )
         ticket = self._comm.start(*call)
         return self._comm.work(ticket, False, [tensor], buffer, after, source_rank)
 
