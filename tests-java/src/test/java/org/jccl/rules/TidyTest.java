@@ -111,7 +111,7 @@ final class TidyTest {
         List<String> wrong = new ArrayList<>();
         for (Path file : JAVA) {
             Path directory = file.getParent();
-            if (directory != null) {
+            if (directory != null && Repository.shown(file).contains("src/main/java")) {
                 Path info = directory.resolve("package-info.java");
                 if (!JAVA.contains(info)) {
                     wrong.add(Repository.shown(directory) + " has no package-info.java");

@@ -1,0 +1,28 @@
+"""Sizes of Python's functions. TidyTest (Java) looks at files, names and comments."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+_ROOT = Path(__file__).parent.parent
+_FUNCTION_LINES = 70
+
+
+def test_functions_are_short() -> None:
+    files = [_ROOT / "setup.py"]
+    for directory in (".ci", "python-pkg", "tests-py", "examples"):
+        files += sorted((_ROOT / directory).rglob("*.py"))
+    too_long = []
+    seen = 0
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                seen += 1
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > _FUNCTION_LINES:
+                    too_long.append(
+                        f"{file.relative_to(_ROOT)}:{node.lineno} {node.name}: {length}"
+                    )
+    assert seen > 10
+    assert too_long == []
