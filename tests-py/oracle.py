@@ -83,22 +83,26 @@ def fold(inputs: list[Array], kind: Kind, op: str) -> Array:
 def _extreme(a: Array, b: Array, op: str) -> Array:
     first = a > b if op == "MAX" else a < b
     chosen: Array = numpy.where(first, a, b)
+    result: Array
     if a.dtype.kind == "f":
         # Equal values differ at most in the sign of zero.
         positive, negative = numpy.where(numpy.signbit(a), (b, a), (a, b))
         chosen = numpy.where(a == b, positive if op == "MAX" else negative, chosen)
         chosen = numpy.where(numpy.isnan(a) | numpy.isnan(b), numpy.float32("nan"), chosen)
-    return chosen.astype(a.dtype)
+    result = chosen.astype(a.dtype)
+    return result
 
 
 def _divided(total: Array, ranks: int) -> Array:
     divisor = total.dtype.type(ranks)
+    quotient: Array
     if total.dtype.kind == "f":
-        quotient: Array = total / divisor
-        return quotient
-    floor: Array = total // divisor
-    back_to_zero = (floor * divisor != total) & (total < 0)
-    return (floor + back_to_zero).astype(total.dtype)
+        quotient = total / divisor
+    else:
+        floor: Array = total // divisor
+        back_to_zero: Array = (floor * divisor != total) & (total < 0)
+        quotient = floor + back_to_zero.astype(total.dtype)
+    return quotient
 
 
 def samples(count: int, kind: Kind, seed: list[int]) -> Array:

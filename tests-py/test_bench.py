@@ -1,0 +1,98 @@
+"""python -m jccl.bench: its columns, its figures' bookkeeping, its check."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+from jccl.bench.__main__ import bytes_of, sizes
+from jccl.bench.operations import (
+    OPERATIONS,
+    REDUCTIONS,
+    TYPES,
+    decoded,
+    encoded,
+    reduced,
+    sample,
+)
+
+LIMIT_S = 300
+
+
+def bench(*options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "jccl.bench", *options],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_each_operation_prints_nccl_tests_columns(operation: str) -> None:
+    done = bench(operation, "-b", "8", "-e", "1K", "-f", "8", "--iters", "5", "--warmup", "5")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
+    assert [len(row) for row in rows] == [13] * 3
+    assert [int(row[0]) for row in rows] == [8, 64, 512]
+    place = slice(5, 9) if operation == "sendrecv" else slice(5, 13)
+    assert all(float(figure) >= 0 for row in rows for figure in row[place])
+    assert "# wrong elements: 0" in done.stdout
+    for name in ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"):
+        assert name in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["half", "bfloat16", "double", "int32", "int64", "uint8"])
+def test_each_type_is_measured_without_wrong_elements(kind: str) -> None:
+    options = ["-b", "4K", "-e", "4K", "-t", kind, "-o", "avg", "--iters", "3", "--warmup", "3"]
+    done = bench("all_reduce", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f" {kind} " in done.stdout
+
+
+def test_a_report_is_written_as_json(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    done = bench(
+        "all_gather", "-b", "1K", "-e", "1K", "-n", "3", "--iters", "4", "--warmup", "2",
+        "--untouched", "--transport", "net", "--json", str(report),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    content = json.loads(report.read_text(encoding="utf-8"))
+    assert (content["nranks"], content["touched"], content["transport"]) == (3, False, "net")
+    (row,) = content["rows"]
+    assert (row["size"], row["count"]) == (1020, 85)
+    assert row["in_place"]["median_us"] > 0
+    assert row["out_of_place"]["wrong"] == 0
+
+
+def test_wrong_options_are_explained() -> None:
+    for options, sentence in (
+        (["all_reduce", "-b", "many"], "'many' is no size"),
+        (["all_reduce", "-t", "text"], "one of"),
+        (["broadcast", "-r", "5"], "there are 2 ranks"),
+        (["all_reduce", "--hosts", "3"], "1 to 2 are possible"),
+    ):
+        done = bench(*options)
+        assert done.returncode == 2
+        assert sentence in done.stderr
+
+
+def test_sizes_go_from_the_first_to_the_last() -> None:
+    assert list(sizes(bytes_of("8"), bytes_of("1K"), 4)) == [8, 32, 128, 512]
+    assert list(sizes(0, 100, 2)) == [0]
+    assert bytes_of("64M") == 64 << 20
+    assert bytes_of("2kb") == 2048
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_sums_of_samples_are_exact_in_every_type(name: str) -> None:
+    dtype = TYPES[name]
+    inputs = [decoded(sample(rank, 100, dtype), dtype) for rank in range(8)]
+    exact = sum(numpy.asarray(one, "float64") for one in inputs)
+    found = decoded(encoded(reduced(inputs, REDUCTIONS["sum"]), dtype), dtype)
+    assert numpy.asarray(found, "float64").tolist() == numpy.asarray(exact).tolist()

@@ -1,0 +1,145 @@
+"""Ctrl-C, SIGTERM and other signals while a rank is inside the library."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import Any
+
+import numpy
+import pytest
+from harness import NET, Cluster, Rank
+from jccl.core import SUM, Communicator, NcclInvalid, Result, group
+
+# Generous: the point is that it ends at all; how fast is measured elsewhere.
+SOON_S = 10.0
+SETTINGS: dict[str, dict[str, Any]] = {"shm": {}, "tcp": {"environment": NET}}
+
+
+def _blocked(rank: Rank, how: str) -> str:
+    """Ranks other than 0 come too late; rank 0 is interrupted while it waits for them."""
+    comm = rank.comm()
+    data = numpy.ones(1 << 16)
+    comm.allreduce(data, data, SUM)
+    if rank.rank != 0:
+        rank.get("interrupted")
+        comm.allreduce(data, data, SUM)
+        return "no error"
+    threading.Timer(0.3, rank.put, ("blocked",)).start()
+    try:
+        _block(comm, data, how)
+    except KeyboardInterrupt:
+        rank.put("interrupted", time.monotonic())
+    else:
+        return "no interrupt"
+    try:
+        comm.allreduce(data, data, SUM)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+    else:
+        text = "the communicator still works"
+    comm.abort()
+    return text
+
+
+def _block(comm: Communicator, data: Any, how: str) -> None:
+    match how:
+        case "allreduce":
+            comm.allreduce(data, data, SUM)
+        case "recv":
+            comm.recv(data, 1)
+        case "group":
+            with group():
+                comm.send(data, 1)
+                comm.recv(data.copy(), 1)
+        case _:
+            raise NcclInvalid(how)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("how", ["allreduce", "recv", "group"])
+def test_ctrl_c_ends_a_blocked_call_and_the_peers_learn_of_it(how: str, setting: str) -> None:
+    with Cluster(3, **SETTINGS[setting]) as cluster:
+        cluster.start(_blocked, how)
+        cluster.wait_for("blocked")
+        sent = time.monotonic()
+        cluster.signal(0, signal.SIGINT)
+        (ended,) = cluster.wait_for("interrupted")
+        outcomes = cluster.join()
+    assert ended - sent < SOON_S
+    assert "Error" in outcomes[0].value, outcomes[0]
+    for outcome in outcomes[1:]:
+        assert (outcome.kind, outcome.code) == ("NCCLError", Result.RemoteError), outcome.error
+        assert "rank 0" in outcome.detail
+        assert "interrupted" in outcome.detail
+
+
+def _init_alone(rank: Rank) -> str:
+    if rank.rank == 1:
+        rank.get("interrupted")
+        return ""
+    threading.Timer(1.0, rank.put, ("blocked",)).start()
+    try:
+        rank.comm()
+    except KeyboardInterrupt:
+        rank.put("interrupted")
+        return "interrupted"
+    return "no interrupt"
+
+
+def test_ctrl_c_ends_an_init_that_waits_for_a_rank() -> None:
+    with Cluster(2) as cluster:
+        cluster.start(_init_alone)
+        cluster.wait_for("blocked")
+        cluster.signal(0, signal.SIGINT)
+        assert cluster.values() == ["interrupted", ""]
+
+
+def _handler_that_returns(rank: Rank) -> list[float]:
+    seen: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: seen.append(number))
+    signal.signal(signal.SIGUSR2, lambda number, _: seen.append(number))
+    comm = rank.comm()
+    data = numpy.ones(4)
+    if rank.rank == 0:
+        threading.Timer(0.3, rank.put, ("blocked",)).start()
+    else:
+        rank.get("signalled")
+    comm.allreduce(data, data, SUM)
+    comm.destroy()
+    return [float(data[0]), *sorted(seen)]
+
+
+def test_handlers_of_the_program_run_while_a_call_waits_and_it_goes_on() -> None:
+    with Cluster(2) as cluster:
+        cluster.start(_handler_that_returns)
+        cluster.wait_for("blocked")
+        cluster.signal(0, signal.SIGINT)
+        cluster.signal(0, signal.SIGUSR2)
+        time.sleep(0.2)
+        cluster.put("signalled")
+        expected = [2.0, float(signal.SIGINT), float(signal.SIGUSR2)]
+        assert cluster.values() == [expected, [2.0]]
+
+
+def _waits_for_ever(rank: Rank) -> None:
+    comm = rank.comm()
+    data = numpy.ones(4)
+    if rank.rank == 0:
+        threading.Timer(0.3, rank.put, ("blocked",)).start()
+        comm.allreduce(data, data, SUM)
+    else:
+        comm.recv(data, 0)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_sigterm_ends_a_rank_inside_the_library() -> None:
+    with Cluster(2) as cluster:
+        cluster.start(_waits_for_ever)
+        cluster.wait_for("blocked")
+        cluster.signal(0, signal.SIGTERM)
+        outcomes = cluster.join()
+        assert cluster.status(0) == -signal.SIGTERM
+    assert outcomes[1].code == Result.RemoteError, outcomes[1].error
+    assert "rank 0" in outcomes[1].detail

@@ -1,0 +1,169 @@
+"""Ranks that die, stop or never come."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import numpy
+import pytest
+from harness import NET, Cluster, Rank
+from jccl.core import SUM, NCCLError, Result
+
+REPORT_S = 5.0
+LARGE = 1 << 22
+SETTINGS: dict[str, dict[str, Any]] = {"shm": {}, "tcp": {"environment": NET}}
+
+
+def _all_reduce_for_ever(rank: Rank) -> None:
+    comm = rank.comm()
+    data = numpy.ones(LARGE, "float32")
+    try:
+        for i in range(1_000_000):
+            if i == 2:
+                rank.put(f"running/{rank.rank}")
+            comm.allreduce(data, data, SUM)
+            data.fill(1)
+    finally:
+        comm.abort()
+
+
+def _wait_until_running(cluster: Cluster) -> None:
+    cluster.wait_for(*(f"running/{r}" for r in range(cluster.nranks)))
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("victim", [0, 2])
+def test_survivors_learn_who_was_killed(setting: str, victim: int) -> None:
+    with Cluster(4, **SETTINGS[setting]) as cluster:
+        cluster.start(_all_reduce_for_ever)
+        _wait_until_running(cluster)
+        killed = time.monotonic()
+        cluster.signal(victim, signal.SIGKILL)
+        outcomes = cluster.join()
+        assert cluster.status(victim) == -signal.SIGKILL
+    for rank, outcome in enumerate(outcomes):
+        if rank == victim:
+            assert outcome.died
+            continue
+        assert (outcome.kind, outcome.code) == ("NCCLError", Result.RemoteError), outcome.error
+        assert f"rank {victim}" in outcome.detail
+        assert outcome.seconds - killed < REPORT_S
+
+
+def _sum(rank: Rank) -> float:
+    with rank.comm() as comm:
+        data = numpy.ones(1000)
+        comm.allreduce(data, data, SUM)
+        return float(data[0])
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_all_ranks_killed_at_once_leave_nothing_and_a_new_job_starts(setting: str) -> None:
+    with Cluster(4, **SETTINGS[setting]) as cluster:
+        cluster.start(_all_reduce_for_ever)
+        _wait_until_running(cluster)
+        for rank in range(4):
+            cluster.signal(rank, signal.SIGKILL)
+        assert all(outcome.died for outcome in cluster.join())
+    with Cluster(4, **SETTINGS[setting]) as cluster:
+        assert cluster.start(_sum).values() == [4.0] * 4
+
+
+def _init_without(rank: Rank, absent: int) -> str:
+    if rank.rank == absent:
+        return "stayed away"
+    try:
+        rank.comm()
+    except NCCLError as error:
+        return f"{error.name}: {error.detail}"
+    return "no error"
+
+
+@pytest.mark.parametrize("absent", [1, 3])
+def test_a_rank_that_never_comes_ends_init_at_its_limit_by_name(absent: int) -> None:
+    with Cluster(4, environment={"JCCL_INIT_TIMEOUT": "3"}) as cluster:
+        values = cluster.start(_init_without, absent).values()
+    for rank, text in enumerate(values):
+        if rank != absent:
+            assert f"rank {absent}" in text, text
+
+
+def _late(rank: Rank) -> float:
+    with rank.comm() as comm:
+        data = numpy.ones(LARGE, "float32")
+        for i in range(20):
+            if i == 5:
+                rank.put(f"running/{rank.rank}")
+            data.fill(1)
+            comm.allreduce(data, data, SUM)
+        return float(data.sum()) / LARGE
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_stopped_rank_is_late_not_dead(setting: str) -> None:
+    with Cluster(3, **SETTINGS[setting]) as cluster:
+        cluster.start(_late)
+        _wait_until_running(cluster)
+        cluster.signal(1, signal.SIGSTOP)
+        time.sleep(2)
+        cluster.signal(1, signal.SIGCONT)
+        assert cluster.values() == [3.0] * 3
+
+
+def _timeout(rank: Rank) -> str:
+    from jccl.core import NCCLConfig
+
+    comm = rank.comm(NCCLConfig(timeout=1.0))
+    data = numpy.ones(8)
+    comm.allreduce(data, data, SUM)
+    try:
+        if rank.rank != 1:
+            comm.allreduce(data, data, SUM)
+        else:
+            rank.get("end")
+    except NCCLError as error:
+        return f"{error.name}: {error.detail}"
+    finally:
+        rank.put(f"done/{rank.rank}")
+        comm.abort()
+    return ""
+
+
+def test_an_operation_ends_at_its_time_limit_and_names_the_late_rank() -> None:
+    with Cluster(3) as cluster:
+        cluster.start(_timeout)
+        cluster.wait_for("done/0", "done/2")
+        cluster.put("end")
+        texts = cluster.values()
+    # One of them may learn of the other's time-out before its own limit is over.
+    assert any(text.startswith("Timeout") for text in texts), texts
+    for rank in (0, 2):
+        assert "1" in texts[rank], texts
+
+
+def _dies_quietly(rank: Rank) -> str:
+    comm = rank.comm()
+    data = numpy.ones(8)
+    comm.allreduce(data, data, SUM)
+    if rank.rank == 1:
+        os._exit(3)
+    try:
+        comm.recv(data, 1)
+    except NCCLError as error:
+        comm.abort()
+        return f"{error.name}: {error.detail}"
+    return "no error"
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_receive_from_a_rank_that_ended_is_an_error(setting: str) -> None:
+    with Cluster(2, **SETTINGS[setting]) as cluster:
+        outcomes = cluster.start(_dies_quietly).join()
+    assert outcomes[1].died
+    assert outcomes[0].value.startswith("RemoteError"), outcomes[0]
+    assert "rank 1" in outcomes[0].value
