@@ -1,0 +1,186 @@
+package org.jccl.log;
+
+import org.jccl.platform.Environment;
+import org.jccl.platform.ProcessIdentity;
+import org.jccl.platform.Threads;
+import org.jspecify.annotations.Nullable;
+
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.LocalDateTime;
+import java.time.ZoneId;
+import java.time.format.DateTimeFormatter;
+import java.util.Locale;
+import java.util.Objects;
+
+/**
+ * NCCL's log. The variables are read at the first line and at each {@link #refresh}. A text without
+ * arguments is taken as it is, one with arguments is a format.
+ *
+ * <p>A unique id is a secret and never logged.
+ */
+public final class Log {
+    private static final String SELF = Log.class.getName();
+    private static final StackWalker STACK = StackWalker.getInstance();
+    private static final DateTimeFormatter STAMP =
+            DateTimeFormatter.ofPattern("'['uuuu-MM-dd HH:mm:ss'] '", Locale.ROOT);
+
+    /** Settings and the stream they lead to. */
+    private record Output(Settings settings, OutputStream stream) {}
+
+    // Written by refresh under the class's lock, read by every line; immutable, so any order does.
+    private static volatile @Nullable Output output;
+
+    private Log() {}
+
+    /** Reads the variables again, as every init does. */
+    public static synchronized void refresh() {
+        Settings settings =
+                Settings.read(Environment::get, host(), ProcessIdentity.current().pid());
+        Output before = output;
+        if (before == null) {
+            output = new Output(settings, open(settings.file()));
+        } else if (!settings.equals(before.settings())) {
+            boolean same = Objects.equals(before.settings().file(), settings.file());
+            output = new Output(settings, same ? before.stream() : open(settings.file()));
+        }
+    }
+
+    /** Sends the lines of tests elsewhere. */
+    static synchronized void use(Settings settings, OutputStream stream) {
+        output = new Output(settings, stream);
+    }
+
+    /** An error: always the text of the last error, and a line at level WARN. */
+    public static void warn(String text) {
+        LastError.set(text);
+        if (current().settings().logs(Level.WARN)) {
+            line(Level.WARN, caller(), text);
+        }
+    }
+
+    /** The same with a format. */
+    @SuppressWarnings("AnnotateFormatMethod")
+    public static void warn(String format, Object... arguments) {
+        warn(String.format(Locale.ROOT, format, arguments));
+    }
+
+    /** Something that the user should know and that is no error. */
+    public static void attn(String text) {
+        if (current().settings().logs(Level.ATTN)) {
+            line(Level.ATTN, caller(), text);
+        }
+    }
+
+    /** The same with a format. */
+    @SuppressWarnings("AnnotateFormatMethod")
+    public static void attn(String format, Object... arguments) {
+        if (current().settings().logs(Level.ATTN)) {
+            line(Level.ATTN, caller(), String.format(Locale.ROOT, format, arguments));
+        }
+    }
+
+    /** Whether INFO lines of this subsystem are logged, for those who must prepare one. */
+    public static boolean infoEnabled(Subsystem subsystem) {
+        return current().settings().logs(subsystem);
+    }
+
+    /** What happens. */
+    public static void info(Subsystem subsystem, String text) {
+        if (infoEnabled(subsystem)) {
+            line(Level.INFO, "", text);
+        }
+    }
+
+    /** The same with a format. */
+    @SuppressWarnings("AnnotateFormatMethod")
+    public static void info(Subsystem subsystem, String format, Object... arguments) {
+        if (infoEnabled(subsystem)) {
+            line(Level.INFO, "", String.format(Locale.ROOT, format, arguments));
+        }
+    }
+
+    /** The bare version line: of rank 0 from level VERSION, of every rank above WARN. */
+    public static void version(int rank, String text) {
+        Settings settings = current().settings();
+        boolean everyRank = (settings.levels() & -Level.ATTN.bit()) != 0;
+        if (everyRank || (rank == 0 && settings.levels() != 0)) {
+            write(text + "\n");
+        }
+    }
+
+    private static Output current() {
+        Output known = output;
+        if (known == null) {
+            refresh();
+            known = Objects.requireNonNull(output);
+        }
+        return known;
+    }
+
+    private static void line(Level level, String place, String text) {
+        StringBuilder line = new StringBuilder();
+        if (!place.isEmpty()) {
+            line.append('\n');
+        }
+        if (current().settings().stamps(level)) {
+            line.append(STAMP.format(LocalDateTime.now(ZoneId.systemDefault())));
+        }
+        line.append(host()).append(':').append(ProcessIdentity.current().pid());
+        line.append(':').append(Threads.id()).append(" [-1] ").append(place);
+        line.append("NCCL ").append(level).append(' ').append(text).append('\n');
+        write(line.toString());
+    }
+
+    private static void write(String text) {
+        try {
+            OutputStream stream = current().stream();
+            stream.write(text.getBytes(StandardCharsets.UTF_8));
+            stream.flush();
+        } catch (IOException nobodyReads) {
+            // A log that cannot be written must not fail the call that is logged.
+        }
+    }
+
+    private static String caller() {
+        return STACK.walk(
+                frames ->
+                        frames.filter(each -> !each.getClassName().equals(SELF))
+                                .findFirst()
+                                .map(Log::describe)
+                                .orElse(""));
+    }
+
+    private static String describe(StackWalker.StackFrame frame) {
+        return frame.getFileName()
+                + ":"
+                + frame.getLineNumber()
+                + " ("
+                + frame.getMethodName()
+                + ") ";
+    }
+
+    private static String host() {
+        String name = ProcessIdentity.current().hostName();
+        int dot = name.indexOf('.');
+        return dot > 0 ? name.substring(0, dot) : name;
+    }
+
+    private static OutputStream open(@Nullable String file) {
+        if (file == null || file.equals("/dev/stdout")) {
+            return new FileOutputStream(FileDescriptor.out);
+        }
+        if (file.equals("/dev/stderr")) {
+            return new FileOutputStream(FileDescriptor.err);
+        }
+        try {
+            return new FileOutputStream(file);
+        } catch (IOException refused) {
+            LastError.set("NCCL_DEBUG_FILE: " + refused.getMessage());
+            return new FileOutputStream(FileDescriptor.out);
+        }
+    }
+}
