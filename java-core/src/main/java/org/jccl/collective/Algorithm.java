@@ -1,0 +1,64 @@
+package org.jccl.collective;
+
+import org.jccl.schedule.Schedule;
+import org.jccl.schedule.ScheduleBuilder;
+import org.jccl.schedule.Shape;
+import org.jccl.type.Operation;
+
+/** A way to do one operation. Pure: the same shape and rank make the same schedule. */
+public abstract class Algorithm {
+    private final Operation operation;
+
+    Algorithm(Operation operation) {
+        this.operation = operation;
+    }
+
+    /** The operation that this is a way to do. */
+    public final Operation operation() {
+        return operation;
+    }
+
+    /** The name in logs: that of the class. */
+    public final String name() {
+        return getClass().getSimpleName();
+    }
+
+    /** Whether {@link #schedule} can be called for this call. The same on all ranks. */
+    public final boolean supports(Shape shape) {
+        return shape.operation() == operation && (isTrivial(shape) || fits(shape));
+    }
+
+    /**
+     * What {@code rank} does in the call.
+     *
+     * @throws IllegalArgumentException if the call is not supported, or there is no such rank
+     */
+    public final Schedule schedule(Shape shape, int rank) {
+        if (!supports(shape)) {
+            throw new IllegalArgumentException(name() + " does not support " + shape);
+        }
+        ScheduleBuilder builder = new ScheduleBuilder(rank, shape.nRanks());
+        if (!isTrivial(shape)) {
+            return builder.build(write(shape, rank, builder));
+        }
+        if (!shape.inPlace()) {
+            builder.copy(builder.out(0), builder.in(0), shape.bytes());
+        }
+        return builder.build(0);
+    }
+
+    /** Whether the areas are large enough; asked for calls of two ranks or more, not empty. */
+    abstract boolean fits(Shape shape);
+
+    /**
+     * Writes the steps of a call of two ranks or more that is not empty.
+     *
+     * @return the sequence numbers of the call
+     */
+    abstract int write(Shape shape, int rank, ScheduleBuilder steps);
+
+    /** An empty call, or a single rank: no peer is involved and every operation is a copy. */
+    private boolean isTrivial(Shape shape) {
+        return !operation.pointToPoint() && (shape.count() == 0 || shape.nRanks() == 1);
+    }
+}

@@ -1,0 +1,31 @@
+package org.jccl.collective;
+
+import org.jccl.schedule.ScheduleBuilder;
+import org.jccl.schedule.Shape;
+import org.jccl.schedule.Step;
+import org.jccl.type.Operation;
+
+/**
+ * Everybody publishes its input in cache lines that carry the call's number, and folds the lines of
+ * all.
+ *
+ * <p>Source: NCCL's LL protocol, with lines of 64 bytes and a flat exchange. Cost: &alpha; + s
+ * &beta; + n s &gamma;. Limits: s at most tinyBytes. Order of reduction: ranks 0 to n-1.
+ */
+final class AllReduceTiny extends Algorithm {
+    AllReduceTiny() {
+        super(Operation.ALL_REDUCE);
+    }
+
+    @Override
+    boolean fits(Shape shape) {
+        return shape.bytes() <= shape.limits().tinyBytes();
+    }
+
+    @Override
+    int write(Shape shape, int rank, ScheduleBuilder steps) {
+        steps.add(new Step.TinyPut(steps.in(0), shape.bytes(), steps.others()));
+        steps.add(new Step.TinyFold(steps.out(0), shape.bytes()));
+        return 0;
+    }
+}

@@ -1,0 +1,35 @@
+package org.jccl.collective;
+
+import org.jccl.schedule.Limits;
+
+import java.util.function.IntConsumer;
+
+/**
+ * The order of chunks where all ranks contribute to every chunk and read all contributions to it:
+ * contribute to chunk c+d, read chunk c, with d = 1 if the ring allows it, else 0.
+ *
+ * <p>A rank that contributes to chunk c has read chunk c-d-2 of everybody at the least, hence
+ * everybody had contributed to that chunk and read chunk c-2d-2: a ring of 2d+2 slots needs no
+ * acknowledgements.
+ */
+final class Lookahead {
+    private Lookahead() {}
+
+    /** Whether the ring has enough slots. */
+    static boolean possible(Limits limits) {
+        return limits.ringSlots() >= 2;
+    }
+
+    /** Calls {@code contribute} and {@code read} once for each of {@code chunks} in that order. */
+    static void order(int chunks, Limits limits, IntConsumer contribute, IntConsumer read) {
+        int distance = limits.ringSlots() >= 4 ? 1 : 0;
+        for (int c = 0; c < chunks + distance; c++) {
+            if (c < chunks) {
+                contribute.accept(c);
+            }
+            if (c >= distance) {
+                read.accept(c - distance);
+            }
+        }
+    }
+}

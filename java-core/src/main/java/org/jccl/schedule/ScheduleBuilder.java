@@ -1,0 +1,102 @@
+package org.jccl.schedule;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Writes one rank's schedule step by step. Leaves out what would do nothing: steps of length 0,
+ * signals to nobody, and waits for what an earlier wait has already seen.
+ */
+public final class ScheduleBuilder {
+    private final int rank;
+    private final int nRanks;
+    private final List<Step> steps = new ArrayList<>();
+    private final Map<Long, Integer> seen = new HashMap<>();
+
+    /** A builder for one rank of {@code nRanks}. */
+    public ScheduleBuilder(int rank, int nRanks) {
+        this.rank = rank;
+        this.nRanks = nRanks;
+    }
+
+    /** A place in the caller's input. */
+    public Ref in(long offset) {
+        return new Ref(Space.IN, rank, offset);
+    }
+
+    /** A place in the caller's output. */
+    public Ref out(long offset) {
+        return new Ref(Space.OUT, rank, offset);
+    }
+
+    /** All ranks but the own, ascending. */
+    public int[] others() {
+        int[] others = new int[nRanks - 1];
+        for (int i = 0; i < others.length; i++) {
+            others[i] = i < rank ? i : i + 1;
+        }
+        return others;
+    }
+
+    /** The ranks after the own and then those before it: not all begin with the same peer. */
+    public int[] othersFromNext() {
+        int[] others = new int[nRanks - 1];
+        for (int i = 0; i < others.length; i++) {
+            others[i] = (rank + 1 + i) % nRanks;
+        }
+        return others;
+    }
+
+    /** Adds {@link Step.Put}. */
+    public void put(Ref src, Ref dst, long length, int... readers) {
+        if (length > 0 && readers.length > 0) {
+            steps.add(new Step.Put(src, length, dst, readers));
+        }
+    }
+
+    /** Adds {@link Step.Signal}. */
+    public void signal(int flag, int delta, int... readers) {
+        if (readers.length > 0) {
+            steps.add(new Step.Signal(flag, delta, readers));
+        }
+    }
+
+    /** Adds {@link Step.Wait}. */
+    public void await(int peer, int flag, int delta) {
+        long word = (long) peer << 32 | flag;
+        if (seen.getOrDefault(word, 0) < delta) {
+            seen.put(word, delta);
+            steps.add(new Step.Wait(peer, flag, delta));
+        }
+    }
+
+    /** Adds {@link Step.Fold}. */
+    public void fold(Ref dst, List<Ref> sources, long length) {
+        if (length > 0) {
+            steps.add(new Step.Fold(dst, sources, length));
+        }
+    }
+
+    /** Adds {@link Step.Copy}. */
+    public void copy(Ref dst, Ref src, long length) {
+        if (length > 0) {
+            steps.add(new Step.Copy(dst, src, length));
+        }
+    }
+
+    /** Adds any other step. */
+    public void add(Step step) {
+        steps.add(step);
+    }
+
+    /**
+     * The schedule.
+     *
+     * @param sequenceNumbers as in {@link Schedule}
+     */
+    public Schedule build(int sequenceNumbers) {
+        return new Schedule(rank, nRanks, steps, sequenceNumbers);
+    }
+}
