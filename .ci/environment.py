@@ -10,6 +10,7 @@ Usage: environment.py demo    what the demo needs, JCCL included
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
 import time
@@ -77,8 +78,10 @@ def _call(name: str, command: list[str]) -> None:
         assert process.stdout is not None
         for line in process.stdout:
             out.write(line)
-            if line.lstrip().startswith("jccl: "):
-                _say("  " + line.strip().removeprefix("jccl: "))
+            # Maven leaves escape sequences before the next program's first line.
+            progress = re.match(r"(?:\s|\x1b\[\d*m)*jccl: (.*)", line)
+            if progress:
+                _say("  " + progress.group(1))
         if process.wait() == 0:
             return
     tail = log.read_text(encoding="utf-8").splitlines()[-40:]

@@ -98,7 +98,8 @@ def _junit_summary() -> str:
             if reason is not None:
                 skipped += 1
                 why = (reason.get("message") or reason.text or "no reason given").strip()
-                print(f"SKIPPED {case.get('classname')}.{case.get('name')}: {why}")
+                name = f"{case.get('classname')}.{case.get('name')}"
+                print(f"SKIPPED {name}: {why.splitlines()[0]}")
     if total == 0:
         raise FailedError("no JUnit test ran")
     return f"{total} tests, {failed} failed, {skipped} skipped"
