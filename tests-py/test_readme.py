@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jccl.bindings
 import pytest
 import readme
 from jccl.bindings import load
@@ -21,7 +22,7 @@ from readme import Block
 
 LIMIT_S = 300
 ROOT = Path(__file__).parent.parent
-LIBRARIES = Path(__import__("jccl").__file__).parent / "_lib"
+LIBRARIES = Path(jccl.bindings.__file__).parent.parent / "_lib"
 HEADERS = ROOT / "java-core" / "src" / "main" / "c"
 LANGUAGES = ("python", "c", "java", "sh", "bash", "text", "")
 
