@@ -1,0 +1,81 @@
+"""The Protocol of a binding, and the native part that satisfies it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jccl
+import pytest
+from jccl.bindings import Binding, cpython, load, use
+from jccl.core import NcclDataType, NcclRedOp, Result, get_error_string
+
+
+def _functions() -> set[str]:
+    return {name for name, value in vars(Binding).items() if callable(value) and name[0] != "_"}
+
+
+def test_the_extension_has_every_function_of_the_protocol() -> None:
+    missing = {name for name in _functions() if not callable(getattr(load(), name, None))}
+    assert not missing
+
+
+def test_versions_agree() -> None:
+    assert load().version_string() == jccl.__version__
+    assert load().get_version() == (0, 23203)
+
+
+@pytest.mark.parametrize("result", list(Result))
+def test_every_result_has_a_text(result: Result) -> None:
+    assert get_error_string(result)
+    assert get_error_string(result) != get_error_string(99)
+
+
+def test_wrong_argument_types_are_type_errors() -> None:
+    with pytest.raises(TypeError):
+        load().all_reduce("x", 0, 0, 0, 0, 0, 0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        load().all_reduce(1)  # type: ignore[call-arg]
+
+
+def test_calls_without_a_communicator_are_invalid_arguments() -> None:
+    code = """
+from jccl.bindings import load
+b = load()
+assert b.all_reduce(0, 0, 0, 7, 0, 0, 0) == 4
+assert b.comm_count(0)[0] == 4
+assert b.comm_destroy(0) == 0
+assert b.group_end() == 5
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_missing_native_part_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cpython, "_EXTENSION", tmp_path / "_jccl.abi3.so")
+    before = use(None)
+    try:
+        with pytest.raises(ImportError, match=r"native part is missing.*pip install"):
+            load()
+    finally:
+        use(before)
+
+
+def test_a_native_part_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(jccl), "__version__", "99.0")
+    before = use(None)
+    try:
+        with pytest.raises(ImportError, match=r"JCCL 99\.0, but .* is \d"):
+            load()
+    finally:
+        use(before)
+
+
+def test_numbers_are_those_of_nccl_h() -> None:
+    assert [(d.name, int(d)) for d in NcclDataType][-2:] == [("FLOAT8E4M3", 10), ("FLOAT8E5M2", 11)]
+    assert [int(op) for op in NcclRedOp] == [0, 1, 2, 3, 4]
