@@ -1,0 +1,59 @@
+/* all_reduce RANK NRANKS FILE: the everyday client, knowing nothing but nccl.h. */
+#include "client.h"
+
+enum { COUNT = 100003 };
+
+int main(int argc, char** argv) {
+    REQUIRE(argc == 4);
+    int rank = atoi(argv[1]);
+    int n = atoi(argv[2]);
+    ncclComm_t comm = NULL;
+    OK(ncclCommInitRank(&comm, n, meet(argv[3], rank), rank));
+    int value = -7;
+    OK(ncclCommCount(comm, &value));
+    REQUIRE(value == n);
+    OK(ncclCommUserRank(comm, &value));
+    REQUIRE(value == rank);
+    OK(ncclCommCuDevice(comm, &value));
+    REQUIRE(value == -1);
+
+    float* in = malloc(COUNT * sizeof *in);
+    float* out = malloc(COUNT * sizeof *out);
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = (float)(rank + i % 100);
+    }
+    OK(ncclAllReduce(in, out, COUNT, ncclFloat, ncclSum, comm, NULL));
+    OK(ncclAllReduce(in, in, COUNT, ncclFloat, ncclMax, comm, NULL));
+    for (int i = 0; i < COUNT; i++) {
+        REQUIRE(out[i] == (float)(n * (n - 1) / 2 + n * (i % 100)));
+        REQUIRE(in[i] == (float)(n - 1 + i % 100));
+    }
+
+    int64_t* mine = calloc((size_t)n, sizeof *mine);
+    mine[rank] = 10 + rank;
+    OK(ncclAllGather(mine + rank, mine, 1, ncclInt64, comm, NULL));
+    for (int r = 0; r < n; r++) {
+        REQUIRE(mine[r] == 10 + r);
+    }
+    int word = rank == 1 ? 4711 : 0;
+    OK(ncclBcast(&word, 1, ncclInt, 1, comm, NULL));
+    REQUIRE(word == 4711);
+
+    int left = (rank + n - 1) % n;
+    int right = (rank + 1) % n;
+    int sent = 100 + rank;
+    int received = 0;
+    OK(ncclGroupStart());
+    OK(ncclSend(&sent, 1, ncclInt, right, comm, NULL));
+    OK(ncclRecv(&received, 1, ncclInt, left, comm, NULL));
+    OK(ncclGroupEnd());
+    REQUIRE(received == 100 + left);
+
+    OK(ncclCommFinalize(comm));
+    OK(ncclCommDestroy(comm));
+    free(in);
+    free(out);
+    free(mine);
+    printf("rank %d of %d is content\n", rank, n);
+    return 0;
+}

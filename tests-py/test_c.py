@@ -1,0 +1,94 @@
+"""C programs that know nothing but nccl.h."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cprogram
+import pytest
+
+BOTH = pytest.mark.parametrize("library", ["libjccl.so", "libnccl.so.2"])
+LEFT = pytest.mark.usefixtures("nothing_left")
+
+
+def test_the_header_has_nccls_layouts() -> None:
+    cprogram.run("layout.c")
+
+
+@pytest.mark.parametrize("order", ["-DCUDA_FIRST", "-DCUDA_LAST"])
+def test_the_header_agrees_with_cudas(order: str) -> None:
+    program = cprogram.program("with_cuda.cc", "libnccl.so.2", order)
+    assert program.exists()
+
+
+@BOTH
+def test_version_and_texts_start_no_java(library: str) -> None:
+    cprogram.run("no_java.c", library=library)
+
+
+def test_without_java_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "release").write_text('JAVA_VERSION="17.0.2"\n')
+    output = cprogram.run("no_java.c", environment={"JCCL_JAVA_HOME": str(tmp_path)})
+    lines = output.splitlines()
+    assert len(lines) == 2
+    assert lines[0] == lines[1]
+    assert f"JCCL_JAVA_HOME={tmp_path} is Java 17, but JCCL needs Java 25 or newer" in lines[0]
+
+
+@LEFT
+@BOTH
+@pytest.mark.parametrize("nranks", [2, 4])
+def test_all_reduce_of_several_processes(library: str, nranks: int, tmp_path: Path) -> None:
+    ranks = [
+        cprogram.start("all_reduce.c", rank, nranks, tmp_path / "id", library=library)
+        for rank in range(nranks)
+    ]
+    for rank, process in enumerate(ranks):
+        assert f"rank {rank} of {nranks} is content" in cprogram.finish(process)
+
+
+@LEFT
+@pytest.mark.parametrize("time", range(5))
+def test_scenario_s1(time: int, tmp_path: Path) -> None:
+    _scenario_s1(tmp_path / f"id{time}")
+
+
+@LEFT
+@pytest.mark.stress
+@pytest.mark.parametrize("time", range(30))
+def test_scenario_s1_again_and_again(time: int, tmp_path: Path) -> None:
+    _scenario_s1(tmp_path / f"id{time}")
+
+
+def _scenario_s1(file: Path) -> None:
+    ranks = [
+        cprogram.start("s1.c", rank, file, environment={"NCCL_HOSTID": f"host-{rank // 2}"})
+        for rank in range(4)
+    ]
+    for rank, process in enumerate(ranks):
+        assert f"rank {rank} is content" in cprogram.finish(process, limit_s=120)
+
+
+@LEFT
+def test_wrong_calls_are_refused_with_a_sentence() -> None:
+    cprogram.run("misuse.c")
+
+
+@LEFT
+def test_foreign_threads_come_and_go() -> None:
+    assert "content" in cprogram.run("threads.c")
+
+
+@LEFT
+@pytest.mark.parametrize("how", ["return", "exit", "_exit"])
+def test_a_process_ends_with_live_communicators(how: str) -> None:
+    cprogram.run("leave.c", how, status=3)
+
+
+def test_a_profiler_can_define_nccl_names_itself() -> None:
+    cprogram.run("interpose.c")
+
+
+@LEFT
+def test_a_forked_child_is_told_what_to_do_instead() -> None:
+    assert "content" in cprogram.run("fork.c")

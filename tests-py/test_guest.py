@@ -1,0 +1,530 @@
+"""The JVM is a guest of the process: what every user of it meets."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import cprogram
+import jccl.bindings
+import pytest
+from cprogram import LIBRARIES
+from harness import Cluster, Rank
+
+LIMIT_S = 60
+LEFT = pytest.mark.usefixtures("nothing_left")
+
+START = """
+import ctypes, os, signal, subprocess, sys, threading, time
+import numpy as np
+import jccl.core as nccl
+
+def one_rank():
+    return nccl.Communicator.init(1, 0, nccl.get_unique_id())
+
+def add(comm):
+    x = np.ones(5, np.float32)
+    comm.allreduce(x, x, nccl.SUM)
+    assert (x == 1).all()
+"""
+
+
+def _python(
+    code: str, *arguments: str, status: int = 0, environment: dict[str, str] | None = None
+) -> str:
+    """Runs code in a new interpreter, which must end with this status; what it printed."""
+    process = _start(code, *arguments, environment=environment)
+    return cprogram.finish(process, status, LIMIT_S)
+
+
+def _start(
+    code: str, *arguments: str, environment: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", START + textwrap.dedent(code), *arguments],
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+# ---- Signals ----
+
+
+def test_ctrl_c_in_python_code_is_keyboard_interrupt() -> None:
+    code = """
+    comm = one_rank()
+    add(comm)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        add(comm)
+        print("interrupted")
+    """
+    assert _python(code) == "interrupted\n"
+
+
+def test_ctrl_c_that_nobody_catches_ends_the_program_as_ever() -> None:
+    code = """
+    comm = one_rank()
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+    """
+    output = _python(code, status=-signal.SIGINT)
+    assert output.splitlines()[-1] == "KeyboardInterrupt"
+
+
+def _is_interrupted(rank: Rank) -> str:
+    import numpy as np
+
+    comm = rank.comm()
+    word = np.zeros(1, np.float32)
+    comm.allreduce(word, word, 0)
+    rank.put(f"ready/{rank.rank}")
+    if rank.rank == 1:
+        rank.get("interrupted")
+    try:
+        comm.allreduce(word, word, 0)
+    except KeyboardInterrupt:
+        rank.put("interrupted")
+        comm.abort()
+        return "interrupted"
+    return "went on"
+
+
+@LEFT
+def test_ctrl_c_ends_a_blocked_collective_and_its_peers_are_told() -> None:
+    with Cluster(2) as cluster:
+        cluster.start(_is_interrupted)
+        cluster.wait_for("ready/0", "ready/1")
+        cluster.signal(0, signal.SIGINT)
+        interrupted, told = cluster.join()
+        assert interrupted.value == "interrupted", cluster.logs()
+        assert told.code == 6, told.error
+        assert "rank 0 was interrupted" in told.detail
+
+
+def _polls(rank: Rank) -> str:
+    import numpy as np
+
+    comm = rank.comm()
+    binding = jccl.bindings.load()
+    word = np.zeros(1, np.float32)
+    at = word.ctypes.data
+    comm.allreduce(word, word, 0)
+    rank.put(f"ready/{rank.rank}")
+    if rank.rank == 1:
+        rank.get("interrupted")
+        comm.allreduce(word, word, 0)
+        return "went on"
+    code, ticket = binding.start(4, at, at, 1, 7, 0, 0, comm.ptr)
+    assert code == 7
+    assert ticket != 0
+    try:
+        binding.wait(comm.ptr, ticket)  # type: ignore[attr-defined]
+    except KeyboardInterrupt:
+        rank.put("interrupted")
+        comm.abort()
+        return "interrupted"
+    return "went on"
+
+
+@LEFT
+def test_ctrl_c_ends_the_wait_for_a_started_operation() -> None:
+    with Cluster(2) as cluster:
+        cluster.start(_polls)
+        cluster.wait_for("ready/0", "ready/1")
+        cluster.signal(0, signal.SIGINT)
+        interrupted, told = cluster.join()
+        assert interrupted.value == "interrupted", cluster.logs() + interrupted.error
+        assert told.code == 6, told.error
+        assert "rank 0 was interrupted" in told.detail
+
+
+def test_a_signal_handler_runs_while_a_collective_waits() -> None:
+    code = """
+    comms = nccl.Communicator.init_all(2)
+    ran = []
+    def handler(*_):
+        ran.append(threading.current_thread() is threading.main_thread())
+        other.start()
+    signal.signal(signal.SIGUSR1, handler)
+    x, y = np.ones(3), np.ones(3)
+    other = threading.Thread(target=lambda: comms[1].allreduce(y, y, nccl.SUM))
+    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+    comms[0].allreduce(x, x, nccl.SUM)
+    other.join()
+    assert ran == [True] and (x == 2).all() and (y == 2).all()
+    """
+    _python(code)
+
+
+def test_sigterm_ends_the_process_and_a_forked_child() -> None:
+    code = """
+    comm = one_rank()
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(1)
+    os.kill(child, signal.SIGTERM)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM
+    print("the child is gone")
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+    """
+    assert _python(code, status=-signal.SIGTERM) == "the child is gone\n"
+
+
+def test_the_host_keeps_its_signals() -> None:
+    code = """
+    def caught():
+        with open("/proc/self/status") as status:
+            mask = int(next(line for line in status if line.startswith("SigCgt")).split()[1], 16)
+        return {number for number in range(1, 65) if mask >> (number - 1) & 1}
+    heard = []
+    signal.signal(signal.SIGUSR2, lambda *_: heard.append("usr2"))
+    before = caught()
+    comm = one_rank()
+    add(comm)
+    assert comm.is_valid
+    taken = caught() - before
+    ours = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1,
+            signal.SIGUSR2, signal.SIGCHLD, signal.SIGALRM}
+    assert not taken & ours, taken
+    os.kill(os.getpid(), signal.SIGUSR2)
+    time.sleep(0.01)
+    assert heard == ["usr2"]
+    """
+    _python(code)
+
+
+# ---- Processes ----
+
+
+@LEFT
+def test_subprocess_and_multiprocessing_work_after_init() -> None:
+    code = """
+    import multiprocessing
+    comm = one_rank()
+    add(comm)
+    assert subprocess.run(["echo", "hello"], capture_output=True, text=True).stdout == "hello\\n"
+    assert os.system("true") == 0
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(abs, [-1, -2, -3]) == [1, 2, 3]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.map(abs, [-1, -2, -3]) == [1, 2, 3]
+    add(comm)
+    comm.destroy()
+    """
+    _python(code)
+
+
+@LEFT
+def test_a_call_from_a_forked_child_names_spawn_and_jccl_run() -> None:
+    code = """
+    import multiprocessing
+    def child(comm, queue):
+        try:
+            add(comm)
+        except nccl.NCCLError as error:
+            queue.put((error.code, error.detail))
+    comm = one_rank()
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=child, args=(comm, queue))
+    process.start()
+    code, text = queue.get(timeout=30)
+    process.join(30)
+    assert process.exitcode == 0 and code == 5, (process.exitcode, code)
+    assert "spawn" in text and "jccl.run" in text, text
+    add(comm)
+    """
+    _python(code)
+
+
+def test_a_child_made_by_spawn_has_a_java_of_its_own(tmp_path: Path) -> None:
+    script = tmp_path / "spawns.py"
+    body = """
+    import multiprocessing
+    def child():
+        add(one_rank())
+    if __name__ == "__main__":
+        comm = one_rank()
+        process = multiprocessing.get_context("spawn").Process(target=child)
+        process.start()
+        process.join(30)
+        assert process.exitcode == 0
+        print("content")
+    """
+    script.write_text(START + textwrap.dedent(body))
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert (done.stdout, done.returncode) == ("content\n", 0), done.stderr
+
+
+# ---- Threads ----
+
+
+def test_foreign_threads_are_attached_and_detached() -> None:
+    code = """
+    comm = one_rank()
+    def native():
+        return len(os.listdir("/proc/self/task"))
+    def work():
+        for _ in range(3):
+            add(comm)
+    threading.Thread(target=work).start()
+    time.sleep(0.1)
+    before = native()
+    for _ in range(50):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert native() <= before + 2, (before, native())
+    """
+    _python(code)
+
+
+def test_java_may_be_started_by_a_thread_that_ends() -> None:
+    code = """
+    comms = []
+    thread = threading.Thread(target=lambda: comms.append(one_rank()))
+    thread.start()
+    thread.join()
+    add(comms[0])
+    comms[0].destroy()
+    """
+    _python(code)
+
+
+# ---- The end ----
+
+
+@LEFT
+@pytest.mark.parametrize("how", ["sys.exit(3)", "os._exit(3)", "raise SystemExit(3)"])
+def test_a_process_ends_with_live_communicators(how: str) -> None:
+    code = f"""
+    comms = nccl.Communicator.init_all(2)
+    x = np.ones(3)
+    blocked = threading.Thread(target=lambda: comms[0].allreduce(x, x, nccl.SUM), daemon=True)
+    blocked.start()
+    time.sleep(0.1)
+    {how}
+    """
+    _python(code, status=3)
+
+
+@LEFT
+def test_pytest_with_faulthandler_keeps_its_exit_status(tmp_path: Path) -> None:
+    test = """
+    import faulthandler
+
+    def spin():
+        comm = one_rank()
+        while True:
+            add(comm)
+
+    def test_java_is_busy_while_pytest_ends():
+        assert faulthandler.is_enabled()
+        for _ in range(2):
+            threading.Thread(target=spin, daemon=True).start()
+        comm = one_rank()
+        for _ in range(20000):
+            add(comm)
+    """
+    file = tmp_path / "test_busy.py"
+    file.write_text(START + textwrap.dedent(test))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
+    done = subprocess.run(
+        [*command, str(file)], capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_faulthandler_switched_on_and_off_leaves_java_its_signals() -> None:
+    code = """
+    import faulthandler
+    def handlers():
+        with open("/proc/self/status") as status:
+            return next(line for line in status if line.startswith("SigCgt"))
+    comm = one_rank()
+    before = handlers()
+    for _ in range(3):
+        faulthandler.enable()
+        for _ in range(1000):
+            add(comm)
+        faulthandler.disable()
+        assert handlers() == before
+        for _ in range(1000):
+            add(comm)
+    """
+    _python(code)
+
+
+@LEFT
+def test_a_crash_leaves_its_report_where_the_user_wants_it(tmp_path: Path) -> None:
+    code = """
+    import resource
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    comm = one_rank()
+    os.chdir(sys.argv[1])
+    ctypes.string_at(8)
+    """
+    reports, folder = tmp_path / "reports", tmp_path / "folder"
+    reports.mkdir()
+    folder.mkdir()
+    environment = {"JCCL_ERROR_DIR": str(reports)}
+    _python(code, str(folder), status=-signal.SIGABRT, environment=environment)
+    assert [path.name.startswith("jccl_hs_err_pid") for path in reports.iterdir()] == [True]
+    assert list(folder.iterdir()) == []
+
+
+# ---- Standard error ----
+
+
+def test_java_starts_without_a_word() -> None:
+    assert _python("add(one_rank())") == ""
+
+
+def test_nothing_that_others_write_to_standard_error_is_lost_while_java_starts() -> None:
+    code = """
+    stop = threading.Event()
+    count = 0
+    def write():
+        global count
+        while not stop.is_set():
+            os.write(2, b"line %d of many\\n" % count)
+            count += 1
+            time.sleep(0.0002)
+    thread = threading.Thread(target=write)
+    thread.start()
+    time.sleep(0.02)
+    comm = one_rank()
+    time.sleep(0.02)
+    stop.set()
+    thread.join()
+    print(count)
+    """
+    *lines, count = _python(code).splitlines()
+    assert lines == [f"line {i} of many" for i in range(int(count))]
+    assert int(count) > 50
+
+
+def test_options_of_the_user_reach_java() -> None:
+    assert "Picked up" in _python(
+        "add(one_rank())", environment={"JAVA_TOOL_OPTIONS": "-Djccl.test=1"}
+    )
+    code = """
+    for _ in range(2):
+        try:
+            one_rank()
+        except nccl.NCCLError as error:
+            print(error.code, error.detail)
+    """
+    environment = {"JCCL_JVM_OPTIONS": "-XX:NoSuchOption"}
+    output = [
+        line for line in _python(code, environment=environment).splitlines() if line[:2] == "2 "
+    ]
+    assert len(output) == 2
+    assert output[0] == output[1]
+    assert "did not start" in output[0]
+    assert "-XX:NoSuchOption" in output[0]
+
+
+# ---- What else is in the process ----
+
+
+@LEFT
+@pytest.mark.parametrize("order", ["import torch\n{}", "{}\nimport torch"])
+def test_torch_before_or_after_and_neither_nccl_binds_to_the_other(order: str) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    use = "comm = one_rank()\nadd(comm)"
+    check = """
+x = torch.ones(1000, 1000, requires_grad=True)
+(x @ x).sum().backward()
+assert (x.grad == 2000).all()
+add(comm)
+assert nccl.get_version().nccl_bindings
+maps = open("/proc/self/maps").read()
+assert "/jccl/_lib/libjccl.so" in maps and "/jccl/_lib/libnccl.so.2" not in maps
+if "libnccl.so.2" in maps:
+    theirs = ctypes.CDLL("libnccl.so.2")
+    version = ctypes.c_int()
+    assert theirs.ncclGetVersion(ctypes.byref(version)) == 0
+    assert version.value == torch.cuda.nccl.version()[0] * 10000 + \\
+        torch.cuda.nccl.version()[1] * 100 + torch.cuda.nccl.version()[2]
+    assert not hasattr(theirs, "jcclVersionString")
+"""
+    _python_flat(order.format(use) + check)
+
+
+def _python_flat(code: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", START + code],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_both_libraries_of_one_process_share_one_java() -> None:
+    code = f"""
+    drop_in = ctypes.CDLL({str(LIBRARIES / "libnccl.so.2")!r})
+    comm = one_rank()
+    add(comm)
+    identity = (ctypes.c_char * 128)()
+    assert drop_in.ncclGetUniqueId(identity) == 0 and any(identity.raw)
+    count = ctypes.c_int()
+    handle = ctypes.c_void_p(comm.ptr)
+    assert drop_in.ncclCommCount(handle, ctypes.byref(count)) == 0 and count.value == 1
+    add(comm)
+    """
+    _python(code)
+
+
+def test_a_java_that_runs_already_is_used() -> None:
+    home = Path(jccl.bindings.load().java_home())
+    program = cprogram.program(
+        "host_jvm.c", "libnccl.so.2", f"-I{home}/include", f"-I{home}/include/linux"
+    )
+    done = subprocess.run(
+        [str(program), str(home / "lib" / "server" / "libjvm.so")],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_jar_of_another_version_is_refused(tmp_path: Path) -> None:
+    ours = next(LIBRARIES.glob("jccl-core*.jar"))
+    other = tmp_path / "other.jar"
+    with zipfile.ZipFile(ours) as source, zipfile.ZipFile(other, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name.endswith("version.properties"):
+                content = b"version=0.0.99\n"
+            target.writestr(name, content)
+    code = """
+    try:
+        one_rank()
+    except nccl.NCCLError as error:
+        print(error.detail)
+    """
+    output = _python(code, environment={"JCCL_JAR": str(other)})
+    assert re.search(r"library is version \S+ but .*other\.jar is version 0\.0\.99", output)
