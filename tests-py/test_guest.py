@@ -1,4 +1,4 @@
-"""The JVM is a guest of the process: what every user of it meets."""
+"""The JVM is a guest of the process: traps beyond those of test_lifecycle and test_interrupt."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cprogram import LIBRARIES
 from harness import Cluster, Rank
 
 LIMIT_S = 60
-LEFT = pytest.mark.usefixtures("nothing_left")
 
 START = """
 import ctypes, os, signal, subprocess, sys, threading, time
 import numpy as np
+import jccl.bindings
 import jccl.core as nccl
 
 def one_rank():
@@ -59,20 +59,6 @@ def _start(
 # ---- Signals ----
 
 
-def test_ctrl_c_in_python_code_is_keyboard_interrupt() -> None:
-    code = """
-    comm = one_rank()
-    add(comm)
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(60)
-    except KeyboardInterrupt:
-        add(comm)
-        print("interrupted")
-    """
-    assert _python(code) == "interrupted\n"
-
-
 def test_ctrl_c_that_nobody_catches_ends_the_program_as_ever() -> None:
     code = """
     comm = one_rank()
@@ -81,36 +67,6 @@ def test_ctrl_c_that_nobody_catches_ends_the_program_as_ever() -> None:
     """
     output = _python(code, status=-signal.SIGINT)
     assert output.splitlines()[-1] == "KeyboardInterrupt"
-
-
-def _is_interrupted(rank: Rank) -> str:
-    import numpy as np
-
-    comm = rank.comm()
-    word = np.zeros(1, np.float32)
-    comm.allreduce(word, word, 0)
-    rank.put(f"ready/{rank.rank}")
-    if rank.rank == 1:
-        rank.get("interrupted")
-    try:
-        comm.allreduce(word, word, 0)
-    except KeyboardInterrupt:
-        rank.put("interrupted")
-        comm.abort()
-        return "interrupted"
-    return "went on"
-
-
-@LEFT
-def test_ctrl_c_ends_a_blocked_collective_and_its_peers_are_told() -> None:
-    with Cluster(2) as cluster:
-        cluster.start(_is_interrupted)
-        cluster.wait_for("ready/0", "ready/1")
-        cluster.signal(0, signal.SIGINT)
-        interrupted, told = cluster.join()
-        assert interrupted.value == "interrupted", cluster.logs()
-        assert told.code == 6, told.error
-        assert "rank 0 was interrupted" in told.detail
 
 
 def _polls(rank: Rank) -> str:
@@ -138,7 +94,6 @@ def _polls(rank: Rank) -> str:
     return "went on"
 
 
-@LEFT
 def test_ctrl_c_ends_the_wait_for_a_started_operation() -> None:
     with Cluster(2) as cluster:
         cluster.start(_polls)
@@ -148,24 +103,6 @@ def test_ctrl_c_ends_the_wait_for_a_started_operation() -> None:
         assert interrupted.value == "interrupted", cluster.logs() + interrupted.error
         assert told.code == 6, told.error
         assert "rank 0 was interrupted" in told.detail
-
-
-def test_a_signal_handler_runs_while_a_collective_waits() -> None:
-    code = """
-    comms = nccl.Communicator.init_all(2)
-    ran = []
-    def handler(*_):
-        ran.append(threading.current_thread() is threading.main_thread())
-        other.start()
-    signal.signal(signal.SIGUSR1, handler)
-    x, y = np.ones(3), np.ones(3)
-    other = threading.Thread(target=lambda: comms[1].allreduce(y, y, nccl.SUM))
-    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
-    comms[0].allreduce(x, x, nccl.SUM)
-    other.join()
-    assert ran == [True] and (x == 2).all() and (y == 2).all()
-    """
-    _python(code)
 
 
 def test_sigterm_ends_the_process_and_a_forked_child() -> None:
@@ -209,47 +146,6 @@ def test_the_host_keeps_its_signals() -> None:
 
 
 # ---- Processes ----
-
-
-@LEFT
-def test_subprocess_and_multiprocessing_work_after_init() -> None:
-    code = """
-    import multiprocessing
-    comm = one_rank()
-    add(comm)
-    assert subprocess.run(["echo", "hello"], capture_output=True, text=True).stdout == "hello\\n"
-    assert os.system("true") == 0
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map(abs, [-1, -2, -3]) == [1, 2, 3]
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        assert pool.map(abs, [-1, -2, -3]) == [1, 2, 3]
-    add(comm)
-    comm.destroy()
-    """
-    _python(code)
-
-
-@LEFT
-def test_a_call_from_a_forked_child_names_spawn_and_jccl_run() -> None:
-    code = """
-    import multiprocessing
-    def child(comm, queue):
-        try:
-            add(comm)
-        except nccl.NCCLError as error:
-            queue.put((error.code, error.detail))
-    comm = one_rank()
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    process = context.Process(target=child, args=(comm, queue))
-    process.start()
-    code, text = queue.get(timeout=30)
-    process.join(30)
-    assert process.exitcode == 0 and code == 5, (process.exitcode, code)
-    assert "spawn" in text and "jccl.run" in text, text
-    add(comm)
-    """
-    _python(code)
 
 
 def test_a_child_made_by_spawn_has_a_java_of_its_own(tmp_path: Path) -> None:
@@ -311,7 +207,6 @@ def test_java_may_be_started_by_a_thread_that_ends() -> None:
 # ---- The end ----
 
 
-@LEFT
 @pytest.mark.parametrize("how", ["sys.exit(3)", "os._exit(3)", "raise SystemExit(3)"])
 def test_a_process_ends_with_live_communicators(how: str) -> None:
     code = f"""
@@ -325,7 +220,6 @@ def test_a_process_ends_with_live_communicators(how: str) -> None:
     _python(code, status=3)
 
 
-@LEFT
 def test_pytest_with_faulthandler_keeps_its_exit_status(tmp_path: Path) -> None:
     test = """
     import faulthandler
@@ -353,27 +247,6 @@ def test_pytest_with_faulthandler_keeps_its_exit_status(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout
 
 
-def test_faulthandler_switched_on_and_off_leaves_java_its_signals() -> None:
-    code = """
-    import faulthandler
-    def handlers():
-        with open("/proc/self/status") as status:
-            return next(line for line in status if line.startswith("SigCgt"))
-    comm = one_rank()
-    before = handlers()
-    for _ in range(3):
-        faulthandler.enable()
-        for _ in range(1000):
-            add(comm)
-        faulthandler.disable()
-        assert handlers() == before
-        for _ in range(1000):
-            add(comm)
-    """
-    _python(code)
-
-
-@LEFT
 def test_a_crash_leaves_its_report_where_the_user_wants_it(tmp_path: Path) -> None:
     code = """
     import resource
@@ -446,7 +319,6 @@ def test_options_of_the_user_reach_java() -> None:
 # ---- What else is in the process ----
 
 
-@LEFT
 @pytest.mark.parametrize("order", ["import torch\n{}", "{}\nimport torch"])
 def test_torch_before_or_after_and_neither_nccl_binds_to_the_other(order: str) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
@@ -456,7 +328,7 @@ x = torch.ones(1000, 1000, requires_grad=True)
 (x @ x).sum().backward()
 assert (x.grad == 2000).all()
 add(comm)
-assert nccl.get_version().nccl_bindings
+assert jccl.bindings.load().get_version() == (0, 23203)
 maps = open("/proc/self/maps").read()
 assert "/jccl/_lib/libjccl.so" in maps and "/jccl/_lib/libnccl.so.2" not in maps
 if "libnccl.so.2" in maps:
