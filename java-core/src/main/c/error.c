@@ -99,3 +99,12 @@ JCCL_ALIAS(pncclGetVersion) ncclResult_t ncclGetVersion(int* version);
 JCCL_EXPORT const char* jcclVersionString(void) {
     return JCCL_VERSION;
 }
+
+/*
+ * Both re-read the debug variables in NCCL; JCCL reads them at each init. The second is no function
+ * of a header, but NVIDIA's library exports it.
+ */
+JCCL_EXPORT void pncclResetDebugInit(void) {}
+JCCL_ALIAS(pncclResetDebugInit) void ncclResetDebugInit(void);
+void ncclResetDebugInitInternal(void);
+JCCL_EXPORT void ncclResetDebugInitInternal(void) {}

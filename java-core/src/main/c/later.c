@@ -46,10 +46,3 @@ static void not_yet_once(int function) {
 #define HERE(name)
 #define EXTRA_HERE(name)
 #include "functions.def"
-
-/*
- * NVIDIA's library exports this one name beside the functions of its headers. It re-reads the
- * debug variables; JCCL reads them at each init.
- */
-void ncclResetDebugInitInternal(void);
-JCCL_EXPORT void ncclResetDebugInitInternal(void) {}
