@@ -73,10 +73,14 @@ def network() -> nn.Module:
     )
 
 
-def logging_hook(record: Record, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+# torch's annotations know neither the bucket's class nor that the hook's group may be None.
+def logging_hook(
+    record: Record,
+    bucket: dist.GradBucket,  # type: ignore[name-defined]
+) -> torch.futures.Future[torch.Tensor]:
     """DDP's own averaging, with a note of what it reduces."""
     record.reduced_bytes.append(bucket.buffer().nbytes)
-    return allreduce_hook(None, bucket)
+    return allreduce_hook(None, bucket)  # type: ignore[arg-type]
 
 
 def forbid_gloo() -> None:

@@ -13,25 +13,23 @@
  * The functions of libjccl.so. They are looked up in that one library and never by the linker:
  * another libnccl may be in the process, and neither may bind to the other.
  */
-#define JCCL_NEEDED(X)                                                                             \
-    X(ncclGetVersion)                                                                              \
-    X(ncclGetUniqueId)                                                                             \
-    X(ncclGetErrorString) X(ncclGetLastError) X(ncclCommInitRank) X(ncclCommInitRankConfig)        \
-        X(ncclCommInitRankScalable) X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink)          \
-            X(ncclCommGetUniqueId) X(ncclCommGrow) X(ncclCommFinalize) X(ncclCommDestroy) X(       \
-                ncclCommAbort) X(ncclCommRevoke) X(ncclCommSuspend) X(ncclCommResume)              \
-                X(ncclCommMemStats) X(ncclCommGetAsyncError) X(ncclCommCount) X(ncclCommCuDevice)  \
-                    X(ncclCommUserRank) X(ncclAllReduce) X(ncclBroadcast) X(ncclBcast)             \
-                        X(ncclReduce) X(ncclAllGather) X(ncclReduceScatter) X(ncclAlltoAll)        \
-                            X(ncclGather) X(ncclScatter) X(ncclSend) X(ncclRecv) X(ncclGroupStart) \
-                                X(ncclGroupEnd) X(ncclGroupSimulateEnd) X(ncclMemAlloc)            \
-                                    X(ncclMemFree) X(jcclSliced) X(jcclResume) X(jcclInterrupt)    \
-                                        X(jcclStart) X(jcclPoll) X(jcclStartGroup) X(jcclEndGroup) \
-                                            X(jcclWaitCompletion) X(jcclCommOptions)               \
-                                                X(jcclCommStats) X(jcclJavaStart)                  \
-                                                    X(jcclJavaStarted) X(jcclJavaHome)             \
-                                                        X(jcclVersionString) X(jcclShutdown)       \
-                                                            X(jcclWarm) X(jcclRestoreSignals)
+// The formatter would indent each name more than the one before.
+// clang-format off
+#define JCCL_NEEDED(X) \
+    X(ncclGetVersion) X(ncclGetUniqueId) X(ncclGetErrorString) X(ncclGetLastError) \
+    X(ncclCommInitRank) X(ncclCommInitRankConfig) X(ncclCommInitRankScalable) X(ncclCommInitAll) \
+    X(ncclCommSplit) X(ncclCommShrink) X(ncclCommGetUniqueId) X(ncclCommGrow) \
+    X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort) X(ncclCommRevoke) X(ncclCommSuspend) \
+    X(ncclCommResume) X(ncclCommMemStats) X(ncclCommGetAsyncError) X(ncclCommCount) \
+    X(ncclCommCuDevice) X(ncclCommUserRank) X(ncclAllReduce) X(ncclBroadcast) X(ncclBcast) \
+    X(ncclReduce) X(ncclAllGather) X(ncclReduceScatter) X(ncclAlltoAll) X(ncclGather) \
+    X(ncclScatter) X(ncclSend) X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) \
+    X(ncclGroupSimulateEnd) X(ncclMemAlloc) X(ncclMemFree) X(jcclSliced) X(jcclResume) \
+    X(jcclInterrupt) X(jcclStart) X(jcclPoll) X(jcclStartGroup) X(jcclEndGroup) \
+    X(jcclWaitCompletion) X(jcclCommOptions) X(jcclCommStats) X(jcclJavaStart) \
+    X(jcclJavaStarted) X(jcclJavaHome) X(jcclVersionString) X(jcclShutdown) X(jcclWarm) \
+    X(jcclRestoreSignals)
+// clang-format on
 
 typedef struct {
 #define JCCL_MEMBER(name) __typeof__(name)* name;
