@@ -1,0 +1,134 @@
+"""Ranks that stay for many tests: each scenario gets a process group of its own.
+
+A scenario is a function of a test module that takes a ``Rank``; it runs on every rank of the
+team between init_process_group and destroy_process_group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from harness import TESTS, Cluster, Rank
+
+HERE = Path(__file__).parent
+LIMIT_S = 45.0
+TIMEOUT = timedelta(seconds=20)
+
+
+def environment(**more: str) -> dict[str, str]:
+    """What ranks need to import the modules of this directory."""
+    path = os.pathsep.join([str(TESTS), str(HERE), os.environ.get("PYTHONPATH", "")])
+    return {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", **more}
+
+
+@contextlib.contextmanager
+def joined(
+    rank: Rank, name: str, backend: str = "jccl", timeout: timedelta = TIMEOUT, **options: Any
+) -> Iterator[None]:
+    """The default group, over a store that rank 0 serves."""
+    if rank.rank == 0:
+        store = dist.TCPStore("127.0.0.1", 0, rank.nranks, True, wait_for_workers=False)
+        rank.put(f"store/{name}", store.port)
+    else:
+        store = dist.TCPStore("127.0.0.1", rank.get(f"store/{name}"), rank.nranks, False)
+    dist.init_process_group(
+        backend, store=store, rank=rank.rank, world_size=rank.nranks, timeout=timeout, **options
+    )
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+    # Rank 0 serves the store until nobody needs it.
+    rank.meet(f"left/{name}")
+
+
+def work(rank: Rank) -> None:
+    """What a rank of a team does: scenario after scenario, until there is none."""
+    torch.set_num_threads(1)
+    number = 0
+    while (job := rank.get(f"job/{number}")) is not None:
+        module, function, args, options = job
+        scenario = getattr(importlib.import_module(module), function)
+        try:
+            with joined(rank, f"{number}", **options):
+                value = scenario(rank, *args)
+            answer = ("", value)
+        except BaseException:
+            answer = (traceback.format_exc(), None)
+        rank.put(f"answer/{number}/{rank.rank}", answer)
+        number += 1
+
+
+class Team:
+    """A cluster whose ranks run scenarios one after the other.
+
+    After a scenario that failed or did not end, the next one gets new ranks.
+    """
+
+    def __init__(self, nranks: int, **options: Any) -> None:
+        self._nranks = nranks
+        self._options = options
+        self._cluster: Cluster | None = None
+        self._jobs = 0
+
+    def run(self, scenario: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
+        """Runs a scenario; the values by rank.
+
+        ``options`` are init_process_group's.
+        """
+        if self._cluster is None:
+            self._cluster = Cluster(self._nranks, environment=environment(), **self._options)
+            self._jobs = 0
+            self._cluster.start(work)
+        try:
+            return self._run(self._cluster, (scenario.__module__, scenario.__name__, args, options))
+        except BaseException as e:
+            self._leave(e)
+            raise
+
+    def _run(self, cluster: Cluster, job: object) -> list[Any]:
+        number, self._jobs = self._jobs, self._jobs + 1
+        cluster._deadline = time.monotonic() + LIMIT_S
+        cluster.put(f"job/{number}", job)
+        answers = cluster.wait_for(*(f"answer/{number}/{r}" for r in range(self._nranks)))
+        failures = [f"rank {r}:\n{error}" for r, (error, _) in enumerate(answers) if error]
+        assert not failures, "\n".join(failures)
+        return [value for _, value in answers]
+
+    def dismiss(self) -> None:
+        """Ends the ranks; each must end well."""
+        if self._cluster is None:
+            return
+        try:
+            self._cluster._deadline = time.monotonic() + LIMIT_S
+            self._cluster.put(f"job/{self._jobs}", None)
+            self._cluster.values()
+            self._leave(None)
+        except BaseException as e:
+            self._leave(e)
+            raise
+
+    def _leave(self, error: BaseException | None) -> None:
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            cluster.__exit__(type(error) if error else None, error, None)
+
+
+@contextlib.contextmanager
+def team(nranks: int, **options: Any) -> Iterator[Team]:
+    """A team of ranks as processes, started when first needed."""
+    ranks = Team(nranks, **options)
+    try:
+        yield ranks
+    finally:
+        ranks.dismiss()

@@ -1,0 +1,333 @@
+"""Handles of asynchronous operations, batches, several groups, barriers and time limits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+
+import jccl.torch
+import pytest
+import torch
+import torch.distributed as dist
+from harness import Rank
+from team import Team
+
+
+def works_end_in_any_order_of_waiting(rank: Rank) -> None:
+    n = rank.nranks
+    tensors = [torch.full((count,), 1.0 + rank.rank) for count in (5, 300_000, 1, 2000)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+    for k in (2, 0, 3, 1):
+        assert works[k].wait()
+        assert works[k].is_completed()
+        assert works[k].is_success()
+        assert works[k].exception() is None
+        assert works[k].result()[0].data_ptr() == tensors[k].data_ptr()
+    for tensor in tensors:
+        assert bool((tensor == n * (n + 1) / 2).all())
+
+
+def an_operation_ends_while_nobody_waits(rank: Rank) -> None:
+    tensor = torch.full((100_000,), 1.0 + rank.rank)
+    work = dist.all_reduce(tensor, async_op=True)
+    end = time.monotonic() + 20
+    while not work.is_completed():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    assert bool((tensor == rank.nranks * (rank.nranks + 1) / 2).all())
+
+
+def futures_are_completed_by_a_python_thread(rank: Rank) -> None:
+    seen: list[str] = []
+
+    def note(future: torch.futures.Future[list[torch.Tensor]]) -> float:
+        seen.append(threading.current_thread().name)
+        total = torch.zeros(1)
+        # A callback may call collectives itself.
+        dist.all_reduce(total)
+        return future.value()[0].sum().item()
+
+    if rank.rank == 1:
+        time.sleep(0.2)
+    future = dist.all_reduce(torch.ones(10), async_op=True).get_future().then(note)
+    if rank.rank == 1:
+        # The other rank's operation was under way long before, so its future was open.
+        future.wait()
+    assert future.wait() == 10.0 * rank.nranks
+    if rank.rank == 0:
+        assert seen == ["jccl-futures"]
+    assert sum(t.name == "jccl-futures" for t in threading.enumerate()) <= 1
+    assert all(t.daemon for t in threading.enumerate() if t is not threading.main_thread())
+
+
+def two_groups_in_different_order(rank: Rank) -> None:
+    first = dist.new_group(list(range(rank.nranks)))
+    second = dist.new_group(list(range(rank.nranks)))
+    for turn in range(20):
+        groups = [first, second] if rank.rank % 2 else [second, first]
+        tensors = [torch.full((1 + 5000 * turn,), 1.0) for _ in groups]
+        works = [
+            dist.all_reduce(t, group=g, async_op=True) for t, g in zip(tensors, groups, strict=True)
+        ]
+        for work, tensor in zip(works, tensors, strict=True):
+            work.wait()
+            assert bool((tensor == rank.nranks).all())
+
+
+def threads_share_a_process(rank: Rank) -> None:
+    groups = [dist.new_group(list(range(rank.nranks))) for _ in range(3)]
+    failures: list[BaseException] = []
+
+    def sums(group: dist.ProcessGroup) -> None:
+        try:
+            for k in range(50):
+                tensor = torch.full((1 + 997 * (k % 5),), 1.0)
+                dist.all_reduce(tensor, group=group)
+                assert bool((tensor == rank.nranks).all())
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=sums, args=(group,)) for group in groups]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def sends_and_receives_in_any_order(rank: Rank) -> None:
+    n, me = rank.nranks, rank.rank
+    for count in (1, 100_000):
+        outgoing = [torch.full((count,), 10.0 * me + peer) for peer in range(n)]
+        incoming = [torch.empty(count) for _ in range(n)]
+        peers = [p for p in range(n) if p != me]
+        # Every rank receives before it sends, and from the last to the first.
+        works = [dist.irecv(incoming[p], p) for p in reversed(peers)]
+        works += [dist.isend(outgoing[p], p) for p in peers]
+        for work in reversed(works):
+            work.wait()
+        for p in peers:
+            assert bool((incoming[p] == 10.0 * p + me).all())
+
+
+def messages_of_a_pair_keep_their_order(rank: Rank) -> None:
+    if rank.rank == 0:
+        works = [dist.isend(torch.tensor([float(k)]), 1) for k in range(10)]
+    elif rank.rank == 1:
+        tensors = [torch.empty(1) for _ in range(10)]
+        works = [dist.irecv(tensor, 0) for tensor in tensors]
+        assert works[3]._source_rank() == 0
+    else:
+        return
+    for work in works:
+        work.wait()
+    if rank.rank == 1:
+        assert [tensor.item() for tensor in tensors] == list(range(10))
+
+
+def a_batch_is_one_group(rank: Rank) -> None:
+    n, me = rank.nranks, rank.rank
+    for count in (1, 300_000):
+        left, right = (me - 1) % n, (me + 1) % n
+        incoming = [torch.empty(count) for _ in range(3)]
+        mine = torch.full((count,), float(me))
+        operations = [
+            dist.P2POp(dist.irecv, incoming[0], left),
+            dist.P2POp(dist.irecv, incoming[1], right),
+            dist.P2POp(dist.irecv, incoming[2], me),
+            dist.P2POp(dist.isend, mine, me),
+            dist.P2POp(dist.isend, mine, right),
+            dist.P2POp(dist.isend, mine + 0.5, left),
+        ]
+        if n == 2:
+            # With two ranks left is right, so that messages of a pair follow each other.
+            wanted = [float(left), left + 0.5, float(me)]
+        else:
+            wanted = [float(left), right + 0.5, float(me)]
+        works = dist.batch_isend_irecv(operations)
+        assert len(works) == 1
+        works[0].wait()
+        assert [tensor[-1].item() for tensor in incoming] == wanted
+
+
+def barriers(rank: Rank) -> None:
+    began = time.monotonic()
+    if rank.rank == 0:
+        time.sleep(0.3)
+    dist.barrier()
+    assert time.monotonic() - began > 0.29
+    work = dist.barrier(async_op=True)
+    work.wait()
+    dist.monitored_barrier(timeout=timedelta(seconds=10))
+    group = dist.group.WORLD
+    assert group is not None
+    before = group._get_sequence_number_for_group()
+    dist.barrier()
+    assert group._get_sequence_number_for_group() == before + 1
+
+
+def a_monitored_barrier_names_who_is_missing(rank: Rank) -> None:
+    last = rank.nranks - 1
+    if rank.rank != last:
+        with pytest.raises(dist.DistBackendError, match=rf"Rank {last} failed to pass"):
+            dist.monitored_barrier(timeout=timedelta(seconds=0.3))
+    rank.meet("monitored")
+    dist.barrier()
+
+
+def subgroups(rank: Rank) -> None:
+    n, me = rank.nranks, rank.rank
+    inside = dist.new_group([0, n - 1])
+    if me in (0, n - 1):
+        tensor = torch.tensor([1.0 + me])
+        dist.all_reduce(tensor, group=inside)
+        assert tensor.item() == 1 + n
+        dist.destroy_process_group(inside)
+    else:
+        assert inside is dist.GroupMember.NON_GROUP_MEMBER
+    dist.barrier()
+
+
+def a_split_keeps_the_order_of_its_list(rank: Rank) -> None:
+    n, me = rank.nranks, rank.rank
+    order = list(reversed(range(n)))
+    turned = dist.split_group(split_ranks=[order], group_desc="turned")
+    assert isinstance(turned, dist.ProcessGroup)
+    assert turned.rank() == n - 1 - me
+    assert turned.group_desc == "turned"
+    parts = [torch.empty(1) for _ in range(n)]
+    dist.all_gather(parts, torch.tensor([float(me)]), group=turned)
+    assert [int(part.item()) for part in parts] == order
+    alone = dist.split_group(split_ranks=[[0]])
+    assert isinstance(alone, dist.ProcessGroup) == (me == 0)
+    again = dist.split_group(turned, [order[: n // 2], order[n // 2 :]])
+    assert isinstance(again, dist.ProcessGroup)
+    tensor = torch.ones(1)
+    dist.all_reduce(tensor, group=again)
+    assert tensor.item() == again.size()
+
+
+def a_late_rank_is_a_timeout(rank: Rank) -> str:
+    group = dist.new_group(list(range(rank.nranks)), timeout=timedelta(seconds=1))
+    sentence = ""
+    if rank.rank == 0:
+        with pytest.raises(dist.DistBackendError) as caught:
+            dist.all_reduce(torch.ones(3), group=group)
+        sentence = str(caught.value)
+        assert "1" in sentence
+        # The group has failed; further calls say so at once.
+        with pytest.raises(dist.DistBackendError):
+            dist.all_reduce(torch.ones(3), group=group)
+    rank.meet("timeout")
+    dist.barrier()
+    return sentence
+
+
+def errors_reach_waits_and_futures(rank: Rank) -> None:
+    group = dist.new_group(list(range(rank.nranks)), timeout=timedelta(seconds=1))
+    if rank.rank == 0:
+        work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+        future = work.get_future()
+        with pytest.raises(RuntimeError, match=r"[Rr]ank"):
+            future.wait()
+        with pytest.raises(dist.DistBackendError):
+            work.wait()
+        assert work.is_completed()
+        assert not work.is_success()
+        assert isinstance(work.exception(), dist.DistBackendError)
+    rank.meet("errors")
+
+
+def different_calls_are_an_error_on_both_sides(rank: Rank) -> str:
+    group = dist.new_group(list(range(rank.nranks)))
+
+    def differently() -> None:
+        if rank.rank == 0:
+            dist.all_reduce(torch.ones(3), group=group)
+        else:
+            dist.broadcast(torch.ones(3), 0, group=group)
+        dist.barrier(group=group)
+
+    with pytest.raises(dist.DistBackendError) as caught:
+        differently()
+    rank.meet("different")
+    return str(caught.value)
+
+
+def a_wait_may_have_a_limit_of_its_own(rank: Rank) -> None:
+    tensor = torch.ones(1)
+    if rank.rank == 0:
+        work = dist.all_reduce(tensor, async_op=True)
+        with pytest.raises(dist.DistBackendError, match=r"not over 0\.1 s after"):
+            work.wait(timedelta(seconds=0.1))
+        rank.meet("limit")
+        work.wait()
+    else:
+        rank.meet("limit")
+        dist.all_reduce(tensor)
+    assert tensor.item() == rank.nranks
+
+
+def statistics_count_what_was_called(rank: Rank) -> None:
+    before = jccl.torch.stats()
+    for _ in range(3):
+        dist.all_reduce(torch.ones(100))
+    dist.broadcast(torch.ones(7, dtype=torch.float64), 0)
+    after = jccl.torch.stats()
+    assert after["all_reduce"] - before["all_reduce"] == 3
+    assert after["all_reduce_bytes"] - before["all_reduce_bytes"] == 1200
+    assert after["broadcast_bytes"] - before["broadcast_bytes"] == 56
+
+
+def an_abort_ends_a_blocked_wait(rank: Rank) -> None:
+    group = dist.new_group(list(range(rank.nranks)))
+    if rank.rank == 0:
+        work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+        timer = threading.Timer(0.2, group.abort)
+        timer.start()
+        with pytest.raises(dist.DistBackendError):
+            work.wait()
+        timer.join()
+    rank.meet("abort")
+    if rank.rank:
+        group.abort()
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        works_end_in_any_order_of_waiting,
+        an_operation_ends_while_nobody_waits,
+        futures_are_completed_by_a_python_thread,
+        two_groups_in_different_order,
+        threads_share_a_process,
+        sends_and_receives_in_any_order,
+        messages_of_a_pair_keep_their_order,
+        a_batch_is_one_group,
+        barriers,
+        a_monitored_barrier_names_who_is_missing,
+        subgroups,
+        a_split_keeps_the_order_of_its_list,
+        errors_reach_waits_and_futures,
+        a_wait_may_have_a_limit_of_its_own,
+        statistics_count_what_was_called,
+        an_abort_ends_a_blocked_wait,
+    ],
+    ids=lambda scenario: str(scenario.__name__),
+)
+def test_scenario(scenario: object, two: Team, four: Team) -> None:
+    for team in (two, four):
+        team.run(scenario)  # type: ignore[arg-type]
+
+
+def test_a_late_rank_is_named(four: Team) -> None:
+    sentence = four.run(a_late_rank_is_a_timeout)[0]
+    assert "AllReduce" in sentence
+    assert "rank" in sentence.lower()
+
+
+def test_different_calls_name_both(two: Team) -> None:
+    for sentence in two.run(different_calls_are_an_error_on_both_sides):
+        assert "AllReduce" in sentence
+        assert "Broadcast" in sentence
