@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from harness import Cluster, Rank
-from team import environment, joined
+from torch.distributed import ProcessGroup
+from torch_team import dist, environment, joined
 
 RAILS = [[0, 2], [1, 3]]
 NODES = [[0, 1], [2, 3]]
@@ -27,7 +27,7 @@ class Gather(torch.autograd.Function):
     """The identity; its backward gathers the gradient over a group and adds up the parts."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, group: dist.ProcessGroup) -> torch.Tensor:
+    def forward(ctx: Any, x: torch.Tensor, group: ProcessGroup) -> torch.Tensor:
         ctx.group = group
         return x.clone()
 

@@ -9,9 +9,9 @@ from datetime import timedelta
 import jccl.torch
 import pytest
 import torch
-import torch.distributed as dist
 from harness import Rank
-from team import Team
+from torch.distributed import ProcessGroup
+from torch_team import Team, dist
 
 
 def works_end_in_any_order_of_waiting(rank: Rank) -> None:
@@ -79,7 +79,7 @@ def threads_share_a_process(rank: Rank) -> None:
     groups = [dist.new_group(list(range(rank.nranks))) for _ in range(3)]
     failures: list[BaseException] = []
 
-    def sums(group: dist.ProcessGroup) -> None:
+    def sums(group: ProcessGroup) -> None:
         try:
             for k in range(50):
                 tensor = torch.full((1 + 997 * (k % 5),), 1.0)

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
 from harness import Rank
-from team import Team
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch_team import Team, dist
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 Parameters = dict[str, torch.Tensor]
 
 

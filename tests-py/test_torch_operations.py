@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from harness import Rank
-from team import Team
+from torch_team import Team, dist
 
 TYPES = [
     torch.float16,
@@ -118,7 +117,7 @@ def all_to_all_of_unequal_parts(rank: Rank) -> None:
     wanted = torch.cat([torch.full((receives[s], 3), 10.0 * s + me) for s in range(n)])
     assert torch.equal(output, wanted)
     lists = [torch.empty(receives[s], 3) for s in range(n)]
-    dist.all_to_all(lists, list(tensor.split(sends)))
+    dist.all_to_all(lists, list(torch.split(tensor, sends)))
     assert torch.equal(torch.cat(lists), wanted)
     with pytest.raises(ValueError, match="do not make up the first dimension"):
         dist.all_to_all_single(output, tensor, receives, [100] * n)
