@@ -10,6 +10,7 @@ import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from jccl._version import package_version
 from jccl.core.buffers import Buffer, resolve
 from jccl.core.errors import NCCLError, check
 from jccl.core.types import (
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 def not_done(function: str) -> NoReturn:
     """Raises what the library says of a function that is not done yet."""
-    raise NCCLError(Result.InvalidUsage, f"{function} is not done yet in JCCL")
+    raise NCCLError(
+        Result.InvalidUsage,
+        f"{function} is not done yet in JCCL {package_version()}; see DIFFERENCES.md",
+    )
 
 
 class Unfinished:
@@ -62,7 +66,7 @@ class Unfinished:
         recv = resolve(recvbuf, "recvbuf", writable=True)
         if send.dtype != recv.dtype:
             raise NcclInvalid("sendbuf and recvbuf have elements of different types")
-        self._plain("a per-call configuration", stream, config)
+        self._plain("ncclCollConfig_t", stream, config)
         return send, recv
 
     def reduce(
