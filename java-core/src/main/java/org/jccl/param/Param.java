@@ -7,6 +7,8 @@ import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * One environment variable. A reader asks the C library each time, so that what Python sets before
@@ -201,6 +203,38 @@ public abstract sealed class Param {
             }
             reportInvalid(value);
             return defaultMs;
+        }
+    }
+
+    /** Ports from one to another, both included. */
+    public static final class PortRange extends Param {
+        private static final Pattern RANGE = Pattern.compile("(\\d{1,5})(?:-(\\d{1,5}))?");
+        private static final int LAST_PORT = 65535;
+
+        PortRange(String name, String sentence) {
+            super(name, "unset", sentence);
+        }
+
+        /** First and last port, or null if it is not set. */
+        public int @Nullable [] get() {
+            return get(text());
+        }
+
+        int @Nullable [] get(@Nullable String value) {
+            if (value == null) {
+                return null;
+            }
+            Matcher matcher = RANGE.matcher(value.strip());
+            if (matcher.matches()) {
+                int first = Integer.parseInt(matcher.group(1));
+                String end = matcher.group(2);
+                int last = end == null ? first : Integer.parseInt(end);
+                if (first >= 1 && first <= last && last <= LAST_PORT) {
+                    return new int[] {first, last};
+                }
+            }
+            reportInvalid(value);
+            return null;
         }
     }
 }

@@ -2,6 +2,7 @@ package org.jccl.param;
 
 import org.jccl.param.Param.Choice;
 import org.jccl.param.Param.Flag;
+import org.jccl.param.Param.PortRange;
 import org.jccl.param.Param.Seconds;
 import org.jccl.param.Param.Text;
 
@@ -44,10 +45,9 @@ public final class Params {
                     "NCCL_SOCKET_FAMILY",
                     "unset",
                     "AF_INET or AF_INET6: only addresses of this family are used.");
-    public static final Text PORT_RANGE =
-            new Text(
+    public static final PortRange PORT_RANGE =
+            new PortRange(
                     "JCCL_PORT_RANGE",
-                    "unset",
                     "Ports to listen on, as in 40000-40099; otherwise the system chooses.");
     public static final Text HOSTID =
             new Text(

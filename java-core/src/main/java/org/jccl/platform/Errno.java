@@ -1,7 +1,5 @@
 package org.jccl.platform;
 
-import java.lang.invoke.MethodHandle;
-
 /** Linux's error numbers that JCCL tells apart, and their texts. */
 public final class Errno {
     public static final int EPERM = 1;
@@ -29,17 +27,10 @@ public final class Errno {
     public static final int EALREADY = 114;
     public static final int EINPROGRESS = 115;
 
-    private static final MethodHandle STRERROR = Libc.plain("strerror", Libc.LONG, Libc.INT);
-
     private Errno() {}
 
     /** The system's words and the number, as in {@code "No space left on device (errno 28)"}. */
     public static String text(int errno) {
-        try {
-            long text = (long) STRERROR.invokeExact(errno);
-            return Memory.string(text) + " (errno " + errno + ")";
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        return Memory.string(Libc.strerror(errno)) + " (errno " + errno + ")";
     }
 }

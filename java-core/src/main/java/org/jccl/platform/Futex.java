@@ -1,16 +1,10 @@
 package org.jccl.platform;
 
-import java.lang.invoke.MethodHandle;
-
 /** Sleeping on a 32-bit word that may lie in memory shared between processes. */
 public final class Futex {
-    private static final long NUMBER = Libc.X86 ? 202 : 98;
     private static final int FUTEX_WAIT = 0;
     private static final int FUTEX_WAKE = 1;
     private static final long SECOND_NS = 1_000_000_000L;
-    private static final MethodHandle SYSCALL =
-            Libc.capturingVariadic(
-                    "syscall", 1, Libc.LONG, Libc.LONG, Libc.LONG, Libc.INT, Libc.INT, Libc.LONG);
 
     private Futex() {}
 
@@ -22,44 +16,25 @@ public final class Futex {
         if (timeoutNs <= 0) {
             return;
         }
-        CallState state = CallState.current();
-        Memory.putLong(state.timespec(), timeoutNs / SECOND_NS);
-        Memory.putLong(state.timespec() + 8, timeoutNs % SECOND_NS);
-        try {
-            long result =
-                    (long)
-                            SYSCALL.invokeExact(
-                                    state.segment,
-                                    NUMBER,
-                                    address,
-                                    FUTEX_WAIT,
-                                    expected,
-                                    state.timespec());
-            if (result < 0) {
-                check(state.errno());
-            }
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        long timespec = CallState.current().timespec();
+        Memory.putLong(timespec, timeoutNs / SECOND_NS);
+        Memory.putLong(timespec + 8, timeoutNs % SECOND_NS);
+        check(SystemCall.call(SystemCall.FUTEX, address, FUTEX_WAIT, expected, timespec));
     }
 
     /** Wakes at most {@code n} sleepers. */
     public static void wake(long address, int n) {
-        CallState state = CallState.current();
-        try {
-            long result =
-                    (long) SYSCALL.invokeExact(state.segment, NUMBER, address, FUTEX_WAKE, n, 0L);
-            if (result < 0) {
-                check(state.errno());
-            }
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        check(SystemCall.call(SystemCall.FUTEX, address, FUTEX_WAKE, n));
     }
 
-    private static void check(int errno) {
-        if (errno != Errno.EAGAIN && errno != Errno.ETIMEDOUT && errno != Errno.EINTR) {
-            throw new IllegalStateException("futex: " + Errno.text(errno));
+    private static void check(long result) {
+        boolean ordinary =
+                result >= 0
+                        || result == -Errno.EAGAIN
+                        || result == -Errno.ETIMEDOUT
+                        || result == -Errno.EINTR;
+        if (!ordinary) {
+            throw new IllegalStateException("futex: " + Errno.text((int) -result));
         }
     }
 }

@@ -3,7 +3,6 @@ package org.jccl.platform;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -13,10 +12,6 @@ import java.util.StringJoiner;
 /** Which network interface carries TCP: the rules of NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY. */
 public final class Interfaces {
     private static final int IFF_UP = 1;
-    private static final MethodHandle GETIFADDRS =
-            Libc.capturing("getifaddrs", Libc.INT, Libc.LONG);
-    private static final MethodHandle FREEIFADDRS =
-            Libc.capturing("freeifaddrs", Libc.INT, Libc.LONG);
 
     private Interfaces() {}
 
@@ -35,22 +30,17 @@ public final class Interfaces {
 
     /** All addresses of interfaces that are up, in the system's order. */
     public static List<Interface> all() {
-        CallState state = CallState.current();
         List<Interface> found = new ArrayList<>();
-        try {
-            int result = (int) GETIFADDRS.invokeExact(state.segment, state.option());
-            if (result < 0) {
-                throw NcclException.systemError("getifaddrs: " + Errno.text(state.errno()));
-            }
-            long list = Memory.getLong(state.option());
-            for (long entry = list; entry != 0; entry = Memory.getLong(entry)) {
-                add(entry, found);
-            }
-            if (list != 0) {
-                int ignored = (int) FREEIFADDRS.invokeExact(state.segment, list);
-            }
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
+        long result = CallState.current().option();
+        if (!Libc.getifaddrs(result)) {
+            throw NcclException.systemError("cannot list the network interfaces");
+        }
+        long list = Memory.getLong(result);
+        for (long entry = list; entry != 0; entry = Memory.getLong(entry)) {
+            add(entry, found);
+        }
+        if (list != 0) {
+            Libc.freeifaddrs(list);
         }
         return found;
     }

@@ -2,47 +2,52 @@ package org.jccl.platform;
 
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
-import java.util.ArrayList;
-import java.util.List;
 
-/**
- * Handles of C library functions. Pointers travel as {@code long}; a handle made by {@link
- * #capturing} takes {@link CallState#segment} first and leaves errno there.
- */
+/** The few functions of the C library that are no system calls; all of one shape. */
 @SuppressWarnings("restricted")
 final class Libc {
-    static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
-    static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
-
-    /** System call numbers and flags differ between the two architectures that Linux has here. */
-    static final boolean X86 = System.getProperty("os.arch", "").matches("amd64|x86_64");
-
-    private static final Linker LINKER = Linker.nativeLinker();
+    private static final MethodHandle GETENV = link("getenv");
+    private static final MethodHandle STRERROR = link("strerror");
+    private static final MethodHandle GETIFADDRS = link("getifaddrs");
+    private static final MethodHandle FREEIFADDRS = link("freeifaddrs");
 
     private Libc() {}
 
-    /** A function whose errno is kept. */
-    static MethodHandle capturing(String name, ValueLayout result, ValueLayout... parameters) {
-        return link(name, result, parameters, Linker.Option.captureCallState("errno"));
+    /** Address of the value, or 0. */
+    static long getenv(long name) {
+        try {
+            return (long) GETENV.invokeExact(name);
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
     }
 
-    /** The same for a function with fixed parameters followed by variadic ones. */
-    static MethodHandle capturingVariadic(
-            String name, int fixed, ValueLayout result, ValueLayout... parameters) {
-        return link(
-                name,
-                result,
-                parameters,
-                Linker.Option.captureCallState("errno"),
-                Linker.Option.firstVariadicArg(fixed));
+    /** Address of the text. */
+    static long strerror(int errno) {
+        try {
+            return (long) STRERROR.invokeExact((long) errno);
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
     }
 
-    /** A function that cannot fail. */
-    static MethodHandle plain(String name, ValueLayout result, ValueLayout... parameters) {
-        return link(name, result, parameters);
+    /** Writes the list's address to {@code result}; whether it could. */
+    static boolean getifaddrs(long result) {
+        try {
+            return (int) (long) GETIFADDRS.invokeExact(result) == 0;
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    static void freeifaddrs(long list) {
+        try {
+            long ignored = (long) FREEIFADDRS.invokeExact(list);
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
     }
 
     /** What a handle throws can only be an error of ours: descriptor and call differ. */
@@ -56,11 +61,10 @@ final class Libc {
         return new IllegalStateException("a native call failed", cause);
     }
 
-    private static MethodHandle link(
-            String name, ValueLayout result, ValueLayout[] parameters, Linker.Option... options) {
-        List<MemoryLayout> layouts = new ArrayList<>(List.of(parameters));
-        FunctionDescriptor descriptor =
-                FunctionDescriptor.of(result, layouts.toArray(new MemoryLayout[0]));
-        return LINKER.downcallHandle(LINKER.defaultLookup().findOrThrow(name), descriptor, options);
+    private static MethodHandle link(String name) {
+        Linker linker = Linker.nativeLinker();
+        return linker.downcallHandle(
+                linker.defaultLookup().findOrThrow(name),
+                FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG));
     }
 }

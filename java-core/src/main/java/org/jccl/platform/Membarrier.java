@@ -1,7 +1,5 @@
 package org.jccl.platform;
 
-import java.lang.invoke.MethodHandle;
-
 /**
  * A full memory barrier on every running thread of every registered process, paid by the caller
  * alone. A waker stores its flag, then reads the waiter word without a fence; a sleeper writes the
@@ -9,12 +7,8 @@ import java.lang.invoke.MethodHandle;
  * no such call, a wake-up may be missed, so every sleep must be bounded; JCCL's are.
  */
 public final class Membarrier {
-    private static final long NUMBER = Libc.X86 ? 324 : 283;
     private static final int GLOBAL_EXPEDITED = 2;
     private static final int REGISTER_GLOBAL_EXPEDITED = 4;
-    private static final MethodHandle SYSCALL =
-            Libc.capturingVariadic(
-                    "syscall", 1, Libc.LONG, Libc.LONG, Libc.INT, Libc.INT, Libc.INT);
     private static final boolean REGISTERED = call(REGISTER_GLOBAL_EXPEDITED) == 0;
 
     private Membarrier() {}
@@ -40,11 +34,6 @@ public final class Membarrier {
     }
 
     private static long call(int command) {
-        CallState state = CallState.current();
-        try {
-            return (long) SYSCALL.invokeExact(state.segment, NUMBER, command, 0, 0);
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        return SystemCall.call(SystemCall.MEMBARRIER, command);
     }
 }

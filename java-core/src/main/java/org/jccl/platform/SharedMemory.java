@@ -3,7 +3,6 @@ package org.jccl.platform;
 import org.jccl.type.NcclException;
 
 import java.lang.foreign.Arena;
-import java.lang.invoke.MethodHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -18,14 +17,6 @@ public final class SharedMemory implements AutoCloseable {
     private static final int MFD_CLOEXEC_ALLOW_SEALING = 3;
     private static final int F_ADD_SEALS = 1033;
     private static final int SEAL_SEAL_SHRINK_GROW = 1 | 2 | 4;
-    private static final MethodHandle MEMFD_CREATE =
-            Libc.capturing("memfd_create", Libc.INT, Libc.LONG, Libc.INT);
-    private static final MethodHandle MMAP =
-            Libc.capturing(
-                    "mmap", Libc.LONG, Libc.LONG, Libc.LONG, Libc.INT, Libc.INT, Libc.INT,
-                    Libc.LONG);
-    private static final MethodHandle MUNMAP =
-            Libc.capturing("munmap", Libc.INT, Libc.LONG, Libc.LONG);
 
     private final long address;
     private final long sizeBytes;
@@ -140,25 +131,16 @@ public final class SharedMemory implements AutoCloseable {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
-        CallState state = CallState.current();
-        try {
-            int ignored = (int) MUNMAP.invokeExact(state.segment, address, sizeBytes);
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        SystemCall.call(SystemCall.MUNMAP, address, sizeBytes);
         if (fd >= 0) {
             Descriptors.close(fd);
         }
     }
 
     private static int memfdCreate() {
-        CallState state = CallState.current();
         try (Arena arena = Arena.ofConfined()) {
             long name = arena.allocateFrom("jccl").address();
-            int fd = (int) MEMFD_CREATE.invokeExact(state.segment, name, MFD_CLOEXEC_ALLOW_SEALING);
-            return fd < 0 ? -state.errno() : fd;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
+            return (int) SystemCall.call(SystemCall.MEMFD_CREATE, name, MFD_CLOEXEC_ALLOW_SEALING);
         }
     }
 
@@ -173,18 +155,10 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static long map(int fd, long sizeBytes, int flags) {
-        CallState state = CallState.current();
-        long address;
-        try {
-            address =
-                    (long)
-                            MMAP.invokeExact(
-                                    state.segment, 0L, sizeBytes, PROT_READ_WRITE, flags, fd, 0L);
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
-        if (address == -1) {
-            throw failure("map", sizeBytes, "mmap", state.errno());
+        long address =
+                SystemCall.call(SystemCall.MMAP, 0, sizeBytes, PROT_READ_WRITE, flags, fd, 0);
+        if (address < 0) {
+            throw failure("map", sizeBytes, "mmap", (int) -address);
         }
         return address;
     }

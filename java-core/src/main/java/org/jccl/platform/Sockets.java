@@ -3,8 +3,6 @@ package org.jccl.platform;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-import java.lang.invoke.MethodHandle;
-
 /**
  * TCP sockets as plain descriptors, all of them non-blocking and close-on-exec. Unlike Java's
  * channels they survive the interrupt of a thread, and a forked child can close its copies. Calls
@@ -49,54 +47,16 @@ public final class Sockets {
     private static final int IPPROTO_IPV6 = 41;
     private static final int IPV6_V6ONLY = 26;
     private static final int KEEPALIVE_PROBES = 3;
-
-    private static final MethodHandle SOCKET =
-            Libc.capturing("socket", Libc.INT, Libc.INT, Libc.INT, Libc.INT);
-    private static final MethodHandle BIND =
-            Libc.capturing("bind", Libc.INT, Libc.INT, Libc.LONG, Libc.INT);
-    private static final MethodHandle LISTEN =
-            Libc.capturing("listen", Libc.INT, Libc.INT, Libc.INT);
-    private static final MethodHandle ACCEPT4 =
-            Libc.capturing("accept4", Libc.INT, Libc.INT, Libc.LONG, Libc.LONG, Libc.INT);
-    private static final MethodHandle CONNECT =
-            Libc.capturing("connect", Libc.INT, Libc.INT, Libc.LONG, Libc.INT);
-    private static final MethodHandle SEND =
-            Libc.capturing("send", Libc.LONG, Libc.INT, Libc.LONG, Libc.LONG, Libc.INT);
-    private static final MethodHandle SENDMSG =
-            Libc.capturing("sendmsg", Libc.LONG, Libc.INT, Libc.LONG, Libc.INT);
-    private static final MethodHandle RECV =
-            Libc.capturing("recv", Libc.LONG, Libc.INT, Libc.LONG, Libc.LONG, Libc.INT);
-    private static final MethodHandle POLL =
-            Libc.capturing("poll", Libc.INT, Libc.LONG, Libc.LONG, Libc.INT);
-    private static final MethodHandle SHUTDOWN =
-            Libc.capturing("shutdown", Libc.INT, Libc.INT, Libc.INT);
-    private static final MethodHandle SETSOCKOPT =
-            Libc.capturing(
-                    "setsockopt", Libc.INT, Libc.INT, Libc.INT, Libc.INT, Libc.LONG, Libc.INT);
-    private static final MethodHandle GETSOCKOPT =
-            Libc.capturing(
-                    "getsockopt", Libc.INT, Libc.INT, Libc.INT, Libc.INT, Libc.LONG, Libc.LONG);
-    private static final MethodHandle GETSOCKNAME =
-            Libc.capturing("getsockname", Libc.INT, Libc.INT, Libc.LONG, Libc.LONG);
-    private static final MethodHandle GETPEERNAME =
-            Libc.capturing("getpeername", Libc.INT, Libc.INT, Libc.LONG, Libc.LONG);
+    private static final int SHUT_WR = 1;
+    private static final int MSGHDR_BYTES = 56;
+    private static final long MS_NS = 1_000_000;
 
     private Sockets() {}
 
     /** A new TCP socket, or -errno. */
     public static int socket(boolean ipv6) {
-        CallState state = CallState.current();
         int family = ipv6 ? AF_INET6 : AF_INET;
-        try {
-            int fd = (int) SOCKET.invokeExact(state.segment, family, STREAM_NONBLOCK_CLOEXEC, 0);
-            if (fd < 0) {
-                return -state.errno();
-            }
-            ForkGuard.track(fd);
-            return fd;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        return track(SystemCall.call(SystemCall.SOCKET, family, STREAM_NONBLOCK_CLOEXEC, 0));
     }
 
     /** Binds to an address that may be in TIME_WAIT; port 0 lets the system choose. 0 or -errno. */
@@ -105,52 +65,33 @@ public final class Sockets {
         if (address.isIpv6()) {
             setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
         }
-        CallState state = CallState.current();
-        int size = address.toNative(state.sockaddr());
-        try {
-            int result = (int) BIND.invokeExact(state.segment, fd, state.sockaddr(), size);
-            return result < 0 ? -state.errno() : 0;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        long sockaddr = CallState.current().sockaddr();
+        int size = address.toNative(sockaddr);
+        return (int) SystemCall.call(SystemCall.BIND, fd, sockaddr, size);
     }
 
     /** Listens; 0 or -errno. */
     public static int listen(int fd, int backlog) {
-        CallState state = CallState.current();
-        try {
-            int result = (int) LISTEN.invokeExact(state.segment, fd, backlog);
-            return result < 0 ? -state.errno() : 0;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        return (int) SystemCall.call(SystemCall.LISTEN, fd, backlog);
     }
 
     /** The descriptor of a new connection, or -errno; -EAGAIN if there is none. */
     public static int accept(int fd) {
-        CallState state = CallState.current();
-        try {
-            int accepted = (int) ACCEPT4.invokeExact(state.segment, fd, 0L, 0L, NONBLOCK_CLOEXEC);
-            if (accepted < 0) {
-                return -state.errno();
-            }
-            ForkGuard.track(accepted);
-            return accepted;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
+        return track(SystemCall.call(SystemCall.ACCEPT4, fd, 0, 0, NONBLOCK_CLOEXEC));
+    }
+
+    private static int track(long fd) {
+        if (fd >= 0) {
+            ForkGuard.track((int) fd);
         }
+        return (int) fd;
     }
 
     /** Starts to connect: 0 connected already, -EINPROGRESS under way, another -errno failed. */
     public static int connect(int fd, SocketAddress address) {
-        CallState state = CallState.current();
-        int size = address.toNative(state.sockaddr());
-        try {
-            int result = (int) CONNECT.invokeExact(state.segment, fd, state.sockaddr(), size);
-            return result < 0 ? -state.errno() : 0;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        long sockaddr = CallState.current().sockaddr();
+        int size = address.toNative(sockaddr);
+        return (int) SystemCall.call(SystemCall.CONNECT, fd, sockaddr, size);
     }
 
     /** How a connect stands: 0 connected, -EINPROGRESS under way, another -errno failed. */
@@ -164,16 +105,11 @@ public final class Sockets {
 
     /** Sends what the socket takes at once: bytes or -errno, -EAGAIN when it is full. */
     public static long send(int fd, long address, long bytes) {
-        CallState state = CallState.current();
-        try {
-            long sent;
-            do {
-                sent = (long) SEND.invokeExact(state.segment, fd, address, bytes, MSG_NOSIGNAL);
-            } while (sent < 0 && state.errno() == Errno.EINTR);
-            return sent < 0 ? -state.errno() : sent;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        long sent;
+        do {
+            sent = SystemCall.call(SystemCall.SENDTO, fd, address, bytes, MSG_NOSIGNAL);
+        } while (sent == -Errno.EINTR);
+        return sent;
     }
 
     /** Sends two ranges one after the other, as {@link #send}. */
@@ -185,32 +121,23 @@ public final class Sockets {
         Memory.putLong(vectors + 16, second);
         Memory.putLong(vectors + 24, secondBytes);
         long message = state.msghdr();
-        Memory.fill(message, 56, (byte) 0);
+        Memory.fill(message, MSGHDR_BYTES, (byte) 0);
         Memory.putLong(message + 16, vectors);
         Memory.putLong(message + 24, 2);
-        try {
-            long sent;
-            do {
-                sent = (long) SENDMSG.invokeExact(state.segment, fd, message, MSG_NOSIGNAL);
-            } while (sent < 0 && state.errno() == Errno.EINTR);
-            return sent < 0 ? -state.errno() : sent;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        long sent;
+        do {
+            sent = SystemCall.call(SystemCall.SENDMSG, fd, message, MSG_NOSIGNAL);
+        } while (sent == -Errno.EINTR);
+        return sent;
     }
 
     /** Receives what is there: bytes, 0 at the end of the stream, or -errno (-EAGAIN: nothing). */
     public static long recv(int fd, long address, long bytes) {
-        CallState state = CallState.current();
-        try {
-            long received;
-            do {
-                received = (long) RECV.invokeExact(state.segment, fd, address, bytes, 0);
-            } while (received < 0 && state.errno() == Errno.EINTR);
-            return received < 0 ? -state.errno() : received;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        long received;
+        do {
+            received = SystemCall.call(SystemCall.RECVFROM, fd, address, bytes, 0);
+        } while (received == -Errno.EINTR);
+        return received;
     }
 
     /**
@@ -220,13 +147,13 @@ public final class Sockets {
      * @return the number of entries with something, or -errno; -EINTR may come at any time
      */
     public static int poll(long pollfds, int n, int timeoutMs) {
-        CallState state = CallState.current();
-        try {
-            int ready = (int) POLL.invokeExact(state.segment, pollfds, (long) n, timeoutMs);
-            return ready < 0 ? -state.errno() : ready;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
+        long timespec = 0;
+        if (timeoutMs >= 0) {
+            timespec = CallState.current().timespec();
+            Memory.putLong(timespec, timeoutMs / 1_000);
+            Memory.putLong(timespec + 8, timeoutMs % 1_000 * MS_NS);
         }
+        return (int) SystemCall.call(SystemCall.PPOLL, pollfds, n, timespec, 0, 0);
     }
 
     /** The same for one descriptor: what happened (POLL bits), 0 for nothing, or -errno. */
@@ -251,13 +178,7 @@ public final class Sockets {
 
     /** Ends the sending direction: the peer sees the end of the stream after the last byte. */
     public static int shutdown(int fd) {
-        CallState state = CallState.current();
-        try {
-            int result = (int) SHUTDOWN.invokeExact(state.segment, fd, 1);
-            return result < 0 ? -state.errno() : 0;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        return (int) SystemCall.call(SystemCall.SHUTDOWN, fd, SHUT_WR);
     }
 
     /** Closes a socket. */
@@ -303,7 +224,7 @@ public final class Sockets {
      * @throws NcclException with SYSTEM_ERROR if the descriptor has none
      */
     public static SocketAddress localAddress(int fd) {
-        SocketAddress address = name(GETSOCKNAME, fd);
+        SocketAddress address = name(SystemCall.GETSOCKNAME, fd);
         if (address == null) {
             throw NcclException.systemError("descriptor " + fd + " has no local address");
         }
@@ -312,52 +233,30 @@ public final class Sockets {
 
     /** The address of the other end, or null if it is not connected any more. */
     public static @Nullable SocketAddress remoteAddress(int fd) {
-        return name(GETPEERNAME, fd);
+        return name(SystemCall.GETPEERNAME, fd);
     }
 
-    private static @Nullable SocketAddress name(MethodHandle call, int fd) {
+    private static @Nullable SocketAddress name(long number, int fd) {
         CallState state = CallState.current();
         Memory.putInt(state.option(), SOCKADDR_STORAGE_BYTES);
-        try {
-            int result =
-                    (int) call.invokeExact(state.segment, fd, state.sockaddr(), state.option());
-            return result < 0 ? null : SocketAddress.fromNative(state.sockaddr());
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        long result = SystemCall.call(number, fd, state.sockaddr(), state.option());
+        return result < 0 ? null : SocketAddress.fromNative(state.sockaddr());
     }
 
     private static int setOption(int fd, int level, int option, int value) {
-        CallState state = CallState.current();
-        Memory.putInt(state.option(), value);
-        try {
-            int result =
-                    (int)
-                            SETSOCKOPT.invokeExact(
-                                    state.segment, fd, level, option, state.option(), 4);
-            return result < 0 ? -state.errno() : 0;
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        long address = CallState.current().option();
+        Memory.putInt(address, value);
+        return (int)
+                SystemCall.call(SystemCall.SETSOCKOPT, fd, level, option, address, Integer.BYTES);
     }
 
+    /** The value, which is never negative here, or errno. */
     private static int getOption(int fd, int level, int option) {
-        CallState state = CallState.current();
-        Memory.putInt(state.option(), 0);
-        Memory.putInt(state.option() + 8, 4);
-        try {
-            int result =
-                    (int)
-                            GETSOCKOPT.invokeExact(
-                                    state.segment,
-                                    fd,
-                                    level,
-                                    option,
-                                    state.option(),
-                                    state.option() + 8);
-            return result < 0 ? state.errno() : Memory.getInt(state.option());
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        long value = CallState.current().option();
+        long size = value + 8;
+        Memory.putInt(value, 0);
+        Memory.putInt(size, Integer.BYTES);
+        long result = SystemCall.call(SystemCall.GETSOCKOPT, fd, level, option, value, size);
+        return result < 0 ? (int) -result : Memory.getInt(value);
     }
 }

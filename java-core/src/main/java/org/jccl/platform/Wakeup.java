@@ -2,27 +2,18 @@ package org.jccl.platform;
 
 import org.jccl.type.NcclException;
 
-import java.lang.invoke.MethodHandle;
-
 /** A descriptor by which any thread ends another thread's poll. */
 public final class Wakeup implements AutoCloseable {
     private static final int EFD_CLOEXEC_NONBLOCK = 02000000 | 04000;
-    private static final MethodHandle EVENTFD =
-            Libc.capturing("eventfd", Libc.INT, Libc.INT, Libc.INT);
 
     // Written by close, read by signal and drain, all under this object's lock: -1 when closed.
     private int fd;
 
     /** A new one, not signalled. */
     public Wakeup() {
-        CallState state = CallState.current();
-        try {
-            fd = (int) EVENTFD.invokeExact(state.segment, 0, EFD_CLOEXEC_NONBLOCK);
-        } catch (Throwable cause) {
-            throw Libc.unexpected(cause);
-        }
+        fd = (int) SystemCall.call(SystemCall.EVENTFD2, 0, EFD_CLOEXEC_NONBLOCK);
         if (fd < 0) {
-            throw NcclException.systemError("eventfd: " + Errno.text(state.errno()));
+            throw NcclException.systemError("eventfd: " + Errno.text(-fd));
         }
     }
 

@@ -1,0 +1,195 @@
+package org.jccl.bootstrap;
+
+import org.jccl.platform.Errno;
+import org.jccl.platform.Memory;
+import org.jccl.platform.SocketAddress;
+import org.jccl.platform.Sockets;
+import org.jspecify.annotations.Nullable;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.Objects;
+
+/**
+ * A non-blocking connection that reads messages of known size and queues what it cannot send yet.
+ * It never reads further than asked, so that it can be handed over between two messages. Used by
+ * one thread at a time.
+ */
+final class Channel {
+    private static final int STAGING_BYTES = 64 * 1024;
+    private static final int KEEPALIVE_IDLE_SECONDS = 10;
+    private static final int KEEPALIVE_INTERVAL_SECONDS = 5;
+    private static final ThreadLocal<MemorySegment> STAGING =
+            ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(STAGING_BYTES, 64));
+
+    private final int fd;
+    private final Deque<byte[]> out = new ArrayDeque<>();
+    private byte[] in = new byte[256];
+    private int inCount;
+    private int outOffset;
+    private boolean ended;
+    private int errno;
+
+    Channel(int fd) {
+        this.fd = fd;
+    }
+
+    int fd() {
+        return fd;
+    }
+
+    /** Small messages go out at once, and a machine that has gone is found out. */
+    void configure() {
+        Sockets.setNoDelay(fd);
+        Sockets.setKeepAlive(fd, KEEPALIVE_IDLE_SECONDS, KEEPALIVE_INTERVAL_SECONDS);
+    }
+
+    /** Who is at the other end, for sentences. */
+    String remote() {
+        SocketAddress address = Sockets.remoteAddress(fd);
+        return address == null ? "a peer that has gone" : address.toString();
+    }
+
+    /** The events to poll for. */
+    short events() {
+        return (short) (Sockets.POLLIN | (out.isEmpty() ? 0 : Sockets.POLLOUT));
+    }
+
+    /** Whether the peer has closed the connection or it broke; what came before is still there. */
+    boolean ended() {
+        return ended;
+    }
+
+    /** How it ended, for sentences. */
+    String endText() {
+        return errno == 0 ? "the connection was closed" : Errno.text(errno);
+    }
+
+    /** Whether the next {@code wanted} bytes are there, after taking what the socket has. */
+    boolean fill(int wanted) {
+        if (in.length < wanted) {
+            in = Arrays.copyOf(in, wanted);
+        }
+        long staging = STAGING.get().address();
+        while (inCount < wanted && !ended) {
+            int room = Math.min(wanted - inCount, STAGING_BYTES);
+            long received = Sockets.recv(fd, staging, room);
+            if (received > 0) {
+                Memory.copyOut(staging, in, inCount, (int) received);
+                inCount += (int) received;
+            } else if (received == -Errno.EAGAIN) {
+                return false;
+            } else {
+                end((int) -received);
+            }
+        }
+        return inCount >= wanted;
+    }
+
+    /** Whether the bytes that are there may become a hello. */
+    boolean mayBeHello() {
+        return Hello.mayBegin(in, inCount);
+    }
+
+    /** Takes bytes that {@link #fill} said are there. */
+    byte[] take(int bytes) {
+        byte[] taken = Arrays.copyOf(in, bytes);
+        System.arraycopy(in, bytes, in, 0, inCount - bytes);
+        inCount -= bytes;
+        return taken;
+    }
+
+    /**
+     * The content of the next frame with its type in front, or null if it is not there yet. A
+     * length that no frame has ends the channel.
+     */
+    @Nullable ByteBuffer frame() {
+        if (!fill(Frame.HEADER_BYTES)) {
+            return null;
+        }
+        int length = ByteBuffer.wrap(in).getInt();
+        if (length < 1 || length > Frame.MAX_LENGTH) {
+            ended = true;
+            return null;
+        }
+        if (!fill(Frame.HEADER_BYTES + length)) {
+            return null;
+        }
+        ByteBuffer frame = ByteBuffer.wrap(take(Frame.HEADER_BYTES + length));
+        return frame.position(Frame.HEADER_BYTES);
+    }
+
+    /** Queues bytes, which must not change any more; the caller's own may be shared. */
+    void send(byte[] bytes) {
+        out.add(bytes);
+    }
+
+    /** Whether everything queued has been given to the socket. */
+    boolean idle() {
+        return out.isEmpty();
+    }
+
+    /** Gives the socket what it takes now. */
+    void flush() {
+        long staging = STAGING.get().address();
+        while (!out.isEmpty() && !ended) {
+            int staged = stage(staging);
+            long sent = Sockets.send(fd, staging, staged);
+            if (sent == -Errno.EAGAIN) {
+                return;
+            }
+            if (sent < 0) {
+                // What the peer said before it went may still be read.
+                out.clear();
+                errno = (int) -sent;
+                return;
+            }
+            drop((int) sent);
+        }
+    }
+
+    private int stage(long staging) {
+        int staged = 0;
+        int offset = outOffset;
+        for (byte[] each : out) {
+            int bytes = Math.min(each.length - offset, STAGING_BYTES - staged);
+            Memory.copyIn(each, offset, staging + staged, bytes);
+            staged += bytes;
+            offset = 0;
+            if (staged == STAGING_BYTES) {
+                break;
+            }
+        }
+        return staged;
+    }
+
+    private void drop(int sent) {
+        int left = sent;
+        while (left > 0) {
+            int head = Objects.requireNonNull(out.peek()).length - outOffset;
+            if (head > left) {
+                outOffset += left;
+                return;
+            }
+            left -= head;
+            outOffset = 0;
+            out.remove();
+        }
+    }
+
+    private void end(int error) {
+        ended = true;
+        if (errno == 0) {
+            errno = error;
+        }
+    }
+
+    /** Closes the socket. */
+    void close() {
+        Sockets.close(fd);
+    }
+}

@@ -1,0 +1,240 @@
+package org.jccl.bootstrap;
+
+import org.jccl.platform.Errno;
+import org.jccl.platform.SocketAddress;
+import org.jccl.platform.Sockets;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Connects to a listener and proves itself; tries again until its caller gives up, since a listener
+ * may be busy, not there yet, or not know the communicator yet. Used by one thread at a time.
+ */
+final class Dialer implements AutoCloseable {
+    private static final long MS_NS = 1_000_000;
+    private static final long FIRST_PAUSE_NS = 5 * MS_NS;
+    private static final long LONGEST_PAUSE_NS = 500 * MS_NS;
+    private static final long ATTEMPT_LIMIT_NS = 12_000 * MS_NS;
+
+    private enum State {
+        PAUSED,
+        CONNECTING,
+        CHALLENGED,
+        PROVEN,
+        ACCEPTED
+    }
+
+    private final SocketAddress target;
+    private final int kind;
+    private final int from;
+    private final int to;
+    private final byte[] number;
+    private final byte[] key;
+    private final byte[] payload;
+    private State state = State.PAUSED;
+    private @Nullable Channel channel;
+    private @Nullable Hello hello;
+    private long pauseNs = FIRST_PAUSE_NS;
+    // When the pause ends, or when the attempt is given up.
+    private long untilNs = System.nanoTime();
+    private String obstacle = "not tried yet";
+
+    /**
+     * Does nothing yet.
+     *
+     * @param number names the key at the listener
+     * @param payload sent with the proof
+     */
+    Dialer(
+            SocketAddress target,
+            int kind,
+            int from,
+            int to,
+            byte[] number,
+            byte[] key,
+            byte[] payload) {
+        this.target = target;
+        this.kind = kind;
+        this.from = from;
+        this.to = to;
+        this.number = number;
+        this.key = key;
+        this.payload = payload;
+    }
+
+    SocketAddress target() {
+        return target;
+    }
+
+    /** What kept the last attempt from succeeding, for sentences. */
+    String obstacle() {
+        return obstacle;
+    }
+
+    /** The accepted connection, once; null before. The caller closes it. */
+    @Nullable Channel take() {
+        Channel accepted = state == State.ACCEPTED ? channel : null;
+        if (accepted != null) {
+            channel = null;
+        }
+        return accepted;
+    }
+
+    /** The descriptor to poll, or -1. */
+    int fd() {
+        return channel == null ? -1 : channel.fd();
+    }
+
+    /** The events to poll for. */
+    short events() {
+        return state == State.CONNECTING || channel == null ? Sockets.POLLOUT : channel.events();
+    }
+
+    /** Milliseconds until it does something by itself, at least 1. */
+    int dueInMs() {
+        return (int) Math.max(1, Math.min(60_000, (untilNs - System.nanoTime()) / MS_NS + 1));
+    }
+
+    /**
+     * Does what can be done without waiting; true when the listener has accepted.
+     *
+     * @throws NcclException if the other end can never be the right one
+     */
+    boolean advance() {
+        if (state == State.ACCEPTED) {
+            return true;
+        }
+        if (state == State.PAUSED && System.nanoTime() - untilNs >= 0) {
+            start();
+        }
+        if (state == State.CONNECTING) {
+            finishConnect();
+        }
+        if (state == State.CHALLENGED) {
+            answerChallenge();
+        }
+        if (state == State.PROVEN) {
+            awaitAcceptance();
+        }
+        // Last, so that a process that was stopped for a while finds the answer that has come.
+        boolean open = channel != null && state != State.ACCEPTED;
+        if (open && System.nanoTime() - untilNs >= 0) {
+            retry("no answer");
+        }
+        return state == State.ACCEPTED;
+    }
+
+    private void start() {
+        int fd = Sockets.socket(target.isIpv6());
+        if (fd < 0) {
+            throw NcclException.systemError("cannot make a socket: " + Errno.text(-fd));
+        }
+        channel = new Channel(fd);
+        state = State.CONNECTING;
+        untilNs = System.nanoTime() + ATTEMPT_LIMIT_NS;
+        int result = Sockets.connect(fd, target);
+        if (result != 0 && result != -Errno.EINPROGRESS) {
+            retry(Errno.text(-result));
+        }
+    }
+
+    private void finishConnect() {
+        Channel open = channel;
+        if (open == null) {
+            return;
+        }
+        int result = Sockets.connectResult(open.fd());
+        if (result == -Errno.EINPROGRESS) {
+            return;
+        }
+        if (result < 0) {
+            retry(Errno.text(-result));
+            return;
+        }
+        // Where nobody listens, a local port can be connected to itself.
+        if (target.equals(Sockets.localAddress(open.fd()))) {
+            retry(Errno.text(Errno.ECONNREFUSED));
+            return;
+        }
+        open.configure();
+        Hello fresh = Hello.create(kind, from, to, number);
+        hello = fresh;
+        open.send(fresh.encode());
+        open.flush();
+        state = State.CHALLENGED;
+    }
+
+    private void answerChallenge() {
+        Channel open = channel;
+        Hello sent = hello;
+        if (open == null || sent == null) {
+            return;
+        }
+        open.flush();
+        if (!open.fill(Hello.REPLY_BYTES)) {
+            retryIfEnded(open);
+            return;
+        }
+        byte[] reply = open.take(Hello.REPLY_BYTES);
+        if (reply[0] == Hello.UNKNOWN) {
+            throw NcclException.remoteError(
+                    "the process at "
+                            + target
+                            + " does not know this unique id: the process that made it has ended,"
+                            + " or made too many since");
+        }
+        byte[] nonce = sent.verifyChallenge(key, reply);
+        if (nonce == null) {
+            throw NcclException.remoteError(
+                    "the process at "
+                            + target
+                            + " does not know the secret: it is not of this job");
+        }
+        open.send(sent.proof(key, nonce, payload));
+        open.flush();
+        state = State.PROVEN;
+    }
+
+    private void awaitAcceptance() {
+        Channel open = channel;
+        if (open == null) {
+            return;
+        }
+        open.flush();
+        if (!open.fill(Hello.ACCEPTED.length)) {
+            retryIfEnded(open);
+            return;
+        }
+        if (!Keys.same(open.take(Hello.ACCEPTED.length), Hello.ACCEPTED)) {
+            throw NcclException.remoteError("the process at " + target + " answers nonsense");
+        }
+        state = State.ACCEPTED;
+        obstacle = "";
+    }
+
+    private void retryIfEnded(Channel open) {
+        if (open.ended()) {
+            retry(open.endText());
+        }
+    }
+
+    private void retry(String why) {
+        obstacle = why;
+        if (channel != null) {
+            channel.close();
+            channel = null;
+        }
+        state = State.PAUSED;
+        untilNs = System.nanoTime() + pauseNs;
+        pauseNs = Math.min(2 * pauseNs, LONGEST_PAUSE_NS);
+    }
+
+    /** Closes a connection that was not taken. */
+    @Override
+    public void close() {
+        if (channel != null) {
+            channel.close();
+            channel = null;
+        }
+    }
+}

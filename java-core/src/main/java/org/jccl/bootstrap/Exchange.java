@@ -1,0 +1,35 @@
+package org.jccl.bootstrap;
+
+/**
+ * An out-of-band all-gather that may be repeated: {@link #begin}, {@link #advance} until it is
+ * true, {@link #result}, and again. Used by one thread at a time.
+ */
+public interface Exchange extends AutoCloseable {
+    /** Largest contribution of a rank to a round, in bytes. */
+    int MAX_BLOB_BYTES = 64 * 1024;
+
+    /** Starts a round with this rank's contribution; the one before must be complete. */
+    void begin(byte[] mine);
+
+    /**
+     * Does what can be done without waiting.
+     *
+     * @return whether the round's result is there
+     * @throws org.jccl.type.NcclException if the exchange has failed, with a sentence that names
+     *     ranks; it stays failed
+     */
+    boolean advance();
+
+    /** The last round's contributions, indexed by rank. */
+    byte[][] result();
+
+    /** The ranks that the round waits for, as far as this rank knows; empty if it does not. */
+    int[] missing();
+
+    /** Blocks at most {@code maxMs} milliseconds, until {@link #advance} may get further. */
+    void awaitActivity(int maxMs);
+
+    /** Leaves in good order; the other ranks' later rounds fail, naming this rank. */
+    @Override
+    void close();
+}

@@ -1,0 +1,203 @@
+package org.jccl.bootstrap;
+
+import org.jccl.log.Log;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An accepted connection until it has proved itself; then it is handed over. Belongs to the thread
+ * jccl-net.
+ */
+final class IncomingConnection implements Pollable {
+    private static final long LIMIT_NS = 10_000_000_000L;
+
+    private enum State {
+        HELLO,
+        /** A link that came before its target. */
+        TARGET,
+        PROOF,
+        DONE
+    }
+
+    private final Listener listener;
+    private final Channel channel;
+    private final long sinceNs;
+    private State state = State.HELLO;
+    private @Nullable Hello hello;
+    private @Nullable Root root;
+    private @Nullable LinkTarget target;
+    private byte[] key = {};
+    private byte[] nonce = {};
+
+    IncomingConnection(Listener listener, int fd, long nowNs) {
+        this.listener = listener;
+        this.channel = new Channel(fd);
+        channel.configure();
+        this.sinceNs = nowNs;
+    }
+
+    long sinceNs() {
+        return sinceNs;
+    }
+
+    @Override
+    public int fd() {
+        return channel.fd();
+    }
+
+    @Override
+    public short events() {
+        return channel.events();
+    }
+
+    @Override
+    public long deadlineNs() {
+        return sinceNs + LIMIT_NS;
+    }
+
+    @Override
+    public void expired(long nowNs) {
+        drop(
+                state == State.TARGET
+                        ? "nobody here waits for it"
+                        : "it did not prove itself within 10 s");
+    }
+
+    @Override
+    public boolean done() {
+        return state == State.DONE;
+    }
+
+    @Override
+    public void close() {
+        if (state != State.DONE) {
+            state = State.DONE;
+            listener.forget(this);
+            channel.close();
+        }
+    }
+
+    /** Closes it and says why. */
+    void drop(String why) {
+        Log.attn("dropped a connection from %s: %s", channel.remote(), why);
+        close();
+    }
+
+    @Override
+    public void ready(long nowNs) {
+        channel.flush();
+        if (state == State.HELLO) {
+            readHello();
+        }
+        if (state == State.TARGET) {
+            // Nothing may come before the challenge; this finds the end of the connection.
+            if (channel.fill(1)) {
+                drop("it speaks out of turn");
+            }
+        }
+        if (state == State.PROOF) {
+            readProof(nowNs);
+        }
+        if (state != State.DONE && channel.ended()) {
+            // A rank that gave up, or a port scan.
+            drop(channel.endText());
+        }
+    }
+
+    private void readHello() {
+        boolean complete = channel.fill(Hello.BYTES);
+        if (!channel.mayBeHello()) {
+            drop("it does not speak JCCL");
+            return;
+        }
+        if (!complete) {
+            return;
+        }
+        Hello received = Hello.decode(channel.take(Hello.BYTES));
+        if (received == null) {
+            drop("its hello is malformed");
+            return;
+        }
+        hello = received;
+        if (received.kind() == Hello.LINK) {
+            state = State.TARGET;
+            target = listener.target(received);
+            if (target != null) {
+                challenge(received, target.key());
+            }
+            return;
+        }
+        root = listener.roots().find(Number16.of(received.number()));
+        if (root == null) {
+            channel.send(Hello.unknown());
+            channel.flush();
+            drop("its unique id is not known here");
+            return;
+        }
+        challenge(received, root.key());
+    }
+
+    /** A target has come that this connection may have waited for. */
+    void targetMayBeThere(LinkTarget.Name name) {
+        Hello waiting = hello;
+        if (state != State.TARGET || waiting == null) {
+            return;
+        }
+        LinkTarget found = listener.target(waiting);
+        if (found != null && found.name().equals(name)) {
+            target = found;
+            challenge(waiting, found.key());
+        }
+    }
+
+    private void challenge(Hello received, byte[] itsKey) {
+        key = itsKey;
+        nonce = Keys.random(Keys.BYTES);
+        channel.send(received.challenge(itsKey, nonce));
+        channel.flush();
+        state = State.PROOF;
+    }
+
+    private void readProof(long nowNs) {
+        Hello received = hello;
+        if (received == null) {
+            return;
+        }
+        int payloadBytes = received.kind() == Hello.RENDEZVOUS ? MemberHello.BYTES : 0;
+        if (!channel.fill(payloadBytes + Keys.BYTES)) {
+            return;
+        }
+        byte[] message = channel.take(payloadBytes + Keys.BYTES);
+        byte[] payload = received.verifyProof(key, nonce, message);
+        if (payload == null) {
+            drop("its proof is wrong");
+            return;
+        }
+        if (root != null) {
+            release();
+            root.join(channel, MemberHello.decode(payload), nowNs);
+        } else if (target != null) {
+            handOver(received, target);
+        }
+    }
+
+    private void handOver(Hello received, LinkTarget itsTarget) {
+        String refusal = itsTarget.refusal(received.from());
+        if (refusal != null) {
+            drop(refusal);
+            return;
+        }
+        channel.send(Hello.ACCEPTED);
+        channel.flush();
+        if (!channel.idle()) {
+            drop("it does not read");
+            return;
+        }
+        release();
+        itsTarget.offer(received.from(), channel.fd());
+    }
+
+    private void release() {
+        state = State.DONE;
+        listener.forget(this);
+    }
+}

@@ -1,0 +1,167 @@
+package org.jccl.bootstrap;
+
+import org.jccl.platform.SharedMemory;
+import org.jccl.platform.SocketAddress;
+import org.jccl.platform.Sockets;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Authenticated connections of one communicator between this rank and some others: the lower rank
+ * connects to the higher rank's listener. Used by one thread at a time.
+ */
+public final class LinkSetup implements AutoCloseable {
+    private static final byte[] NOTHING = {};
+    private static final int ABSENT = -1;
+    private static final int TAKEN = -2;
+
+    private final int[] peers;
+    private final Listener listener;
+    private final LinkTarget target;
+
+    /** By rank; null where the peer connects to us, or where the link stands. */
+    private final @Nullable Dialer[] dialers;
+
+    /** By rank: a descriptor that we connected, or ABSENT or TAKEN. */
+    private final int[] connected;
+
+    private final SharedMemory pollfds;
+    private boolean closed;
+
+    /**
+     * Starts to expect connections; {@link #advance} does the rest.
+     *
+     * @param key32 the communicator's key, known to its ranks alone
+     * @param commId16 the communicator's number, the same on all ranks, no secret
+     * @param rank this rank
+     * @param listenerOfRank {@link Listener#address} of each rank's process
+     * @param peers the ranks to be connected with
+     */
+    public LinkSetup(
+            byte[] key32, byte[] commId16, int rank, SocketAddress[] listenerOfRank, int[] peers) {
+        this.peers = peers.clone();
+        int n = listenerOfRank.length;
+        byte[] key = Keys.derive(key32, "link", commId16);
+        dialers = new Dialer[n];
+        connected = new int[n];
+        Arrays.fill(connected, ABSENT);
+        List<Integer> incoming = new ArrayList<>();
+        for (int peer : peers) {
+            if (peer < 0 || peer >= n || peer == rank) {
+                throw new IllegalArgumentException("rank " + rank + " cannot link to " + peer);
+            }
+            if (peer > rank) {
+                SocketAddress where = Scopes.local(listenerOfRank[peer]);
+                dialers[peer] =
+                        new Dialer(where, Hello.LINK, rank, peer, commId16.clone(), key, NOTHING);
+            } else {
+                incoming.add(peer);
+            }
+        }
+        pollfds = SharedMemory.anonymous((long) (n + 1) * Sockets.POLLFD_BYTES);
+        listener = Listener.shared();
+        int[] expected = incoming.stream().mapToInt(Integer::intValue).toArray();
+        target = new LinkTarget(new LinkTarget.Name(Number16.of(commId16), rank), key, n, expected);
+        listener.register(target);
+    }
+
+    /**
+     * Does what can be done without waiting; true when all connections are there.
+     *
+     * @throws org.jccl.type.NcclException if a peer's listener can never be the right one
+     */
+    public boolean advance() {
+        target.drain();
+        boolean complete = true;
+        for (int peer : peers) {
+            complete &= isThere(peer);
+        }
+        return complete;
+    }
+
+    private boolean isThere(int peer) {
+        Dialer dialer = dialers[peer];
+        if (dialer == null) {
+            return connected[peer] != ABSENT || target.isThere(peer);
+        }
+        if (!dialer.advance()) {
+            return false;
+        }
+        Channel channel = dialer.take();
+        dialers[peer] = null;
+        connected[peer] = channel == null ? ABSENT : channel.fd();
+        return true;
+    }
+
+    /** Blocks at most {@code maxMs} milliseconds, until {@link #advance} may get further. */
+    public void awaitActivity(int maxMs) {
+        int sleepMs = maxMs;
+        int n = 1;
+        Sockets.setPollfd(pollfds.address(), target.wakeupFd(), Sockets.POLLIN);
+        for (int peer : peers) {
+            Dialer dialer = dialers[peer];
+            if (dialer != null) {
+                long entry = pollfds.address() + (long) n * Sockets.POLLFD_BYTES;
+                Sockets.setPollfd(entry, dialer.fd(), dialer.events());
+                sleepMs = Math.min(sleepMs, dialer.dueInMs());
+                n++;
+            }
+        }
+        Sockets.poll(pollfds.address(), n, sleepMs);
+    }
+
+    /**
+     * The connection with a peer after {@link #advance} was true: connected, non-blocking, without
+     * delay. The caller closes it.
+     */
+    public int descriptor(int peer) {
+        int fd = connected[peer];
+        if (fd >= 0) {
+            connected[peer] = TAKEN;
+            return fd;
+        }
+        return target.take(peer);
+    }
+
+    /** The peers whose connection is not there yet. */
+    public int[] missing() {
+        return Arrays.stream(peers)
+                .filter(
+                        peer ->
+                                dialers[peer] != null
+                                        || (connected[peer] == ABSENT && !target.isThere(peer)))
+                .toArray();
+    }
+
+    /** What keeps a connection from coming, for sentences. */
+    public String obstacle(int peer) {
+        Dialer dialer = dialers[peer];
+        return dialer == null
+                ? "it has not connected to " + listener.ownAddress()
+                : "connecting to " + dialer.target() + ": " + dialer.obstacle();
+    }
+
+    /** Closes what was not taken. */
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        listener.unregister(target);
+        target.close();
+        for (int peer : peers) {
+            Dialer dialer = dialers[peer];
+            if (dialer != null) {
+                dialer.close();
+            }
+            if (connected[peer] >= 0) {
+                Sockets.close(connected[peer]);
+            }
+        }
+        pollfds.close();
+    }
+}

@@ -1,0 +1,106 @@
+package org.jccl.bootstrap;
+
+import org.jccl.platform.Sockets;
+import org.jccl.platform.Wakeup;
+import org.jspecify.annotations.Nullable;
+
+import java.util.Arrays;
+
+/**
+ * Where the listener puts connections for one rank of one communicator. The thread jccl-net offers,
+ * the rank's thread takes; everything mutable is under this object's lock.
+ */
+final class LinkTarget {
+    /** The communicator's number and the rank. */
+    record Name(Number16 communicator, int rank) {}
+
+    private static final int NOT_EXPECTED = -1;
+    private static final int EXPECTED = -2;
+    private static final int TAKEN = -3;
+
+    private final Name name;
+    private final byte[] key;
+    private final Wakeup wakeup = new Wakeup();
+    private final int[] descriptors;
+    private boolean closed;
+
+    /** Expects a connection from each of {@code peers}, which are below {@code nRanks}. */
+    LinkTarget(Name name, byte[] key, int nRanks, int[] peers) {
+        this.name = name;
+        this.key = key;
+        this.descriptors = new int[nRanks];
+        Arrays.fill(descriptors, NOT_EXPECTED);
+        for (int peer : peers) {
+            descriptors[peer] = EXPECTED;
+        }
+    }
+
+    Name name() {
+        return name;
+    }
+
+    byte[] key() {
+        return key;
+    }
+
+    /** Readable when a connection has come. */
+    int wakeupFd() {
+        return wakeup.fd();
+    }
+
+    /** Forgets what has woken it. */
+    void drain() {
+        wakeup.drain();
+    }
+
+    /** Why a connection from this rank is not wanted, or null if it is. */
+    synchronized @Nullable String refusal(int from) {
+        if (closed || from >= descriptors.length || descriptors[from] == NOT_EXPECTED) {
+            return "rank " + name.rank() + " expects none from rank " + from;
+        }
+        return descriptors[from] == TAKEN
+                ? "rank " + name.rank() + " has one from rank " + from
+                : null;
+    }
+
+    /** Gives it a connection that was not refused; a newer one replaces one not yet taken. */
+    synchronized void offer(int from, int fd) {
+        if (closed || descriptors[from] == TAKEN) {
+            Sockets.close(fd);
+            return;
+        }
+        if (descriptors[from] >= 0) {
+            Sockets.close(descriptors[from]);
+        }
+        descriptors[from] = fd;
+        wakeup.signal();
+    }
+
+    synchronized boolean isThere(int from) {
+        return descriptors[from] >= 0 || descriptors[from] == TAKEN;
+    }
+
+    /** The connection from this rank; the caller closes it. */
+    synchronized int take(int from) {
+        int fd = descriptors[from];
+        if (fd < 0) {
+            throw new IllegalStateException("no connection from rank " + from);
+        }
+        descriptors[from] = TAKEN;
+        return fd;
+    }
+
+    /** Closes what was not taken. */
+    synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        for (int fd : descriptors) {
+            if (fd >= 0) {
+                Sockets.close(fd);
+            }
+        }
+        wakeup.close();
+    }
+}

@@ -1,0 +1,230 @@
+package org.jccl.bootstrap;
+
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.param.Params;
+import org.jccl.platform.Errno;
+import org.jccl.platform.Interfaces;
+import org.jccl.platform.Interfaces.Interface;
+import org.jccl.platform.SocketAddress;
+import org.jccl.platform.Sockets;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The one listening socket of a process, made on first need, and the thread jccl-net that serves
+ * it. Connections that have not proved themselves are bounded in number and time; a stranger is
+ * dropped and the others go on.
+ */
+public final class Listener implements Pollable {
+    static final int MAX_UNPROVEN = 256;
+    private static final int BACKLOG = 4096;
+    private static final long MS_NS = 1_000_000;
+
+    /** A connection this young may be a rank in a burst: it is not dropped to make room. */
+    private static final long YOUNG_NS = 1_000 * MS_NS;
+
+    private static final long PAUSE_NS = 50 * MS_NS;
+
+    // Written and read under the class's lock.
+    private static @Nullable Listener shared;
+
+    private final NetAgent agent = new NetAgent();
+    private final Roots roots = new Roots(agent);
+    private final SocketAddress address;
+    private final int fd;
+    // The rest belongs to the thread jccl-net.
+    private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
+    private final List<IncomingConnection> unproven = new ArrayList<>();
+    private long pausedUntilNs = NetAgent.NEVER;
+    private boolean closed;
+
+    private Listener(int fd) {
+        this.fd = fd;
+        this.address = Sockets.localAddress(fd);
+        agent.serve(this);
+    }
+
+    /**
+     * Where other processes reach this one.
+     *
+     * @throws NcclException with INVALID_USAGE or SYSTEM_ERROR if no interface or port can be had
+     */
+    public static SocketAddress address() {
+        return shared().address;
+    }
+
+    /** Closes the socket and ends the thread; a later need makes new ones. */
+    public static void shutdown() {
+        Listener ending;
+        synchronized (Listener.class) {
+            ending = shared;
+            shared = null;
+        }
+        if (ending != null) {
+            ending.agent.stop();
+        }
+    }
+
+    static synchronized Listener shared() {
+        Listener known = shared;
+        if (known == null) {
+            known = new Listener(open());
+            Thread thread = new Thread(known.agent, "jccl-net");
+            thread.setDaemon(true);
+            thread.start();
+            shared = known;
+        }
+        return known;
+    }
+
+    /** Whether this process made the rendezvous with this number. */
+    static synchronized boolean isRootHere(IdContent id) {
+        return shared != null && shared.address.equals(id.root()) && shared.roots.made(id);
+    }
+
+    SocketAddress ownAddress() {
+        return address;
+    }
+
+    Roots roots() {
+        return roots;
+    }
+
+    /** Hands connections for this target over from now on. */
+    void register(LinkTarget target) {
+        agent.submit(
+                () -> {
+                    targets.put(target.name(), target);
+                    List.copyOf(unproven).forEach(each -> each.targetMayBeThere(target.name()));
+                });
+    }
+
+    void unregister(LinkTarget target) {
+        agent.submit(() -> targets.remove(target.name(), target));
+    }
+
+    /** Called by a connection: who is meant by this hello, if that is known already. */
+    @Nullable LinkTarget target(Hello hello) {
+        return targets.get(new LinkTarget.Name(Number16.of(hello.number()), hello.to()));
+    }
+
+    void forget(IncomingConnection connection) {
+        unproven.remove(connection);
+    }
+
+    @Override
+    public int fd() {
+        return fd;
+    }
+
+    @Override
+    public short events() {
+        return pausedUntilNs == NetAgent.NEVER ? Sockets.POLLIN : 0;
+    }
+
+    @Override
+    public void ready(long nowNs) {
+        while (true) {
+            if (unproven.size() >= MAX_UNPROVEN && !dropOldest(nowNs)) {
+                pausedUntilNs = nowNs + PAUSE_NS;
+                return;
+            }
+            int accepted = Sockets.accept(fd);
+            if (accepted >= 0) {
+                IncomingConnection connection = new IncomingConnection(this, accepted, nowNs);
+                unproven.add(connection);
+                agent.serve(connection);
+            } else if (accepted == -Errno.EAGAIN) {
+                return;
+            } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
+                Log.attn("cannot accept a connection for now: " + Errno.text(-accepted));
+                pausedUntilNs = nowNs + PAUSE_NS;
+                return;
+            }
+        }
+    }
+
+    private boolean dropOldest(long nowNs) {
+        IncomingConnection oldest = unproven.getFirst();
+        if (nowNs - oldest.sinceNs() < YOUNG_NS) {
+            return false;
+        }
+        oldest.drop("there are more than " + MAX_UNPROVEN + " connections without proof");
+        return true;
+    }
+
+    @Override
+    public long deadlineNs() {
+        return pausedUntilNs;
+    }
+
+    @Override
+    public void expired(long nowNs) {
+        pausedUntilNs = NetAgent.NEVER;
+    }
+
+    @Override
+    public boolean done() {
+        return closed;
+    }
+
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            Sockets.close(fd);
+        }
+    }
+
+    private static int open() {
+        List<Interface> usable =
+                Interfaces.select(Params.SOCKET_IFNAME.text(), Params.SOCKET_FAMILY.text());
+        Interface chosen = usable.getFirst();
+        int[] range = Params.PORT_RANGE.get();
+        int first = range == null ? 0 : range[0];
+        int last = range == null ? 0 : range[1];
+        int result = 0;
+        for (int port = first; port <= last; port++) {
+            result = open(chosen.address().withPort(port));
+            if (result >= 0) {
+                Log.info(
+                        Subsystem.BOOTSTRAP,
+                        "Bootstrap: Using %s, listening on %s",
+                        chosen.name(),
+                        Sockets.localAddress(result));
+                return result;
+            }
+            if (result != -Errno.EADDRINUSE) {
+                break;
+            }
+        }
+        throw NcclException.systemError(
+                "cannot listen on "
+                        + chosen
+                        + (range == null ? "" : " with JCCL_PORT_RANGE " + first + "-" + last)
+                        + ": "
+                        + Errno.text(-result));
+    }
+
+    private static int open(SocketAddress address) {
+        int fd = Sockets.socket(address.isIpv6());
+        if (fd < 0) {
+            return fd;
+        }
+        int result = Sockets.bind(fd, address);
+        if (result == 0) {
+            result = Sockets.listen(fd, BACKLOG);
+        }
+        if (result < 0) {
+            Sockets.close(fd);
+            return result;
+        }
+        return fd;
+    }
+}

@@ -1,0 +1,144 @@
+package org.jccl.bootstrap;
+
+import org.jccl.log.Log;
+import org.jccl.platform.Errno;
+import org.jccl.platform.SharedMemory;
+import org.jccl.platform.Sockets;
+import org.jccl.platform.Wakeup;
+import org.jccl.type.NcclException;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * The loop of the thread jccl-net: polls connections and runs commands of other threads. All state
+ * of the connections belongs to this thread.
+ */
+final class NetAgent implements Runnable {
+    /** No deadline. */
+    static final long NEVER = Long.MAX_VALUE;
+
+    private static final long MS_NS = 1_000_000;
+    private static final int LONGEST_SLEEP_MS = 60_000;
+
+    private final Wakeup wakeup = new Wakeup();
+    private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
+    private final List<Pollable> served = new ArrayList<>();
+    private SharedMemory pollfds = SharedMemory.anonymous(entriesBytes(64));
+    // Written by stop in any thread, read by the loop; volatile.
+    private volatile boolean stopping;
+
+    /** Runs a command on the thread jccl-net, before any connection that comes later. */
+    void submit(Runnable command) {
+        commands.add(command);
+        wakeup.signal();
+    }
+
+    /** Serves a connection from now on; called on the thread jccl-net. */
+    void serve(Pollable connection) {
+        served.add(connection);
+    }
+
+    /** Ends the loop; everything served is closed. */
+    void stop() {
+        stopping = true;
+        wakeup.signal();
+    }
+
+    @Override
+    public void run() {
+        try {
+            while (!stopping) {
+                turn();
+            }
+        } catch (RuntimeException | Error failure) {
+            Log.warn("jccl-net has failed, nobody can connect to this process: " + failure);
+            throw failure;
+        } finally {
+            served.forEach(Pollable::close);
+            served.clear();
+            pollfds.close();
+            wakeup.close();
+        }
+    }
+
+    private void turn() {
+        int n = served.size();
+        long entries = entries(n + 1);
+        Sockets.setPollfd(entries, wakeup.fd(), Sockets.POLLIN);
+        long earliest = NEVER;
+        for (int i = 0; i < n; i++) {
+            Pollable each = served.get(i);
+            short events = each.events();
+            Sockets.setPollfd(entry(entries, i + 1), events == 0 ? -1 : each.fd(), events);
+            earliest = earlier(earliest, each.deadlineNs());
+        }
+        int ready = Sockets.poll(entries, n + 1, sleepMs(earliest));
+        if (ready < 0 && ready != -Errno.EINTR) {
+            throw NcclException.systemError("poll: " + Errno.text(-ready));
+        }
+        wakeup.drain();
+        for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
+            command.run();
+        }
+        long now = System.nanoTime();
+        for (int i = 0; i < n; i++) {
+            boolean active = ready > 0 && Sockets.pollResult(entry(entries, i + 1)) != 0;
+            serveOne(served.get(i), active, now);
+        }
+        served.removeIf(Pollable::done);
+    }
+
+    /** A failure in one connection's code must not end the others. */
+    private void serveOne(Pollable connection, boolean active, long now) {
+        if (connection.done()) {
+            // Another connection's turn closed it; its descriptor may belong to a new one already.
+            return;
+        }
+        try {
+            if (active) {
+                connection.ready(now);
+            }
+            long deadline = connection.deadlineNs();
+            if (!connection.done() && deadline != NEVER && now - deadline >= 0) {
+                connection.expired(now);
+            }
+        } catch (RuntimeException failure) {
+            Log.warn("a bootstrap connection was dropped: " + failure);
+            connection.close();
+        }
+    }
+
+    private long entries(int n) {
+        if (pollfds.sizeBytes() < entriesBytes(n)) {
+            pollfds.close();
+            pollfds = SharedMemory.anonymous(entriesBytes(2 * n));
+        }
+        return pollfds.address();
+    }
+
+    private static long entry(long entries, int index) {
+        return entries + (long) index * Sockets.POLLFD_BYTES;
+    }
+
+    private static long entriesBytes(int n) {
+        return (long) n * Sockets.POLLFD_BYTES;
+    }
+
+    private static long earlier(long one, long other) {
+        if (one == NEVER || other == NEVER) {
+            return one == NEVER ? other : one;
+        }
+        return one - other < 0 ? one : other;
+    }
+
+    private static int sleepMs(long deadlineNs) {
+        if (deadlineNs == NEVER) {
+            return LONGEST_SLEEP_MS;
+        }
+        long ms = (deadlineNs - System.nanoTime()) / MS_NS + 1;
+        return (int) Math.max(0, Math.min(LONGEST_SLEEP_MS, ms));
+    }
+}

@@ -1,0 +1,267 @@
+package org.jccl.bootstrap;
+
+import org.jccl.platform.Sockets;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.UniqueId;
+import org.jspecify.annotations.Nullable;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/** A rank's side of the rendezvous by a unique id. Used by one thread at a time. */
+public final class RendezvousClient implements Exchange {
+    private static final int[] NONE = {};
+
+    private final int nRanks;
+    private final Dialer dialer;
+    private @Nullable Channel channel;
+    private byte @Nullable [] mine;
+    private byte @Nullable [][] result = {};
+
+    /** By rank: what has come of the running round. */
+    private byte[] @Nullable [] collecting = {};
+
+    private int round = -1;
+    private int received;
+    private int[] missing = NONE;
+    private int rankOfRoot = -1;
+    private boolean closed;
+    private @Nullable NcclException failure;
+
+    /**
+     * Connects in {@link #advance}.
+     *
+     * @throws NcclException with INVALID_ARGUMENT for an id that JCCL did not make, or a rank that
+     *     is not in 0…nRanks-1
+     */
+    public RendezvousClient(UniqueId id, int nRanks, int rank) {
+        if (nRanks < 1 || rank < 0 || rank >= nRanks) {
+            throw NcclException.invalidArgument(
+                    "rank " + rank + " is not one of " + nRanks + " ranks");
+        }
+        this.nRanks = nRanks;
+        IdContent content = IdContent.decode(id);
+        MemberHello hello = MemberHello.own(nRanks, rank, Listener.isRootHere(content));
+        dialer =
+                new Dialer(
+                        Scopes.local(content.root()),
+                        Hello.RENDEZVOUS,
+                        0,
+                        0,
+                        content.number(),
+                        Rendezvous.key(content),
+                        hello.encode());
+    }
+
+    @Override
+    public void begin(byte[] contribution) {
+        throwFailure();
+        if (mine != null || result == null) {
+            throw new IllegalStateException("round " + round + " is not complete");
+        }
+        if (contribution.length > MAX_BLOB_BYTES) {
+            throw NcclException.internalError(
+                    "a contribution of " + contribution.length + " bytes is too large");
+        }
+        round++;
+        received = 0;
+        missing = NONE;
+        result = null;
+        collecting = new byte[nRanks][];
+        mine = contribution.clone();
+    }
+
+    @Override
+    public boolean advance() {
+        throwFailure();
+        if (result != null) {
+            return true;
+        }
+        try {
+            return progress();
+        } catch (NcclException permanent) {
+            failure = permanent;
+            throw permanent;
+        }
+    }
+
+    private boolean progress() {
+        Channel open = channel;
+        if (open == null) {
+            if (!dialer.advance()) {
+                return false;
+            }
+            open = dialer.take();
+            channel = open;
+        }
+        if (open == null) {
+            return false;
+        }
+        byte[] contribution = mine;
+        if (contribution != null) {
+            open.send(Frame.blob(round, contribution));
+            mine = null;
+        }
+        open.flush();
+        while (received < nRanks) {
+            ByteBuffer frame = open.frame();
+            if (frame == null) {
+                if (open.ended()) {
+                    throw rootHasGone(open);
+                }
+                return false;
+            }
+            read(frame);
+        }
+        publish();
+        return true;
+    }
+
+    private void publish() {
+        byte[][] all = new byte[nRanks][];
+        for (int rank = 0; rank < nRanks; rank++) {
+            byte[] blob = collecting[rank];
+            all[rank] = blob == null ? new byte[0] : blob;
+        }
+        result = all;
+        missing = NONE;
+    }
+
+    private void read(ByteBuffer frame) {
+        switch (frame.get()) {
+            case Frame.RESULT -> readResult(frame);
+            case Frame.WAITING -> readWaiting(frame);
+            case Frame.FAILED -> throw readFailure(frame);
+            default -> throw nonsense();
+        }
+    }
+
+    private void readResult(ByteBuffer frame) {
+        if (frame.remaining() < 9) {
+            throw nonsense();
+        }
+        int itsRound = frame.getInt();
+        int rank = frame.getInt();
+        boolean withRoot = frame.get() != 0;
+        if (itsRound != round || rank < 0 || rank >= nRanks || collecting[rank] != null) {
+            throw nonsense();
+        }
+        byte[] blob = new byte[frame.remaining()];
+        frame.get(blob);
+        collecting[rank] = blob;
+        received++;
+        if (withRoot && rankOfRoot < 0) {
+            rankOfRoot = rank;
+        }
+    }
+
+    private void readWaiting(ByteBuffer frame) {
+        if (frame.remaining() < 8 || frame.remaining() % Integer.BYTES != 0) {
+            throw nonsense();
+        }
+        boolean current = frame.getInt() == round;
+        int withRoot = frame.getInt();
+        int[] ranks = new int[frame.remaining() / Integer.BYTES];
+        frame.asIntBuffer().get(ranks);
+        if (withRoot >= 0 && withRoot < nRanks) {
+            rankOfRoot = withRoot;
+        }
+        if (current) {
+            missing = Arrays.stream(ranks).filter(rank -> rank >= 0 && rank < nRanks).toArray();
+        }
+    }
+
+    private NcclException readFailure(ByteBuffer frame) {
+        if (frame.remaining() < Integer.BYTES) {
+            return nonsense();
+        }
+        NcclResult code = NcclResult.of(frame.getInt());
+        byte[] text = new byte[frame.remaining()];
+        frame.get(text);
+        String sentence = new String(text, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", "?");
+        boolean error = code != NcclResult.SUCCESS && code != NcclResult.IN_PROGRESS;
+        return new NcclException(error ? code : NcclResult.REMOTE_ERROR, sentence);
+    }
+
+    private NcclException rootHasGone(Channel open) {
+        String who =
+                rankOfRoot < 0
+                        ? "the process that made the unique id (" + dialer.target() + ")"
+                        : "rank " + rankOfRoot + ", whose process made the unique id,";
+        return NcclException.remoteError(
+                who
+                        + " has gone during the initialisation: its process ended or its connection"
+                        + " broke ("
+                        + open.endText()
+                        + ")");
+    }
+
+    private NcclException nonsense() {
+        return NcclException.remoteError("the rendezvous at " + dialer.target() + " sent nonsense");
+    }
+
+    private void throwFailure() {
+        NcclException known = failure;
+        if (known != null) {
+            throw known;
+        }
+    }
+
+    @Override
+    public byte[][] result() {
+        byte[][] all = result;
+        if (all == null) {
+            throw new IllegalStateException("round " + round + " is not complete");
+        }
+        return all.clone();
+    }
+
+    @Override
+    public int[] missing() {
+        return missing.clone();
+    }
+
+    /** What the round waits for, for sentences: the connection, or ranks. */
+    public String waitingFor() {
+        if (channel == null) {
+            return "connecting to " + dialer.target() + ": " + dialer.obstacle();
+        }
+        return missing.length == 0 ? "all ranks" : "ranks " + Arrays.toString(missing);
+    }
+
+    @Override
+    public void awaitActivity(int maxMs) {
+        Channel open = channel;
+        if (open != null) {
+            Sockets.pollOne(open.fd(), open.events(), maxMs);
+        } else {
+            int sleepMs = Math.min(maxMs, dialer.dueInMs());
+            Sockets.pollOne(dialer.fd(), dialer.events(), sleepMs);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        dialer.close();
+        Channel open = channel;
+        if (open != null) {
+            open.send(Frame.bye());
+            open.flush();
+            Sockets.shutdown(open.fd());
+            // Unread data would turn the end of the stream into a reset.
+            while (open.frame() != null) {
+                received++;
+            }
+            open.close();
+        }
+        if (failure == null) {
+            failure = NcclException.invalidUsage("the exchange is closed");
+        }
+    }
+}

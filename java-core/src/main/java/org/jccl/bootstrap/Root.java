@@ -1,0 +1,275 @@
+package org.jccl.bootstrap;
+
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.param.Params;
+import org.jccl.type.NcclResult;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.StringJoiner;
+
+/**
+ * The root of one rendezvous: ranks join, contribute to rounds and leave. The first failure ends it
+ * for all, with one sentence. Belongs to the thread jccl-net.
+ */
+final class Root {
+    private static final String USED =
+            "this unique id has been used already: an id makes one communicator, call"
+                    + " ncclGetUniqueId for the next one";
+    private static final long MS_NS = 1_000_000;
+
+    /** The members' own limits come first, since they say more. */
+    private static final long GRACE_MS = 5_000;
+
+    private static final int MAX_RANKS = 1 << 16;
+
+    private final Roots roots;
+    private final NetAgent agent;
+    private final Number16 number;
+    private final byte[] key;
+    private @Nullable MemberHello first;
+    private @Nullable Member[] members = {};
+    private byte[] @Nullable [] blobs = {};
+    private int joined;
+    private int contributed;
+    private int connected;
+    private int round;
+    private int rankHere = -1;
+    // Since when somebody waits for the round, or NEVER.
+    private long waitingSinceNs = NetAgent.NEVER;
+    private @Nullable String failure;
+    private NcclResult failureResult = NcclResult.INVALID_USAGE;
+
+    Root(Roots roots, NetAgent agent, Number16 number, byte[] key) {
+        this.roots = roots;
+        this.agent = agent;
+        this.number = number;
+        this.key = key;
+    }
+
+    Number16 number() {
+        return number;
+    }
+
+    byte[] key() {
+        return key;
+    }
+
+    /** A rank has proved that it holds the id. */
+    void join(Channel channel, MemberHello hello, long nowNs) {
+        roots.used(this);
+        connected++;
+        Member member = new Member(this, channel, hello);
+        agent.serve(member);
+        channel.send(Hello.ACCEPTED);
+        if (failure != null) {
+            member.tell(Frame.failed(failureResult, failure));
+            return;
+        }
+        MemberHello reference = first;
+        if (reference == null) {
+            if (hello.nRanks() < 1 || hello.nRanks() > MAX_RANKS) {
+                fail(NcclResult.INVALID_USAGE, hello.name() + " says nranks is " + hello.nRanks());
+                member.tell(Frame.failed(failureResult, String.valueOf(failure)));
+                return;
+            }
+            reference = hello;
+            first = hello;
+            members = new Member[hello.nRanks()];
+            blobs = new byte[hello.nRanks()][];
+        } else if (joined == members.length) {
+            member.tell(Frame.failed(NcclResult.INVALID_USAGE, USED));
+            return;
+        }
+        String problem = problem(hello, reference);
+        if (problem != null) {
+            member.tell(Frame.failed(NcclResult.INVALID_USAGE, problem));
+            fail(NcclResult.INVALID_USAGE, problem);
+            return;
+        }
+        members[hello.rank()] = member;
+        joined++;
+        if (hello.inRootProcess() && rankHere < 0) {
+            rankHere = hello.rank();
+        }
+        member.joined();
+        member.ready(nowNs);
+    }
+
+    private @Nullable String problem(MemberHello hello, MemberHello reference) {
+        String difference = hello.differenceTo(reference);
+        if (difference != null) {
+            return difference;
+        }
+        if (hello.rank() < 0 || hello.rank() >= members.length) {
+            return hello.name() + " is none of " + members.length + " ranks";
+        }
+        Member same = members[hello.rank()];
+        return same == null
+                ? null
+                : "rank "
+                        + hello.rank()
+                        + " came twice: from "
+                        + same.hello().who()
+                        + " and from "
+                        + hello.who();
+    }
+
+    /** A member's contribution. */
+    void contribute(Member member, int itsRound, byte[] blob, long nowNs) {
+        int rank = member.hello().rank();
+        if (failure != null) {
+            return;
+        }
+        if (itsRound != round || blobs[rank] != null || blob.length > Exchange.MAX_BLOB_BYTES) {
+            fail(NcclResult.INTERNAL_ERROR, member.hello().name() + " broke the protocol");
+            return;
+        }
+        blobs[rank] = blob;
+        contributed++;
+        if (waitingSinceNs == NetAgent.NEVER) {
+            waitingSinceNs = nowNs;
+        }
+        Member left = leaver();
+        if (left != null) {
+            fail(NcclResult.REMOTE_ERROR, leftText(left));
+        } else if (contributed == members.length) {
+            deliver();
+        } else {
+            member.waits(nowNs);
+        }
+    }
+
+    private void deliver() {
+        byte[][] frames = new byte[members.length][];
+        for (int rank = 0; rank < frames.length; rank++) {
+            byte[] blob = blobs[rank];
+            Member member = members[rank];
+            if (blob != null && member != null) {
+                boolean here = member.hello().inRootProcess();
+                frames[rank] = Frame.result(round, rank, here, blob);
+                blobs[rank] = null;
+            }
+        }
+        round++;
+        contributed = 0;
+        waitingSinceNs = NetAgent.NEVER;
+        for (Member member : members) {
+            if (member != null) {
+                member.deliver(frames);
+            }
+        }
+    }
+
+    /** Tells a waiting member whom it waits for, or that it has waited long enough. */
+    void remind(Member member, long nowNs) {
+        long limitMs = Params.INIT_TIMEOUT.getMs();
+        long waitedMs = waitingSinceNs == NetAgent.NEVER ? 0 : (nowNs - waitingSinceNs) / MS_NS;
+        if (limitMs > 0 && waitedMs > limitMs + GRACE_MS) {
+            fail(
+                    NcclResult.TIMEOUT,
+                    "the initialisation was not complete after "
+                            + waitedMs / 1_000
+                            + " s"
+                            + missingText());
+        } else if (failure == null) {
+            member.tell(Frame.waiting(round, rankHere, missing()));
+            member.waits(nowNs);
+        }
+    }
+
+    /** A member's connection has ended. */
+    void gone(Member member, String how) {
+        connected--;
+        if (!member.left() && member.isJoined()) {
+            fail(
+                    NcclResult.REMOTE_ERROR,
+                    member.hello().name()
+                            + " has gone during the initialisation: its process ended or its"
+                            + " connection broke ("
+                            + how
+                            + ")");
+        }
+        if (connected == 0) {
+            end();
+        }
+    }
+
+    /** A member leaves in good order; whoever still needs it learns that. */
+    void left(Member member) {
+        boolean needed = joined < members.length || contributed > 0;
+        if (member.isJoined() && needed) {
+            fail(NcclResult.REMOTE_ERROR, leftText(member));
+        }
+    }
+
+    private String leftText(Member member) {
+        return member.hello().name()
+                + " has left before the initialisation was complete"
+                + missingText();
+    }
+
+    private void fail(NcclResult result, String text) {
+        if (failure != null) {
+            return;
+        }
+        failure = text;
+        failureResult = result;
+        Log.info(Subsystem.BOOTSTRAP, "Rendezvous failed: " + text);
+        byte[] frame = Frame.failed(result, text);
+        for (Member member : members) {
+            if (member != null && !member.left()) {
+                member.tell(frame);
+            }
+        }
+    }
+
+    private void end() {
+        if (failure == null) {
+            failure = USED;
+        }
+        members = new Member[0];
+        blobs = new byte[0][];
+        roots.ended(this);
+    }
+
+    private @Nullable Member leaver() {
+        for (Member member : members) {
+            if (member != null && member.left()) {
+                return member;
+            }
+        }
+        return null;
+    }
+
+    private int[] missing() {
+        List<Integer> ranks = new ArrayList<>();
+        for (int rank = 0; rank < members.length; rank++) {
+            if (blobs[rank] == null) {
+                ranks.add(rank);
+            }
+        }
+        return ranks.stream().mapToInt(Integer::intValue).toArray();
+    }
+
+    private String missingText() {
+        StringJoiner absent = new StringJoiner(", ");
+        int count = 0;
+        for (int rank = 0; rank < members.length; rank++) {
+            if (members[rank] == null) {
+                count++;
+                if (count <= Frame.MAX_NAMED_MISSING) {
+                    absent.add(Integer.toString(rank));
+                }
+            }
+        }
+        return count == 0
+                ? ""
+                : "; never came: rank"
+                        + (count == 1 ? " " : "s ")
+                        + absent
+                        + (count > Frame.MAX_NAMED_MISSING ? " and more" : "");
+    }
+}

@@ -1,0 +1,77 @@
+package org.jccl.bootstrap;
+
+import org.jspecify.annotations.Nullable;
+
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The rendezvous whose ids this process made. The oldest are forgotten first: of those that have
+ * ended, and of those that nobody ever used.
+ */
+final class Roots {
+    private static final int MAX_ENDED = 4096;
+    private static final int MAX_UNUSED = 65536;
+
+    private final NetAgent agent;
+    // Any thread adds, jccl-net removes.
+    private final Set<Number16> made = ConcurrentHashMap.newKeySet();
+    // These three belong to the thread jccl-net.
+    private final Map<Number16, Root> unused = new LinkedHashMap<>();
+    private final Map<Number16, Root> active = new LinkedHashMap<>();
+    private final Map<Number16, Root> ended = new LinkedHashMap<>();
+
+    Roots(NetAgent agent) {
+        this.agent = agent;
+    }
+
+    /** From now on ranks can meet at this id. */
+    void create(IdContent id) {
+        Number16 number = Number16.of(id.number());
+        made.add(number);
+        agent.submit(
+                () -> {
+                    unused.put(number, new Root(this, agent, number, Rendezvous.key(id)));
+                    limit(unused, MAX_UNUSED);
+                });
+    }
+
+    boolean made(IdContent id) {
+        return made.contains(Number16.of(id.number()));
+    }
+
+    /** The root with this number, or null if it is not known. */
+    @Nullable Root find(Number16 number) {
+        Root root = unused.get(number);
+        if (root == null) {
+            root = active.get(number);
+        }
+        return root != null ? root : ended.get(number);
+    }
+
+    /** The first rank has come. */
+    void used(Root root) {
+        if (unused.remove(root.number()) != null) {
+            active.put(root.number(), root);
+        }
+    }
+
+    /** The last rank has gone. */
+    void ended(Root root) {
+        if (active.remove(root.number()) != null) {
+            ended.put(root.number(), root);
+            limit(ended, MAX_ENDED);
+        }
+    }
+
+    private void limit(Map<Number16, Root> map, int most) {
+        Iterator<Number16> oldest = map.keySet().iterator();
+        while (map.size() > most) {
+            made.remove(oldest.next());
+            oldest.remove();
+        }
+    }
+}
