@@ -72,6 +72,28 @@ def finish(process: subprocess.Popen[str], status: int = 0, limit_s: float = LIM
     return output
 
 
+def run_ranks(
+    source: str,
+    arguments: list[list[object]],
+    *,
+    library: str = "libnccl.so.2",
+    environments: list[dict[str, str]] | None = None,
+) -> list[str]:
+    """Runs one program for each list of arguments, all at once; what each printed."""
+    each = environments or [{}] * len(arguments)
+    program(source, library)
+    ranks = [
+        start(source, *words, library=library, environment=environment)
+        for words, environment in zip(arguments, each, strict=True)
+    ]
+    try:
+        return [finish(rank) for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.communicate()
+
+
 def run(
     source: str,
     *arguments: object,

@@ -39,12 +39,9 @@ def test_without_java_one_sentence_says_what_to_install(tmp_path: Path) -> None:
 @BOTH
 @pytest.mark.parametrize("nranks", [2, 4])
 def test_all_reduce_of_several_processes(library: str, nranks: int, tmp_path: Path) -> None:
-    ranks = [
-        cprogram.start("all_reduce.c", rank, nranks, tmp_path / "id", library=library)
-        for rank in range(nranks)
-    ]
-    for rank, process in enumerate(ranks):
-        assert f"rank {rank} of {nranks} is content" in cprogram.finish(process)
+    arguments: list[list[object]] = [[rank, nranks, tmp_path / "id"] for rank in range(nranks)]
+    outputs = cprogram.run_ranks("all_reduce.c", arguments, library=library)
+    assert outputs == [f"rank {rank} of {nranks} is content\n" for rank in range(nranks)]
 
 
 @LEFT
@@ -61,12 +58,12 @@ def test_scenario_s1_again_and_again(time: int, tmp_path: Path) -> None:
 
 
 def _scenario_s1(file: Path) -> None:
-    ranks = [
-        cprogram.start("s1.c", rank, file, environment={"NCCL_HOSTID": f"host-{rank // 2}"})
-        for rank in range(4)
-    ]
-    for rank, process in enumerate(ranks):
-        assert f"rank {rank} is content" in cprogram.finish(process, limit_s=120)
+    outputs = cprogram.run_ranks(
+        "s1.c",
+        [[rank, file] for rank in range(4)],
+        environments=[{"NCCL_HOSTID": f"host-{rank // 2}"} for rank in range(4)],
+    )
+    assert outputs == [f"rank {rank} is content\n" for rank in range(4)]
 
 
 @LEFT
