@@ -110,6 +110,26 @@ final class RankProcess {
         }
     }
 
+    /** Stops the process; returns when the kernel says so, which a busy machine delays. */
+    void stop() {
+        signal("STOP");
+        Path status = Path.of("/proc/" + process.pid() + "/status");
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        try {
+            while (!Files.readString(status).contains("T (stopped)")) {
+                if (System.nanoTime() > end) {
+                    throw new AssertionError("the process does not stop");
+                }
+                Thread.sleep(1);
+            }
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(e);
+        }
+    }
+
     boolean awaitExit(long timeoutNs) {
         try {
             if (!process.waitFor(Math.max(0, timeoutNs), TimeUnit.NANOSECONDS)) {

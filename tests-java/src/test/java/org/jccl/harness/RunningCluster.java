@@ -196,7 +196,7 @@ public final class RunningCluster implements AutoCloseable {
 
     /** Stops the process of this rank with SIGSTOP. */
     public void stop(int rank) {
-        process(rank).signal("STOP");
+        process(rank).stop();
     }
 
     /** Lets the process of this rank continue. */
