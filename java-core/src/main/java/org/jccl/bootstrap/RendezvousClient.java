@@ -37,22 +37,29 @@ public final class RendezvousClient implements Exchange {
      *     is not in 0…nRanks-1
      */
     public RendezvousClient(UniqueId id, int nRanks, int rank) {
+        this(IdContent.decode(id), hello(id, nRanks, rank));
+    }
+
+    /** A rank that says this of itself. */
+    RendezvousClient(IdContent id, MemberHello hello) {
+        nRanks = hello.nRanks();
+        dialer =
+                new Dialer(
+                        Scopes.local(id.root()),
+                        Hello.RENDEZVOUS,
+                        0,
+                        0,
+                        id.number(),
+                        Rendezvous.key(id),
+                        hello.encode());
+    }
+
+    private static MemberHello hello(UniqueId id, int nRanks, int rank) {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
             throw NcclException.invalidArgument(
                     "rank " + rank + " is not one of " + nRanks + " ranks");
         }
-        this.nRanks = nRanks;
-        IdContent content = IdContent.decode(id);
-        MemberHello hello = MemberHello.own(nRanks, rank, Listener.isRootHere(content));
-        dialer =
-                new Dialer(
-                        Scopes.local(content.root()),
-                        Hello.RENDEZVOUS,
-                        0,
-                        0,
-                        content.number(),
-                        Rendezvous.key(content),
-                        hello.encode());
+        return MemberHello.own(nRanks, rank, Listener.isRootHere(IdContent.decode(id)));
     }
 
     @Override

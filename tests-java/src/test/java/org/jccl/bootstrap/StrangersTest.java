@@ -1,0 +1,176 @@
+package org.jccl.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.platform.SocketAddress;
+import org.jccl.type.UniqueId;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+
+/** Connections that are not of the job: each is dropped, and ranks meet all the while. */
+@Timeout(120)
+class StrangersTest {
+    private static final byte[] NOTHING = {};
+
+    @Test
+    void dropsWhoeverDoesNotSpeakJccl() throws Exception {
+        SocketAddress address = Listener.address();
+        byte[] hello = Hello.create(Hello.RENDEZVOUS, 0, 0, new byte[16]).encode();
+        byte[] wrongKind = hello.clone();
+        wrongKind[8] = 9;
+        byte[] wrongVersion = hello.clone();
+        wrongVersion[7] = 2;
+        byte[] negative = Hello.create(Hello.LINK, -1, 0, new byte[16]).encode();
+        List<byte[]> openings =
+                List.of(
+                        "GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.US_ASCII),
+                        new byte[] {0},
+                        wrongKind,
+                        wrongVersion,
+                        negative);
+        for (byte[] opening : openings) {
+            try (Socket stranger = Tap.connect(address)) {
+                stranger.getOutputStream().write(opening);
+                assertEquals(0, answer(stranger).length);
+            }
+        }
+        meet();
+    }
+
+    @Test
+    void saysOnlyThatAnIdIsUnknown() throws Exception {
+        try (Socket stranger = Tap.connect(Listener.address())) {
+            byte[] hello = Hello.create(Hello.RENDEZVOUS, 0, 0, new byte[16]).encode();
+            stranger.getOutputStream().write(hello);
+            assertTrue(Arrays.equals(Hello.unknown(), answer(stranger)));
+        }
+    }
+
+    @Test
+    void staysOpenForRanksWhileManyStrangersAreSlow() throws Exception {
+        SocketAddress address = Listener.address();
+        List<Socket> strangers = new ArrayList<>();
+        try {
+            for (int i = 0; i < Listener.MAX_UNPROVEN + 40; i++) {
+                strangers.add(Tap.connect(address));
+            }
+            meet();
+            for (Socket each : strangers) {
+                sendOneByte(each);
+            }
+            meet();
+        } finally {
+            for (Socket each : strangers) {
+                each.close();
+            }
+        }
+        meet();
+    }
+
+    @Test
+    void refusesARecordedHandshake() throws Exception {
+        IdContent id = IdContent.decode(Rendezvous.createId());
+        try (Tap tap = new Tap(id.root());
+                Exchange zero = new RendezvousClient(tap.lead(id), MemberHello.own(2, 0, true));
+                Exchange one = new RendezvousClient(id, MemberHello.own(2, 1, false))) {
+            zero.begin(NOTHING);
+            while (zero.missing().length == 0) {
+                assertFalse(zero.advance());
+                zero.awaitActivity(10);
+            }
+            byte[] recorded = tap.recorded();
+            assertTrue(recorded.length > Hello.BYTES + MemberHello.BYTES + Keys.BYTES);
+            try (Socket thief = Tap.connect(id.root())) {
+                thief.getOutputStream().write(recorded);
+                byte[] answer = answer(thief);
+                // A challenge of its own, which the recorded proof does not meet.
+                assertEquals(Hello.REPLY_BYTES, answer.length);
+                assertEquals(Hello.CHALLENGE, answer[0]);
+            }
+            one.begin(NOTHING);
+            while (!(one.advance() && zero.advance())) {
+                one.awaitActivity(1);
+            }
+            assertEquals(2, zero.result().length);
+        }
+    }
+
+    @Test
+    void refusesAProofThatMirrorsTheListenersOwn() throws Exception {
+        IdContent id = IdContent.decode(Rendezvous.createId());
+        try (Socket thief = Tap.connect(id.root())) {
+            Hello hello = Hello.create(Hello.RENDEZVOUS, 0, 0, id.number());
+            thief.getOutputStream().write(hello.encode());
+            byte[] reply = thief.getInputStream().readNBytes(Hello.REPLY_BYTES);
+            byte[] mirrored = new byte[MemberHello.BYTES + Keys.BYTES];
+            System.arraycopy(reply, 36, mirrored, MemberHello.BYTES, Keys.BYTES);
+            thief.getOutputStream().write(mirrored);
+            assertEquals(0, answer(thief).length);
+        }
+    }
+
+    @Test
+    void endsARankThatSendsNonsense() throws Exception {
+        IdContent id = IdContent.decode(Rendezvous.createId());
+        byte[] key = Rendezvous.key(id);
+        try (Socket liar = Tap.connect(id.root());
+                Exchange zero = new RendezvousClient(id, MemberHello.own(2, 0, true))) {
+            Hello hello = Hello.create(Hello.RENDEZVOUS, 0, 0, id.number());
+            liar.getOutputStream().write(hello.encode());
+            byte[] reply = liar.getInputStream().readNBytes(Hello.REPLY_BYTES);
+            byte[] nonce = Objects.requireNonNull(hello.verifyChallenge(key, reply));
+            byte[] payload = MemberHello.own(2, 1, false).encode();
+            liar.getOutputStream().write(hello.proof(key, nonce, payload));
+            assertEquals(4, liar.getInputStream().readNBytes(4).length);
+            liar.getOutputStream().write(new byte[] {0x7f, 0, 0, 0, 1});
+            String text = Meeting.failure(zero, NOTHING).toString();
+            assertTrue(text.contains("rank 1 ("), text);
+        }
+    }
+
+    private static void meet() throws Exception {
+        UniqueId id = Rendezvous.createId();
+        Meeting.of(
+                4,
+                rank -> {
+                    try (Exchange exchange = new RendezvousClient(id, 4, rank)) {
+                        return Meeting.round(exchange, NOTHING).length;
+                    }
+                });
+    }
+
+    /** What comes until the connection ends; a reset is an end. */
+    private static byte[] answer(Socket socket) throws IOException {
+        InputStream in = socket.getInputStream();
+        byte[] answer = new byte[1024];
+        int count = 0;
+        try {
+            for (int n = in.read(answer); n > 0; n = in.read(answer, count, 1024 - count)) {
+                count += n;
+            }
+        } catch (SocketException reset) {
+            // The listener closed with unread bytes.
+        }
+        return Arrays.copyOf(answer, count);
+    }
+
+    private static void sendOneByte(Socket socket) {
+        try {
+            socket.getOutputStream().write('J');
+        } catch (IOException dropped) {
+            // It was one of the oldest.
+        }
+    }
+}
