@@ -12,8 +12,9 @@ public sealed interface Step {
 
     /**
      * Makes {@code length} bytes of {@code src} readable at {@code dst} by {@code readers}, and by
-     * nobody else. One copy for all node mates, a frame to each reader elsewhere. When the step is
-     * over, {@code src} may be overwritten.
+     * nobody else, the own rank included. One copy for all node mates, a frame to each reader
+     * elsewhere; without a mate among the readers the own area need not be written at all. When the
+     * step is over, {@code src} may be overwritten.
      *
      * @param src IN, OUT or a place in the own areas
      * @param dst a place in the own areas

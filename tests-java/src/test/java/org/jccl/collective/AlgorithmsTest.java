@@ -1,0 +1,151 @@
+package org.jccl.collective;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.jccl.schedule.Limits;
+import org.jccl.schedule.Schedule;
+import org.jccl.schedule.Shape;
+import org.jccl.schedule.Step;
+import org.jccl.type.Operation;
+import org.junit.jupiter.api.Test;
+
+final class AlgorithmsTest {
+    private static final List<Operation> COLLECTIVES =
+            List.of(
+                    Operation.ALL_REDUCE,
+                    Operation.ALL_GATHER,
+                    Operation.REDUCE_SCATTER,
+                    Operation.BROADCAST);
+
+    @Test
+    void everyCallGetsAnAlgorithmThatStaysInsideItsBuffers() {
+        for (Operation operation : COLLECTIVES) {
+            for (int nRanks : new int[] {1, 2, 3, 4, 7, 8, 33}) {
+                for (long count : new long[] {0, 1, 3, 100, 1023, 65537, 3 * (1 << 20) + 1}) {
+                    for (int elementBytes : new int[] {1, 4, 8}) {
+                        check(shape(operation, nRanks, count, elementBytes, false));
+                        check(shape(operation, nRanks, count, elementBytes, true));
+                    }
+                }
+            }
+        }
+    }
+
+    private static void check(Shape shape) {
+        Algorithm algorithm = Algorithms.choose(shape);
+        int last = shape.nRanks() - 1;
+        Schedule first = algorithm.schedule(shape, 0);
+        for (int rank : new int[] {0, last / 2, last}) {
+            Schedule schedule = algorithm.schedule(shape, rank);
+            schedule.requireWithin(shape);
+            assertEquals(first.sequenceNumbers(), schedule.sequenceNumbers(), shape.toString());
+        }
+    }
+
+    @Test
+    void everyAlgorithmIsChosenForSomeCall() {
+        Set<Algorithm> chosen = new HashSet<>();
+        for (Operation operation : Operation.values()) {
+            for (long count = 1; count < 1 << 24 && operation != Operation.REDUCE; count *= 2) {
+                chosen.add(Algorithms.choose(shape(operation, 4, count, 4, false)));
+            }
+        }
+        assertEquals(new HashSet<>(Algorithms.all()), chosen);
+    }
+
+    @Test
+    void whatIsLargerNeverGetsTheAlgorithmOfTheSmaller() {
+        for (Operation operation : COLLECTIVES) {
+            for (int nRanks : new int[] {2, 3, 8, 33}) {
+                int at = 0;
+                for (long count = 1; count < 1 << 24; count += 1 + count / 3) {
+                    var algorithm = Algorithms.choose(shape(operation, nRanks, count, 4, false));
+                    int now = Algorithms.all().indexOf(algorithm);
+                    assertTrue(now >= at, operation + " of " + count + " at " + nRanks);
+                    at = now;
+                }
+            }
+        }
+    }
+
+    @Test
+    void anEmptyCallDoesNothing() {
+        for (Operation operation : COLLECTIVES) {
+            Shape shape = shape(operation, 4, 0, 4, false);
+            Schedule schedule = Algorithms.choose(shape).schedule(shape, 2);
+            assertEquals(List.of(), schedule.steps());
+            assertEquals(0, schedule.sequenceNumbers());
+        }
+    }
+
+    @Test
+    void anEmptyMessageIsStillAMessage() {
+        Shape send = new Shape(Operation.SEND, 2, 1, 0, 4, false, Limits.DEFAULT);
+        Schedule schedule = Algorithms.choose(send).schedule(send, 0);
+        assertEquals(1, schedule.steps().size());
+    }
+
+    @Test
+    void oneRankCopiesUnlessItIsInPlace() {
+        for (Operation operation : COLLECTIVES) {
+            Shape apart = shape(operation, 1, 1 << 20, 4, false);
+            List<Step> steps = Algorithms.choose(apart).schedule(apart, 0).steps();
+            assertEquals(1, steps.size());
+            assertTrue(steps.getFirst() instanceof Step.Copy);
+            Shape inPlace = shape(operation, 1, 1 << 20, 4, true);
+            assertEquals(List.of(), Algorithms.choose(inPlace).schedule(inPlace, 0).steps());
+        }
+    }
+
+    @Test
+    void aChunkOfTwoRanksTakesFewSteps() {
+        assertEquals(8, stepsPerChunk("AllReduceSliced", 2));
+        assertEquals(5, stepsPerChunk("AllGatherSliced", 2));
+        assertEquals(4, stepsPerChunk("ReduceScatterSliced", 2));
+        assertEquals(4, stepsPerChunk("BroadcastChunked", 2));
+    }
+
+    @Test
+    void aChunkOfMoreRanksTakesFourOrLessStepsMorePerRank() {
+        assertEquals(8 + 4 * 6, stepsPerChunk("AllReduceSliced", 8));
+        assertEquals(5 + 2 * 6, stepsPerChunk("AllGatherSliced", 8));
+        assertEquals(4 + 2 * 6, stepsPerChunk("ReduceScatterSliced", 8));
+        assertEquals(4 + 6, stepsPerChunk("BroadcastChunked", 8));
+    }
+
+    /** Steps of rank 0, which is the root, that a call of 20 chunks has more than one of 19. */
+    private static int stepsPerChunk(String name, int nRanks) {
+        Algorithm algorithm =
+                Algorithms.all().stream()
+                        .filter(a -> a.name().equals(name))
+                        .findAny()
+                        .orElseThrow();
+        long slot = Limits.DEFAULT.ringSlotBytes();
+        long perChunk = algorithm.operation() == Operation.REDUCE_SCATTER ? slot / nRanks : slot;
+        Shape shape = shape(algorithm.operation(), nRanks, 19 * perChunk / 4, 4, false);
+        Shape longer = shape(algorithm.operation(), nRanks, 20 * perChunk / 4, 4, false);
+        return algorithm.schedule(longer, 0).steps().size()
+                - algorithm.schedule(shape, 0).steps().size();
+    }
+
+    @Test
+    void whatDoesNotFitIsRefused() {
+        Shape large = shape(Operation.ALL_REDUCE, 2, 1 << 20, 4, false);
+        Algorithm tiny = Algorithms.all().getFirst();
+        assertFalse(tiny.supports(large));
+        assertThrows(IllegalArgumentException.class, () -> tiny.schedule(large, 0));
+        Shape gather = shape(Operation.ALL_GATHER, 2, 1, 4, false);
+        assertFalse(tiny.supports(gather));
+    }
+
+    private static Shape shape(
+            Operation operation, int nRanks, long count, int elementBytes, boolean inPlace) {
+        return new Shape(operation, nRanks, 0, count, elementBytes, inPlace, Limits.DEFAULT);
+    }
+}

@@ -1,0 +1,5 @@
+/** Properties of algorithms that need no simulation. */
+@NullMarked
+package org.jccl.collective;
+
+import org.jspecify.annotations.NullMarked;

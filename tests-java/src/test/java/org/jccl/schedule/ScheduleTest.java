@@ -1,0 +1,98 @@
+package org.jccl.schedule;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.List;
+import org.jccl.type.Operation;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+final class ScheduleTest {
+    private static final Ref IN = new Ref(Space.IN, 0, 0);
+    private static final Ref OUT = new Ref(Space.OUT, 0, 0);
+    private static final Ref OWN = new Ref(Space.SMALL, 0, 0);
+    private static final Ref PEERS = new Ref(Space.SMALL, 1, 0);
+
+    @Test
+    void refusesStepsThatAnotherRankMustDo() {
+        assertRefused(() -> of(new Step.Put(IN, 8, PEERS, new int[] {1})));
+        assertRefused(() -> of(new Step.Put(PEERS, 8, OWN, new int[] {1})));
+        assertRefused(() -> of(new Step.Put(IN, 8, OWN, new int[] {0})));
+        assertRefused(() -> of(new Step.Put(IN, 8, OWN, new int[] {2})));
+        assertRefused(() -> of(new Step.Copy(PEERS, IN, 8)));
+        assertRefused(() -> of(new Step.Copy(IN, PEERS, 8)));
+        assertRefused(() -> of(new Step.Copy(OUT, new Ref(Space.IN, 1, 0), 8)));
+        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, new Ref(Space.OUT, 1, 0)), 8)));
+        assertRefused(() -> of(new Step.Wait(0, 0, 1)));
+        assertRefused(() -> of(new Step.FifoSend(0, IN, 8)));
+        assertDoesNotThrow(() -> of(new Step.Copy(OUT, PEERS, 8)));
+    }
+
+    @Test
+    void refusesAFoldOfFewerRanksOrInAnotherOrder() {
+        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN), 8)));
+        assertRefused(() -> new Step.Fold(OUT, List.of(PEERS, IN), 8));
+    }
+
+    @Test
+    void refusesFlagsThatDoNotGrow() {
+        Step two = new Step.Signal(0, 2, new int[] {1});
+        Step again = new Step.Signal(0, 2, new int[] {1});
+        Step other = new Step.Signal(1, 1, new int[] {1});
+        assertRefused(() -> new Schedule(0, 2, List.of(two, again), 2));
+        assertRefused(() -> new Schedule(0, 2, List.of(two, other), 1));
+        assertDoesNotThrow(() -> new Schedule(0, 2, List.of(two, other), 2));
+    }
+
+    @Test
+    void refusesListsOfReadersThatAreEmptyOrOutOfOrder() {
+        assertRefused(() -> new Step.Signal(0, 1, new int[] {}));
+        assertRefused(() -> new Step.Signal(0, 1, new int[] {2, 1}));
+        assertRefused(() -> new Step.Signal(0, 1, new int[] {1, 1}));
+    }
+
+    @Test
+    void doesNotSeeLaterChangesOfTheReadersGiven() {
+        int[] readers = {1};
+        Step.Signal signal = new Step.Signal(0, 1, readers);
+        readers[0] = 0;
+        assertEquals(1, signal.readers()[0]);
+    }
+
+    @Test
+    void findsStepsOutsideOfBuffersAndAreas() {
+        Shape shape = new Shape(Operation.ALL_REDUCE, 2, 0, 4, 8, false, Limits.DEFAULT);
+        assertDoesNotThrow(() -> of(new Step.Copy(OUT, IN, 32)).requireWithin(shape));
+        assertRefused(() -> of(new Step.Copy(OUT, IN, 40)).requireWithin(shape));
+        assertRefused(() -> of(new Step.Copy(OUT.plus(8), IN, 32)).requireWithin(shape));
+        Ref end = OWN.plus(Limits.DEFAULT.smallBytes() - 8);
+        assertRefused(() -> of(new Step.Put(IN, 16, end, new int[] {1})).requireWithin(shape));
+        assertRefused(() -> of(new Step.TinyFold(OUT, 1024)).requireWithin(shape));
+        assertRefused(
+                () -> of(new Step.Fold(OUT, List.of(IN, PEERS), 12)).requireWithin(shape));
+        assertRefused(() -> of(new Step.Wait(1, 8, 1)).requireWithin(shape));
+    }
+
+    @Test
+    void aBuilderWaitsOnceForWhatItKnows() {
+        ScheduleBuilder builder = new ScheduleBuilder(0, 3);
+        builder.await(1, 0, 3);
+        builder.await(1, 0, 2);
+        builder.await(1, 0, 3);
+        builder.await(2, 0, 3);
+        builder.await(1, 1, 1);
+        builder.signal(0, 1);
+        builder.put(IN, OWN, 0, 1);
+        assertEquals(3, builder.build(3).steps().size());
+    }
+
+    private static Schedule of(Step step) {
+        return new Schedule(0, 2, List.of(step), 1);
+    }
+
+    private static void assertRefused(Executable executable) {
+        assertThrows(IllegalArgumentException.class, executable);
+    }
+}

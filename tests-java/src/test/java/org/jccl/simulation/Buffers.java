@@ -1,0 +1,77 @@
+package org.jccl.simulation;
+
+import org.jccl.schedule.Shape;
+import org.jccl.type.Operation;
+
+/** A caller's input and output, one memory where the call is in place, in cells of one element. */
+final class Buffers {
+    private final long[] input;
+    private final long[] output;
+    private final int inBase;
+    private final int outBase;
+    private final int inCells;
+    private final int outCells;
+
+    /**
+     * Buffers of {@code rank}.
+     *
+     * @param sender of a transfer, else -1
+     */
+    Buffers(Shape shape, int rank, int sender) {
+        int size = shape.elementBytes();
+        int count = Math.toIntExact(shape.count());
+        boolean sends = sender < 0 || sender == rank;
+        boolean hasInput = shape.operation() != Operation.BROADCAST || rank == shape.root();
+        inCells = sends && hasInput ? Math.toIntExact(shape.inBytes() / size) : 0;
+        if (sender >= 0) {
+            outCells = sends ? 0 : count;
+        } else {
+            outCells = Math.toIntExact(shape.outBytes() / size);
+        }
+        if (!shape.inPlace()) {
+            input = new long[inCells];
+            output = new long[outCells];
+            inBase = 0;
+            outBase = 0;
+            return;
+        }
+        input = new long[Math.max(inCells, outCells)];
+        output = input;
+        inBase = shape.operation() == Operation.ALL_GATHER ? rank * count : 0;
+        outBase = shape.operation() == Operation.REDUCE_SCATTER ? rank * count : 0;
+    }
+
+    int inCells() {
+        return inCells;
+    }
+
+    int outCells() {
+        return outCells;
+    }
+
+    long in(int cell) {
+        require(cell, inCells);
+        return input[inBase + cell];
+    }
+
+    void in(int cell, long term) {
+        require(cell, inCells);
+        input[inBase + cell] = term;
+    }
+
+    long out(int cell) {
+        require(cell, outCells);
+        return output[outBase + cell];
+    }
+
+    void out(int cell, long term) {
+        require(cell, outCells);
+        output[outBase + cell] = term;
+    }
+
+    private static void require(int cell, int cells) {
+        if (cell < 0 || cell >= cells) {
+            throw new Violation("element " + cell + " of a buffer of " + cells);
+        }
+    }
+}

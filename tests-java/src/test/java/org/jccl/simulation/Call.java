@@ -1,0 +1,74 @@
+package org.jccl.simulation;
+
+import org.jccl.collective.Algorithm;
+import org.jccl.schedule.Schedule;
+import org.jccl.schedule.Shape;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * One call: its schedules by rank (null for a rank that takes no part in a transfer), and what
+ * every rank's buffers hold before and after it.
+ *
+ * @param number of the simulation's calls, from 1; inputs of different calls are different terms
+ * @param name for messages
+ * @param shape of the call, for a transfer that of its sender
+ * @param from sender of a transfer, else -1
+ */
+record Call(int number, String name, Shape shape, int from, List<@Nullable Schedule> schedules) {
+
+    /** A call of all ranks. */
+    static Call collective(int number, Algorithm algorithm, Shape shape) {
+        List<@Nullable Schedule> schedules = new ArrayList<>();
+        for (int r = 0; r < shape.nRanks(); r++) {
+            Schedule schedule = algorithm.schedule(shape, r);
+            schedule.requireWithin(shape);
+            schedules.add(schedule);
+        }
+        return new Call(number, algorithm.name() + " " + shape, shape, -1, schedules);
+    }
+
+    /** The call as {@code rank} alone takes part in it. */
+    Call only(int rank) {
+        List<@Nullable Schedule> one = new ArrayList<>(schedules);
+        one.replaceAll(schedule -> schedule != null && schedule.rank() == rank ? schedule : null);
+        return new Call(number, name, shape, from, one);
+    }
+
+    boolean isCollective() {
+        return from < 0;
+    }
+
+    /** A rank's buffers before the call. */
+    Buffers buffers(int rank) {
+        Buffers buffers = new Buffers(shape, rank, isCollective() ? -1 : from);
+        for (int i = 0; i < buffers.inCells(); i++) {
+            buffers.in(i, Terms.input(number, rank, i));
+        }
+        return buffers;
+    }
+
+    /** What element {@code i} of {@code rank}'s output must be after the call. */
+    long expected(int rank, long i) {
+        return switch (shape.operation()) {
+            case ALL_REDUCE -> folded(i);
+            case REDUCE_SCATTER -> folded(rank * shape.count() + i);
+            case ALL_GATHER -> Terms.input(number, (int) (i / shape.count()), i % shape.count());
+            case BROADCAST -> Terms.input(number, shape.root(), i);
+            case SEND, RECV -> Terms.input(number, from, i);
+            case REDUCE -> throw new IllegalStateException(name);
+        };
+    }
+
+    /** One rank alone does not fold, it copies. */
+    private long folded(long i) {
+        return shape.nRanks() == 1 ? Terms.input(number, 0, i) : Terms.folded(number, i);
+    }
+
+    @Override
+    public String toString() {
+        return "call " + number + " (" + name + ")";
+    }
+}

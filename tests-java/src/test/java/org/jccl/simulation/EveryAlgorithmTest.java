@@ -1,0 +1,116 @@
+package org.jccl.simulation;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.jccl.collective.Algorithm;
+import org.jccl.collective.Algorithms;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.stream.IntStream;
+
+final class EveryAlgorithmTest {
+    private static final int MOST_RANKS = 33;
+
+    static IntStream ranks() {
+        return IntStream.rangeClosed(1, MOST_RANKS);
+    }
+
+    @ParameterizedTest
+    @MethodSource("ranks")
+    void isExactInRankOrder(int nRanks) {
+        boolean few = nRanks <= 8;
+        int elementBytes = few ? 4 : 8;
+        Matrix matrix = Matrix.of(nRanks, elementBytes, few ? 2 * nRanks + 1 : nRanks, 4);
+        int[] roots = few ? matrix.everyRoot() : new int[] {0, nRanks / 2, nRanks - 1};
+        List<Matrix.Case> cases = matrix.cases(few ? 9 : 5, roots);
+        List<Wiring> wirings =
+                List.of(Wiring.node(), Wiring.wires(1), Wiring.nodesOf((nRanks + 1) / 2, 3));
+        for (Wiring wiring : few ? wirings : wirings.subList(nRanks % 3, nRanks % 3 + 1)) {
+            matrix.simulation(cases, wiring, nRanks).run(Interleaving.random(nRanks));
+        }
+    }
+
+    @Test
+    void isExactWhoeverIsLate() {
+        for (int nRanks : new int[] {2, 3, 5}) {
+            Matrix matrix = Matrix.of(nRanks, 8, nRanks + 1, 4);
+            List<Matrix.Case> cases = matrix.cases(9, 0, nRanks - 1);
+            for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(2), Wiring.nodesOf(2, 1))) {
+                for (Interleaving interleaving : adversaries(nRanks)) {
+                    matrix.simulation(cases, wiring, nRanks).run(interleaving);
+                }
+            }
+        }
+    }
+
+    @Test
+    void isExactWithFewOrManySlots() {
+        for (int slots : new int[] {1, 2, 3, 5, 6}) {
+            for (int nRanks : new int[] {2, 3, 7}) {
+                Matrix matrix = Matrix.of(nRanks, 2, nRanks, slots);
+                List<Matrix.Case> cases = matrix.cases(2 * slots + 3, 0);
+                matrix.simulation(cases, Wiring.node(), slots).run(Interleaving.bursts(slots));
+                matrix.simulation(cases, Wiring.wires(1), slots).run(Interleaving.random(slots));
+            }
+        }
+    }
+
+    @Test
+    void meetsEveryAlgorithmWithSeveralChunks() {
+        Matrix matrix = Matrix.of(3, 4, 7, 4);
+        var met = new TreeSet<String>();
+        for (Matrix.Case c : matrix.cases(9, 0)) {
+            int numbers = c.algorithm().schedule(c.shape(), 0).sequenceNumbers();
+            if (numbers > 8) {
+                met.add(c.algorithm().name() + " chunked");
+            }
+            met.add(c.algorithm().name());
+        }
+        var expected = new TreeSet<String>();
+        for (Algorithm algorithm : Algorithms.all()) {
+            if (!algorithm.operation().pointToPoint()) {
+                expected.add(algorithm.name());
+            }
+        }
+        expected.add("AllReduceSliced chunked");
+        expected.add("AllGatherSliced chunked");
+        expected.add("ReduceScatterSliced chunked");
+        expected.add("BroadcastChunked chunked");
+        assertEquals(expected, met);
+    }
+
+    @Tag("stress")
+    @ParameterizedTest
+    @MethodSource("ranks")
+    void isExactForEveryRootAndInterleaving(int nRanks) {
+        long seed = System.nanoTime();
+        for (int elementBytes : new int[] {1, 2, 4, 8}) {
+            Matrix matrix = Matrix.of(nRanks, elementBytes, nRanks + 1, 4);
+            List<Matrix.Case> cases = matrix.cases(9, matrix.everyRoot());
+            for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(1), Wiring.nodesOf(2, 2))) {
+                List<Interleaving> interleavings = new ArrayList<>(adversaries(nRanks));
+                interleavings.add(Interleaving.random(seed));
+                for (Interleaving interleaving : interleavings) {
+                    matrix.simulation(cases, wiring, nRanks).run(interleaving);
+                }
+            }
+        }
+    }
+
+    private static List<Interleaving> adversaries(int nRanks) {
+        List<Interleaving> all = new ArrayList<>();
+        for (int r : new TreeSet<>(List.of(0, nRanks / 2, nRanks - 1))) {
+            all.add(Interleaving.late(r));
+        }
+        all.add(Interleaving.roundRobin());
+        all.add(Interleaving.lateWires());
+        all.add(Interleaving.bursts(nRanks));
+        return all;
+    }
+}

@@ -1,0 +1,100 @@
+package org.jccl.simulation;
+
+import org.jccl.collective.Algorithm;
+import org.jccl.collective.Algorithms;
+import org.jccl.schedule.Limits;
+import org.jccl.schedule.Shape;
+import org.jccl.type.Operation;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.IntStream;
+
+/** Every algorithm with the calls that it is tried with, on areas so small that chunks abound. */
+record Matrix(int nRanks, int elementBytes, Limits limits) {
+    /** A call of one algorithm. */
+    record Case(Algorithm algorithm, Shape shape) {}
+
+    private static final int UNIT_BYTES = 64;
+
+    /**
+     * Areas for {@code nRanks}.
+     *
+     * @param unitsPerSlot cache lines in a slot of the ring
+     */
+    static Matrix of(int nRanks, int elementBytes, int unitsPerSlot, int ringSlots) {
+        int direct = UNIT_BYTES * (nRanks + 3);
+        int slot = UNIT_BYTES * unitsPerSlot;
+        Limits limits = new Limits(320, 384, Math.max(448, direct), slot, ringSlots, 8);
+        return new Matrix(nRanks, elementBytes, limits);
+    }
+
+    /** All calls of all algorithms, each in and out of place, with these roots. */
+    List<Case> cases(int mostChunks, int... roots) {
+        List<Case> cases = new ArrayList<>();
+        for (Algorithm algorithm : Algorithms.all()) {
+            Operation operation = algorithm.operation();
+            if (operation.pointToPoint()) {
+                continue;
+            }
+            for (int root : operation.rooted() ? roots : new int[] {0}) {
+                for (long count : counts(operation, mostChunks)) {
+                    for (boolean inPlace : new boolean[] {false, true}) {
+                        Shape shape = shape(operation, root, count, inPlace);
+                        if (algorithm.supports(shape)) {
+                            cases.add(new Case(algorithm, shape));
+                        }
+                    }
+                }
+            }
+        }
+        return cases;
+    }
+
+    Shape shape(Operation operation, int root, long count, boolean inPlace) {
+        return new Shape(operation, nRanks, root, count, elementBytes, inPlace, limits);
+    }
+
+    /** All ranks as roots. */
+    int[] everyRoot() {
+        return IntStream.range(0, nRanks).toArray();
+    }
+
+    /** A simulation of these calls in an order by seed, which they then share a communicator in. */
+    Simulation simulation(List<Case> cases, Wiring wiring, long seed) {
+        List<Case> shuffled = new ArrayList<>(cases);
+        Collections.shuffle(shuffled, new Random(seed));
+        Simulation simulation = new Simulation(nRanks, limits, elementBytes, wiring);
+        shuffled.forEach(c -> simulation.call(c.algorithm(), c.shape()));
+        return simulation;
+    }
+
+    /** Empty, one, odd, just below, at and above a slot, and as many chunks as wanted. */
+    private List<Long> counts(Operation operation, int mostChunks) {
+        long slot = limits.ringSlotBytes() / elementBytes;
+        if (operation == Operation.REDUCE_SCATTER) {
+            slot = slot / nRanks / (UNIT_BYTES / elementBytes) * (UNIT_BYTES / elementBytes);
+        }
+        long tiny = limits.tinyBytes() / elementBytes;
+        long full = slot * mostChunks;
+        return List.of(
+                        0L,
+                        1L,
+                        3L,
+                        tiny / nRanks,
+                        tiny,
+                        tiny + 1,
+                        slot - 1,
+                        slot,
+                        slot + 1,
+                        2 * slot + 17,
+                        full - 5,
+                        full)
+                .stream()
+                .filter(count -> count >= 0)
+                .distinct()
+                .toList();
+    }
+}

@@ -1,0 +1,199 @@
+package org.jccl.simulation;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.collective.Algorithm;
+import org.jccl.collective.Algorithms;
+import org.jccl.schedule.Ref;
+import org.jccl.schedule.Schedule;
+import org.jccl.schedule.Shape;
+import org.jccl.schedule.Space;
+import org.jccl.schedule.Step;
+import org.jccl.type.Operation;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/** The simulator finds what it is there to find. */
+final class PlantedFaultsTest {
+    private static final int N = 3;
+    private static final int ELEMENT_BYTES = 8;
+    private static final int SLOTS = 4;
+    private static final Matrix MATRIX = Matrix.of(N, ELEMENT_BYTES, N, SLOTS);
+
+    @Test
+    void everyMutationOfEveryStepIsFound() {
+        int mutations = 0;
+        List<String> survivors = new ArrayList<>();
+        for (Algorithm algorithm : Algorithms.all()) {
+            if (algorithm.operation().pointToPoint()) {
+                continue;
+            }
+            Shape shape = largest(algorithm);
+            for (int rank = 0; rank < N; rank++) {
+                Schedule right = algorithm.schedule(shape, rank);
+                for (var mutation : Mutations.of(right, ELEMENT_BYTES)) {
+                    mutations++;
+                    if (!isFound(algorithm, shape, right, mutation)) {
+                        survivors.add(algorithm.name() + " rank " + rank + ": " + mutation.what());
+                    }
+                }
+            }
+        }
+        assertEquals(List.of(), survivors);
+        assertTrue(mutations > 1000, "tried " + mutations);
+    }
+
+    @Test
+    void slotsThatAreUsedAgainTooEarlyAreFound() {
+        assertTooFewSlots("AllReduceSliced", 2);
+        assertTooFewSlots("AllGatherSliced", 3);
+        assertTooFewSlots("ReduceScatterSliced", 3);
+        assertTooFewSlots("BroadcastChunked", 3);
+    }
+
+    @Test
+    void aRankWithAnotherRootIsFound() {
+        for (String name : List.of("BroadcastTiny", "BroadcastFlat", "BroadcastChunked")) {
+            Algorithm algorithm = algorithm(name);
+            Shape shape = largest(algorithm);
+            Shape other = MATRIX.shape(Operation.BROADCAST, 2, shape.count(), false);
+            List<Schedule> schedules = schedules(algorithm, shape);
+            schedules.set(1, algorithm.schedule(other, 1));
+            assertFound(shape, schedules);
+        }
+    }
+
+    @Test
+    void anotherOrderOfReductionIsFound() {
+        Ref zero = new Ref(Space.SMALL, 0, 0);
+        Ref one = new Ref(Space.SMALL, 1, 0);
+        Ref own = new Ref(Space.IN, 2, 0);
+        List<Ref> swapped = List.of(one, zero, own);
+        Ref out = new Ref(Space.OUT, 2, 0);
+        assertThrows(IllegalArgumentException.class, () -> new Step.Fold(out, swapped, 8));
+
+        Terms terms = new Terms(3);
+        long a = Terms.input(1, 0, 5);
+        long b = Terms.input(1, 1, 5);
+        long c = Terms.input(1, 2, 5);
+        assertEquals(Terms.folded(1, 5), terms.fold(new long[] {a, b, c}));
+        long wrong = terms.fold(new long[] {b, a, c});
+        assertEquals(wrong, terms.fold(new long[] {b, a, c}));
+        assertEquals(
+                "(call 1 rank 1 [5] + call 1 rank 0 [5] + call 1 rank 2 [5])",
+                terms.describe(wrong));
+    }
+
+    @Test
+    void differingSequenceNumbersAreFound() {
+        Algorithm algorithm = algorithm("AllReduceFlat");
+        Shape shape = largest(algorithm);
+        List<Schedule> schedules = schedules(algorithm, shape);
+        schedules.set(2, new Schedule(2, N, schedules.get(2).steps(), 2));
+        assertFound(shape, schedules);
+    }
+
+    @Test
+    void aStepOutsideOfItsAreaIsFound() {
+        Shape shape = MATRIX.shape(Operation.ALL_REDUCE, 0, 4, false);
+        Ref end = new Ref(Space.SMALL, 0, MATRIX.limits().smallBytes() - 24);
+        Step put = new Step.Put(new Ref(Space.IN, 0, 0), 32, end, new int[] {1});
+        Schedule schedule = new Schedule(0, N, List.of(put), 0);
+        assertThrows(IllegalArgumentException.class, () -> schedule.requireWithin(shape));
+    }
+
+    @Test
+    void aRootThatRunsAheadOfItsCreditIsFound() {
+        Algorithm algorithm = algorithm("BroadcastFlat");
+        Shape shape = MATRIX.shape(Operation.BROADCAST, 0, 5, false);
+        Simulation simulation = simulation().withoutCredits();
+        for (int call = 0; call < 3; call++) {
+            simulation.call(algorithm, shape);
+        }
+        assertThrows(Violation.class, () -> simulation.run(Interleaving.roundRobin()));
+    }
+
+    @Test
+    void sendsThatWaitForEachOtherAreFound() {
+        Simulation simulation = simulation();
+        int more = Simulation.FIFO_CHUNKS * Simulation.FIFO_CHUNK_CELLS + 1;
+        simulation.transfers(new Transfer(0, 1, more), new Transfer(1, 0, more));
+        simulation.run(Interleaving.roundRobin());
+
+        Simulation oneByOne = simulation();
+        oneByOne.crossed(new Transfer(0, 1, more), new Transfer(1, 0, more));
+        Violation stuck =
+                assertThrows(Violation.class, () -> oneByOne.run(Interleaving.roundRobin()));
+        assertTrue(stuck.toString().contains("nobody can move"), stuck.toString());
+    }
+
+    private static void assertTooFewSlots(String name, int slots) {
+        Algorithm algorithm = algorithm(name);
+        Shape shape = largest(algorithm);
+        int slotBytes = MATRIX.limits().ringSlotBytes();
+        List<Schedule> schedules = schedules(algorithm, shape);
+        schedules.replaceAll(s -> Mutations.withFewerSlots(s, slotBytes, SLOTS));
+        runs(simulation(), shape, schedules);
+        schedules.replaceAll(s -> Mutations.withFewerSlots(s, slotBytes, slots));
+        assertFound(shape, schedules);
+    }
+
+    private static boolean isFound(
+            Algorithm algorithm, Shape shape, Schedule right, Mutations.Mutation mutation) {
+        try {
+            List<Schedule> schedules = schedules(algorithm, shape);
+            Schedule wrong =
+                    new Schedule(right.rank(), N, mutation.steps(), right.sequenceNumbers());
+            wrong.requireWithin(shape);
+            schedules.set(right.rank(), wrong);
+            runs(simulation(), shape, schedules);
+            return false;
+        } catch (Violation | IllegalArgumentException found) {
+            return true;
+        }
+    }
+
+    private static void assertFound(Shape shape, List<Schedule> schedules) {
+        for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(2))) {
+            Simulation simulation = new Simulation(N, MATRIX.limits(), ELEMENT_BYTES, wiring);
+            assertThrows(Violation.class, () -> runs(simulation, shape, schedules));
+        }
+    }
+
+    private static void runs(Simulation simulation, Shape shape, List<Schedule> schedules) {
+        simulation.call("planted " + shape, shape, schedules);
+        simulation.run(Interleaving.roundRobin());
+    }
+
+    private static Simulation simulation() {
+        return new Simulation(N, MATRIX.limits(), ELEMENT_BYTES, Wiring.node());
+    }
+
+    private static List<Schedule> schedules(Algorithm algorithm, Shape shape) {
+        List<Schedule> schedules = new ArrayList<>();
+        for (int r = 0; r < N; r++) {
+            schedules.add(algorithm.schedule(shape, r));
+        }
+        return schedules;
+    }
+
+    private static Algorithm algorithm(String name) {
+        return Algorithms.all().stream().filter(a -> a.name().equals(name)).findAny().orElseThrow();
+    }
+
+    /** The case of an algorithm with the most elements, out of place, rank 0 as root. */
+    private static Shape largest(Algorithm algorithm) {
+        List<Shape> shapes = new ArrayList<>();
+        for (Matrix.Case c : MATRIX.cases(2 * SLOTS + 1, 0)) {
+            if (c.algorithm().equals(algorithm) && !c.shape().inPlace()) {
+                shapes.add(c.shape());
+            }
+        }
+        return Collections.max(shapes, (a, b) -> Long.compare(a.count(), b.count()));
+    }
+}

@@ -1,0 +1,78 @@
+package org.jccl.simulation;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+
+/**
+ * Symbolic elements as longs. Equal terms are equal numbers. The fold that everybody wants, of
+ * element i of ranks 0 to n-1, has a number that needs no table.
+ */
+final class Terms {
+    /** What nobody has written. */
+    static final long POISON = 0;
+
+    private static final int KIND_SHIFT = 60;
+    private static final int CALL_SHIFT = 44;
+    private static final int RANK_SHIFT = 34;
+    private static final long INPUT = 1L << KIND_SHIFT;
+    private static final long FOLDED = 2L << KIND_SHIFT;
+    private static final long OTHER = 3L << KIND_SHIFT;
+
+    private final int nRanks;
+    private final Map<List<Long>, Long> others = new HashMap<>();
+    private final List<List<Long>> otherTerms = new ArrayList<>();
+
+    Terms(int nRanks) {
+        this.nRanks = nRanks;
+    }
+
+    /** Element {@code index} of the input of {@code rank} in call {@code call}. */
+    static long input(int call, int rank, long index) {
+        return INPUT | (long) call << CALL_SHIFT | (long) rank << RANK_SHIFT | index;
+    }
+
+    /** Element {@code index} of all ranks' inputs, folded once each in rank order. */
+    static long folded(int call, long index) {
+        return FOLDED | (long) call << CALL_SHIFT | index;
+    }
+
+    /** The fold of these terms in this order. */
+    long fold(long[] terms) {
+        long step = 1L << RANK_SHIFT;
+        boolean inOrder = terms.length == nRanks && terms[0] >>> KIND_SHIFT == 1;
+        inOrder &= (terms[0] >>> RANK_SHIFT & 0x3ff) == 0;
+        for (int r = 1; r < terms.length && inOrder; r++) {
+            inOrder = terms[r] == terms[r - 1] + step;
+        }
+        if (inOrder) {
+            return terms[0] - INPUT + FOLDED;
+        }
+        List<Long> key = LongStream.of(terms).boxed().toList();
+        return others.computeIfAbsent(
+                key,
+                k -> {
+                    otherTerms.add(k);
+                    return OTHER | (otherTerms.size() - 1);
+                });
+    }
+
+    /** A term in words. */
+    String describe(long term) {
+        long call = term >>> CALL_SHIFT & 0xffff;
+        long index = term & (1L << RANK_SHIFT) - 1;
+        return switch ((int) (term >>> KIND_SHIFT)) {
+            case 0 -> "unwritten memory";
+            case 1 ->
+                    "call " + call + " rank " + (term >>> RANK_SHIFT & 0x3ff) + " [" + index + "]";
+            case 2 -> "call " + call + " folded [" + index + "]";
+            default ->
+                    otherTerms.get((int) index).stream()
+                            .map(this::describe)
+                            .collect(Collectors.joining(" + ", "(", ")"));
+        };
+    }
+}

@@ -1,0 +1,53 @@
+package org.jccl.simulation;
+
+/**
+ * What one rank (the reader) sees of another's areas, in cells of one element. Times are the
+ * owner's for writes and the reader's for reads.
+ */
+final class View {
+    private final long[] terms;
+    private final int[] writtenAt;
+    private final int[] readAt;
+    private final int[] call;
+
+    View(int cells) {
+        terms = new long[cells];
+        writtenAt = new int[cells];
+        readAt = new int[cells];
+        call = new int[cells];
+    }
+
+    /**
+     * Overwrites one cell.
+     *
+     * @param knownOfReader the reader's latest time of which the writer knew
+     * @return whether the writer knew of the last read of what it overwrites
+     */
+    boolean write(int cell, long term, int inCall, int time, int knownOfReader) {
+        boolean safe = readAt[cell] <= knownOfReader;
+        terms[cell] = term;
+        call[cell] = inCall;
+        writtenAt[cell] = time;
+        readAt[cell] = 0;
+        return safe;
+    }
+
+    /** Whether somebody has read the cell since it was last written. */
+    boolean wasRead(int cell) {
+        return readAt[cell] != 0;
+    }
+
+    /** The cell, marked as read at this time. */
+    long read(int cell, int time) {
+        readAt[cell] = time;
+        return terms[cell];
+    }
+
+    int writtenAt(int cell) {
+        return writtenAt[cell];
+    }
+
+    int call(int cell) {
+        return call[cell];
+    }
+}

@@ -1,0 +1,14 @@
+package org.jccl.simulation;
+
+/** What a simulated schedule did wrong. */
+final class Violation extends AssertionError {
+    private static final long serialVersionUID = 1L;
+
+    Violation(String message) {
+        super(message);
+    }
+
+    Violation(String message, Throwable cause) {
+        super(message, cause);
+    }
+}
