@@ -1,21 +1,19 @@
-"""jccl.core against a binding that records: arguments, sizes, life times, misuse."""
+"""jccl.core against a binding that records: arguments, sizes, errors, misuse."""
 
 from __future__ import annotations
 
 import array
-import gc
 import pickle
 import struct
 import subprocess
 import sys
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import jccl
 import numpy
 import pytest
-from fake import CHILD, COMM, NRANKS, RANK, FakeBinding
+from fake import COMM, NRANKS, RANK, FakeBinding
 from jccl.core import (
     AVG,
     SUM,
@@ -23,15 +21,10 @@ from jccl.core import (
     NCCLConfig,
     NCCLError,
     NcclInvalid,
-    Result,
     UniqueId,
     get_unique_id,
     get_version,
-    group,
-    group_end,
-    group_start,
 )
-from jccl.core import communicator as communicator_module
 from jccl.core.config import CConfig
 
 
@@ -312,166 +305,6 @@ def test_from_env_says_how_to_start(fake: FakeBinding, monkeypatch: pytest.Monke
     monkeypatch.setenv("WORLD_SIZE", "1")
     with pytest.raises(NcclInvalid, match="JCCL_STORE is not set"):
         Communicator.from_env()
-
-
-# --- life times -------------------------------------------------------------------------------
-
-
-class Owner(bytearray):
-    """A buffer that can be watched."""
-
-
-def test_buffers_of_a_running_operation_live_until_it_is_complete(
-    fake: FakeBinding, comm: Communicator
-) -> None:
-    fake.answers["all_reduce"] = 7
-    fake.answers["comm_get_async_error"] = (0, 7)
-    buffer = Owner(8)
-    alive = weakref.ref(buffer)
-    comm.allreduce(buffer, buffer, SUM)
-    del buffer
-    assert comm.get_async_error() is Result.InProgress
-    gc.collect()
-    assert alive() is not None
-    fake.answers["comm_get_async_error"] = (0, 0)
-    assert comm.get_async_error() is Result.Success
-    gc.collect()
-    assert alive() is None
-
-
-def test_buffers_of_a_running_operation_outlive_a_dropped_communicator(
-    fake: FakeBinding,
-) -> None:
-    fake.answers["all_reduce"] = 7
-    comm = Communicator(0x7777)
-    buffer = Owner(8)
-    alive = weakref.ref(buffer)
-    comm.allreduce(buffer, buffer, SUM)
-    del buffer, comm
-    gc.collect()
-    assert alive() is not None
-    Communicator(0x7777).abort()
-    gc.collect()
-    assert alive() is None
-
-
-def test_buffers_of_a_finished_operation_are_let_go(comm: Communicator) -> None:
-    buffer = Owner(8)
-    alive = weakref.ref(buffer)
-    comm.allreduce(buffer, buffer, SUM)
-    del buffer
-    gc.collect()
-    assert alive() is None
-
-
-def test_many_running_operations_do_not_pile_up_once_they_are_complete(
-    fake: FakeBinding, comm: Communicator
-) -> None:
-    fake.answers["all_reduce"] = 7
-    for _ in range(1000):
-        comm.allreduce(bytearray(8), bytearray(8), SUM)
-    assert len(communicator_module._held[COMM]) < 100
-
-
-def test_buffers_of_a_group_live_until_its_end(fake: FakeBinding, comm: Communicator) -> None:
-    buffer = Owner(8)
-    alive = weakref.ref(buffer)
-    with group():
-        comm.send(buffer, 0)
-        del buffer
-        gc.collect()
-        assert alive() is not None
-    gc.collect()
-    assert alive() is None
-
-
-def test_buffers_of_a_group_that_still_runs_live_on(fake: FakeBinding, comm: Communicator) -> None:
-    fake.answers["group_end"] = 7
-    buffer = Owner(8)
-    alive = weakref.ref(buffer)
-    with group():
-        comm.send(buffer, 0)
-    del buffer
-    gc.collect()
-    assert alive() is not None
-    assert comm.get_async_error() is Result.Success
-    gc.collect()
-    assert alive() is None
-
-
-def test_a_parent_keeps_the_child_of_a_running_split(fake: FakeBinding, comm: Communicator) -> None:
-    fake.answers["comm_get_async_error"] = (0, 7)
-    child = comm.split(0, 5)
-    assert child.ptr == CHILD
-    assert fake.last("comm_split") == (COMM, 0, 5, 0)
-    alive = weakref.ref(child)
-    del child
-    comm.get_async_error()
-    gc.collect()
-    assert alive() is not None
-    fake.answers["comm_get_async_error"] = (0, 0)
-    comm.get_async_error()
-    gc.collect()
-    assert alive() is None
-
-
-def test_a_split_without_colour_gives_a_communicator_without_handle(
-    fake: FakeBinding, comm: Communicator
-) -> None:
-    fake.answers["comm_split"] = (0, 0)
-    assert not comm.split().is_valid
-    assert fake.last("comm_split") == (COMM, -1, 0, 0)
-
-
-def test_a_with_block_destroys_and_a_failing_one_aborts(fake: FakeBinding) -> None:
-    with Communicator.init(NRANKS, RANK, get_unique_id()) as comm:
-        assert comm.is_valid
-    assert (fake.count("comm_destroy"), fake.count("comm_abort")) == (1, 0)
-    with (
-        pytest.raises(ZeroDivisionError),
-        Communicator.init(NRANKS, RANK, get_unique_id()),
-    ):
-        _ = 1 / 0
-    assert (fake.count("comm_destroy"), fake.count("comm_abort")) == (1, 1)
-
-
-# --- groups -----------------------------------------------------------------------------------
-
-
-def test_groups_nest(fake: FakeBinding, comm: Communicator) -> None:
-    buffer = Owner(8)
-    alive = weakref.ref(buffer)
-    group_start()
-    group_start()
-    comm.send(buffer, 0)
-    del buffer
-    group_end()
-    gc.collect()
-    assert alive() is not None
-    group_end()
-    gc.collect()
-    assert alive() is None
-
-
-def test_a_body_that_raises_launches_nothing(fake: FakeBinding, comm: Communicator) -> None:
-    fake.answers["group_end"] = 4
-
-    def body() -> None:
-        with group():
-            comm.send(b"12", 0)
-            comm.recv(b"12", 0)
-
-    with pytest.raises(NcclInvalid, match="read-only"):
-        body()
-    names = [name for name, _ in fake.calls]
-    assert names[names.index("send") :][:3] == ["send", "all_reduce", "group_end"]
-    assert fake.last("all_reduce")[5] == 0  # no communicator: an error that drops the group
-
-
-def test_the_end_of_a_group_raises_its_error(fake: FakeBinding) -> None:
-    fake.answers["group_end"] = 5
-    with pytest.raises(NCCLError, match="InvalidUsage"), group():
-        pass
 
 
 # --- ids, configuration, versions -------------------------------------------------------------
