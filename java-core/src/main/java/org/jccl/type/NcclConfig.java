@@ -10,24 +10,35 @@ import org.jspecify.annotations.Nullable;
  * @param splitShare accepted; a child of split shares nothing
  * @param commName shown in logs, or null
  * @param timeoutMs time limit of an operation in milliseconds, 0 for none
+ * @param hostId which node to count as, or null for NCCL_HOSTID and then the machine's own name;
+ *     ranks with different ones do not share memory
  */
 public record NcclConfig(
-        boolean blocking, boolean splitShare, @Nullable String commName, long timeoutMs) {
+        boolean blocking,
+        boolean splitShare,
+        @Nullable String commName,
+        long timeoutMs,
+        @Nullable String hostId) {
     /** NCCL's defaults: blocking, nothing shared, no name, no time limit. */
-    public static final NcclConfig DEFAULT = new NcclConfig(true, false, null, 0);
+    public static final NcclConfig DEFAULT = new NcclConfig(true, false, null, 0, null);
 
     /** The same with another choice of blocking. */
     public NcclConfig withBlocking(boolean value) {
-        return new NcclConfig(value, splitShare, commName, timeoutMs);
+        return new NcclConfig(value, splitShare, commName, timeoutMs, hostId);
     }
 
     /** The same with another time limit in milliseconds, 0 for none. */
     public NcclConfig withTimeoutMs(long value) {
-        return new NcclConfig(blocking, splitShare, commName, value);
+        return new NcclConfig(blocking, splitShare, commName, value, hostId);
     }
 
     /** The same with another name. */
     public NcclConfig withCommName(@Nullable String value) {
-        return new NcclConfig(blocking, splitShare, value, timeoutMs);
+        return new NcclConfig(blocking, splitShare, value, timeoutMs, hostId);
+    }
+
+    /** The same on another node. */
+    public NcclConfig withHostId(@Nullable String value) {
+        return new NcclConfig(blocking, splitShare, commName, timeoutMs, value);
     }
 }

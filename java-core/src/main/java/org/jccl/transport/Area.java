@@ -1,0 +1,51 @@
+package org.jccl.transport;
+
+/** The parts of a region that are allocated and mapped separately. */
+public enum Area {
+    /** Header, flags, tiny lines and small slots: made at init. */
+    BASE(0),
+    /** Direct slots and the ring: made before the first call that needs them. */
+    RING(1),
+    /** Slots of send and receive: made before the first send. */
+    FIFO(2);
+
+    private static final Area[] BY_NUMBER = {BASE, RING, FIFO};
+
+    private final int number;
+
+    Area(int number) {
+        this.number = number;
+    }
+
+    /** The number in frames. */
+    public int number() {
+        return number;
+    }
+
+    /** How many there are; their numbers are 0 up to this, exclusive. */
+    public static int total() {
+        return BY_NUMBER.length;
+    }
+
+    /** The area with this number. */
+    public static Area of(int number) {
+        return BY_NUMBER[number];
+    }
+
+    /** The area's size for a communicator of {@code nRanks}. */
+    public long sizeBytes(int nRanks) {
+        return switch (this) {
+            case BASE -> RegionLayout.baseBytes(nRanks);
+            case RING -> RegionLayout.RING_AREA_BYTES;
+            case FIFO -> RegionLayout.fifoAreaBytes(nRanks);
+        };
+    }
+
+    long publicationOffset() {
+        return switch (this) {
+            case BASE -> throw new IllegalArgumentException("the base area is exchanged at init");
+            case RING -> RegionLayout.RING_PUBLICATION;
+            case FIFO -> RegionLayout.FIFO_PUBLICATION;
+        };
+    }
+}

@@ -1,0 +1,92 @@
+package org.jccl.transport;
+
+import org.jccl.platform.Memory;
+import org.jccl.type.DataType;
+import org.jccl.type.Operation;
+import org.jccl.type.RedOp;
+
+/**
+ * What a rank calls: published in its region, so that ranks that called differently can both name
+ * both calls.
+ *
+ * <p>Record in a region: long call number, long description, long count. The description packs
+ * operation, type, reduction operation and root.
+ */
+public final class CallRecord {
+    private CallRecord() {}
+
+    /** Packs a call into one word; {@code redOp} and {@code root} are 0 where they mean nothing. */
+    public static long describe(int operation, int dataType, int redOp, int root) {
+        return (long) operation << 48 | (long) dataType << 40 | (long) redOp << 32 | root;
+    }
+
+    /** A hash of the call; equal calls have equal hashes. */
+    public static int hash(long description, long count) {
+        long h = description * 0x9e3779b97f4a7c15L ^ count * 0xc2b2ae3d27d4eb4fL;
+        h ^= h >>> 29;
+        h *= 0xbf58476d1ce4e5b9L;
+        return (int) (h ^ h >>> 32);
+    }
+
+    /** The word that stands for call {@code number}. */
+    public static long word(long number, int hash) {
+        return number << 32 | Integer.toUnsignedLong(hash);
+    }
+
+    /** Writes the record of a call into the region at {@code base}. */
+    public static void write(long base, long number, long description, long count) {
+        long at = at(base, number);
+        Memory.putLong(at + 8, description);
+        Memory.putLong(at + 16, count);
+        Memory.putLongRelease(at, number);
+    }
+
+    /**
+     * Reads the record of call {@code number}; the text says what the rank called, or that it is
+     * not known any more.
+     */
+    public static String read(long base, long number) {
+        long at = at(base, number);
+        if (Memory.getLongAcquire(at) != number) {
+            return "a call that is no longer recorded";
+        }
+        return text(number, Memory.getLong(at + 8), Memory.getLong(at + 16));
+    }
+
+    /** A call in words. */
+    public static String text(long number, long description, long count) {
+        Operation operation = Operation.of((int) (description >>> 48));
+        int type = (int) (description >>> 40) & 0xff;
+        int redOp = (int) (description >>> 32) & 0xff;
+        StringBuilder text = new StringBuilder("call ").append(number).append(' ');
+        text.append(operation == null ? "unknown" : "nccl" + operation.ncclName());
+        text.append('(').append(count).append(" x ");
+        text.append(DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type);
+        if (operation != null && operation.reduces()) {
+            text.append(", ").append(RedOp.isValid(redOp) ? RedOp.of(redOp).ncclName() : "op ?");
+        }
+        if (operation != null && operation.rooted()) {
+            text.append(", root ").append((int) description);
+        }
+        return text.append(')').toString();
+    }
+
+    /** A send or receive in words. */
+    public static String pointToPointText(long description, long count) {
+        Operation operation = Operation.of((int) (description >>> 48));
+        int type = (int) (description >>> 40) & 0xff;
+        return (operation == null ? "unknown" : "nccl" + operation.ncclName())
+                + "("
+                + count
+                + " x "
+                + (DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type)
+                + ", peer "
+                + (int) description
+                + ")";
+    }
+
+    private static long at(long base, long number) {
+        int slot = (int) (number & (RegionLayout.RECORD_COUNT - 1));
+        return base + RegionLayout.RECORDS + (long) slot * RegionLayout.RECORD_BYTES;
+    }
+}

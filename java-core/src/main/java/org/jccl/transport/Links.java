@@ -1,0 +1,132 @@
+package org.jccl.transport;
+
+import org.jccl.platform.Futex;
+import org.jccl.platform.Memory;
+import org.jccl.platform.Pidfd;
+import org.jccl.transport.net.NetLink;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The regions of all ranks of one communicator as one of them sees them, and its TCP links. Made at
+ * init; closed when the communicator is destroyed.
+ *
+ * <p>Used by the owner of the communicator only.
+ */
+public final class Links implements AutoCloseable {
+    private final int rank;
+    private final Region[] regions;
+    private final @Nullable NetLink[] nets;
+    private final int[] pidfds;
+    private final long[] bases;
+    private final boolean anyNet;
+
+    /**
+     * Takes ownership of everything.
+     *
+     * @param regions by rank, one's own included
+     * @param nets by rank, null for node mates and oneself
+     * @param pidfds by rank, -1 where death is noticed otherwise
+     */
+    public Links(int rank, Region[] regions, @Nullable NetLink[] nets, int[] pidfds) {
+        this.rank = rank;
+        this.regions = regions;
+        this.nets = nets;
+        this.pidfds = pidfds;
+        this.bases = new long[regions.length];
+        boolean any = false;
+        for (int q = 0; q < regions.length; q++) {
+            bases[q] = regions[q].base();
+            any |= nets[q] != null;
+        }
+        this.anyNet = any;
+    }
+
+    /** This rank. */
+    public int rank() {
+        return rank;
+    }
+
+    /** Ranks of the communicator. */
+    public int nRanks() {
+        return regions.length;
+    }
+
+    /** Base address of rank {@code q}'s region or mirror. */
+    public long base(int q) {
+        return bases[q];
+    }
+
+    /** Base address of one's own region. */
+    public long ownBase() {
+        return bases[rank];
+    }
+
+    /** Rank {@code q}'s region. */
+    public Region region(int q) {
+        return regions[q];
+    }
+
+    /** The link to rank {@code q}, or null if it is a node mate or oneself. */
+    public @Nullable NetLink net(int q) {
+        return nets[q];
+    }
+
+    /** Whether any rank is reached over TCP. */
+    public boolean anyNet() {
+        return anyNet;
+    }
+
+    /** Whether rank {@code q}'s process on this node has ended. */
+    public boolean processEnded(int q) {
+        return pidfds[q] >= 0 && Pidfd.hasExited(pidfds[q]);
+    }
+
+    /** Wakes whoever sleeps until this rank's region changes. */
+    public void wakeSleepers() {
+        long at = bases[rank] + RegionLayout.WAITERS;
+        if (Memory.getInt(at) != 0) {
+            wake(at);
+        }
+    }
+
+    private static void wake(long at) {
+        Memory.getAndSetInt(at, 0);
+        Futex.wake(at, Integer.MAX_VALUE);
+    }
+
+    /** Wakes everybody of this process and others who sleeps on rank {@code q}'s region. */
+    public void wakeSleepersOn(int q) {
+        wake(bases[q] + RegionLayout.WAITERS);
+    }
+
+    /**
+     * Moves bytes on all TCP links.
+     *
+     * @return whether anything arrived
+     */
+    public boolean progressNet() {
+        boolean arrived = false;
+        for (NetLink link : nets) {
+            if (link != null) {
+                link.flush();
+                arrived |= link.receive();
+            }
+        }
+        return arrived;
+    }
+
+    @Override
+    public void close() {
+        for (int q = 0; q < regions.length; q++) {
+            NetLink link = nets[q];
+            if (link != null) {
+                link.close();
+            }
+            if (pidfds[q] >= 0) {
+                Pidfd.close(pidfds[q]);
+                pidfds[q] = -1;
+            }
+            regions[q].close();
+        }
+    }
+}

@@ -1,0 +1,160 @@
+package org.jccl.transport;
+
+/**
+ * Where everything lies in a rank's region. A region is written by its owner alone (except the
+ * waiters word, which sleepers set) and read by every other rank of the communicator, either
+ * through a shared mapping or in a local mirror that TCP frames fill.
+ *
+ * <p>All offsets are bytes from the start of the area. Words that different ranks poll lie on
+ * separate pairs of cache lines.
+ */
+public final class RegionLayout {
+    /** Version of this layout and of the frames between mirrors; ranks must agree. */
+    public static final int WIRE_VERSION = 1;
+
+    /** First word of a region. */
+    public static final long MAGIC = 0x4a43434c5245474eL;
+
+    static final long MAGIC_OFFSET = 0;
+    static final long VERSION_OFFSET = 8;
+    static final long RANK_OFFSET = 12;
+    static final long RANKS_OFFSET = 16;
+    static final long SIZE_OFFSET = 24;
+    static final long NONCE_OFFSET = 32;
+
+    /** Long: 0 while the rank is well, else {@code code << 32 | culprit + 1}. */
+    public static final long STATUS = 128;
+
+    /** Int length and UTF-8 text that explains the status; written before the status word. */
+    public static final long STATUS_TEXT = 136;
+
+    /** Longest status text in bytes. */
+    public static final int STATUS_TEXT_BYTES = 480;
+
+    /** Int: 1 while somebody sleeps until this region changes. */
+    public static final long WAITERS = 768;
+
+    /** Publication of the ring area: long size (release), int descriptor, 16 bytes nonce. */
+    static final long RING_PUBLICATION = 1024;
+
+    /** Publication of the FIFO area. */
+    static final long FIFO_PUBLICATION = 1088;
+
+    /** Records of the last calls. */
+    static final long RECORDS = 1280;
+
+    static final int RECORD_BYTES = 48;
+    static final int RECORD_COUNT = 16;
+
+    private static final long FLAGS = 2048;
+    private static final int FLAG_STRIDE = 128;
+
+    /** Flag words that schedules may use. */
+    public static final int FLAG_COUNT = 8;
+
+    private static final long FIFO_WORDS = 4096;
+    private static final int FIFO_WORD_STRIDE = 128;
+
+    /** Largest message that travels inside cache lines together with its call word. */
+    public static final int TINY_BYTES = 512;
+
+    /** A line of a tiny message. */
+    public static final int LINE_BYTES = 64;
+
+    /** Payload of a line; the call word fills the rest. */
+    public static final int LINE_PAYLOAD = 56;
+
+    private static final int TINY_STRIDE = 1024;
+
+    /** A small slot. */
+    public static final int SMALL_BYTES = 16 << 10;
+
+    /** A direct slot, in the ring area. */
+    public static final int DIRECT_BYTES = 256 << 10;
+
+    /** A slot of the ring. */
+    public static final int RING_SLOT_BYTES = 256 << 10;
+
+    /** Slots of the ring. */
+    public static final int RING_SLOTS = 4;
+
+    /** Size of the ring area: two direct slots, then the ring. */
+    public static final long RING_AREA_BYTES =
+            2L * DIRECT_BYTES + (long) RING_SLOTS * RING_SLOT_BYTES;
+
+    /** Chunks in flight from one rank to another in send/recv. */
+    public static final int FIFO_SLOTS = 4;
+
+    /** Size of a FIFO slot with its header. */
+    public static final int FIFO_SLOT_BYTES = 32 << 10;
+
+    /** Header of a FIFO slot: long count, int type, int unused, long message number. */
+    public static final int FIFO_HEADER_BYTES = 64;
+
+    /** Payload of a FIFO slot. */
+    public static final int FIFO_PAYLOAD = FIFO_SLOT_BYTES - FIFO_HEADER_BYTES;
+
+    private static final int PAGE = 4096;
+
+    private RegionLayout() {}
+
+    /** Offset of a flag word. */
+    public static long flag(int flag) {
+        return FLAGS + (long) flag * FLAG_STRIDE;
+    }
+
+    /** Offset of the word that counts the chunks which the owner has put for {@code peer}. */
+    public static long fifoHead(int peer) {
+        return FIFO_WORDS + (long) peer * FIFO_WORD_STRIDE;
+    }
+
+    /** Offset of the word that counts the chunks which the owner has taken from {@code peer}. */
+    public static long fifoTail(int peer) {
+        return fifoHead(peer) + 64;
+    }
+
+    /** Offset of the lines of tiny messages of this parity. */
+    public static long tiny(int nRanks, int parity) {
+        return tinyBase(nRanks) + (long) parity * TINY_STRIDE;
+    }
+
+    /** Offset of the call word of this parity: the last word of the first line. */
+    public static long callWord(int nRanks, int parity) {
+        return tiny(nRanks, parity) + LINE_PAYLOAD;
+    }
+
+    /** Offset of the small slot of this parity. */
+    public static long small(int nRanks, int parity) {
+        return tinyBase(nRanks) + PAGE + (long) parity * SMALL_BYTES;
+    }
+
+    /** Size of the base area. */
+    public static long baseBytes(int nRanks) {
+        return tinyBase(nRanks) + PAGE + 2L * SMALL_BYTES;
+    }
+
+    /** Offset of the direct slot of this parity in the ring area. */
+    public static long direct(int parity) {
+        return (long) parity * DIRECT_BYTES;
+    }
+
+    /** Offset of the ring in the ring area. */
+    public static long ring() {
+        return 2L * DIRECT_BYTES;
+    }
+
+    /** Offset of the slot for {@code chunk} on its way to {@code peer} in the FIFO area. */
+    public static long fifoSlot(int peer, long chunk) {
+        return ((long) peer * FIFO_SLOTS + (chunk & (FIFO_SLOTS - 1))) * FIFO_SLOT_BYTES;
+    }
+
+    /** Size of the FIFO area. */
+    public static long fifoAreaBytes(int nRanks) {
+        return (long) nRanks * FIFO_SLOTS * FIFO_SLOT_BYTES;
+    }
+
+    private static long tinyBase(int nRanks) {
+        long end = FIFO_WORDS + (long) nRanks * FIFO_WORD_STRIDE;
+        return (end + PAGE - 1) & -PAGE;
+    }
+}

@@ -1,0 +1,283 @@
+package org.jccl.transport.net;
+
+import org.jccl.platform.Memory;
+import org.jccl.platform.SharedMemory;
+import org.jccl.platform.Sockets;
+import org.jccl.transport.Area;
+import org.jccl.transport.CallRecord;
+import org.jccl.transport.Region;
+import org.jccl.transport.RegionLayout;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connected, authenticated TCP socket to one rank of a communicator, and that rank's mirror.
+ *
+ * <p>Arriving payload goes straight to its place in the mirror, for which the schedules' credits
+ * guarantee room; so receiving never waits, and two ranks that send to each other cannot block. At
+ * most {@link #QUEUE} frames wait to be sent; their payload stays where the caller has it.
+ *
+ * <p>Used by the owner of the communicator only.
+ */
+public final class NetLink implements AutoCloseable {
+    /** Bound of the queue of frames to send. */
+    static final int QUEUE = 64;
+
+    /** Bytes read from one socket before the others get their turn. */
+    private static final long RECEIVE_TURN = 4L << 20;
+
+    private static final int AGAIN = -11;
+    private static final int INTERRUPTED = -4;
+
+    private final int descriptor;
+    private final int peer;
+    private final int nRanks;
+    private final Region mirror;
+    private final SharedMemory headers = SharedMemory.anonymous((QUEUE + 1L) * Frame.HEADER_BYTES);
+    private final long[] payload = new long[QUEUE];
+    private final int[] payloadBytes = new int[QUEUE];
+    private long head;
+    private long tail;
+    private long sentOfHead;
+    private long received;
+    private @Nullable SharedMemory rescued;
+    private @Nullable String ended;
+    private boolean closed;
+
+    /** Takes ownership of the descriptor; the mirror stays the caller's. */
+    public NetLink(int descriptor, int peer, int nRanks, Region mirror) {
+        this.descriptor = descriptor;
+        this.peer = peer;
+        this.nRanks = nRanks;
+        this.mirror = mirror;
+    }
+
+    /** The socket, for poll. */
+    public int descriptor() {
+        return descriptor;
+    }
+
+    /** The rank at the other end. */
+    public int peer() {
+        return peer;
+    }
+
+    /** Why nothing more can arrive, or null while the connection is open. */
+    public @Nullable String ended() {
+        return ended;
+    }
+
+    /** Whether frames wait to be sent. */
+    public boolean sending() {
+        return head != tail;
+    }
+
+    /** Largest payload of one frame in bytes. */
+    public static int maxPayload() {
+        return Frame.MAX_PAYLOAD;
+    }
+
+    /**
+     * Queues a frame and sends what the socket takes. The payload must stay unchanged until {@link
+     * #sending} is false.
+     *
+     * @param flagOffset where in the base area to store the flag afterwards, -1 for nowhere
+     * @param callNumber the collective call that this belongs to, 0 for none
+     * @return false if the queue is full: progress and try again
+     */
+    public boolean post(
+            Area area,
+            long offset,
+            long address,
+            int length,
+            long flagOffset,
+            long flagValue,
+            long callNumber,
+            long callDescription,
+            long callCount) {
+        if (tail - head == QUEUE && (!flush() && tail - head == QUEUE)) {
+            return false;
+        }
+        int slot = (int) (tail % QUEUE);
+        long header = headers.address() + (long) slot * Frame.HEADER_BYTES;
+        Frame.writeTarget(header, area, offset, length);
+        Frame.writeFlag(header, flagOffset, flagValue);
+        Frame.writeCall(header, callNumber, callDescription, callCount);
+        payload[slot] = address;
+        payloadBytes[slot] = length;
+        tail++;
+        flush();
+        return true;
+    }
+
+    /**
+     * Sends what the socket takes.
+     *
+     * @return whether nothing waits any more
+     */
+    public boolean flush() {
+        while (head != tail) {
+            int slot = (int) (head % QUEUE);
+            long header = headers.address() + (long) slot * Frame.HEADER_BYTES;
+            long total = (long) Frame.HEADER_BYTES + payloadBytes[slot];
+            long n;
+            if (sentOfHead < Frame.HEADER_BYTES) {
+                n =
+                        Sockets.sendTwo(
+                                descriptor,
+                                header + sentOfHead,
+                                Frame.HEADER_BYTES - sentOfHead,
+                                payload[slot],
+                                payloadBytes[slot]);
+            } else {
+                long done = sentOfHead - Frame.HEADER_BYTES;
+                n = Sockets.send(descriptor, payload[slot] + done, payloadBytes[slot] - done);
+            }
+            if (n == AGAIN || n == INTERRUPTED) {
+                return false;
+            }
+            if (n < 0) {
+                head = tail;
+                sentOfHead = 0;
+                if (ended == null) {
+                    ended = "its connection broke while sending (errno " + -n + ")";
+                }
+                return true;
+            }
+            sentOfHead += n;
+            if (sentOfHead == total) {
+                head++;
+                sentOfHead = 0;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Reads what has arrived into the mirror.
+     *
+     * @return whether anything arrived or the connection ended
+     * @throws NcclException REMOTE_ERROR if a frame is impossible
+     */
+    public boolean receive() {
+        if (ended != null && received == -1) {
+            return false;
+        }
+        long turn = 0;
+        long header = headers.address() + (long) QUEUE * Frame.HEADER_BYTES;
+        while (turn < RECEIVE_TURN) {
+            long n;
+            if (received < Frame.HEADER_BYTES) {
+                n = Sockets.recv(descriptor, header + received, Frame.HEADER_BYTES - received);
+            } else {
+                long done = received - Frame.HEADER_BYTES;
+                n = Sockets.recv(descriptor, target(header) + done, Frame.length(header) - done);
+            }
+            if (n == AGAIN || n == INTERRUPTED) {
+                return turn > 0;
+            }
+            if (n <= 0) {
+                end(n);
+                return true;
+            }
+            received += n;
+            turn += n;
+            if (received == Frame.HEADER_BYTES) {
+                Frame.validate(header, nRanks, peer);
+                mirror.map(Frame.area(header));
+            }
+            if (received >= Frame.HEADER_BYTES
+                    && received == Frame.HEADER_BYTES + Frame.length(header)) {
+                received = 0;
+                complete(header);
+            }
+        }
+        return true;
+    }
+
+    private long target(long header) {
+        return mirror.address(Frame.area(header)) + Frame.offset(header);
+    }
+
+    private void complete(long header) {
+        long base = mirror.base();
+        long number = Frame.callNumber(header);
+        if (number != 0) {
+            long description = Frame.callDescription(header);
+            long count = Frame.callCount(header);
+            CallRecord.write(base, number, description, count);
+            Memory.putLongRelease(
+                    base + RegionLayout.callWord(nRanks, (int) (number & 1)),
+                    CallRecord.word(number, CallRecord.hash(description, count)));
+        }
+        long flag = Frame.flagOffset(header);
+        if (flag >= 0) {
+            Memory.putLongRelease(base + flag, Frame.flagValue(header));
+        }
+    }
+
+    private void end(long n) {
+        received = -1;
+        if (ended == null || n == 0) {
+            ended =
+                    n == 0
+                            ? "its process ended or closed the connection"
+                            : "its connection broke (errno " + -n + ")";
+        }
+    }
+
+    /**
+     * Makes the link independent of the caller's buffers: nothing that waits is read from them
+     * after this returns. Frames not yet begun are dropped; the rest of a begun one is copied.
+     */
+    public void rescue() {
+        if (head == tail) {
+            return;
+        }
+        int slot = (int) (head % QUEUE);
+        if (sentOfHead == 0) {
+            tail = head;
+            return;
+        }
+        tail = head + 1;
+        if (payloadBytes[slot] > 0 && rescued == null) {
+            SharedMemory copy = SharedMemory.anonymous(payloadBytes[slot]);
+            Memory.copy(payload[slot], copy.address(), payloadBytes[slot]);
+            payload[slot] = copy.address();
+            rescued = copy;
+        }
+    }
+
+    /** Says that nothing more will be sent; what has been sent still arrives. */
+    public void shutdownOutput() {
+        Sockets.shutdown(descriptor);
+    }
+
+    /** Reads and discards what has arrived; true once the other side has ended, too. */
+    public boolean drain() {
+        long scratch = headers.address();
+        for (int i = 0; i < 64; i++) {
+            long n = Sockets.recv(descriptor, scratch, (long) QUEUE * Frame.HEADER_BYTES);
+            if (n == AGAIN || n == INTERRUPTED) {
+                return false;
+            }
+            if (n <= 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        Sockets.close(descriptor);
+        headers.close();
+        if (rescued != null) {
+            rescued.close();
+        }
+    }
+}
