@@ -1,0 +1,183 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Memory;
+import org.jccl.transport.CallRecord;
+import org.jccl.transport.Links;
+import org.jccl.transport.RegionLayout;
+import org.jccl.transport.net.NetLink;
+import org.jccl.type.NcclException;
+
+/**
+ * The numbered calls of a communicator: what this rank publishes before it does anything else, and
+ * what it knows of the others. A call word holds the number and a hash of operation, type,
+ * reduction operation, root and count, so that ranks that called differently find out.
+ *
+ * <p>Used by the owner of the communicator only, so its fields are plain.
+ */
+final class CallWords {
+    private static final int POLLS = 64;
+
+    private final Links links;
+    private final int rank;
+    private final int nRanks;
+    private long number;
+    private int hash;
+    private int lastHash;
+    private int parity;
+    private long word;
+    private long heard;
+    private int scanned;
+    private int blockedRank = -1;
+    private long blockedAddress;
+    private long blockedValue;
+
+    CallWords(Links links) {
+        this.links = links;
+        this.rank = links.rank();
+        this.nRanks = links.nRanks();
+    }
+
+    /** Numbers the next call. */
+    void next(long description, long count) {
+        number++;
+        lastHash = hash;
+        hash = CallRecord.hash(description, count);
+        parity = (int) (number & 1);
+        word = CallRecord.word(number, hash);
+        scanned = 0;
+    }
+
+    long number() {
+        return number;
+    }
+
+    int hash() {
+        return hash;
+    }
+
+    int parity() {
+        return parity;
+    }
+
+    long word() {
+        return word;
+    }
+
+    int blockedRank() {
+        return blockedRank;
+    }
+
+    long blockedAddress() {
+        return blockedAddress;
+    }
+
+    long blockedValue() {
+        return blockedValue;
+    }
+
+    /**
+     * Writes the record of the call and, unless a tiny message does that, its word.
+     *
+     * @param withWord whether to write the word
+     */
+    void publish(long description, long count, boolean withWord) {
+        long base = links.ownBase();
+        CallRecord.write(base, number, description, count);
+        if (withWord) {
+            Memory.putLongRelease(base + RegionLayout.callWord(nRanks, parity), word);
+            links.wakeSleepers();
+        }
+    }
+
+    /** Every rank is known to be in the current call. */
+    void heardAll() {
+        heard = number;
+    }
+
+    /** Whether every rank has published this call or a later one; polls a little. */
+    boolean hear(long call) {
+        if (heard >= call) {
+            return true;
+        }
+        for (; scanned < nRanks; scanned++) {
+            if (scanned != rank && !heardFrom(scanned, call)) {
+                return false;
+            }
+        }
+        scanned = 0;
+        heard = call;
+        return true;
+    }
+
+    private boolean heardFrom(int q, long call) {
+        NetLink net = links.net(q);
+        long at = links.base(q) + RegionLayout.callWord(nRanks, (int) (call & 1));
+        long seen = 0;
+        for (int i = 0; i < POLLS; i++) {
+            seen = Memory.getLongAcquire(at);
+            if ((int) (seen >>> 32) - (int) call >= 0) {
+                if ((int) (seen >>> 32) == (int) call) {
+                    checkHash(q, call, (int) seen);
+                }
+                return true;
+            }
+            if (net != null && !net.receive()) {
+                break;
+            }
+        }
+        blockedRank = q;
+        blockedAddress = at;
+        blockedValue = seen;
+        return false;
+    }
+
+    private void checkHash(int q, long call, int seen) {
+        int mine = call == number ? hash : lastHash;
+        boolean known = call == number || call == number - 1;
+        if (known && seen != mine) {
+            throw mismatch(q, call);
+        }
+    }
+
+    /** The error for ranks that called differently; names both calls. */
+    NcclException mismatch(int q, long call) {
+        return NcclException.invalidUsage(
+                "ranks called differently: rank "
+                        + rank
+                        + " made "
+                        + CallRecord.read(links.ownBase(), call)
+                        + ", rank "
+                        + q
+                        + " made "
+                        + CallRecord.read(links.base(q), call)
+                        + "; every rank must make the same calls in the same order on a"
+                        + " communicator");
+    }
+
+    /**
+     * Looks for a rank whose current call differs from this one.
+     *
+     * @throws NcclException if there is one
+     */
+    void checkPeers() {
+        for (int q = 0; q < nRanks; q++) {
+            if (q != rank) {
+                long seen =
+                        Memory.getLongAcquire(
+                                links.base(q) + RegionLayout.callWord(nRanks, parity));
+                if ((int) (seen >>> 32) == (int) number && (int) seen != hash) {
+                    throw mismatch(q, number);
+                }
+            }
+        }
+    }
+
+    /** Whether rank {@code q} has published the current call or a later one. */
+    boolean inThisCall(int q) {
+        if (q == rank) {
+            return true;
+        }
+        long seen = Memory.getLongAcquire(links.base(q) + RegionLayout.callWord(nRanks, parity));
+        return (int) (seen >>> 32) - (int) number >= 0;
+    }
+}

@@ -1,0 +1,501 @@
+package org.jccl.executor;
+
+import org.jccl.platform.SharedMemory;
+import org.jccl.transport.Links;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+
+/**
+ * Progress of one communicator. Whoever holds the owner word moves everything that is under way:
+ * the calling thread, another that waits, or a stream thread. Nobody sleeps while holding it.
+ *
+ * <p>Collectives run one after the other in the order in which they were submitted; sends and
+ * receives run beside them, in order for each peer and direction.
+ */
+public final class CommExecutor {
+    /** Bound of operations that have been submitted and are not complete. */
+    public static final int MAX_PENDING = 1 << 16;
+
+    /** How often the fast path tries before it lets other threads and operations in. */
+    private static final int DIRECT_TRIES = 16;
+
+    private final Links links;
+    private final Interpreter interpreter;
+    private final Counters counters = new Counters();
+    private final Health health;
+    private final boolean loneOnCores;
+    private final SharedMemory scratch;
+
+    private final Gate gate = new Gate();
+
+    /** Submitted by threads that found the communicator owned; drained by the owner. */
+    private final ConcurrentLinkedQueue<Task> inbox = new ConcurrentLinkedQueue<>();
+
+    /** Submitted and not over; bound of {@link #MAX_PENDING}. */
+    private final AtomicLong pending = new AtomicLong();
+
+    private final Tickets tickets = new Tickets();
+
+    private final ArrayDeque<Task> collectives = new ArrayDeque<>();
+    private final Lanes lanes;
+    private final Consumer<Task> finishPointToPoint = this::finishPointToPoint;
+    private @Nullable Task current;
+    private final Task direct = new Task();
+
+    /**
+     * Whether {@link #direct} stands for a call that somebody waits for. Set by the owner
+     * (volatile), cleared by the waiter once it has seen the end.
+     */
+    private volatile boolean directTaken;
+
+    /** Set once by the owner (volatile), with the reason for which no operation can succeed. */
+    private volatile @Nullable NcclException failure;
+
+    /** Set by anybody (volatile): give up as soon as possible. */
+    private volatile @Nullable NcclException stopRequest;
+
+    /**
+     * An executor over {@code links}, which it closes.
+     *
+     * @param loneOnCores whether each rank of this node has a core, so that polling makes sense
+     */
+    public CommExecutor(Links links, Health health, boolean loneOnCores) {
+        this.links = links;
+        this.loneOnCores = loneOnCores;
+        this.interpreter = new Interpreter(links);
+        this.lanes = new Lanes(links);
+        this.health = health;
+        this.scratch = SharedMemory.anonymous(8L * links.nRanks() + 8);
+    }
+
+    /** The counters. */
+    public Counters counters() {
+        return counters;
+    }
+
+    /** The links; for the owner. */
+    Links links() {
+        return links;
+    }
+
+    Interpreter interpreter() {
+        return interpreter;
+    }
+
+    Lanes lanes() {
+        return lanes;
+    }
+
+    /** Why no operation can succeed any more, or null. */
+    public @Nullable NcclException failure() {
+        return failure;
+    }
+
+    /** Whether operations are under way. */
+    public boolean busy() {
+        return pending.get() > 0;
+    }
+
+    Gate gate() {
+        return gate;
+    }
+
+    /** The communicator's health. */
+    public Health health() {
+        return health;
+    }
+
+    boolean loneOnCores() {
+        return loneOnCores;
+    }
+
+    /** Room for a pollfd for each rank. */
+    long pollTable() {
+        return scratch.address() + 8;
+    }
+
+    /** Address of an int that stays 0, to nap on. */
+    long ownerNap() {
+        return scratch.address();
+    }
+
+    /** Whether somebody wants the owner to look. */
+    boolean wanted() {
+        return gate.closed() || stopRequest != null || !inbox.isEmpty();
+    }
+
+    /** Frees the memory of its own; nobody is inside any more. */
+    void freeScratch() {
+        scratch.close();
+    }
+
+    void stopWaiting() {
+        if (gate.stopWaiting() && busy()) {
+            StreamAgent.recall(this);
+        }
+    }
+
+    /**
+     * Runs a collective in the calling thread as far as possible. When nothing else is under way
+     * this is the whole fast path: no object is made and no clock is read.
+     *
+     * @return null if it is complete, else the task to wait for
+     * @throws NcclException if the communicator has failed or this call fails at once
+     */
+    public @Nullable Task collective(
+            Operation op, Plan plan, long in, long out, long n, int type, int red, int root) {
+        if (gate.tryOwn()) {
+            try {
+                if (current == null
+                        && inbox.isEmpty()
+                        && !directTaken
+                        && failure == null
+                        && !gate.closed()
+                        && collectives.isEmpty()) {
+                    return runDirect(direct.collective(op, plan, in, out, n, type, red, root));
+                }
+            } finally {
+                gate.release();
+            }
+        }
+        Task task = new Task().collective(op, plan, in, out, n, type, red, root);
+        submit(task);
+        return task;
+    }
+
+    private @Nullable Task runDirect(Task task) {
+        current = task;
+        interpreter.begin(task);
+        try {
+            int tries = loneOnCores ? DIRECT_TRIES : 1;
+            for (int i = 0; i < tries; i++) {
+                if (interpreter.advance()) {
+                    current = null;
+                    finishCollective(task);
+                    return null;
+                }
+            }
+        } catch (RuntimeException | Error e) {
+            NcclException why = asNccl(e);
+            fail(why, -1);
+            throw why;
+        }
+        directTaken = true;
+        pending.getAndIncrement();
+        return task;
+    }
+
+    private void finishCollective(Task task) {
+        Plan plan = task.plan;
+        if (plan != null) {
+            counters.collective(task, plan, links.nRanks());
+        }
+        task.done();
+    }
+
+    /**
+     * Hands a task over; the caller then waits for it or leaves it to a stream thread.
+     *
+     * @throws NcclException if the communicator has failed or too much is under way
+     */
+    public void submit(Task task) {
+        NcclException failed = failure;
+        if (failed != null) {
+            throw refused(failed);
+        }
+        if (pending.incrementAndGet() > MAX_PENDING) {
+            pending.getAndDecrement();
+            throw NcclException.invalidUsage(
+                    "more than "
+                            + MAX_PENDING
+                            + " operations are under way on one communicator;"
+                            + " wait for some");
+        }
+        inbox.add(task);
+        health.wakeSleeper(this);
+        if ((failure != null || gate.closed()) && gate.tryOwn()) {
+            try {
+                drainInbox();
+            } finally {
+                gate.release();
+            }
+        }
+    }
+
+    static NcclException refused(NcclException failed) {
+        return new NcclException(
+                failed.result(),
+                "the communicator can only be destroyed or aborted: " + failed.getMessage(),
+                failed);
+    }
+
+    /**
+     * Hands a task over and moves what can be moved without waiting.
+     *
+     * @return whether it is over
+     */
+    public boolean look(Task task) {
+        return Waiter.look(this, task);
+    }
+
+    /**
+     * Submits a task, moves it as far as it goes without waiting and leaves the rest to a stream
+     * thread.
+     *
+     * @return 0 if it is complete, else its ticket
+     * @throws NcclException if it failed at once
+     */
+    public long start(Task task) {
+        long ticket = tickets.give(task);
+        try {
+            submit(task);
+        } catch (NcclException e) {
+            tickets.forget(ticket);
+            throw e;
+        }
+        if (!Waiter.look(this, task)) {
+            StreamAgent.attend(this);
+            return ticket;
+        }
+        tickets.forget(ticket);
+        NcclException failed = task.failure();
+        if (failed != null) {
+            throw failed;
+        }
+        return 0;
+    }
+
+    /** The tickets of operations that were started. */
+    public Tickets tickets() {
+        return tickets;
+    }
+
+    /** Looks whether a peer has given up; the failure then shows in {@link #failure}. */
+    public void lookForDeath() {
+        if (!gate.enter()) {
+            return;
+        }
+        try {
+            if (gate.tryOwn()) {
+                try {
+                    if (!gate.closed() && failure == null) {
+                        if (links.anyNet()) {
+                            progress();
+                        }
+                        health.lookForDeath(this, null);
+                    }
+                } finally {
+                    gate.release();
+                }
+            }
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /** Whether rank {@code q} has come to the call that this rank made last; for diagnosis. */
+    public boolean inLastCall(int q) {
+        if (!gate.enter()) {
+            return true;
+        }
+        try {
+            return interpreter.calls().inThisCall(q);
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /**
+     * Moves everything that can move; for the owner.
+     *
+     * @return whether anything moved
+     */
+    boolean progress() {
+        if (gate.closed()) {
+            return false;
+        }
+        NcclException stop = stopRequest;
+        if (stop != null && failure == null) {
+            fail(stop, links.rank());
+        }
+        drainInbox();
+        if (failure != null) {
+            return false;
+        }
+        try {
+            boolean moved = links.anyNet() && links.progressNet();
+            moved |= progressCollectives();
+            if (lanes.size() > 0) {
+                moved |= lanes.progress(finishPointToPoint);
+            }
+            return moved;
+        } catch (RuntimeException | Error e) {
+            fail(asNccl(e), -1);
+            return true;
+        }
+    }
+
+    private static NcclException asNccl(Throwable e) {
+        return e instanceof NcclException known
+                ? known
+                : new NcclException(
+                        NcclResult.INTERNAL_ERROR, "unexpected " + e + " in an operation", e);
+    }
+
+    private void drainInbox() {
+        for (Task task = inbox.poll(); task != null; task = inbox.poll()) {
+            if (failure != null) {
+                end(task, failure);
+            } else if (task.operation.pointToPoint()) {
+                lanes.add(task);
+            } else {
+                collectives.add(task);
+            }
+        }
+    }
+
+    private boolean progressCollectives() {
+        boolean moved = false;
+        while (true) {
+            Task task = current;
+            if (task == null) {
+                task = collectives.poll();
+                if (task == null) {
+                    return moved;
+                }
+                current = task;
+                interpreter.begin(task);
+            }
+            if (!interpreter.advance()) {
+                return moved;
+            }
+            moved = true;
+            current = null;
+            finishCollective(task);
+            over(task);
+        }
+    }
+
+    private void finishPointToPoint(Task task) {
+        boolean self = task.peer == links.rank();
+        counters.pointToPoint(task, self, links.net(task.peer) != null);
+        task.done();
+        over(task);
+    }
+
+    private void over(Task task) {
+        pending.getAndDecrement();
+        long ticket = task.ticket();
+        if (ticket != 0) {
+            if (task.state() == Task.DONE) {
+                tickets.forget(ticket);
+            }
+            Completions.add();
+        }
+    }
+
+    private void end(Task task, NcclException why) {
+        task.fail(why);
+        over(task);
+    }
+
+    /** The waiter has seen the end of {@code task} and does not look at it any more. */
+    public void seen(Task task) {
+        if (task == direct) {
+            directTaken = false;
+        }
+    }
+
+    /**
+     * Ends every operation with this failure and tells the other ranks; for the owner. Nothing of
+     * the callers' buffers is touched afterwards.
+     */
+    void fail(NcclException why, int culprit) {
+        if (failure != null || gate.closed()) {
+            return;
+        }
+        failure = why;
+        endAll(why);
+        health.announce(this, why, culprit);
+    }
+
+    private void endAll(NcclException why) {
+        interpreter.drop();
+        Task running = current;
+        current = null;
+        if (running != null && (running != direct || directTaken)) {
+            end(running, why);
+        }
+        for (Task task = collectives.poll(); task != null; task = collectives.poll()) {
+            end(task, why);
+        }
+        lanes.clear(task -> end(task, why));
+        drainInbox();
+    }
+
+    /** Asks whoever owns, or will own, the communicator to end everything with this failure. */
+    public void requestStop(NcclException why) {
+        if (stopRequest == null) {
+            stopRequest = why;
+        }
+        health.wakeSleeper(this);
+        if (gate.tryOwn()) {
+            try {
+                progress();
+            } finally {
+                gate.release();
+            }
+        }
+    }
+
+    /** The user interrupted a thread that waits here: nothing can be trusted any more. */
+    public void interrupt() {
+        requestStop(
+                NcclException.remoteError(
+                        "rank "
+                                + links.rank()
+                                + " was interrupted by its user; destroy the"
+                                + " communicator"));
+    }
+
+    /** The task that a waiter for {@code task} really waits for; for the owner. */
+    @Nullable Task blocking(Task task) {
+        return task.operation.pointToPoint() ? lanes.first(task) : current;
+    }
+
+    /** Any task that is under way, for a thread that waits for all; for the owner. */
+    @Nullable Task anyBlocking() {
+        return current != null ? current : lanes.any();
+    }
+
+    /** Whether more than one lane has something under way; for the owner. */
+    boolean severalLanes() {
+        return lanes.size() > 1 || (lanes.size() == 1 && current != null);
+    }
+
+    /**
+     * Frees everything, once no thread is inside. The caller has made sure that nothing is under
+     * way or wanted any more.
+     *
+     * @param goodbye published for the other ranks
+     */
+    public void close(NcclException goodbye) {
+        health.shut(this, goodbye);
+    }
+
+    /** Ends what is under way and forbids everything; for the owner. */
+    void forbid(NcclException why) {
+        if (failure == null) {
+            failure = why;
+        }
+        endAll(why);
+        gate.close();
+    }
+}

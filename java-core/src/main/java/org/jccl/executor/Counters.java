@@ -1,0 +1,72 @@
+package org.jccl.executor;
+
+import org.jccl.type.DataType;
+import org.jccl.type.Operation;
+
+/**
+ * What one rank of one communicator has done. Written by the owner of the communicator, read at any
+ * time; a reader may see an operation's call before its bytes.
+ */
+public final class Counters {
+    /** Operation numbers go up to this one, exclusive. */
+    public static final int OPERATIONS = 8;
+
+    private final long[] calls = new long[OPERATIONS];
+    private final long[] payloadBytes = new long[OPERATIONS];
+    private long selfBytes;
+    private long mateBytes;
+    private long netBytes;
+
+    void collective(Task task, Plan plan, int nRanks) {
+        int number = task.operation.number();
+        long bytes = task.count * DataType.of(task.dataType).sizeBytes();
+        boolean perRank =
+                task.operation == Operation.ALL_GATHER
+                        || task.operation == Operation.REDUCE_SCATTER;
+        bytes *= perRank ? nRanks : 1;
+        calls[number]++;
+        payloadBytes[number] += bytes;
+        mateBytes += plan.mateBytes();
+        netBytes += plan.netBytes();
+    }
+
+    void pointToPoint(Task task, boolean self, boolean net) {
+        int number = task.operation.number();
+        calls[number]++;
+        payloadBytes[number] += task.bytes;
+        if (task.operation == Operation.SEND) {
+            if (self) {
+                selfBytes += task.bytes;
+            } else if (net) {
+                netBytes += task.bytes;
+            } else {
+                mateBytes += task.bytes;
+            }
+        }
+    }
+
+    /** Completed calls of an operation. */
+    public long calls(Operation operation) {
+        return calls[operation.number()];
+    }
+
+    /** Bytes of the callers' buffers (the whole buffer, as nccl-tests counts) of an operation. */
+    public long payloadBytes(Operation operation) {
+        return payloadBytes[operation.number()];
+    }
+
+    /** Bytes copied from this rank to itself by send/recv. */
+    public long selfBytes() {
+        return selfBytes;
+    }
+
+    /** Bytes that node mates read from this rank through shared memory. */
+    public long sharedMemoryBytes() {
+        return mateBytes;
+    }
+
+    /** Payload bytes sent over TCP. */
+    public long netBytes() {
+        return netBytes;
+    }
+}

@@ -1,0 +1,170 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Memory;
+import org.jccl.transport.Area;
+import org.jccl.transport.CallRecord;
+import org.jccl.transport.Links;
+import org.jccl.transport.RegionLayout;
+import org.jccl.transport.net.NetLink;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+
+/**
+ * Send and receive: per ordered pair of ranks a FIFO of slots in the sender's region, a head that
+ * counts chunks put and a tail in the receiver's region that counts chunks taken. The first chunk
+ * of a message carries its count and type, which the receiver compares.
+ *
+ * <p>Used by the owner of the communicator only.
+ */
+final class Fifo {
+    private static final int POLLS = 64;
+
+    private final Links links;
+    private final int rank;
+    private final long[] put;
+    private final long[] taken;
+    private long blockedAddress;
+    private long blockedValue;
+
+    Fifo(Links links) {
+        this.links = links;
+        this.rank = links.rank();
+        this.put = new long[links.nRanks()];
+        this.taken = new long[links.nRanks()];
+    }
+
+    long blockedAddress() {
+        return blockedAddress;
+    }
+
+    long blockedValue() {
+        return blockedValue;
+    }
+
+    /** Goes as far as possible with a task; whether it is complete. */
+    boolean advance(Task task) {
+        blockedAddress = 0;
+        NetLink link = links.net(task.peer);
+        if (link != null) {
+            link.receive();
+        }
+        return task.operation == Operation.SEND ? send(task, link) : receive(task, link);
+    }
+
+    /** A send and a receive of this rank to itself. */
+    void copy(Task send, Task receive) {
+        checkMatch(receive, send.count, send.dataType);
+        Memory.copy(send.input, receive.output, send.bytes);
+    }
+
+    private boolean send(Task task, @org.jspecify.annotations.Nullable NetLink link) {
+        int peer = task.peer;
+        links.region(rank).map(Area.FIFO);
+        long fifo = links.region(rank).address(Area.FIFO);
+        long tailAt = links.base(peer) + RegionLayout.fifoTail(rank);
+        while (!task.begun || task.moved < task.bytes) {
+            if (!roomFor(tailAt, put[peer])) {
+                return false;
+            }
+            long slotOffset = RegionLayout.fifoSlot(peer, put[peer]);
+            long slot = fifo + slotOffset;
+            long length = Math.min(RegionLayout.FIFO_PAYLOAD, task.bytes - task.moved);
+            Memory.putLong(slot, task.count);
+            Memory.putInt(slot + 8, task.dataType);
+            Memory.copy(task.input + task.moved, slot + RegionLayout.FIFO_HEADER_BYTES, length);
+            long head = RegionLayout.fifoHead(peer);
+            long number = put[peer] + 1;
+            if (link == null) {
+                Memory.putLongRelease(links.ownBase() + head, number);
+                links.wakeSleepers();
+            } else {
+                int whole = (int) length + RegionLayout.FIFO_HEADER_BYTES;
+                if (!link.post(Area.FIFO, slotOffset, slot, whole, head, number, 0, 0, 0)) {
+                    return false;
+                }
+            }
+            put[peer] = number;
+            task.begun = true;
+            task.moved += length;
+        }
+        return link == null || link.flush();
+    }
+
+    private boolean roomFor(long tailAt, long chunk) {
+        for (int i = 0; i < POLLS; i++) {
+            long tail = Memory.getLongAcquire(tailAt);
+            if (chunk - tail < RegionLayout.FIFO_SLOTS) {
+                return true;
+            }
+            blockedAddress = tailAt;
+            blockedValue = tail;
+        }
+        return false;
+    }
+
+    private boolean receive(Task task, @org.jspecify.annotations.Nullable NetLink link) {
+        int peer = task.peer;
+        long headAt = links.base(peer) + RegionLayout.fifoHead(rank);
+        while (!task.begun || task.moved < task.bytes) {
+            if (!arrived(headAt, taken[peer])) {
+                return false;
+            }
+            if (!links.region(peer).map(Area.FIFO)) {
+                throw NcclException.remoteError(
+                        "rank " + peer + " announced a message before its FIFO area");
+            }
+            long slot =
+                    links.region(peer).address(Area.FIFO)
+                            + RegionLayout.fifoSlot(rank, taken[peer]);
+            if (!task.begun) {
+                checkMatch(task, Memory.getLong(slot), Memory.getInt(slot + 8));
+            }
+            long tail = RegionLayout.fifoTail(peer);
+            long number = taken[peer] + 1;
+            long length = Math.min(RegionLayout.FIFO_PAYLOAD, task.bytes - task.moved);
+            Memory.copy(slot + RegionLayout.FIFO_HEADER_BYTES, task.output + task.moved, length);
+            if (link == null) {
+                Memory.putLongRelease(links.ownBase() + tail, number);
+                links.wakeSleepers();
+            } else if (!link.post(Area.BASE, 0, 0, 0, tail, number, 0, 0, 0)) {
+                return false;
+            }
+            taken[peer] = number;
+            task.begun = true;
+            task.moved += length;
+        }
+        return link == null || link.flush();
+    }
+
+    private boolean arrived(long headAt, long chunk) {
+        for (int i = 0; i < POLLS; i++) {
+            long head = Memory.getLongAcquire(headAt);
+            if (head - chunk > RegionLayout.FIFO_SLOTS) {
+                throw NcclException.remoteError("a peer counts more chunks than its FIFO holds");
+            }
+            if (head > chunk) {
+                return true;
+            }
+            blockedAddress = headAt;
+            blockedValue = head;
+        }
+        return false;
+    }
+
+    private void checkMatch(Task receive, long count, int type) {
+        if (count == receive.count && type == receive.dataType) {
+            return;
+        }
+        long sent = CallRecord.describe(Operation.SEND.number(), type, 0, rank);
+        throw NcclException.invalidUsage(
+                "send and receive do not match: rank "
+                        + rank
+                        + " receives from rank "
+                        + receive.peer
+                        + " with "
+                        + CallRecord.pointToPointText(receive.description, receive.count)
+                        + ", but the next message there is "
+                        + CallRecord.pointToPointText(sent, count)
+                        + "; count and type must be equal");
+    }
+}

@@ -1,0 +1,119 @@
+package org.jccl.executor;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Who may touch a communicator's memory: its owner, its visitors, and after the end nobody. */
+final class Gate {
+    private static final int FREE = 0;
+    private static final int OWNED = 1;
+    private static final VarHandle OWNER;
+    private static final AtomicInteger NUMBERS = new AtomicInteger();
+
+    static {
+        try {
+            OWNER = MethodHandles.lookup().findVarHandle(Gate.class, "owner", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final int number = NUMBERS.getAndIncrement();
+
+    /** Taken with compare-and-set, freed with release, by any thread. */
+    @SuppressWarnings("UnusedVariable")
+    private int owner;
+
+    /** Threads that may touch memory without owning; the closer waits for zero. */
+    private final AtomicInteger visitors = new AtomicInteger();
+
+    /** Callers that wait for operations, beyond a first look. */
+    private final AtomicInteger waiting = new AtomicInteger();
+
+    /** Whether a stream thread looks after the communicator. */
+    private final AtomicBoolean attended = new AtomicBoolean();
+
+    /** Rank on whose region a thread of this process sleeps, -1 for none (volatile). */
+    private volatile int sleepingOn = -1;
+
+    /** Set once (volatile); from then on nothing touches memory. */
+    private volatile boolean closed;
+
+    /** Number of the communicator in this process. */
+    int number() {
+        return number;
+    }
+
+    /** Takes the owner word if it is free. */
+    boolean tryOwn() {
+        return OWNER.compareAndSet(this, FREE, OWNED);
+    }
+
+    /** Gives the owner word back. */
+    void release() {
+        OWNER.setRelease(this, FREE);
+    }
+
+    /** Announces a thread that will touch memory; false if it must not. */
+    boolean enter() {
+        visitors.getAndIncrement();
+        if (closed) {
+            visitors.getAndDecrement();
+            return false;
+        }
+        return true;
+    }
+
+    /** The thread announced by {@link #enter} touches nothing any more. */
+    void leave() {
+        visitors.getAndDecrement();
+    }
+
+    int visitors() {
+        return visitors.get();
+    }
+
+    boolean closed() {
+        return closed;
+    }
+
+    void close() {
+        closed = true;
+    }
+
+    int sleepingOn() {
+        return sleepingOn;
+    }
+
+    void sleepingOn(int rank) {
+        sleepingOn = rank;
+    }
+
+    boolean waiting() {
+        return waiting.get() > 0;
+    }
+
+    void startWaiting() {
+        waiting.getAndIncrement();
+    }
+
+    /** Whether it was the last. */
+    boolean stopWaiting() {
+        return waiting.decrementAndGet() == 0;
+    }
+
+    /** Whether the caller is the one who makes a stream thread attend. */
+    boolean startAttending() {
+        return attended.compareAndSet(false, true);
+    }
+
+    void stopAttending() {
+        attended.set(false);
+    }
+
+    boolean attended() {
+        return attended.get();
+    }
+}

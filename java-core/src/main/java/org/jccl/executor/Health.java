@@ -1,0 +1,355 @@
+package org.jccl.executor;
+
+import org.jccl.log.Log;
+import org.jccl.platform.Memory;
+import org.jccl.platform.SharedMemory;
+import org.jccl.platform.Sockets;
+import org.jccl.platform.Threads;
+import org.jccl.transport.Area;
+import org.jccl.transport.CallRecord;
+import org.jccl.transport.Links;
+import org.jccl.transport.RegionLayout;
+import org.jccl.transport.net.NetLink;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What a wait looks at when it has become slow: has the rank that is waited for died, left or given
+ * up, is the time limit past, should the user be told who is late. Also tells the other ranks when
+ * this one gives up.
+ */
+public final class Health {
+    /** Result code in the status word of a rank that has left in good order. */
+    static final int LEFT = 100;
+
+    private static final long MS = 1_000_000;
+
+    /** How long a rank that gives up tries to tell the others over TCP. */
+    private static final long FAREWELL_NS = 200 * MS;
+
+    /** How long a rank that leaves waits for its last bytes to be taken over TCP. */
+    private static final long LEAVE_NS = 2000 * MS;
+
+    private final String name;
+    private final long timeoutMs;
+    private final long lateWarnNs;
+    private final Lingering lingering;
+
+    /** Changed by any thread (volatile): operations of this communicator may take so long. */
+    private volatile long timeLimitMs;
+
+    /** Takes over links that may still hold undelivered bytes. */
+    public interface Lingering {
+        /** Keeps the links until the other sides have ended; closes everything then. */
+        void linger(Links links);
+    }
+
+    /**
+     * The health of one communicator.
+     *
+     * @param name how to call the communicator in sentences
+     * @param timeoutMs time limit of an operation, 0 for none
+     * @param lateWarnMs after how long the late ranks are named
+     */
+    public Health(String name, long timeoutMs, long lateWarnMs, Lingering lingering) {
+        this.name = name;
+        this.timeoutMs = timeoutMs;
+        this.timeLimitMs = timeoutMs;
+        this.lateWarnNs = lateWarnMs * MS;
+        this.lingering = lingering;
+    }
+
+    /** Changes the time limit of operations, 0 for none. */
+    public void timeLimitMs(long ms) {
+        timeLimitMs = ms;
+    }
+
+    /** The configured time limit in milliseconds. */
+    public long configuredTimeoutMs() {
+        return timeoutMs;
+    }
+
+    /**
+     * Looks once; ends the communicator's operations if there is reason to. For the owner, with a
+     * task that {@link CommExecutor#progress} could not move.
+     */
+    void check(CommExecutor executor, Task task) {
+        try {
+            executor.interpreter().checkPeers();
+        } catch (NcclException e) {
+            executor.fail(e, -1);
+            return;
+        }
+        if (lookForDeath(executor, task)) {
+            return;
+        }
+        long now = System.nanoTime();
+        if (task.blockedSinceNs == 0) {
+            task.blockedSinceNs = now;
+            task.warnAtNs = now + lateWarnNs;
+            return;
+        }
+        long waitedMs = (now - task.blockedSinceNs) / MS;
+        long limit = timeLimitMs;
+        if (limit > 0 && waitedMs >= limit) {
+            executor.fail(
+                    NcclException.timeout(
+                            lateSentence(executor, task, waitedMs)
+                                    + "; the time limit is "
+                                    + limit
+                                    + " ms"),
+                    -1);
+        } else if (now - task.warnAtNs >= 0) {
+            task.warnAtNs = now + 2 * (now - task.blockedSinceNs);
+            Log.warn(lateSentence(executor, task, waitedMs));
+        }
+    }
+
+    /** Looks for ranks that gave up, died or left; for the owner. */
+    boolean lookForDeath(CommExecutor executor, @Nullable Task task) {
+        Links links = executor.links();
+        int awaited = task == null ? -1 : awaited(executor, task);
+        for (int q = 0; q < links.nRanks(); q++) {
+            if (q != links.rank() && lost(executor, task, q, q == awaited)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean lost(CommExecutor executor, @Nullable Task task, int q, boolean awaited) {
+        Links links = executor.links();
+        long status = links.region(q).status();
+        if (status != 0 && (int) (status >>> 32) != LEFT) {
+            return finish(executor, task, q, reported(links, q, status));
+        }
+        if (!awaited) {
+            return false;
+        }
+        if (status != 0) {
+            return finish(
+                    executor,
+                    task,
+                    q,
+                    NcclException.remoteError(
+                            "rank " + q + " has left " + name + where(executor, task)));
+        }
+        NetLink link = links.net(q);
+        String ended = link == null ? null : link.ended();
+        if (ended != null || links.processEnded(q)) {
+            return finish(
+                    executor,
+                    task,
+                    q,
+                    NcclException.remoteError(
+                            "rank "
+                                    + q
+                                    + " is lost: "
+                                    + (ended == null ? "its process ended" : ended)
+                                    + where(executor, task)));
+        }
+        return false;
+    }
+
+    /** Fails the communicator unless the lost rank's bytes suffice after all. */
+    private static boolean finish(
+            CommExecutor executor, @Nullable Task task, int culprit, NcclException why) {
+        boolean moved = executor.progress();
+        if (!moved && (task == null || !task.over())) {
+            executor.fail(why, culprit);
+        }
+        return true;
+    }
+
+    private String where(CommExecutor executor, @Nullable Task task) {
+        if (task == null) {
+            return "";
+        }
+        return " while rank "
+                + executor.links().rank()
+                + " waited for it in "
+                + describe(executor, task)
+                + " on "
+                + name
+                + "; abort or destroy the communicator";
+    }
+
+    private static NcclException reported(Links links, int q, long status) {
+        int code = (int) (status >>> 32);
+        int culprit = (int) status - 1;
+        String text = links.region(q).statusText();
+        NcclResult result = NcclResult.REMOTE_ERROR;
+        if (code == NcclResult.INVALID_USAGE.code() || code == NcclResult.TIMEOUT.code()) {
+            result = NcclResult.of(code);
+        }
+        boolean aboutItself = culprit == q || culprit < 0;
+        return new NcclException(
+                result, aboutItself ? text : text + " (reported by rank " + q + ")");
+    }
+
+    private static int awaited(CommExecutor executor, Task task) {
+        return task.operation().pointToPoint() ? task.peer : executor.interpreter().blockedRank();
+    }
+
+    private static String describe(CommExecutor executor, Task task) {
+        return task.operation().pointToPoint()
+                ? CallRecord.pointToPointText(task.description, task.count)
+                : CallRecord.text(
+                        executor.interpreter().calls().number(), task.description, task.count);
+    }
+
+    private String lateSentence(CommExecutor executor, Task task, long waitedMs) {
+        Links links = executor.links();
+        StringBuilder late = new StringBuilder();
+        List<Integer> ranks = new ArrayList<>();
+        if (task.operation().pointToPoint()) {
+            ranks.add(task.peer);
+        } else {
+            for (int q = 0; q < links.nRanks(); q++) {
+                if (!executor.interpreter().calls().inThisCall(q)) {
+                    ranks.add(q);
+                }
+            }
+            if (ranks.isEmpty() && executor.interpreter().blockedRank() >= 0) {
+                ranks.add(executor.interpreter().blockedRank());
+            }
+        }
+        for (int q : ranks.subList(0, Math.min(16, ranks.size()))) {
+            late.append(late.isEmpty() ? "" : ", ").append(q);
+        }
+        if (ranks.size() > 16) {
+            late.append(" and ").append(ranks.size() - 16).append(" more");
+        }
+        return "rank "
+                + links.rank()
+                + " has waited "
+                + waitedMs
+                + " ms in "
+                + describe(executor, task)
+                + " on "
+                + name
+                + " for rank "
+                + late
+                + ", which has not come that far";
+    }
+
+    /** Wakes a thread of this process that may sleep for what the owner now has to do. */
+    void wakeSleeper(CommExecutor executor) {
+        int q = executor.gate().sleepingOn();
+        if (q >= 0 && executor.gate().enter()) {
+            try {
+                executor.links().wakeSleepersOn(q);
+            } finally {
+                executor.gate().leave();
+            }
+        }
+    }
+
+    /** Publishes why this rank gave up, to node mates and over TCP; for the owner. */
+    void announce(CommExecutor executor, NcclException why, int culprit) {
+        Links links = executor.links();
+        Log.warn(String.valueOf(why.getMessage()));
+        int named =
+                why.result() == NcclResult.REMOTE_ERROR && culprit >= 0 ? culprit : links.rank();
+        say(links, why.result().code(), named, String.valueOf(why.getMessage()));
+        flush(links, FAREWELL_NS);
+    }
+
+    private static void say(Links links, int code, int culprit, String text) {
+        links.region(links.rank()).publishStatus(code, culprit, text);
+        links.wakeSleepersOn(links.rank());
+        long own = links.ownBase();
+        for (int q = 0; q < links.nRanks(); q++) {
+            NetLink link = links.net(q);
+            if (link != null) {
+                link.rescue();
+                link.post(
+                        Area.BASE,
+                        RegionLayout.STATUS_TEXT,
+                        own + RegionLayout.STATUS_TEXT,
+                        4 + RegionLayout.STATUS_TEXT_BYTES,
+                        RegionLayout.STATUS,
+                        links.region(links.rank()).status(),
+                        0,
+                        0,
+                        0);
+            }
+        }
+    }
+
+    private static void flush(Links links, long limitNs) {
+        if (!links.anyNet()) {
+            return;
+        }
+        long end = System.nanoTime() + limitNs;
+        try (SharedMemory polls = SharedMemory.anonymous(8L * links.nRanks())) {
+            while (true) {
+                int n = 0;
+                for (int q = 0; q < links.nRanks(); q++) {
+                    NetLink link = links.net(q);
+                    if (link != null && !link.flush()) {
+                        Memory.putInt(polls.address() + 8L * n, link.descriptor());
+                        Memory.putInt(polls.address() + 8L * n + 4, 4);
+                        n++;
+                    }
+                }
+                if (n == 0 || System.nanoTime() - end >= 0) {
+                    return;
+                }
+                Sockets.poll(polls.address(), n, 20);
+            }
+        }
+    }
+
+    /** Leaves the communicator: says goodbye, waits for visitors, frees everything. */
+    void shut(CommExecutor executor, NcclException goodbye) {
+        if (!leave(executor, goodbye)) {
+            return;
+        }
+        wakeSleeperOf(executor);
+        while (executor.gate().visitors() > 0) {
+            Threads.yield();
+            wakeSleeperOf(executor);
+        }
+        executor.freeScratch();
+        lingering.linger(executor.links());
+    }
+
+    /**
+     * Says goodbye and forbids everything else.
+     *
+     * @return false if that has been done before
+     */
+    public boolean leave(CommExecutor executor, NcclException goodbye) {
+        while (!executor.gate().tryOwn()) {
+            Threads.yield();
+        }
+        try {
+            Links links = executor.links();
+            if (executor.gate().closed()) {
+                return false;
+            }
+            boolean well = executor.failure() == null;
+            executor.forbid(goodbye);
+            if (well) {
+                flush(links, LEAVE_NS);
+                say(links, LEFT, links.rank(), String.valueOf(goodbye.getMessage()));
+            }
+            flush(links, FAREWELL_NS);
+            return true;
+        } finally {
+            executor.gate().release();
+        }
+    }
+
+    private static void wakeSleeperOf(CommExecutor executor) {
+        int q = executor.gate().sleepingOn();
+        if (q >= 0) {
+            executor.links().wakeSleepersOn(q);
+        }
+    }
+}

@@ -1,0 +1,497 @@
+package org.jccl.executor;
+
+import static org.jccl.transport.RegionLayout.LINE_BYTES;
+import static org.jccl.transport.RegionLayout.LINE_PAYLOAD;
+
+import org.jccl.platform.Memory;
+import org.jccl.reduce.Reductions;
+import org.jccl.transport.Area;
+import org.jccl.transport.Links;
+import org.jccl.transport.RegionLayout;
+import org.jccl.transport.net.NetLink;
+import org.jccl.type.NcclException;
+
+/**
+ * Executes the plan of one collective call of one communicator. {@link #advance} goes as far as
+ * peers allow and keeps its place in fields; it never blocks and allocates nothing.
+ *
+ * <p>Used by the owner of the communicator only, so its fields are plain.
+ *
+ * <p>Before a plan starts, two credits hold. A call of number k may write what belongs to its
+ * parity once every rank has published call word k-1, since that rank has then finished k-2. It may
+ * write ring and direct slots once every rank has published the call after the last one that used
+ * them.
+ */
+public final class Interpreter {
+    private static final int POLLS = 64;
+    private static final int SEQUENCE_SHIFT = 16;
+
+    private enum Phase {
+        IDLE,
+        CREDIT,
+        AREAS,
+        RING_CREDIT,
+        RUN
+    }
+
+    private final Links links;
+    private final int rank;
+    private final int nRanks;
+    private final long[][] buffersOfParity;
+    private final long[] sources;
+    private final CallWords calls;
+
+    private Phase phase = Phase.IDLE;
+    private Task task = new Task();
+    private int[] code = {OpCode.END};
+    private long[] args = {};
+    private long[] buffers;
+    private int pc;
+    private int step;
+    private long sequence;
+    private long lastRingCall;
+    private boolean announced;
+    private int told;
+    private boolean areasReady;
+    private int blockedRank = -1;
+    private long blockedAddress;
+    private long blockedValue;
+
+    /** An interpreter for the ranks behind {@code links}. */
+    public Interpreter(Links links) {
+        this.links = links;
+        this.rank = links.rank();
+        this.nRanks = links.nRanks();
+        this.buffersOfParity = new long[2][Plan.bufferCount(nRanks)];
+        this.buffers = buffersOfParity[0];
+        this.sources = new long[nRanks];
+        this.calls = new CallWords(links);
+        for (int p = 0; p < 2; p++) {
+            for (int q = 0; q < nRanks; q++) {
+                buffersOfParity[p][Plan.FIRST_AREA + q] =
+                        links.base(q) + RegionLayout.small(nRanks, p);
+            }
+        }
+    }
+
+    /** Whether no call is running. */
+    public boolean idle() {
+        return phase == Phase.IDLE;
+    }
+
+    /** The calls of this communicator. */
+    CallWords calls() {
+        return calls;
+    }
+
+    /** The rank that {@link #advance} waits for; -1 if it did not say. */
+    public int blockedRank() {
+        return blockedRank;
+    }
+
+    /** The address whose long value must change, 0 if unknown. */
+    public long blockedAddress() {
+        return blockedAddress;
+    }
+
+    /** The value seen at {@link #blockedAddress}. */
+    public long blockedValue() {
+        return blockedValue;
+    }
+
+    /** Starts the task's plan; call {@link #advance} until it is done. */
+    public void begin(Task call) {
+        task = call;
+        Plan plan = call.plan;
+        if (plan == null) {
+            throw new IllegalStateException("a task without a plan");
+        }
+        code = plan.code();
+        args = plan.args();
+        pc = 0;
+        step = 0;
+        announced = false;
+        told = 0;
+        calls.next(call.description, call.count);
+        buffers = buffersOfParity[calls.parity()];
+        buffers[Plan.IN] = call.input;
+        buffers[Plan.OUT] = call.output;
+        phase = Phase.CREDIT;
+    }
+
+    /**
+     * Goes as far as possible.
+     *
+     * @return whether the call is complete
+     * @throws NcclException if the ranks turn out to have called differently, or an area cannot be
+     *     mapped
+     */
+    public boolean advance() {
+        blockedRank = -1;
+        if (phase != Phase.RUN && !prepare()) {
+            return false;
+        }
+        if (!run()) {
+            return false;
+        }
+        finish();
+        return true;
+    }
+
+    private void finish() {
+        Plan plan = task.plan;
+        if (plan != null) {
+            sequence += plan.sequenceNumbers();
+            if (plan.hearsAll()) {
+                calls.heardAll();
+            }
+            if (plan.usesRing()) {
+                lastRingCall = calls.number();
+            }
+        }
+        phase = Phase.IDLE;
+    }
+
+    private boolean prepare() {
+        Plan plan = task.plan;
+        if (plan == null) {
+            return false;
+        }
+        if (phase == Phase.CREDIT) {
+            if (!hear(calls.number() - 1)) {
+                return false;
+            }
+            phase = Phase.AREAS;
+        }
+        if (phase == Phase.AREAS) {
+            if (!announced) {
+                calls.publish(task.description, task.count, !plan.publishesTiny());
+                announced = true;
+            }
+            if (!announce(plan.announce())) {
+                return false;
+            }
+            if (plan.usesRing() && !areasReady && !mapAreas()) {
+                return false;
+            }
+            phase = Phase.RING_CREDIT;
+        }
+        if (plan.usesRing() && lastRingCall > 0 && !hear(lastRingCall + 1)) {
+            return false;
+        }
+        phase = Phase.RUN;
+        return true;
+    }
+
+    private boolean announce(int[] peers) {
+        for (; told < peers.length; told++) {
+            if (!post(peers[told], Area.BASE, 0, 0, 0, -1, 0)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean hear(long call) {
+        return calls.hear(call)
+                || block(calls.blockedRank(), calls.blockedAddress(), calls.blockedValue());
+    }
+
+    /**
+     * Looks for a rank whose current call differs from this one; for the slow path of a wait.
+     *
+     * @throws NcclException if there is one
+     */
+    void checkPeers() {
+        if (phase != Phase.IDLE) {
+            calls.checkPeers();
+        }
+    }
+
+    private boolean mapAreas() {
+        for (int q = 0; q < nRanks; q++) {
+            if (q == rank) {
+                links.region(q).map(Area.RING);
+                links.wakeSleepers();
+            }
+        }
+        for (int q = 0; q < nRanks; q++) {
+            if (!links.region(q).map(Area.RING)) {
+                return block(q, 0, 0);
+            }
+        }
+        for (int q = 0; q < nRanks; q++) {
+            long area = links.region(q).address(Area.RING);
+            for (int p = 0; p < 2; p++) {
+                long[] table = buffersOfParity[p];
+                table[Plan.FIRST_AREA + nRanks + q] = area + RegionLayout.direct(p);
+                table[Plan.FIRST_AREA + 2 * nRanks + q] = area + RegionLayout.ring();
+            }
+        }
+        areasReady = true;
+        return true;
+    }
+
+    private boolean block(int q, long address, long value) {
+        blockedRank = q;
+        blockedAddress = address;
+        blockedValue = value;
+        return false;
+    }
+
+    /** For a rank behind TCP: moves its link; true if polling again makes sense. */
+    private boolean arrivedFrom(int q) {
+        NetLink link = links.net(q);
+        return link == null || link.receive();
+    }
+
+    private boolean run() {
+        int[] c = code;
+        int at = pc;
+        while (true) {
+            int next;
+            switch (c[at]) {
+                case OpCode.END -> {
+                    pc = at;
+                    return true;
+                }
+                case OpCode.COPY -> {
+                    int a = c[at + 3];
+                    Memory.copy(
+                            buffers[c[at + 2]] + args[a + 1],
+                            buffers[c[at + 1]] + args[a],
+                            args[a + 2]);
+                    next = at + 4;
+                }
+                case OpCode.SIGNAL -> {
+                    Memory.putLongRelease(
+                            links.ownBase() + RegionLayout.flag(c[at + 1]), flagValue(c[at + 2]));
+                    links.wakeSleepers();
+                    next = at + 3;
+                }
+                case OpCode.WAIT -> next = await(c, at) ? at + 4 : at;
+                case OpCode.FOLD -> next = fold(c, at);
+                case OpCode.TINY_PUT -> {
+                    tinyPut(buffers[c[at + 1]] + args[c[at + 2]], (int) args[c[at + 2] + 1]);
+                    next = at + 3;
+                }
+                case OpCode.TINY_FOLD -> next = tinyFold(c, at) ? at + 4 : at;
+                case OpCode.TINY_COPY -> next = tinyCopy(c, at) ? at + 4 : at;
+                default -> next = runNet(c, at);
+            }
+            if (next == at) {
+                pc = at;
+                return false;
+            }
+            at = next;
+        }
+    }
+
+    private int runNet(int[] c, int at) {
+        return switch (c[at]) {
+            case OpCode.NET_PUT -> netPut(c, at) ? at + 7 : at;
+            case OpCode.NET_SIGNAL -> netSignal(c, at) ? at + 4 : at;
+            case OpCode.NET_TINY -> netTiny(c, at) ? at + 3 : at;
+            case OpCode.NET_FLUSH -> flushed() ? at + 1 : at;
+            default -> throw NcclException.internalError("opcode " + c[at] + " in a plan");
+        };
+    }
+
+    private boolean netSignal(int[] c, int at) {
+        int flag = c[at + 2];
+        long offset = flag < 0 ? -1 : RegionLayout.flag(flag);
+        return post(c[at + 1], Area.BASE, 0, 0, 0, offset, flagValue(c[at + 3]));
+    }
+
+    private boolean netTiny(int[] c, int at) {
+        int length = lines((int) args[c[at + 2]]) * LINE_BYTES - 8;
+        long tiny = RegionLayout.tiny(nRanks, calls.parity());
+        long from = links.ownBase() + tiny;
+        return post(c[at + 1], Area.BASE, tiny, from, length, tiny + length, calls.word());
+    }
+
+    private boolean flushed() {
+        for (int q = 0; q < nRanks; q++) {
+            NetLink link = links.net(q);
+            if (link != null && !link.flush()) {
+                return block(q, 0, 0);
+            }
+        }
+        return true;
+    }
+
+    private long flagValue(int delta) {
+        return sequence + delta << SEQUENCE_SHIFT | calls.hash() & 0xffff;
+    }
+
+    private boolean await(int[] c, int at) {
+        int q = c[at + 1];
+        long address = links.base(q) + RegionLayout.flag(c[at + 2]);
+        long wanted = sequence + c[at + 3];
+        for (int i = 0; i < POLLS; i++) {
+            long seen = Memory.getLongAcquire(address);
+            if (seen >>> SEQUENCE_SHIFT >= wanted) {
+                checkFlag(q, seen);
+                return true;
+            }
+            if (links.anyNet() && !arrivedFrom(q)) {
+                return block(q, address, seen);
+            }
+        }
+        return block(q, address, Memory.getLongAcquire(address));
+    }
+
+    private void checkFlag(int q, long seen) {
+        Plan plan = task.plan;
+        if ((seen & 0xffff) != (calls.hash() & 0xffff)
+                && plan != null
+                && seen >>> SEQUENCE_SHIFT <= sequence + plan.sequenceNumbers()) {
+            throw calls.mismatch(q, calls.number());
+        }
+    }
+
+    private int fold(int[] c, int at) {
+        int a = c[at + 2];
+        int n = c[at + 3];
+        for (int i = 0; i < n; i++) {
+            sources[i] = buffers[c[at + 4 + 2 * i]] + args[c[at + 5 + 2 * i]];
+        }
+        long count = args[a + 1] / elementBytes();
+        Reductions.fold(task.dataType, task.redOp, buffers[c[at + 1]] + args[a], sources, n, count);
+        return at + 4 + 2 * n;
+    }
+
+    private int elementBytes() {
+        return org.jccl.type.DataType.of(task.dataType).sizeBytes();
+    }
+
+    private static int lines(int bytes) {
+        return (bytes + LINE_PAYLOAD - 1) / LINE_PAYLOAD;
+    }
+
+    private void tinyPut(long from, int bytes) {
+        long line = links.ownBase() + RegionLayout.tiny(nRanks, calls.parity());
+        int left = bytes;
+        while (left > LINE_PAYLOAD) {
+            Memory.copy(from, line, LINE_PAYLOAD);
+            Memory.putLongRelease(line + LINE_PAYLOAD, calls.word());
+            line += LINE_BYTES;
+            from += LINE_PAYLOAD;
+            left -= LINE_PAYLOAD;
+        }
+        if (left == 8) {
+            Memory.putLong(line, Memory.getLong(from));
+        } else {
+            Memory.copy(from, line, left);
+        }
+        Memory.putLongRelease(line + LINE_PAYLOAD, calls.word());
+        links.wakeSleepers();
+    }
+
+    /** Waits for the last line of rank {@code q}'s tiny message. */
+    private boolean awaitLines(int q, int bytes) {
+        long last =
+                links.base(q)
+                        + RegionLayout.tiny(nRanks, calls.parity())
+                        + (long) (lines(bytes) - 1) * LINE_BYTES
+                        + LINE_PAYLOAD;
+        for (int i = 0; i < POLLS; i++) {
+            long seen = Memory.getLongAcquire(last);
+            if (seen == calls.word()) {
+                return true;
+            }
+            if ((int) (seen >>> 32) == (int) calls.number()) {
+                throw calls.mismatch(q, calls.number());
+            }
+            if (links.anyNet() && !arrivedFrom(q)) {
+                return block(q, last, seen);
+            }
+        }
+        return block(q, last, Memory.getLongAcquire(last));
+    }
+
+    private boolean tinyFold(int[] c, int at) {
+        int a = c[at + 3];
+        int bytes = (int) args[a + 1];
+        for (; step < nRanks; step++) {
+            if (step != rank && !awaitLines(step, bytes)) {
+                return false;
+            }
+        }
+        step = 0;
+        long tiny = RegionLayout.tiny(nRanks, calls.parity());
+        long own = buffers[c[at + 2]] + args[a + 2];
+        long to = buffers[c[at + 1]] + args[a];
+        int size = elementBytes();
+        for (int done = 0; done < bytes; done += LINE_PAYLOAD) {
+            for (int q = 0; q < nRanks; q++) {
+                sources[q] = links.base(q) + tiny;
+            }
+            sources[rank] = own + done;
+            int length = Math.min(LINE_PAYLOAD, bytes - done);
+            Reductions.fold(task.dataType, task.redOp, to + done, sources, nRanks, length / size);
+            tiny += LINE_BYTES;
+        }
+        return true;
+    }
+
+    private boolean tinyCopy(int[] c, int at) {
+        int q = c[at + 2];
+        int a = c[at + 3];
+        int left = (int) args[a + 1];
+        if (!awaitLines(q, left)) {
+            return false;
+        }
+        long line = links.base(q) + RegionLayout.tiny(nRanks, calls.parity());
+        long to = buffers[c[at + 1]] + args[a];
+        while (left > 0) {
+            int length = Math.min(LINE_PAYLOAD, left);
+            Memory.copy(line, to, length);
+            line += LINE_BYTES;
+            to += LINE_PAYLOAD;
+            left -= LINE_PAYLOAD;
+        }
+        return true;
+    }
+
+    private boolean netPut(int[] c, int at) {
+        int a = c[at + 6];
+        int dst = c[at + 3];
+        Area area = dst < Plan.FIRST_AREA + nRanks ? Area.BASE : Area.RING;
+        long ownArea = links.region(rank).address(area);
+        long offset = buffers[dst] + args[a] - ownArea;
+        int flag = c[at + 4];
+        return post(
+                c[at + 1],
+                area,
+                offset,
+                buffers[c[at + 2]] + args[a + 1],
+                (int) args[a + 2],
+                flag < 0 ? -1 : RegionLayout.flag(flag),
+                flagValue(c[at + 5]));
+    }
+
+    private boolean post(
+            int peer, Area area, long offset, long from, int length, long flag, long value) {
+        NetLink link = links.net(peer);
+        if (link == null) {
+            throw NcclException.internalError("rank " + peer + " has no TCP link");
+        }
+        return link.post(
+                        area,
+                        offset,
+                        from,
+                        length,
+                        flag,
+                        value,
+                        calls.number(),
+                        task.description,
+                        task.count)
+                || block(peer, 0, 0);
+    }
+
+    /** Drops the running call, after a failure. */
+    public void drop() {
+        phase = Phase.IDLE;
+    }
+}

@@ -1,0 +1,127 @@
+package org.jccl.executor;
+
+import org.jccl.transport.Links;
+import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayDeque;
+import java.util.function.Consumer;
+
+/**
+ * Sends and receives that are under way: one queue for each peer and direction, which go on
+ * independently.
+ *
+ * <p>Used by the owner of the communicator only.
+ */
+final class Lanes {
+    private final int rank;
+    private final Fifo fifo;
+    private final ArrayDeque<Task>[] sends;
+    private final ArrayDeque<Task>[] receives;
+    private int size;
+
+    Lanes(Links links) {
+        this.rank = links.rank();
+        this.fifo = new Fifo(links);
+        this.sends = queues(links.nRanks());
+        this.receives = queues(links.nRanks());
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    private static ArrayDeque<Task>[] queues(int n) {
+        ArrayDeque<Task>[] queues = new ArrayDeque[n];
+        for (int i = 0; i < n; i++) {
+            queues[i] = new ArrayDeque<>();
+        }
+        return queues;
+    }
+
+    Fifo fifo() {
+        return fifo;
+    }
+
+    int size() {
+        return size;
+    }
+
+    void add(Task task) {
+        lane(task).add(task);
+        size++;
+    }
+
+    /** The first of the lane that the task is in. */
+    @Nullable Task first(Task task) {
+        return lane(task).peek();
+    }
+
+    /** The first of any lane. */
+    @Nullable Task any() {
+        for (int q = 0; size > 0 && q < sends.length; q++) {
+            Task task = sends[q].isEmpty() ? receives[q].peek() : sends[q].peek();
+            if (task != null) {
+                return task;
+            }
+        }
+        return null;
+    }
+
+    private ArrayDeque<Task> lane(Task task) {
+        return (task.operation == Operation.SEND ? sends : receives)[task.peer];
+    }
+
+    /**
+     * Moves what can move.
+     *
+     * @param finished gets every task that is complete
+     * @return whether anything moved
+     */
+    boolean progress(Consumer<Task> finished) {
+        boolean moved = selfCopies(finished);
+        for (int q = 0; q < sends.length; q++) {
+            if (q != rank) {
+                moved |= progress(sends[q], finished);
+                moved |= progress(receives[q], finished);
+            }
+        }
+        return moved;
+    }
+
+    private boolean selfCopies(Consumer<Task> finished) {
+        ArrayDeque<Task> out = sends[rank];
+        ArrayDeque<Task> in = receives[rank];
+        boolean moved = false;
+        while (!out.isEmpty() && !in.isEmpty()) {
+            fifo.copy(out.element(), in.element());
+            finished.accept(out.remove());
+            finished.accept(in.remove());
+            size -= 2;
+            moved = true;
+        }
+        return moved;
+    }
+
+    private boolean progress(ArrayDeque<Task> lane, Consumer<Task> finished) {
+        boolean moved = false;
+        for (Task task = lane.peek(); task != null; task = lane.peek()) {
+            long before = task.moved;
+            if (!fifo.advance(task)) {
+                return moved || task.moved != before;
+            }
+            finished.accept(lane.remove());
+            size--;
+            moved = true;
+        }
+        return moved;
+    }
+
+    /** Empties all lanes into {@code ended}. */
+    void clear(Consumer<Task> ended) {
+        for (int q = 0; q < sends.length; q++) {
+            sends[q].forEach(ended);
+            sends[q].clear();
+            receives[q].forEach(ended);
+            receives[q].clear();
+        }
+        size = 0;
+    }
+}

@@ -1,0 +1,44 @@
+package org.jccl.executor;
+
+/**
+ * Opcodes of a {@link Plan}. Operands are ints after the opcode; {@code @x} is an index of args.
+ */
+public final class OpCode {
+    /** The plan is complete. */
+    public static final int END = 0;
+
+    /** COPY dst src @(dstOffset, srcOffset, length). */
+    public static final int COPY = 1;
+
+    /** SIGNAL flag delta: store one's own flag, wake sleepers. */
+    public static final int SIGNAL = 2;
+
+    /** WAIT rank flag delta. */
+    public static final int WAIT = 3;
+
+    /** FOLD dst @(dstOffset, length) n, then n times: src @(srcOffset). */
+    public static final int FOLD = 4;
+
+    /** TINY_PUT src @(srcOffset, length): write one's own lines. */
+    public static final int TINY_PUT = 5;
+
+    /** TINY_FOLD dst own @(dstOffset, length, ownOffset): wait for all, fold the lines. */
+    public static final int TINY_FOLD = 6;
+
+    /** TINY_COPY dst rank @(dstOffset, length). */
+    public static final int TINY_COPY = 7;
+
+    /** NET_PUT peer src dst flag delta @(dstOffset, srcOffset, length); flag -1 for none. */
+    public static final int NET_PUT = 8;
+
+    /** NET_SIGNAL peer flag delta. */
+    public static final int NET_SIGNAL = 9;
+
+    /** NET_TINY peer @(length): send one's own lines. */
+    public static final int NET_TINY = 10;
+
+    /** NET_FLUSH: until nothing waits to be sent. */
+    public static final int NET_FLUSH = 11;
+
+    private OpCode() {}
+}

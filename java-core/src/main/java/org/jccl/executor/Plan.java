@@ -1,0 +1,52 @@
+package org.jccl.executor;
+
+/**
+ * A schedule compiled for one rank of one communicator: opcodes with buffer numbers, and byte
+ * offsets. Free of addresses, so it serves every call of the same shape.
+ *
+ * <p>Buffer numbers: 0 the caller's input, 1 its output, then for rank q: {@code 2 + q} its small
+ * slot, {@code 2 + n + q} its direct slot, {@code 2 + 2n + q} its ring.
+ *
+ * @param announce ranks behind TCP that are told of the call before the plan starts, because the
+ *     plan sends them nothing else or has to know that they are in the call
+ * @param code opcodes of {@link OpCode} with their operands
+ * @param args byte offsets and lengths that the code points to
+ * @param sequenceNumbers how far a call moves the sequence base
+ * @param usesRing whether ring or direct slots are touched
+ * @param publishesTiny whether the code writes the call word itself, in a tiny message's lines
+ * @param hearsAll whether every other rank is waited for, so that all are known to be in this call
+ * @param algorithm name for logs
+ * @param mateBytes payload bytes that node mates read from this rank, summed over them
+ * @param netBytes payload bytes sent over TCP
+ */
+@SuppressWarnings("ArrayRecordComponent") // read in the innermost loop, shared by reference
+public record Plan(
+        int[] announce,
+        int[] code,
+        long[] args,
+        int sequenceNumbers,
+        boolean usesRing,
+        boolean publishesTiny,
+        boolean hearsAll,
+        String algorithm,
+        long mateBytes,
+        long netBytes) {
+    /** The caller's input. */
+    public static final int IN = 0;
+
+    /** The caller's output. */
+    public static final int OUT = 1;
+
+    /** First small slot. */
+    public static final int FIRST_AREA = 2;
+
+    /** Entries of a table of buffers for {@code nRanks}. */
+    public static int bufferCount(int nRanks) {
+        return FIRST_AREA + 3 * nRanks;
+    }
+
+    /** Size in array elements, for the plan cache's bound. */
+    public int weight() {
+        return code.length + 2 * args.length;
+    }
+}

@@ -1,0 +1,123 @@
+package org.jccl.executor;
+
+import org.jccl.transport.CallRecord;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
+
+/** One operation on its way: what the caller asked for, and how far it has come. */
+public final class Task {
+    /** Not yet finished. */
+    public static final int PENDING = 0;
+
+    /** Finished well. */
+    public static final int DONE = 1;
+
+    /** Ended by the failure. */
+    public static final int FAILED = 2;
+
+    Operation operation = Operation.ALL_REDUCE;
+    long input;
+    long output;
+    long count;
+    long bytes;
+    int dataType;
+    int redOp;
+    int peer;
+    long description;
+    @Nullable Plan plan;
+
+    /** Bytes of a send or receive that have been moved; owner of the communicator only. */
+    long moved;
+
+    /** Whether a send or receive has passed its first chunk. */
+    boolean begun;
+
+    /** When a waiter first found it blocked, System.nanoTime, 0 before; owner only. */
+    long blockedSinceNs;
+
+    /** When the next late warning is due. */
+    long warnAtNs;
+
+    private long ticket;
+
+    /** Written by the owner of the communicator (volatile), read by anybody who waits. */
+    private volatile int state = DONE;
+
+    /** Written before state becomes FAILED. */
+    private @Nullable NcclException failure;
+
+    /** Makes the object stand for a collective call. */
+    public Task collective(
+            Operation op, Plan compiled, long in, long out, long n, int type, int red, int root) {
+        set(op, in, out, n, type);
+        plan = compiled;
+        redOp = red;
+        peer = root;
+        description = CallRecord.describe(op.number(), type, red, root);
+        return this;
+    }
+
+    /** Makes the object stand for a send ({@code in}) or a receive ({@code out}). */
+    public Task pointToPoint(
+            Operation op, long in, long out, long n, long sizeBytes, int type, int other) {
+        set(op, in, out, n, type);
+        plan = null;
+        peer = other;
+        bytes = sizeBytes;
+        description = CallRecord.describe(op.number(), type, 0, other);
+        return this;
+    }
+
+    private void set(Operation op, long in, long out, long n, int type) {
+        operation = op;
+        input = in;
+        output = out;
+        count = n;
+        dataType = type;
+        moved = 0;
+        begun = false;
+        blockedSinceNs = 0;
+        failure = null;
+        state = PENDING;
+    }
+
+    /** The operation. */
+    public Operation operation() {
+        return operation;
+    }
+
+    /** Number of the task among those started asynchronously, 0 if it was not. */
+    public long ticket() {
+        return ticket;
+    }
+
+    /** Gives the task its number. */
+    public void ticket(long number) {
+        ticket = number;
+    }
+
+    /** PENDING, DONE or FAILED. */
+    public int state() {
+        return state;
+    }
+
+    /** Whether it is over, well or not. */
+    public boolean over() {
+        return state != PENDING;
+    }
+
+    /** The failure of a FAILED task. */
+    public @Nullable NcclException failure() {
+        return failure;
+    }
+
+    void done() {
+        state = DONE;
+    }
+
+    void fail(NcclException why) {
+        failure = why;
+        state = FAILED;
+    }
+}

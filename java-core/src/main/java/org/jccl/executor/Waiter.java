@@ -1,0 +1,254 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Futex;
+import org.jccl.platform.Membarrier;
+import org.jccl.platform.Memory;
+import org.jccl.platform.Sockets;
+import org.jccl.platform.Threads;
+import org.jccl.transport.Links;
+import org.jccl.transport.RegionLayout;
+import org.jccl.transport.net.NetLink;
+import org.jspecify.annotations.Nullable;
+
+import java.util.List;
+
+/**
+ * A thread that waits for a task and lends itself to the communicator meanwhile: polls, then
+ * yields, then sleeps with limits that grow from 1 to 100 ms. It never sleeps while it owns the
+ * communicator, so that any other thread can go on.
+ */
+public final class Waiter {
+    private static final long MS = 1_000_000;
+    private static final int SPINS = 8;
+    private static final int YIELDS = 50;
+    private static final int SHORT_MS = 1;
+    private static final int LONG_MS = 100;
+    private static final short POLLIN = 1;
+    private static final short POLLOUT = 4;
+
+    private Waiter() {}
+
+    /**
+     * Waits until the task is over.
+     *
+     * @param untilNs System.nanoTime at which to give up waiting (not the task), 0 for never
+     * @return whether the task is over
+     */
+    public static boolean await(CommExecutor executor, Task task, long untilNs) {
+        executor.gate().startWaiting();
+        try {
+            return wait(executor, task, untilNs);
+        } finally {
+            executor.stopWaiting();
+        }
+    }
+
+    /**
+     * Waits until nothing is under way on a communicator.
+     *
+     * @return whether that is so
+     */
+    public static boolean awaitIdle(CommExecutor executor, long untilNs) {
+        int round = 0;
+        while (executor.busy()) {
+            boolean moved = false;
+            if (executor.gate().tryOwn()) {
+                try {
+                    moved = executor.progress();
+                } finally {
+                    executor.gate().release();
+                }
+            }
+            round = moved ? 0 : round + 1;
+            if (round > YIELDS) {
+                if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
+                    return false;
+                }
+                sleep(executor, null, round - YIELDS, untilNs);
+            } else {
+                Threads.yield();
+            }
+        }
+        return true;
+    }
+
+    /** Moves what can be moved without waiting; whether the task is over. */
+    public static boolean look(CommExecutor executor, Task task) {
+        if (!task.over() && executor.gate().tryOwn()) {
+            try {
+                executor.progress();
+            } finally {
+                executor.gate().release();
+            }
+        }
+        return task.over();
+    }
+
+    /**
+     * Waits for tasks of several communicators, which may be ranks that wait for each other.
+     *
+     * @return whether all are over
+     */
+    public static boolean awaitAll(List<CommExecutor> executors, List<Task> tasks, long untilNs) {
+        if (tasks.size() == 1) {
+            return await(executors.getFirst(), tasks.getFirst(), untilNs);
+        }
+        int round = 0;
+        while (true) {
+            boolean over = true;
+            boolean moved = false;
+            int blocked = -1;
+            for (int i = 0; i < tasks.size(); i++) {
+                Task task = tasks.get(i);
+                if (task.over()) {
+                    continue;
+                }
+                moved |= look(executors.get(i), task);
+                if (!task.over()) {
+                    over = false;
+                    blocked = round % tasks.size() == i || blocked < 0 ? i : blocked;
+                }
+            }
+            if (over) {
+                return true;
+            }
+            round = moved ? 0 : round + 1;
+            if (round > SPINS + YIELDS) {
+                if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
+                    return false;
+                }
+                long nap = System.nanoTime() + MS;
+                sleep(executors.get(blocked), tasks.get(blocked), 1, nap);
+            } else if (round > SPINS) {
+                Threads.yield();
+            }
+        }
+    }
+
+    private static boolean wait(CommExecutor executor, Task task, long untilNs) {
+        int round = 0;
+        boolean lone = executor.loneOnCores();
+        while (!task.over()) {
+            if (executor.gate().tryOwn()) {
+                boolean moved;
+                try {
+                    moved = executor.progress();
+                } finally {
+                    executor.gate().release();
+                }
+                if (moved) {
+                    round = 0;
+                    continue;
+                }
+            }
+            round++;
+            if (round <= SPINS && lone) {
+                Thread.onSpinWait();
+            } else if (round <= SPINS + YIELDS) {
+                Threads.yield();
+            } else {
+                if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
+                    return false;
+                }
+                sleep(executor, task, round - SPINS - YIELDS, untilNs);
+            }
+        }
+        return true;
+    }
+
+    /** Sleeps once, for the {@code nap}th time in a row, after a look at the peers' health. */
+    static void sleep(CommExecutor executor, @Nullable Task task, int nap, long untilNs) {
+        if (!executor.gate().enter()) {
+            return;
+        }
+        try {
+            if (!executor.gate().tryOwn()) {
+                Futex.await(executor.ownerNap(), 0, 50_000);
+                return;
+            }
+            int q = -1;
+            long address = 0;
+            long value = 0;
+            boolean net = false;
+            boolean several = false;
+            try {
+                if (executor.gate().closed()) {
+                    return;
+                }
+                Task awaited = task == null ? executor.anyBlocking() : executor.blocking(task);
+                if (awaited != null && !awaited.over()) {
+                    executor.health().check(executor, awaited);
+                }
+                if (awaited == null || awaited.over()) {
+                    return;
+                }
+                if (awaited.operation().pointToPoint()) {
+                    q = awaited.peer;
+                    address = executor.lanes().fifo().blockedAddress();
+                    value = executor.lanes().fifo().blockedValue();
+                } else {
+                    q = executor.interpreter().blockedRank();
+                    address = executor.interpreter().blockedAddress();
+                    value = executor.interpreter().blockedValue();
+                }
+                several = executor.severalLanes() || executor.gate().visitors() > 1;
+                net = executor.links().anyNet();
+            } finally {
+                executor.gate().release();
+            }
+            long ns = napNs(nap, untilNs, several);
+            if (net) {
+                poll(executor, q, ns);
+            } else if (q >= 0 && q != executor.links().rank()) {
+                futex(executor, q, address, value, ns);
+            } else {
+                Futex.await(executor.ownerNap(), 0, Math.min(ns, MS));
+            }
+        } finally {
+            executor.gate().leave();
+        }
+    }
+
+    private static long napNs(int nap, long untilNs, boolean several) {
+        long ms = several ? SHORT_MS : Math.min(LONG_MS, Math.max(SHORT_MS, nap));
+        long ns = ms * MS;
+        if (untilNs != 0) {
+            ns = Math.min(ns, Math.max(10_000, untilNs - System.nanoTime()));
+        }
+        return ns;
+    }
+
+    /**
+     * Sleeps until rank {@code q} changes its region. The word is set before the value is read
+     * again, with a barrier on all cores between, so that a writer that stores and then looks at
+     * the word needs no fence.
+     */
+    private static void futex(CommExecutor executor, int q, long address, long value, long ns) {
+        long word = executor.links().base(q) + RegionLayout.WAITERS;
+        executor.gate().sleepingOn(q);
+        Memory.getAndSetInt(word, 1);
+        Membarrier.full();
+        boolean unchanged = address == 0 || Memory.getLongAcquire(address) == value;
+        if (unchanged && !executor.wanted()) {
+            Futex.await(word, 1, address == 0 ? Math.min(ns, MS) : ns);
+        }
+        executor.gate().sleepingOn(-1);
+    }
+
+    private static void poll(CommExecutor executor, int awaited, long ns) {
+        Links links = executor.links();
+        long at = executor.pollTable();
+        int n = 0;
+        for (int q = 0; q < links.nRanks(); q++) {
+            NetLink link = links.net(q);
+            if (link != null && link.ended() == null) {
+                Memory.putInt(at + 8L * n, link.descriptor());
+                Memory.putInt(at + 8L * n + 4, link.sending() ? POLLIN | POLLOUT : POLLIN);
+                n++;
+            }
+        }
+        boolean mate = awaited < 0 || links.net(awaited) == null;
+        int ms = (int) Math.max(1, ns / MS);
+        Sockets.poll(at, n, mate ? 1 : ms);
+    }
+}

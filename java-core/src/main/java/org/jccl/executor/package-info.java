@@ -1,0 +1,5 @@
+/** Runs plans and send/recv on the host: one resumable interpreter, one owner a communicator. */
+@NullMarked
+package org.jccl.executor;
+
+import org.jspecify.annotations.NullMarked;
