@@ -1,0 +1,299 @@
+package org.jccl.plan;
+
+import org.jccl.executor.OpCode;
+import org.jccl.executor.Plan;
+import org.jccl.schedule.Ref;
+import org.jccl.schedule.Schedule;
+import org.jccl.schedule.Shape;
+import org.jccl.schedule.Space;
+import org.jccl.schedule.Step;
+import org.jccl.transport.net.NetLink;
+import org.jccl.type.NcclException;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Compiles one rank's schedule for the transports to its peers: what node mates read becomes one
+ * copy into the own area, what goes over TCP becomes a frame for each reader, with the flag in the
+ * last frame before the signal.
+ *
+ * <p>A frame is sent from the caller's buffer some time after it was posted; where the plan is
+ * about to overwrite such a buffer, the compiler inserts a flush.
+ */
+final class PlanCompiler {
+    private static final int NO_FLAG = -1;
+
+    private record Pending(int buffer, long from, long to) {}
+
+    private final Schedule schedule;
+    private final Shape shape;
+    private final boolean[] net;
+    private final int rank;
+    private final int nRanks;
+    private final IntList code = new IntList();
+    private final LongList args = new LongList();
+    private final int[] unflaggedPut;
+    private final boolean[] addressed;
+    private final boolean[] heard;
+    private final List<Pending> pending = new ArrayList<>();
+    private Ref tinySource = new Ref(Space.IN, 0, 0);
+    private int mergeableCopy = -1;
+    private boolean usesRing;
+    private boolean publishesTiny;
+    private long mateBytes;
+    private long netBytes;
+
+    private PlanCompiler(Schedule schedule, Shape shape, boolean[] net) {
+        this.schedule = schedule;
+        this.shape = shape;
+        this.net = net;
+        this.rank = schedule.rank();
+        this.nRanks = schedule.nRanks();
+        this.unflaggedPut = new int[nRanks];
+        this.addressed = new boolean[nRanks];
+        this.heard = new boolean[nRanks];
+        Arrays.fill(unflaggedPut, -1);
+    }
+
+    /**
+     * Compiles a schedule.
+     *
+     * @param net by rank, whether it is reached over TCP
+     */
+    static Plan compile(Schedule schedule, Shape shape, boolean[] net, String algorithm) {
+        return new PlanCompiler(schedule, shape, net).compile(algorithm);
+    }
+
+    private Plan compile(String algorithm) {
+        for (Step step : schedule.steps()) {
+            emit(step);
+        }
+        if (anyNetPeer()) {
+            code.add(OpCode.NET_FLUSH);
+        }
+        code.add(OpCode.END);
+        boolean hearsAll = true;
+        IntList announce = new IntList();
+        for (int q = 0; q < nRanks; q++) {
+            hearsAll &= q == rank || heard[q];
+            if (q != rank && net[q] && (usesRing || !addressed[q])) {
+                announce.add(q);
+            }
+        }
+        return new Plan(
+                announce.toArray(),
+                code.toArray(),
+                args.toArray(),
+                schedule.sequenceNumbers(),
+                usesRing,
+                publishesTiny,
+                hearsAll,
+                algorithm,
+                mateBytes,
+                netBytes);
+    }
+
+    private boolean anyNetPeer() {
+        boolean any = false;
+        for (boolean is : net) {
+            any |= is;
+        }
+        return any;
+    }
+
+    private void emit(Step step) {
+        switch (step) {
+            case Step.Put put -> put(put);
+            case Step.Signal signal -> signal(signal);
+            case Step.Wait wait -> {
+                heard[wait.rank()] = true;
+                emitBarrier(OpCode.WAIT, wait.rank(), wait.flag(), wait.delta());
+            }
+            case Step.Fold fold -> fold(fold);
+            case Step.Copy copy -> {
+                flushBefore(copy.dst(), copy.length());
+                copy(copy.dst(), copy.src(), copy.length());
+            }
+            case Step.TinyPut put -> tinyPut(put);
+            case Step.TinyFold fold -> {
+                Arrays.fill(heard, true);
+                int a = args.add(fold.dst().offset(), fold.length(), tinySource.offset());
+                emitBarrier(OpCode.TINY_FOLD, buffer(fold.dst()), buffer(tinySource), a);
+            }
+            case Step.TinyCopy copy -> {
+                heard[copy.rank()] = true;
+                int a = args.add(copy.dst().offset(), copy.length());
+                emitBarrier(OpCode.TINY_COPY, buffer(copy.dst()), copy.rank(), a);
+            }
+            default ->
+                    throw NcclException.internalError(
+                            step + " in the schedule of a collective operation");
+        }
+    }
+
+    private void put(Step.Put put) {
+        if (put.length() == 0) {
+            return;
+        }
+        boolean mates = false;
+        for (int q : put.readers()) {
+            addressed[q] = true;
+            if (net[q]) {
+                netPut(q, put);
+            } else {
+                mates = true;
+                mateBytes += put.length();
+            }
+        }
+        touch(put.dst());
+        if (mates && !put.src().equals(put.dst())) {
+            flushBefore(put.dst(), put.length());
+            copy(put.dst(), put.src(), put.length());
+        }
+    }
+
+    private void netPut(int q, Step.Put put) {
+        int src = buffer(put.src());
+        int dst = buffer(put.dst());
+        for (long done = 0; done < put.length(); done += NetLink.maxPayload()) {
+            long length = Math.min(NetLink.maxPayload(), put.length() - done);
+            int a = args.add(put.dst().offset() + done, put.src().offset() + done, length);
+            unflaggedPut[q] = code.size();
+            emitBarrier(OpCode.NET_PUT, q, src, dst, NO_FLAG, 0, a);
+        }
+        netBytes += put.length();
+        pending.add(new Pending(src, put.src().offset(), put.src().offset() + put.length()));
+    }
+
+    private void signal(Step.Signal signal) {
+        boolean mates = false;
+        for (int q : signal.readers()) {
+            addressed[q] = true;
+            if (!net[q]) {
+                mates = true;
+                continue;
+            }
+                if (unflaggedPut[q] >= 0) {
+                code.set(unflaggedPut[q] + 4, signal.flag());
+                code.set(unflaggedPut[q] + 5, signal.delta());
+                unflaggedPut[q] = -1;
+            } else {
+                emitBarrier(OpCode.NET_SIGNAL, q, signal.flag(), signal.delta());
+            }
+        }
+        if (mates) {
+            emitBarrier(OpCode.SIGNAL, signal.flag(), signal.delta());
+        }
+    }
+
+    private void fold(Step.Fold fold) {
+        flushBefore(fold.dst(), fold.length());
+        int a = args.add(fold.dst().offset(), fold.length());
+        mergeableCopy = -1;
+        code.add(OpCode.FOLD);
+        code.add(buffer(fold.dst()));
+        code.add(a);
+        code.add(fold.sources().size());
+        for (Ref source : fold.sources()) {
+            touch(source);
+            code.add(buffer(source));
+            code.add(args.add(source.offset()));
+        }
+        touch(fold.dst());
+    }
+
+    private void tinyPut(Step.TinyPut put) {
+        publishesTiny = true;
+        tinySource = put.src();
+        emitBarrier(OpCode.TINY_PUT, buffer(put.src()), args.add(put.src().offset(), put.length()));
+        for (int q : put.readers()) {
+            addressed[q] = true;
+            if (net[q]) {
+                        netBytes += put.length();
+                emitBarrier(OpCode.NET_TINY, q, args.add(put.length()));
+            } else {
+                mateBytes += put.length();
+            }
+        }
+    }
+
+    private void copy(Ref dst, Ref src, long length) {
+        if (length == 0) {
+            return;
+        }
+        touch(dst);
+        touch(src);
+        int to = buffer(dst);
+        int from = buffer(src);
+        if (mergeableCopy >= 0
+                && code.get(mergeableCopy + 1) == to
+                && code.get(mergeableCopy + 2) == from) {
+            int a = code.get(mergeableCopy + 3);
+            long end = args.get(a + 2);
+            if (args.get(a) + end == dst.offset() && args.get(a + 1) + end == src.offset()) {
+                args.set(a + 2, end + length);
+                return;
+            }
+        }
+        int at = code.size();
+        emitBarrier(OpCode.COPY, to, from, args.add(dst.offset(), src.offset(), length));
+        mergeableCopy = at;
+    }
+
+    private void emitBarrier(int... words) {
+        mergeableCopy = -1;
+        for (int word : words) {
+            code.add(word);
+        }
+    }
+
+    private void touch(Ref ref) {
+        usesRing |= ref.space() == Space.RING || ref.space() == Space.DIRECT;
+    }
+
+    private int buffer(Ref ref) {
+        return switch (ref.space()) {
+            case IN -> Plan.IN;
+            case OUT -> Plan.OUT;
+            case SMALL -> Plan.FIRST_AREA + ref.rank();
+            case DIRECT -> Plan.FIRST_AREA + nRanks + ref.rank();
+            case RING -> Plan.FIRST_AREA + 2 * nRanks + ref.rank();
+        };
+    }
+
+    /** Inserts a flush if frames that wait may still be read from what is about to be written. */
+    private void flushBefore(Ref dst, long length) {
+        int to = buffer(dst);
+        long from = dst.offset();
+        for (Pending p : pending) {
+            long shift = shift(to, p.buffer());
+            if (shift != Long.MIN_VALUE
+                    && from + shift < p.to()
+                    && from + shift + length > p.from()) {
+                emitBarrier(OpCode.NET_FLUSH);
+                pending.clear();
+                return;
+            }
+        }
+    }
+
+    /** What to add to an offset in {@code to} for the same byte in {@code buffer}, if any. */
+    private long shift(int to, int buffer) {
+        if (to == buffer) {
+            return 0;
+        }
+        if (!shape.inPlace() || to > Plan.OUT || buffer > Plan.OUT) {
+            return Long.MIN_VALUE;
+        }
+        long block = (long) rank * shape.count() * shape.elementBytes();
+        long inMinusOut =
+                switch (shape.operation()) {
+                    case ALL_GATHER -> -block;
+                    case REDUCE_SCATTER -> block;
+                    default -> 0;
+                };
+        return to == Plan.OUT ? inMinusOut : -inMinusOut;
+    }
+}

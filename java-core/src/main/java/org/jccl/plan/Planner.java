@@ -1,0 +1,113 @@
+package org.jccl.plan;
+
+import org.jccl.collective.Algorithm;
+import org.jccl.collective.Algorithms;
+import org.jccl.executor.Plan;
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.schedule.Limits;
+import org.jccl.schedule.Shape;
+import org.jccl.transport.RegionLayout;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds the plan for a call: in a direct-mapped cache, else by choosing an algorithm, building this
+ * rank's schedule and compiling it. A hit allocates nothing.
+ *
+ * <p>Used by one thread at a time (the caller synchronises misses); hits may race with a miss,
+ * since an entry is one immutable object in a plain array.
+ */
+public final class Planner {
+    private static final int ENTRIES = 1024;
+
+    /** Bound of all cached plans together, in array elements. */
+    private static final int MAX_WEIGHT = 4 << 20;
+
+    private record Entry(long key, long count, Plan plan) {}
+
+    private final int rank;
+    private final int nRanks;
+    private final boolean[] net;
+    private final String name;
+    private final @Nullable Entry[] entries = new Entry[ENTRIES];
+    private int weight;
+
+    /**
+     * A planner for one rank.
+     *
+     * @param net by rank, whether it is reached over TCP
+     * @param name how logs call the communicator
+     */
+    public Planner(int rank, int nRanks, boolean[] net, String name) {
+        this.rank = rank;
+        this.nRanks = nRanks;
+        this.net = net;
+        this.name = name;
+    }
+
+    /** The plan for a collective call; {@code count} as in the NCCL call. */
+    public Plan plan(Operation operation, long count, DataType type, int root, boolean inPlace) {
+        long key =
+                (long) root << 32
+                        | (long) operation.number() << 8
+                        | (long) type.sizeBytes() << 1
+                        | (inPlace ? 1 : 0);
+        int at = slot(key, count);
+        Entry entry = entries[at];
+        if (entry != null && entry.key == key && entry.count == count) {
+            return entry.plan;
+        }
+        return build(operation, count, type, root, inPlace, key, at);
+    }
+
+    private static int slot(long key, long count) {
+        long h = (key * 0x9e3779b97f4a7c15L ^ count) * 0xc2b2ae3d27d4eb4fL;
+        return (int) (h >>> 54);
+    }
+
+    private synchronized Plan build(
+            Operation operation,
+            long count,
+            DataType type,
+            int root,
+            boolean inPlace,
+            long key,
+            int at) {
+        Limits limits =
+                new Limits(
+                        RegionLayout.TINY_BYTES,
+                        RegionLayout.SMALL_BYTES,
+                        RegionLayout.DIRECT_BYTES,
+                        RegionLayout.RING_SLOT_BYTES,
+                        RegionLayout.RING_SLOTS,
+                        RegionLayout.FLAG_COUNT);
+        Shape shape = new Shape(operation, nRanks, root, count, type.sizeBytes(), inPlace, limits);
+        Algorithm algorithm = Algorithms.choose(shape);
+        String algorithmName = algorithm.getClass().getSimpleName();
+        Plan plan =
+                PlanCompiler.compile(algorithm.schedule(shape, rank), shape, net, algorithmName);
+        if (plan.code().length == 0) {
+            throw NcclException.internalError("empty plan");
+        }
+        Log.info(
+                Subsystem.TUNING,
+                operation.ncclName()
+                        + ": "
+                        + count * type.sizeBytes()
+                        + " Bytes -> Algo "
+                        + algorithmName
+                        + " on "
+                        + name);
+        Entry old = entries[at];
+        weight += plan.weight() - (old == null ? 0 : old.plan.weight());
+        if (weight > MAX_WEIGHT) {
+            java.util.Arrays.fill(entries, null);
+            weight = plan.weight();
+        }
+        entries[at] = new Entry(key, count, plan);
+        return plan;
+    }
+}
