@@ -1,0 +1,93 @@
+package org.jccl.comm;
+
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+import org.jccl.type.RedOp;
+
+/** The rules of NCCL for counts, numbers and addresses of a call. */
+public final class Buffers {
+    private Buffers() {}
+
+    /**
+     * The type with this number.
+     *
+     * @throws NcclException INVALID_ARGUMENT if it is unknown or not supported on host ranks
+     */
+    public static DataType type(Operation op, int number) {
+        if (!DataType.isValid(number)) {
+            throw NcclException.invalidArgument(
+                    "nccl"
+                            + op.ncclName()
+                            + " : invalid type "
+                            + number
+                            + "; use a value of ncclDataType_t");
+        }
+        DataType type = DataType.of(number);
+        if (!type.supported()) {
+            throw NcclException.invalidArgument(
+                    "nccl"
+                            + op.ncclName()
+                            + " : "
+                            + type.ncclName()
+                            + " is not done yet in JCCL; see DIFFERENCES.md");
+        }
+        return type;
+    }
+
+    /** Checks a reduction operation's number. */
+    public static void checkRedOp(Operation op, int redOp) {
+        if (!RedOp.isValid(redOp) || redOp == RedOp.PROD.number()) {
+            throw NcclException.invalidArgument(
+                    "nccl"
+                            + op.ncclName()
+                            + " : invalid reduction operation "
+                            + redOp
+                            + "; ncclSum, ncclAvg, ncclMax and ncclMin are supported");
+        }
+    }
+
+    /** Checks a root or peer. */
+    public static void checkRank(Operation op, Comm comm, int rank) {
+        if (rank < 0 || rank >= comm.nRanks()) {
+            throw NcclException.invalidArgument(
+                    "nccl"
+                            + op.ncclName()
+                            + " : invalid "
+                            + (op.pointToPoint() ? "peer " : "root ")
+                            + rank
+                            + " (must lie in [0, "
+                            + comm.nRanks()
+                            + "))");
+        }
+    }
+
+    /** Checks that the whole buffer has an address and a size that a long can hold. */
+    public static void checkBuffer(
+            Operation op, Comm comm, String name, long address, long count, DataType type) {
+        boolean perRank = op == Operation.ALL_GATHER || op == Operation.REDUCE_SCATTER;
+        long ranks = perRank ? comm.nRanks() : 1;
+        if (count < 0 || count > Long.MAX_VALUE / type.sizeBytes() / ranks) {
+            throw NcclException.invalidArgument(
+                    "nccl"
+                            + op.ncclName()
+                            + " : count "
+                            + Long.toUnsignedString(count)
+                            + " overflows the size of a buffer");
+        }
+        if (address == 0 && count > 0) {
+            throw NcclException.invalidArgument(
+                    "nccl" + op.ncclName() + " : " + name + " argument is NULL");
+        }
+    }
+
+    /** Whether the buffers are in place as NCCL defines it for the operation. */
+    static boolean inPlace(Comm comm, Operation op, long in, long out, long count, DataType type) {
+        long block = comm.rank() * count * type.sizeBytes();
+        return switch (op) {
+            case ALL_GATHER -> in == out + block;
+            case REDUCE_SCATTER -> out == in + block;
+            default -> in == out;
+        };
+    }
+}

@@ -1,0 +1,474 @@
+package org.jccl.comm;
+
+import org.jccl.executor.CommExecutor;
+import org.jccl.executor.Health;
+import org.jccl.executor.StreamAgent;
+import org.jccl.group.Call;
+import org.jccl.group.GroupMember;
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.param.Params;
+import org.jccl.plan.Planner;
+import org.jccl.platform.Threads;
+import org.jccl.reduce.Warmup;
+import org.jccl.transport.Links;
+import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.UniqueId;
+import org.jspecify.annotations.Nullable;
+
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * A communicator: one rank's membership in a group of ranks. The C door and the Java facade are
+ * thin faces of it. Every method may be called from any thread.
+ */
+public final class Comm implements GroupMember {
+    private final NcclConfig config;
+
+    /** The legal life; changed by compare-and-set. */
+    private final AtomicReference<CommState> state = new AtomicReference<>(CommState.INITIALIZING);
+
+    /** Written by the setup job before state becomes READY, as the ones down to key. */
+    private volatile int rank;
+
+    private volatile int nRanks;
+    private volatile long commHash;
+    private volatile @Nullable CommExecutor executor;
+    private volatile @Nullable Planner planner;
+    private volatile RankInfo[] infos = {};
+    private volatile byte[] key = {};
+
+    /** Why init failed, or what another call left behind; written before state becomes FAILED. */
+    private volatile @Nullable NcclException failure;
+
+    /** Set by abort, destroy or an interrupt: background jobs end. */
+    private volatile @Nullable NcclException stopRequest;
+
+    /** Splits under way; written under the monitor of this, read at any time (volatile). */
+    private volatile int jobs;
+
+    private long splits;
+
+    private Comm(NcclConfig config, int rank, int nRanks, long commHash) {
+        this.config = config;
+        this.rank = rank;
+        this.nRanks = nRanks;
+        this.commHash = commHash;
+    }
+
+    /**
+     * Begins to create a communicator.
+     *
+     * @return the communicator in state INITIALIZING; {@link Creation#start} or await its job
+     * @throws NcclException INVALID_ARGUMENT for a bad rank or size
+     */
+    public static Creation create(UniqueId id, int nRanks, int rank, NcclConfig config) {
+        return make(id, nRanks, rank, resolve(config));
+    }
+
+    /** As {@link #create}, but blocking whatever the environment says. */
+    public static Creation createBlocking(UniqueId id, int nRanks, int rank, NcclConfig config) {
+        return make(id, nRanks, rank, resolve(config).withBlocking(true));
+    }
+
+    private static Creation make(UniqueId id, int nRanks, int rank, NcclConfig resolved) {
+        if (nRanks < 1 || rank < 0 || rank >= nRanks) {
+            throw NcclException.invalidArgument(
+                    "ncclCommInitRank: rank "
+                            + rank
+                            + " of "
+                            + nRanks
+                            + " ranks; the rank must lie in [0, nranks)");
+        }
+        long hash = Integer.toUnsignedLong(id.hashCode()) * 0x9e3779b97f4a7c15L;
+        Comm comm = new Comm(resolved, rank, nRanks, hash);
+        Warmup.start();
+        Log.info(
+                Subsystem.INIT,
+                "ncclCommInitRank "
+                        + comm.identity()
+                        + " blocking "
+                        + (resolved.blocking() ? 1 : 0)
+                        + " - Init START");
+        return new Creation(comm, new InitJob(comm, id));
+    }
+
+    private static NcclConfig resolve(NcclConfig config) {
+        NcclConfig resolved = config;
+        Boolean blocking = Params.COMM_BLOCKING.get();
+        if (blocking != null) {
+            resolved = resolved.withBlocking(blocking);
+        }
+        if (resolved.timeoutMs() == 0) {
+            resolved = resolved.withTimeoutMs(Params.TIMEOUT.getMs());
+        }
+        return resolved;
+    }
+
+    // ---- what jobs report ----
+
+    void placed(int newRank, int newSize, long hash) {
+        rank = newRank;
+        nRanks = newSize;
+        commHash = hash;
+        Log.info(Subsystem.INIT, "ncclCommSplit " + identity() + " - Init START");
+    }
+
+    void met(RankInfo[] all, byte[] secret) {
+        infos = all;
+        key = secret;
+    }
+
+    void connected(Links links, boolean[] net, int nodeRanks) {
+        Health health =
+                new Health(
+                        identity(), config.timeoutMs(), Params.LATE_WARN.getMs(), Farewell::linger);
+        planner = new Planner(rank, nRanks, net, identity());
+        executor = new CommExecutor(links, health, nodeRanks <= Threads.processorCount());
+    }
+
+    void setupEnded(@Nullable NcclException why, String what) {
+        if (why == null) {
+            state.compareAndSet(CommState.INITIALIZING, CommState.READY);
+            Log.info(Subsystem.INIT, what + " " + identity() + " - Init COMPLETE");
+        } else {
+            failure = why;
+            state.compareAndSet(CommState.INITIALIZING, CommState.FAILED);
+            Log.warn(what + " " + identity() + ": " + why.getMessage());
+        }
+        CommExecutor ex = executor;
+        NcclException stop = stopRequest;
+        if (ex != null && stop != null && state.get() == CommState.DESTROYED) {
+            ex.close(stop);
+        }
+    }
+
+    synchronized void splitEnded(@Nullable NcclException why) {
+        jobs--;
+        CommExecutor ex = executor;
+        if (why != null && ex != null && ex.failure() != null) {
+            failure = why;
+        }
+        notifyAll();
+    }
+
+    // ---- queries ----
+
+    /** This rank. */
+    public int rank() {
+        return rank;
+    }
+
+    /** Ranks of the communicator. */
+    public int nRanks() {
+        return nRanks;
+    }
+
+    /** Equal on all ranks, as good as unique. */
+    public long commHash() {
+        return commHash;
+    }
+
+    /** The resolved configuration. */
+    public NcclConfig config() {
+        return config;
+    }
+
+    RankInfo info(int q) {
+        return infos[q];
+    }
+
+    byte[] key() {
+        return key;
+    }
+
+    @Nullable NcclException stopRequest() {
+        return stopRequest;
+    }
+
+    /** How logs and errors call the communicator. */
+    public String identity() {
+        String name = config.commName();
+        return "comm 0x"
+                + Long.toHexString(commHash)
+                + (name == null ? "" : " \"" + name + "\"")
+                + " rank "
+                + rank
+                + " nranks "
+                + nRanks;
+    }
+
+    Planner planner() {
+        Planner made = planner;
+        if (made == null) {
+            throw notReady();
+        }
+        return made;
+    }
+
+    @Override
+    public CommExecutor executor() {
+        CommExecutor made = executor;
+        if (made == null) {
+            throw notReady();
+        }
+        return made;
+    }
+
+    @Override
+    public boolean blocking() {
+        return config.blocking();
+    }
+
+    /** The state, for tests and diagnosis. */
+    public CommState state() {
+        return state.get();
+    }
+
+    /**
+     * The communicator's result: IN_PROGRESS while something is under way that a caller has to poll
+     * for, else how it stands.
+     */
+    public NcclResult asyncError() {
+        NcclException failed = failure();
+        if (failed != null) {
+            return failed.result();
+        }
+        CommState now = state.get();
+        if (now == CommState.INITIALIZING || busy()) {
+            return NcclResult.IN_PROGRESS;
+        }
+        CommExecutor ex = executor;
+        if (ex != null && now != CommState.DESTROYED) {
+            if (!config.blocking() && ex.busy()) {
+                return NcclResult.IN_PROGRESS;
+            }
+            ex.lookForDeath();
+            NcclException found = ex.failure();
+            return found == null ? NcclResult.SUCCESS : found.result();
+        }
+        return NcclResult.SUCCESS;
+    }
+
+    /** Why the communicator has failed, or null. */
+    public @Nullable NcclException failure() {
+        NcclException own = failure;
+        if (own != null) {
+            return own;
+        }
+        CommExecutor ex = executor;
+        return ex == null || state.get() == CommState.DESTROYED ? null : ex.failure();
+    }
+
+    private boolean busy() {
+        return jobs > 0;
+    }
+
+    /**
+     * Refuses a call that needs a communicator with nothing in progress.
+     *
+     * @throws NcclException INVALID_ARGUMENT while in progress or after the end, else the failure
+     */
+    public void ensureReady() {
+        CommState now = state.get();
+        if (now == CommState.READY && jobs == 0) {
+            return;
+        }
+        if (now == CommState.INITIALIZING || now == CommState.READY) {
+            throw notReady();
+        }
+        throw ended(now);
+    }
+
+    /** Refuses a query while init or split is under way, or after a failed init. */
+    public void ensureQueryable() {
+        if (state.get() != CommState.FINALIZED) {
+            ensureReady();
+        }
+    }
+
+    /** Changes the time limit of operations, 0 for none. */
+    public void timeLimitMs(long ms) {
+        ensureReady();
+        executor().health().timeLimitMs(ms);
+    }
+
+    /** The process ends: says goodbye without waiting for anything. */
+    public void leaveAtExit() {
+        NcclException goodbye =
+                NcclException.remoteError("the process of rank " + rank + " ended normally");
+        stopRequest = goodbye;
+        CommExecutor ex = executor;
+        if (ex != null && state.getAndSet(CommState.DESTROYED) != CommState.DESTROYED) {
+            ex.health().leave(ex, goodbye);
+        }
+    }
+
+    /** Gives the last bytes of communicators that have ended a moment to arrive. */
+    public static void awaitFarewells() {
+        Farewell.await(1000);
+    }
+
+    private NcclException notReady() {
+        NcclException failed = failure;
+        if (failed != null) {
+            return failed;
+        }
+        return NcclException.invalidArgument(
+                "Attempt to use communicator before the previous operation returned ncclSuccess ("
+                        + identity()
+                        + "); poll ncclCommGetAsyncError until it is no longer ncclInProgress");
+    }
+
+    private NcclException ended(CommState now) {
+        NcclException failed = failure;
+        if (now == CommState.FAILED && failed != null) {
+            return new NcclException(
+                    failed.result(),
+                    identity()
+                            + " failed in init and can only be destroyed: "
+                            + failed.getMessage(),
+                    failed);
+        }
+        return NcclException.invalidArgument(
+                identity() + " has been " + now.text() + " and cannot be used any more");
+    }
+
+    // ---- split and the end ----
+
+    /**
+     * Begins to split; the child exists at once, in state INITIALIZING.
+     *
+     * @param color ranks of equal colour form a child; -1 for no child
+     * @param rankKey order inside the child, ties by parent rank
+     * @param childConfig null to inherit
+     */
+    public Creation split(int color, int rankKey, @Nullable NcclConfig childConfig) {
+        ensureReady();
+        NcclConfig resolved = childConfig == null ? config : resolve(childConfig);
+        if (resolved.hostId() == null) {
+            resolved = resolved.withHostId(config.hostId());
+        }
+        long number;
+        synchronized (this) {
+            jobs++;
+            number = ++splits;
+        }
+        Comm child = new Comm(resolved, -1, 0, commHash);
+        Log.info(
+                Subsystem.INIT,
+                "ncclCommSplit parent "
+                        + identity()
+                        + " blocking "
+                        + (config.blocking() ? 1 : 0)
+                        + " childCount "
+                        + number
+                        + " color "
+                        + color
+                        + " key "
+                        + rankKey
+                        + " - Init START");
+        return new Creation(child, new SplitJob(this, child, color, rankKey, number));
+    }
+
+    /**
+     * Waits until nothing is under way; afterwards only queries and destroy are allowed.
+     *
+     * @return what to wait for
+     */
+    public Call finish() {
+        ensureReady();
+        if (!state.compareAndSet(CommState.READY, CommState.FINALIZED)) {
+            throw ended(state.get());
+        }
+        Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
+        return new FinalizeCall(this);
+    }
+
+    /**
+     * Frees the communicator. Local: does not wait for the other ranks beyond operations that are
+     * under way.
+     *
+     * @throws NcclException INVALID_ARGUMENT if it has been destroyed, or is not ready
+     */
+    public void destroy() {
+        CommState now = state.get();
+        if (now == CommState.INITIALIZING || now == CommState.READY && busy()) {
+            throw notReady();
+        }
+        end("Destroy", "destroyed its communicator");
+    }
+
+    /** Stops everything and frees the communicator, whatever its state and whatever peers do. */
+    public void abort() {
+        NcclException why = NcclException.remoteError("rank " + rank + " aborted " + identity());
+        stopRequest = why;
+        CommExecutor ex = executor;
+        if (ex != null) {
+            ex.requestStop(why);
+        }
+        end("Abort", "aborted its communicator");
+    }
+
+    private void end(String what, String said) {
+        CommState before;
+        do {
+            before = state.get();
+            if (before == CommState.DESTROYED) {
+                throw NcclException.invalidArgument(
+                        identity() + " has already been destroyed; destroy or abort it once");
+            }
+        } while (!state.compareAndSet(before, CommState.DESTROYED));
+        Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");
+        NcclException goodbye =
+                NcclException.invalidUsage("rank " + rank + " " + said + " (" + identity() + ")");
+        stopRequest = stopRequest == null ? goodbye : stopRequest;
+        awaitJobs();
+        CommExecutor ex = executor;
+        if (ex != null) {
+            if (what.equals("Destroy")) {
+                FinalizeCall.settle(ex);
+            }
+            ex.close(goodbye);
+        }
+        Log.info(Subsystem.DESTROY, identity() + " - " + what + " COMPLETE");
+    }
+
+    /** Background jobs see the stop request and end; they are not waited for longer than that. */
+    private synchronized void awaitJobs() {
+        long end = System.nanoTime() + 500_000_000L;
+        while (jobs > 0 && System.nanoTime() - end < 0) {
+            try {
+                wait(10);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return;
+            }
+        }
+    }
+
+    /** The waiting thread was interrupted by its user. */
+    public void interrupt() {
+        stopRequest =
+                NcclException.remoteError(
+                        "rank " + rank + " was interrupted by its user (" + identity() + ")");
+        CommExecutor ex = executor;
+        if (ex != null) {
+            ex.interrupt();
+        }
+    }
+
+    @Override
+    public void groupFailed(NcclException why) {
+        if (!config.blocking()) {
+            failure = why;
+        }
+    }
+
+    /** Leaves a queued operation to the stream threads. */
+    public void leave() {
+        StreamAgent.attend(executor());
+    }
+}

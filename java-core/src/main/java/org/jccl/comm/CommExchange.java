@@ -1,0 +1,123 @@
+package org.jccl.comm;
+
+import org.jccl.bootstrap.Exchange;
+import org.jccl.executor.CommExecutor;
+import org.jccl.executor.Plan;
+import org.jccl.executor.Task;
+import org.jccl.executor.Waiter;
+import org.jccl.platform.Memory;
+import org.jccl.platform.SharedMemory;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
+
+import java.util.Arrays;
+
+/**
+ * An exchange among the ranks of a communicator that exists already: all-gathers in its order of
+ * operations. Serves split.
+ */
+final class CommExchange implements Exchange {
+    private static final int BLOB_BYTES = 1024;
+
+    /** Marks an internal call in call records, where a reduction operation would stand. */
+    static final int MARK = 0x80;
+
+    private final Comm comm;
+    private final CommExecutor executor;
+    private final int blobBytes;
+    private final SharedMemory buffers;
+    private @Nullable Task task;
+
+    CommExchange(Comm comm) {
+        this.comm = comm;
+        this.executor = comm.executor();
+        this.blobBytes = BLOB_BYTES + comm.nRanks();
+        this.buffers = SharedMemory.anonymous((long) blobBytes * (comm.nRanks() + 1));
+    }
+
+    @Override
+    public void begin(byte[] mine) {
+        if (mine.length + 4 > blobBytes) {
+            throw NcclException.internalError(mine.length + " bytes in a round of an exchange");
+        }
+        long at = buffers.address();
+        Memory.putInt(at, mine.length);
+        for (int i = 0; i < mine.length; i++) {
+            Memory.putByte(at + 4 + i, mine[i]);
+        }
+        Plan plan = comm.planner().plan(Operation.ALL_GATHER, blobBytes, DataType.UINT8, 0, false);
+        Task next =
+                new Task()
+                        .collective(
+                                Operation.ALL_GATHER,
+                                plan,
+                                at,
+                                at + blobBytes,
+                                blobBytes,
+                                DataType.UINT8.number(),
+                                MARK,
+                                0);
+        task = next;
+        executor.submit(next);
+    }
+
+    @Override
+    public boolean advance() {
+        Task running = task;
+        if (running == null || !Waiter.look(executor, running)) {
+            return false;
+        }
+        NcclException failed = running.failure();
+        if (failed != null) {
+            throw failed;
+        }
+        return true;
+    }
+
+    @Override
+    public byte[][] result() {
+        byte[][] all = new byte[comm.nRanks()][];
+        for (int q = 0; q < all.length; q++) {
+            long at = buffers.address() + (long) blobBytes * (q + 1);
+            int length = Memory.getInt(at);
+            if (length < 0 || length > blobBytes - 4) {
+                throw NcclException.remoteError("rank " + q + " sent an unreadable message");
+            }
+            all[q] = new byte[length];
+            for (int i = 0; i < length; i++) {
+                all[q][i] = Memory.getByte(at + 4 + i);
+            }
+        }
+        return all;
+    }
+
+    @Override
+    public int[] missing() {
+        int[] late = new int[comm.nRanks()];
+        int n = 0;
+        for (int q = 0; q < late.length; q++) {
+            if (q != comm.rank() && !executor.inLastCall(q)) {
+                late[n++] = q;
+            }
+        }
+        return Arrays.copyOf(late, n);
+    }
+
+    @Override
+    public void awaitActivity(int maxMs) {
+        Task running = task;
+        if (running != null) {
+            Waiter.await(executor, running, System.nanoTime() + maxMs * 1_000_000L);
+        }
+    }
+
+    @Override
+    public void close() {
+        Task running = task;
+        if (running == null || running.over()) {
+            buffers.close();
+        }
+    }
+}

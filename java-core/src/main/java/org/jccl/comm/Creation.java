@@ -1,0 +1,122 @@
+package org.jccl.comm;
+
+import org.jccl.group.Group;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jspecify.annotations.Nullable;
+
+/** A communicator in the making: its job, run by whoever waits or in the background. */
+public final class Creation implements Group.GroupJob, Job {
+    private static final int STEP_WAIT_MS = 10;
+    private static final long MS = 1_000_000;
+
+    private final Comm comm;
+    private final Job job;
+
+    /** Guarded by this, as the two below. */
+    private boolean background;
+
+    private boolean over;
+    private @Nullable NcclException failure;
+
+    Creation(Comm comm, Job job) {
+        this.comm = comm;
+        this.job = job;
+    }
+
+    /** The communicator, which exists from the beginning. */
+    public Comm comm() {
+        return comm;
+    }
+
+    @Override
+    public boolean blocking() {
+        return comm.blocking();
+    }
+
+    @Override
+    public void start() {
+        synchronized (this) {
+            background = true;
+        }
+        JobAgent.start(this);
+    }
+
+    @Override
+    public boolean advance() {
+        return job.advance();
+    }
+
+    @Override
+    public void awaitActivity(int maxMs) {
+        job.awaitActivity(maxMs);
+    }
+
+    @Override
+    public void ended(@Nullable NcclException why) {
+        job.ended(why);
+        synchronized (this) {
+            failure = why;
+            over = true;
+            notifyAll();
+        }
+    }
+
+    @Override
+    public void drop(NcclException why) {
+        ended(why);
+    }
+
+    @Override
+    public boolean await(long untilNs) {
+        if (inBackground()) {
+            return awaitBackground(untilNs);
+        }
+        while (!isOver() && !JobAgent.step(this)) {
+            long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;
+            if (leftMs < 0 || untilNs != 0 && untilNs - System.nanoTime() <= 0) {
+                return false;
+            }
+            job.awaitActivity((int) Math.max(1, Math.min(STEP_WAIT_MS, leftMs)));
+        }
+        return true;
+    }
+
+    private synchronized boolean inBackground() {
+        return background;
+    }
+
+    private synchronized boolean isOver() {
+        return over;
+    }
+
+    private synchronized boolean awaitBackground(long untilNs) {
+        while (!over) {
+            long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;
+            if (leftMs <= 0) {
+                return false;
+            }
+            try {
+                wait(leftMs);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public synchronized NcclResult result() {
+        NcclException why = failure;
+        if (why != null) {
+            throw why;
+        }
+        return NcclResult.SUCCESS;
+    }
+
+    @Override
+    public void interrupt() {
+        comm.interrupt();
+    }
+}

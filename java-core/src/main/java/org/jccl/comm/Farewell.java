@@ -1,0 +1,79 @@
+package org.jccl.comm;
+
+import org.jccl.platform.Threads;
+import org.jccl.transport.Links;
+import org.jccl.transport.net.NetLink;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Closes the links of a communicator that has ended. A socket with unread bytes that is closed
+ * resets the connection and may destroy what the peer has not read yet; so the output is shut down
+ * and the input drained until the peer has ended, too, or time is up.
+ */
+final class Farewell implements Job {
+    private static final long LIMIT_NS = 10_000_000_000L;
+    private static final AtomicInteger UNDER_WAY = new AtomicInteger();
+
+    private final Links links;
+    private final long untilNs = System.nanoTime() + LIMIT_NS;
+    private final boolean[] ended;
+
+    private Farewell(Links links) {
+        this.links = links;
+        this.ended = new boolean[links.nRanks()];
+    }
+
+    /** Takes the links over. */
+    static void linger(Links links) {
+        if (!links.anyNet()) {
+            links.close();
+            return;
+        }
+        for (int q = 0; q < links.nRanks(); q++) {
+            NetLink link = links.net(q);
+            if (link != null) {
+                link.shutdownOutput();
+            }
+        }
+        UNDER_WAY.getAndIncrement();
+        Farewell job = new Farewell(links);
+        if (!JobAgent.step(job)) {
+            JobAgent.start(job);
+        }
+    }
+
+    /** Waits, for at most {@code maxMs}, until no link lingers. */
+    static void await(int maxMs) {
+        long end = System.nanoTime() + maxMs * 1_000_000L;
+        while (UNDER_WAY.get() > 0 && System.nanoTime() - end < 0) {
+            Threads.yield();
+        }
+    }
+
+    @Override
+    public boolean advance() {
+        boolean all = true;
+        for (int q = 0; q < links.nRanks(); q++) {
+            NetLink link = links.net(q);
+            if (link != null && !ended[q]) {
+                ended[q] = link.drain();
+                all &= ended[q];
+            }
+        }
+        return all || System.nanoTime() - untilNs >= 0;
+    }
+
+    @Override
+    public void awaitActivity(int maxMs) {
+        java.util.concurrent.locks.LockSupport.parkNanos(maxMs * 1_000_000L);
+    }
+
+    @Override
+    public void ended(@Nullable NcclException why) {
+        links.close();
+        UNDER_WAY.getAndDecrement();
+    }
+}

@@ -1,0 +1,46 @@
+package org.jccl.comm;
+
+import org.jccl.executor.CommExecutor;
+import org.jccl.executor.Waiter;
+import org.jccl.group.Call;
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+
+/** Waits until nothing is under way on a communicator. */
+final class FinalizeCall implements Call {
+    /** How long destroy waits for operations whose peers do not come. */
+    private static final long SETTLE_NS = 5_000_000_000L;
+
+    private final Comm comm;
+
+    FinalizeCall(Comm comm) {
+        this.comm = comm;
+    }
+
+    /** Waits, for a bounded time, until nothing is under way. */
+    static void settle(CommExecutor executor) {
+        Waiter.awaitIdle(executor, System.nanoTime() + SETTLE_NS);
+    }
+
+    @Override
+    public boolean await(long untilNs) {
+        return Waiter.awaitIdle(comm.executor(), untilNs);
+    }
+
+    @Override
+    public NcclResult result() {
+        NcclException failed = comm.failure();
+        if (failed != null) {
+            throw failed;
+        }
+        Log.info(Subsystem.DESTROY, comm.identity() + " - Finalize COMPLETE");
+        return NcclResult.SUCCESS;
+    }
+
+    @Override
+    public void interrupt() {
+        comm.interrupt();
+    }
+}

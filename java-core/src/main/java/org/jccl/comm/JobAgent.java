@@ -1,0 +1,122 @@
+package org.jccl.comm;
+
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Thread {@code jccl-job-k}: runs background jobs, any number of them on at most four threads, each
+ * made when there is more work than threads. A job that cannot go on goes to the end of the queue.
+ */
+final class JobAgent implements Runnable {
+    private static final int MAX_AGENTS = 4;
+    private static final int SHORT_WAIT_MS = 1;
+    private static final int LONG_WAIT_MS = 10;
+    private static final long IDLE_NS = 5_000_000_000L;
+
+    private static final ReentrantLock LOCK = new ReentrantLock();
+    private static final Condition ARRIVED = LOCK.newCondition();
+
+    /** Guarded by LOCK, as the two below. */
+    private static final ArrayDeque<Job> QUEUE = new ArrayDeque<>();
+
+    private static int agents;
+    private static int idle;
+
+    private JobAgent() {}
+
+    /** Runs the job in the background. */
+    static void start(Job job) {
+        LOCK.lock();
+        try {
+            QUEUE.add(job);
+            if (idle > 0) {
+                ARRIVED.signal();
+            } else if (agents < MAX_AGENTS) {
+                Thread thread = new Thread(new JobAgent(), "jccl-job-" + agents);
+                agents++;
+                thread.setDaemon(true);
+                thread.start();
+            }
+        } finally {
+            LOCK.unlock();
+        }
+    }
+
+    /**
+     * One step of a job, with its end if it ended.
+     *
+     * @return whether the job is over
+     */
+    static boolean step(Job job) {
+        NcclException why = null;
+        try {
+            if (!job.advance()) {
+                return false;
+            }
+        } catch (NcclException e) {
+            why = e;
+        } catch (RuntimeException | Error e) {
+            why = new NcclException(NcclResult.INTERNAL_ERROR, "unexpected " + e + " in a job", e);
+        }
+        job.ended(why);
+        return true;
+    }
+
+    @Override
+    public void run() {
+        int fruitless = 0;
+        while (true) {
+            Job job = take();
+            if (job == null) {
+                return;
+            }
+            if (step(job)) {
+                fruitless = 0;
+                continue;
+            }
+            fruitless++;
+            int waiting = putBack(job);
+            if (fruitless > waiting) {
+                job.awaitActivity(waiting == 1 ? LONG_WAIT_MS : SHORT_WAIT_MS);
+                fruitless = 0;
+            }
+        }
+    }
+
+    private static int putBack(Job job) {
+        LOCK.lock();
+        try {
+            QUEUE.add(job);
+            return QUEUE.size();
+        } finally {
+            LOCK.unlock();
+        }
+    }
+
+    private static @org.jspecify.annotations.Nullable Job take() {
+        LOCK.lock();
+        try {
+            long left = IDLE_NS;
+            idle++;
+            while (QUEUE.isEmpty() && left > 0) {
+                left = ARRIVED.awaitNanos(left);
+            }
+            idle--;
+            Job job = QUEUE.poll();
+            if (job == null) {
+                agents--;
+            }
+            return job;
+        } catch (InterruptedException e) {
+            idle--;
+            agents--;
+            return null;
+        } finally {
+            LOCK.unlock();
+        }
+    }
+}

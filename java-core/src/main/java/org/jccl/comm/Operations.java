@@ -1,0 +1,130 @@
+package org.jccl.comm;
+
+import org.jccl.executor.CommExecutor;
+import org.jccl.executor.Plan;
+import org.jccl.executor.Task;
+import org.jccl.group.Call;
+import org.jccl.group.Group;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The operations of a communicator, for callers that have checked their numbers and addresses:
+ * queued while the thread's group is open, else run or submitted.
+ */
+public final class Operations {
+    private Operations() {}
+
+    /**
+     * A collective call with checked numbers.
+     *
+     * @return null if it is complete, else what the caller waits for
+     */
+    public static @Nullable Call collective(
+            Comm comm,
+            Operation op,
+            long in,
+            long out,
+            long count,
+            DataType type,
+            int redOp,
+            int root) {
+        comm.ensureReady();
+        CommExecutor ex = comm.executor();
+        Plan plan =
+                comm.planner()
+                        .plan(
+                                op,
+                                count,
+                                type,
+                                root,
+                                Buffers.inPlace(comm, op, in, out, count, type));
+        Group group = Group.current();
+        if (group.open()) {
+            group.add(
+                    comm,
+                    new Task().collective(op, plan, in, out, count, type.number(), redOp, root));
+            return null;
+        }
+        if (!comm.blocking()) {
+            Task task = new Task().collective(op, plan, in, out, count, type.number(), redOp, root);
+            return begin(comm, ex, task);
+        }
+        Task task = ex.collective(op, plan, in, out, count, type.number(), redOp, root);
+        return task == null ? null : new TaskCall(comm, task);
+    }
+
+    /**
+     * A send or receive with checked numbers.
+     *
+     * @return null if it is complete, else what the caller waits for
+     */
+    public static @Nullable Call pointToPoint(
+            Comm comm, Operation op, long buffer, long count, DataType type, int peer) {
+        comm.ensureReady();
+        CommExecutor ex = comm.executor();
+        boolean send = op == Operation.SEND;
+        Task task =
+                new Task()
+                        .pointToPoint(
+                                op,
+                                send ? buffer : 0,
+                                send ? 0 : buffer,
+                                count,
+                                count * type.sizeBytes(),
+                                type.number(),
+                                peer);
+        Group group = Group.current();
+        if (group.open()) {
+            group.add(comm, task);
+            return null;
+        }
+        return begin(comm, ex, task);
+    }
+
+    private static @Nullable Call begin(Comm comm, CommExecutor ex, Task task) {
+        ex.submit(task);
+        if (ex.look(task)) {
+            NcclException failed = task.failure();
+            if (failed != null) {
+                throw failed;
+            }
+            return null;
+        }
+        return new TaskCall(comm, task);
+    }
+
+    /**
+     * Submits a collective or a send/receive without waiting.
+     *
+     * @return 0 if it is already complete, else its ticket
+     */
+    public static long start(
+            Comm comm,
+            Operation op,
+            long in,
+            long out,
+            long count,
+            DataType type,
+            int redOp,
+            int root) {
+        comm.ensureReady();
+        CommExecutor ex = comm.executor();
+        Task task = new Task();
+        if (op.pointToPoint()) {
+            task.pointToPoint(op, in, out, count, count * type.sizeBytes(), type.number(), root);
+        } else {
+            boolean inPlace = Buffers.inPlace(comm, op, in, out, count, type);
+            Plan plan = comm.planner().plan(op, count, type, root, inPlace);
+            task.collective(op, plan, in, out, count, type.number(), redOp, root);
+        }
+        Group group = Group.current();
+        if (group.open()) {
+            group.add(comm, task);
+            return 0;
+        }
+        return ex.start(task);
+    }
+}

@@ -1,0 +1,142 @@
+package org.jccl.comm;
+
+import org.jccl.bootstrap.Listener;
+import org.jccl.param.Params;
+import org.jccl.platform.ProcessIdentity;
+import org.jccl.platform.SocketAddress;
+import org.jccl.transport.RegionLayout;
+import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+
+/**
+ * What a rank tells the others about itself at init.
+ *
+ * @param hostId equal for ranks of one node
+ * @param pid process id
+ * @param startTime of the process, against reuse of the id
+ * @param processNonce random, equal for ranks of one process
+ * @param listener where its process accepts connections
+ * @param shm whether it shares memory with other processes
+ * @param p2p whether it shares memory inside its process even if {@code shm} is off
+ * @param settings what all ranks must agree on, as name=value lines
+ */
+record RankInfo(
+        String hostId,
+        int pid,
+        long startTime,
+        long processNonce,
+        SocketAddress listener,
+        boolean shm,
+        boolean p2p,
+        String settings) {
+    private static final long PROCESS_NONCE = new java.security.SecureRandom().nextLong();
+
+    /** This process, for a communicator with this configuration. */
+    static RankInfo own(NcclConfig config) {
+        ProcessIdentity self = ProcessIdentity.current();
+        String host = config.hostId();
+        if (host == null) {
+            host = Params.HOSTID.text();
+        }
+        if (host == null) {
+            host = self.hostName() + "/" + self.bootId();
+        }
+        return new RankInfo(
+                host,
+                self.pid(),
+                self.startTime(),
+                PROCESS_NONCE,
+                Listener.address(),
+                !Params.SHM_DISABLE.get(),
+                !Params.P2P_DISABLE.get(),
+                agreed());
+    }
+
+    private static String agreed() {
+        return "layout="
+                + RegionLayout.WIRE_VERSION
+                + "\ntiny bytes="
+                + RegionLayout.TINY_BYTES
+                + "\nsmall bytes="
+                + RegionLayout.SMALL_BYTES
+                + "\ndirect bytes="
+                + RegionLayout.DIRECT_BYTES
+                + "\nring="
+                + RegionLayout.RING_SLOTS
+                + " x "
+                + RegionLayout.RING_SLOT_BYTES
+                + "\nfifo="
+                + RegionLayout.FIFO_SLOTS
+                + " x "
+                + RegionLayout.FIFO_SLOT_BYTES;
+    }
+
+    boolean sameProcess(RankInfo other) {
+        return pid == other.pid && processNonce == other.processNonce;
+    }
+
+    /** Whether two ranks should try to share memory. */
+    boolean mayShare(RankInfo other) {
+        if (!hostId.equals(other.hostId)) {
+            return false;
+        }
+        boolean byShm = shm && other.shm;
+        return sameProcess(other) ? byShm || p2p && other.p2p : byShm;
+    }
+
+    /** The first setting in which the ranks differ, as a sentence, or null. */
+    static @Nullable String difference(int a, RankInfo of, int b, RankInfo than) {
+        String[] left = of.settings.split("\n", -1);
+        String[] right = than.settings.split("\n", -1);
+        for (int i = 0; i < Math.max(left.length, right.length); i++) {
+            String l = i < left.length ? left[i] : "nothing";
+            String r = i < right.length ? right[i] : "nothing";
+            if (!l.equals(r)) {
+                return "rank " + a + " has " + l + ", rank " + b + " has " + r;
+            }
+        }
+        return null;
+    }
+
+    byte[] encode() {
+        try {
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+            DataOutputStream out = new DataOutputStream(bytes);
+            out.writeUTF(hostId);
+            out.writeInt(pid);
+            out.writeLong(startTime);
+            out.writeLong(processNonce);
+            out.writeUTF(listener.toString());
+            out.writeBoolean(shm);
+            out.writeBoolean(p2p);
+            out.writeUTF(settings);
+            return bytes.toByteArray();
+        } catch (IOException e) {
+            throw NcclException.internalError("cannot encode a rank's description: " + e);
+        }
+    }
+
+    static RankInfo decode(int rank, byte[] bytes) {
+        try {
+            DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
+            return new RankInfo(
+                    in.readUTF(),
+                    in.readInt(),
+                    in.readLong(),
+                    in.readLong(),
+                    SocketAddress.parse(in.readUTF()),
+                    in.readBoolean(),
+                    in.readBoolean(),
+                    in.readUTF());
+        } catch (IOException | IllegalArgumentException e) {
+            throw NcclException.remoteError("rank " + rank + " described itself badly: " + e);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package org.jccl.comm;
+
+import org.jccl.bootstrap.Exchange;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jspecify.annotations.Nullable;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * Rounds of an out-of-band exchange in which a participant sends either a payload or the reason why
+ * it gives up; so a failure of one is known to all and has a name.
+ */
+final class Rounds implements AutoCloseable {
+    private static final int MAX_TEXT = 400;
+
+    private final Exchange exchange;
+    private byte[][] received = {};
+    private int begun;
+    private int finished;
+
+    Rounds(Exchange exchange) {
+        this.exchange = exchange;
+    }
+
+    /** Rounds that this participant has begun. */
+    int begun() {
+        return begun;
+    }
+
+    /** Rounds whose result is there. */
+    int finished() {
+        return finished;
+    }
+
+    void begin(byte[] payload) {
+        begun++;
+        exchange.begin(ByteBuffer.allocate(1 + payload.length).put((byte) 0).put(payload).array());
+    }
+
+    void beginFailed(NcclException why) {
+        begun++;
+        byte[] text = String.valueOf(why.getMessage()).getBytes(StandardCharsets.UTF_8);
+        byte[] cut = text.length > MAX_TEXT ? Arrays.copyOf(text, MAX_TEXT) : text;
+        exchange.begin(
+                ByteBuffer.allocate(2 + cut.length)
+                        .put((byte) 1)
+                        .put((byte) why.result().code())
+                        .put(cut)
+                        .array());
+    }
+
+    boolean advance() {
+        if (!exchange.advance()) {
+            return false;
+        }
+        received = exchange.result();
+        finished++;
+        return true;
+    }
+
+    /** Why this participant gave up, or null. */
+    @Nullable NcclException failure(int participant) {
+        byte[] blob = received[participant];
+        if (blob.length >= 2 && blob[0] == 1) {
+            String text = new String(blob, 2, blob.length - 2, StandardCharsets.UTF_8);
+            return new NcclException(NcclResult.of(blob[1]), text);
+        }
+        if (blob.length == 0 || blob[0] != 0) {
+            return NcclException.remoteError("an unreadable message at init");
+        }
+        return null;
+    }
+
+    byte[] payload(int participant) {
+        byte[] blob = received[participant];
+        return Arrays.copyOfRange(blob, 1, blob.length);
+    }
+
+    int[] missing() {
+        return exchange.missing();
+    }
+
+    void awaitActivity(int maxMs) {
+        exchange.awaitActivity(maxMs);
+    }
+
+    @Override
+    public void close() {
+        exchange.close();
+    }
+}

@@ -1,0 +1,341 @@
+package org.jccl.comm;
+
+import org.jccl.bootstrap.LinkSetup;
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.platform.Pidfd;
+import org.jccl.platform.ProcessIdentity;
+import org.jccl.platform.SocketAddress;
+import org.jccl.transport.Links;
+import org.jccl.transport.Region;
+import org.jccl.transport.net.NetLink;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.nio.ByteBuffer;
+import java.security.SecureRandom;
+
+/**
+ * Connects the ranks of a communicator that know of each other: allocates the own region, maps node
+ * mates, agrees on who shares memory with whom, connects the others over TCP, and confirms. Three
+ * rounds of exchange; all members succeed, or all fail with the same reason.
+ */
+final class Setup {
+    private enum Phase {
+        REGION,
+        MAPPED,
+        LINKED,
+        CONFIRM,
+        DONE
+    }
+
+    private static final SecureRandom RANDOM = new SecureRandom();
+    private static final int REGION_BLOB_BYTES = 20;
+
+    private final Rounds rounds;
+    private final int[] participants;
+    private final int rank;
+    private final int nRanks;
+    private final RankInfo[] infos;
+    private final byte[] key;
+    private final byte[] commId;
+    private final @Nullable Region[] regions;
+    private final @Nullable NetLink[] nets;
+    private final boolean[] mate;
+    private Phase phase = Phase.REGION;
+    private @Nullable LinkSetup linkSetup;
+    private @Nullable NcclException local;
+    private @Nullable Links links;
+
+    /**
+     * A setup of {@code infos.length} members.
+     *
+     * @param participants by member, its number in the rounds
+     */
+    Setup(
+            Rounds rounds,
+            int[] participants,
+            int rank,
+            RankInfo[] infos,
+            byte[] key,
+            byte[] commId) {
+        this.rounds = rounds;
+        this.participants = participants;
+        this.rank = rank;
+        this.nRanks = infos.length;
+        this.infos = infos;
+        this.key = key;
+        this.commId = commId;
+        this.regions = new Region[nRanks];
+        this.nets = new NetLink[nRanks];
+        this.mate = new boolean[nRanks];
+    }
+
+    /** Begins the first round. */
+    void begin() {
+        try {
+            long nonce0 = RANDOM.nextLong();
+            long nonce1 = RANDOM.nextLong();
+            Region own = Region.create(nRanks, rank, nonce0, nonce1);
+            regions[rank] = own;
+            rounds.begin(
+                    ByteBuffer.allocate(REGION_BLOB_BYTES)
+                            .putInt(own.descriptor())
+                            .putLong(nonce0)
+                            .putLong(nonce1)
+                            .array());
+        } catch (NcclException e) {
+            giveUp(e);
+        }
+    }
+
+    private void giveUp(NcclException why) {
+        local = why;
+        rounds.beginFailed(why);
+    }
+
+    /**
+     * Goes as far as possible.
+     *
+     * @return whether everything is connected and confirmed
+     * @throws NcclException if any member gave up
+     */
+    boolean advance() {
+        if (phase == Phase.LINKED) {
+            if (!connect()) {
+                return false;
+            }
+            phase = Phase.CONFIRM;
+        }
+        if (phase == Phase.DONE) {
+            return true;
+        }
+        if (!rounds.advance()) {
+            return false;
+        }
+        checkFailures();
+        switch (phase) {
+            case REGION -> {
+                phase = Phase.MAPPED;
+                mapMates();
+            }
+            case MAPPED -> {
+                phase = Phase.LINKED;
+                agreeOnMates();
+            }
+            default -> phase = Phase.DONE;
+        }
+        return phase == Phase.DONE;
+    }
+
+    private void checkFailures() {
+        NcclException mine = local;
+        if (mine != null) {
+            throw mine;
+        }
+        for (int q = 0; q < nRanks; q++) {
+            NcclException theirs = rounds.failure(participants[q]);
+            if (theirs != null) {
+                throw new NcclException(
+                        theirs.result(), "rank " + q + " gave up: " + theirs.getMessage());
+            }
+        }
+    }
+
+    private void mapMates() {
+        byte[] mapped = new byte[nRanks];
+        for (int q = 0; q < nRanks; q++) {
+            if (q == rank || !infos[rank].mayShare(infos[q])) {
+                continue;
+            }
+            byte[] blob = rounds.payload(participants[q]);
+            if (blob.length != REGION_BLOB_BYTES) {
+                giveUp(NcclException.remoteError("rank " + q + " sent no region at init"));
+                return;
+            }
+            ByteBuffer in = ByteBuffer.wrap(blob);
+            try {
+                int descriptor = in.getInt();
+                regions[q] =
+                        Region.open(
+                                nRanks, q, infos[q].pid(), descriptor, in.getLong(), in.getLong());
+                mapped[q] = 1;
+            } catch (NcclException e) {
+                Log.info(
+                        Subsystem.INIT,
+                        "no shared memory with rank " + q + ", using TCP: " + e.getMessage());
+            }
+        }
+        rounds.begin(mapped);
+    }
+
+    private void agreeOnMates() {
+        int count = 0;
+        int[] far = new int[nRanks];
+        for (int q = 0; q < nRanks; q++) {
+            if (q == rank) {
+                continue;
+            }
+            byte[] theirs = rounds.payload(participants[q]);
+            Region region = regions[q];
+            mate[q] = region != null && theirs.length == nRanks && theirs[rank] == 1;
+            if (mate[q]) {
+                continue;
+            }
+            if (region != null) {
+                region.close();
+            }
+            regions[q] = null;
+            far[count++] = q;
+        }
+        if (count == 0) {
+            return;
+        }
+        SocketAddress[] listeners = new SocketAddress[nRanks];
+        for (int q = 0; q < nRanks; q++) {
+            listeners[q] = infos[q].listener();
+        }
+        linkSetup =
+                new LinkSetup(key, commId, rank, listeners, java.util.Arrays.copyOf(far, count));
+    }
+
+    private boolean connect() {
+        LinkSetup setup = linkSetup;
+        if (setup != null) {
+            try {
+                if (!setup.advance()) {
+                    return false;
+                }
+            } catch (NcclException e) {
+                giveUp(e);
+                return true;
+            }
+        }
+        try {
+            links = assemble(setup);
+            rounds.begin(new byte[0]);
+        } catch (NcclException e) {
+            giveUp(e);
+        }
+        return true;
+    }
+
+    private Links assemble(@Nullable LinkSetup setup) {
+        Region[] all = new Region[nRanks];
+        int[] pidfds = new int[nRanks];
+        for (int q = 0; q < nRanks; q++) {
+            pidfds[q] = -1;
+            Region region = regions[q];
+            if (region == null && setup != null) {
+                region = Region.mirror(nRanks, q);
+                regions[q] = region;
+                nets[q] = new NetLink(setup.descriptor(q), q, nRanks, region);
+                Log.info(
+                        Subsystem.INIT,
+                        "Channel 00 : "
+                                + rank
+                                + " -> "
+                                + q
+                                + " via NET/Socket/"
+                                + infos[q].listener());
+            } else if (q != rank) {
+                if (!infos[q].sameProcess(infos[rank])) {
+                    pidfds[q] = watch(q);
+                }
+                Log.info(
+                        Subsystem.INIT,
+                        "Channel 00 : "
+                                + rank
+                                + " -> "
+                                + q
+                                + " via "
+                                + (pidfds[q] < 0 ? "P2P/direct" : "SHM/direct"));
+            }
+            if (region == null) {
+                throw NcclException.internalError("rank " + q + " has no region");
+            }
+            all[q] = region;
+        }
+        return new Links(rank, all, nets, pidfds);
+    }
+
+    private int watch(int q) {
+        int pidfd = Pidfd.open(infos[q].pid());
+        if (pidfd < 0 || ProcessIdentity.startTimeOf(infos[q].pid()) != infos[q].startTime()) {
+            if (pidfd >= 0) {
+                Pidfd.close(pidfd);
+            }
+            throw NcclException.remoteError(
+                    "rank " + q + "'s process " + infos[q].pid() + " ended during init");
+        }
+        return pidfd;
+    }
+
+    /** The connected ranks; once, after {@link #advance} returned true. */
+    Links links() {
+        Links all = links;
+        if (all == null) {
+            throw new IllegalStateException("not connected");
+        }
+        return all;
+    }
+
+    /** By member, whether it is reached over TCP. */
+    boolean[] net() {
+        boolean[] net = new boolean[nRanks];
+        for (int q = 0; q < nRanks; q++) {
+            net[q] = q != rank && !mate[q];
+        }
+        return net;
+    }
+
+    /** Ranks of this node, this one included. */
+    int nodeRanks() {
+        int count = 1;
+        for (boolean is : mate) {
+            count += is ? 1 : 0;
+        }
+        return count;
+    }
+
+    /** Members that have not come as far, as well as known. */
+    int[] missing() {
+        LinkSetup setup = linkSetup;
+        return phase == Phase.LINKED && setup != null ? setup.missing() : rounds.missing();
+    }
+
+    void awaitActivity(int maxMs) {
+        LinkSetup setup = linkSetup;
+        if (phase == Phase.LINKED && setup != null) {
+            setup.awaitActivity(maxMs);
+        } else {
+            rounds.awaitActivity(maxMs);
+        }
+    }
+
+    /** Frees what belongs to nobody else: everything after a failure, else the rest. */
+    void close(boolean well) {
+        LinkSetup setup = linkSetup;
+        if (setup != null) {
+            setup.close();
+        }
+        if (well) {
+            return;
+        }
+        Links all = links;
+        if (all != null) {
+            all.close();
+            return;
+        }
+        for (int q = 0; q < nRanks; q++) {
+            NetLink net = nets[q];
+            Region region = regions[q];
+            if (net != null) {
+                net.close();
+            }
+            if (region != null) {
+                region.close();
+            }
+        }
+    }
+}

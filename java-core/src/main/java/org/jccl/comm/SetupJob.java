@@ -1,0 +1,200 @@
+package org.jccl.comm;
+
+import org.jccl.bootstrap.Exchange;
+import org.jccl.param.Params;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.util.Arrays;
+
+/** What init and split have in common: meet, connect, confirm, with a time limit. */
+abstract class SetupJob implements Job {
+    private static final long NS_PER_MS = 1_000_000L;
+
+    protected final Comm comm;
+    private final long limitNs = Params.INIT_TIMEOUT.getMs() * NS_PER_MS;
+    private final long sinceNs = System.nanoTime();
+    private @Nullable Exchange exchange;
+    private @Nullable Rounds rounds;
+    private @Nullable Setup setup;
+    private boolean opened;
+    private boolean nobody;
+    private @Nullable NcclException failed;
+
+    SetupJob(Comm comm) {
+        this.comm = comm;
+    }
+
+    /** The exchange to meet through; null if there is nobody to meet. */
+    protected abstract @Nullable Exchange open();
+
+    /**
+     * Learns who takes part, then calls {@link #setup} or {@link #setupNothing}.
+     *
+     * @return whether it did
+     */
+    protected abstract boolean meet();
+
+    /** The call in sentences. */
+    protected abstract String what();
+
+    protected final Rounds rounds() {
+        Rounds open = rounds;
+        if (open == null) {
+            throw new IllegalStateException("no exchange");
+        }
+        return open;
+    }
+
+    protected final void setup(RankInfo[] infos, int[] participants, byte[] key, byte[] commId) {
+        Exchange open = exchange;
+        Rounds with = rounds != null ? rounds : new Rounds(new LoneExchange());
+        rounds = with;
+        int rank = comm.rank();
+        comm.met(infos, key);
+        Setup next = new Setup(with, participants, rank, infos, key, commId);
+        setup = next;
+        next.begin();
+        if (open == null) {
+            exchange = new LoneExchange();
+        }
+    }
+
+    protected final void setupNothing() {
+        nobody = true;
+    }
+
+    @Override
+    public final boolean advance() {
+        NcclException stop = comm.stopRequest();
+        if (stop != null) {
+            throw stop;
+        }
+        if (!opened) {
+            opened = true;
+            Exchange open = open();
+            exchange = open;
+            rounds = open == null ? null : new Rounds(open);
+        }
+        if (System.nanoTime() - sinceNs > limitNs) {
+            throw late();
+        }
+        if (setup == null && !nobody && !meet()) {
+            return false;
+        }
+        return advanceSetup();
+    }
+
+    private boolean advanceSetup() {
+        Setup connecting = setup;
+        if (connecting == null) {
+            if (!restOfRounds()) {
+                return false;
+            }
+            if (failed != null) {
+                throw failed;
+            }
+            return true;
+        }
+        try {
+            if (!connecting.advance()) {
+                return false;
+            }
+        } catch (NcclException e) {
+            failed = e;
+            setup = null;
+            nobody = true;
+            connecting.close(false);
+            return advanceSetup();
+        }
+        comm.connected(connecting.links(), connecting.net(), connecting.nodeRanks());
+        return true;
+    }
+
+    /** For a participant that is no member, or has failed: takes part in what remains. */
+    protected boolean restOfRounds() {
+        return true;
+    }
+
+    private NcclException late() {
+        Setup connecting = setup;
+        Rounds open = rounds;
+        int[] missing =
+                connecting != null
+                        ? connecting.missing()
+                        : open == null ? new int[0] : open.missing();
+        String who =
+                missing.length == 0
+                        ? "the others"
+                        : (missing.length == 1 ? "rank " : "ranks ")
+                                + Arrays.toString(missing).replaceAll("[\\[\\]]", "");
+        return NcclException.timeout(
+                "rank "
+                        + comm.rank()
+                        + " waited "
+                        + limitNs / (1000 * NS_PER_MS)
+                        + " s in "
+                        + what()
+                        + " for "
+                        + who
+                        + " of "
+                        + comm.nRanks()
+                        + " ranks; were all started? (JCCL_INIT_TIMEOUT sets the limit in"
+                        + " seconds)");
+    }
+
+    @Override
+    public final void awaitActivity(int maxMs) {
+        Setup connecting = setup;
+        Rounds open = rounds;
+        if (connecting != null) {
+            connecting.awaitActivity(maxMs);
+        } else if (open != null) {
+            open.awaitActivity(maxMs);
+        }
+    }
+
+    @Override
+    public void ended(@Nullable NcclException why) {
+        Setup connecting = setup;
+        if (connecting != null) {
+            connecting.close(why == null);
+        }
+        Rounds open = rounds;
+        if (open != null) {
+            open.close();
+        }
+        comm.setupEnded(why, what());
+    }
+
+    /** The exchange of a communicator with one rank. */
+    private static final class LoneExchange implements Exchange {
+        private byte[] mine = {};
+
+        @Override
+        public void begin(byte[] blob) {
+            mine = blob;
+        }
+
+        @Override
+        public boolean advance() {
+            return true;
+        }
+
+        @Override
+        public byte[][] result() {
+            return new byte[][] {mine};
+        }
+
+        @Override
+        public int[] missing() {
+            return new int[0];
+        }
+
+        @Override
+        public void awaitActivity(int maxMs) {}
+
+        @Override
+        public void close() {}
+    }
+}

@@ -1,0 +1,113 @@
+package org.jccl.comm;
+
+import org.jccl.bootstrap.Exchange;
+import org.jccl.bootstrap.Keys;
+import org.jccl.type.NcclException;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+
+/**
+ * Creates the children of a communicator. All ranks of the parent take part in all rounds, in the
+ * parent's order of operations, whatever becomes of their own child.
+ */
+final class SplitJob extends SetupJob {
+    private static final int ROUNDS = 4;
+    private static final int NOCOLOR = -1;
+
+    private final Comm parent;
+    private final int color;
+    private final int key;
+    private final long number;
+    private boolean asked;
+
+    private record Member(int parentRank, int key) {}
+
+    SplitJob(Comm parent, Comm child, int color, int key, long number) {
+        super(child);
+        this.parent = parent;
+        this.color = color;
+        this.key = key;
+        this.number = number;
+    }
+
+    @Override
+    protected Exchange open() {
+        return new CommExchange(parent);
+    }
+
+    @Override
+    protected boolean meet() {
+        if (!asked) {
+            asked = true;
+            rounds().begin(ByteBuffer.allocate(8).putInt(color).putInt(key).array());
+        }
+        if (!rounds().advance()) {
+            return false;
+        }
+        if (color == NOCOLOR) {
+            setupNothing();
+            return true;
+        }
+        List<Member> members = new ArrayList<>();
+        for (int q = 0; q < parent.nRanks(); q++) {
+            byte[] blob = rounds().payload(q);
+            if (blob.length != 8) {
+                throw NcclException.remoteError("rank " + q + " sent no colour");
+            }
+            ByteBuffer in = ByteBuffer.wrap(blob);
+            if (in.getInt() == color) {
+                members.add(new Member(q, in.getInt()));
+            }
+        }
+        members.sort(Comparator.comparingInt(Member::key).thenComparingInt(Member::parentRank));
+        int n = members.size();
+        RankInfo[] infos = new RankInfo[n];
+        int[] participants = new int[n];
+        int rank = -1;
+        for (int i = 0; i < n; i++) {
+            participants[i] = members.get(i).parentRank();
+            infos[i] = parent.info(participants[i]);
+            if (participants[i] == parent.rank()) {
+                rank = i;
+            }
+        }
+        comm.placed(rank, n, childName());
+        byte[] context = ByteBuffer.allocate(12).putLong(number).putInt(color).array();
+        byte[] childKey = Keys.derive(parent.key(), "split", context);
+        byte[] id = java.util.Arrays.copyOf(Keys.derive(childKey, "name"), 16);
+        setup(infos, participants, childKey, id);
+        return true;
+    }
+
+    private long childName() {
+        long h = parent.commHash() * 0x9e3779b97f4a7c15L + number;
+        return (h ^ h >>> 31) * 0xbf58476d1ce4e5b9L + color;
+    }
+
+    @Override
+    protected boolean restOfRounds() {
+        while (rounds().finished() < ROUNDS) {
+            if (rounds().begun() == rounds().finished()) {
+                rounds().begin(new byte[0]);
+            }
+            if (!rounds().advance()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public void ended(@org.jspecify.annotations.Nullable NcclException why) {
+        super.ended(why);
+        parent.splitEnded(why);
+    }
+
+    @Override
+    protected String what() {
+        return "ncclCommSplit";
+    }
+}

@@ -1,0 +1,39 @@
+package org.jccl.comm;
+
+import org.jccl.executor.Task;
+import org.jccl.executor.Waiter;
+import org.jccl.group.Call;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+
+/** One operation to wait for. */
+final class TaskCall implements Call {
+    private final Comm comm;
+    private final Task task;
+
+    TaskCall(Comm comm, Task task) {
+        this.comm = comm;
+        this.task = task;
+    }
+
+    @Override
+    public boolean await(long untilNs) {
+        return Waiter.await(comm.executor(), task, untilNs);
+    }
+
+    @Override
+    public NcclResult result() {
+        NcclException failed = task.failure();
+        boolean well = task.state() == Task.DONE;
+        comm.executor().seen(task);
+        if (!well && failed != null) {
+            throw failed;
+        }
+        return NcclResult.SUCCESS;
+    }
+
+    @Override
+    public void interrupt() {
+        comm.interrupt();
+    }
+}

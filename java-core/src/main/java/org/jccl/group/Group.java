@@ -1,0 +1,154 @@
+package org.jccl.group;
+
+import org.jccl.executor.CommExecutor;
+import org.jccl.executor.StreamAgent;
+import org.jccl.executor.Task;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The group of the current thread. Belongs to one thread, so its fields are plain.
+ *
+ * <p>The first error of a call inside the group is returned by that call and again by the outermost
+ * end, which then launches nothing.
+ */
+public final class Group {
+    private static final ThreadLocal<Group> CURRENT = ThreadLocal.withInitial(Group::new);
+
+    /** A background task that a call inside the group asked for. */
+    public interface GroupJob extends Call {
+        /** Whether the outermost end waits for it. */
+        boolean blocking();
+
+        /** Begins to run in the background. */
+        void start();
+
+        /** The group failed before it began. */
+        void drop(NcclException why);
+    }
+
+    private record Operation(GroupMember member, Task task) {}
+
+    private int depth;
+    private @Nullable NcclException error;
+    private List<Operation> operations = new ArrayList<>();
+    private List<GroupJob> jobs = new ArrayList<>();
+
+    private Group() {}
+
+    /** The current thread's group. */
+    public static Group current() {
+        return CURRENT.get();
+    }
+
+    /** Whether the thread is between a start and its end. */
+    public boolean open() {
+        return depth > 0;
+    }
+
+    /** Opens a group, or a group inside the group. */
+    public void start() {
+        depth++;
+    }
+
+    /** Queues an operation. */
+    public void add(GroupMember member, Task task) {
+        operations.add(new Operation(member, task));
+    }
+
+    /** Queues a background task. */
+    public void add(GroupJob job) {
+        for (GroupJob other : jobs) {
+            if (other.blocking() != job.blocking()) {
+                throw NcclException.invalidArgument(
+                        "blocking and non-blocking communicators cannot be created or changed in"
+                                + " one group; use the same blocking setting for all");
+            }
+        }
+        jobs.add(job);
+    }
+
+    /** Remembers the first error of a call inside the group. */
+    public void remember(NcclException why) {
+        if (depth > 0 && error == null) {
+            error = why;
+        }
+    }
+
+    /**
+     * Closes a group; the outermost one is launched.
+     *
+     * @return what to wait for, or null if nothing is left to do; an inner end returns null
+     * @throws NcclException if no group is open, or with the group's first error
+     */
+    public @Nullable Launch end() {
+        if (depth == 0) {
+            throw NcclException.invalidUsage(
+                    "ncclGroupEnd without ncclGroupStart on this thread; a group must be opened"
+                            + " and closed by the same thread");
+        }
+        if (--depth > 0) {
+            return null;
+        }
+        List<Operation> queued = operations;
+        List<GroupJob> background = jobs;
+        NcclException failed = error;
+        operations = new ArrayList<>();
+        jobs = new ArrayList<>();
+        error = null;
+        if (failed != null) {
+            drop(queued, background, failed);
+            throw failed;
+        }
+        if (queued.isEmpty() && background.isEmpty()) {
+            return null;
+        }
+        return launch(queued, background);
+    }
+
+    private static void drop(
+            List<Operation> queued, List<GroupJob> background, NcclException failed) {
+        for (Operation operation : queued) {
+            operation.member.groupFailed(failed);
+        }
+        for (GroupJob job : background) {
+            job.drop(failed);
+        }
+    }
+
+    private static Launch launch(List<Operation> queued, List<GroupJob> background) {
+        boolean blocking = true;
+        for (GroupJob job : background) {
+            blocking = job.blocking();
+        }
+        List<CommExecutor> executors = new ArrayList<>(queued.size());
+        List<Task> tasks = new ArrayList<>(queued.size());
+        NcclException failed = null;
+        for (Operation operation : queued) {
+            blocking = operation.member.blocking();
+            try {
+                operation.member.executor().submit(operation.task);
+                executors.add(operation.member.executor());
+                tasks.add(operation.task);
+            } catch (NcclException e) {
+                failed = e;
+            }
+        }
+        if (!blocking) {
+            background.forEach(GroupJob::start);
+        }
+        return new Launch(executors, tasks, background, blocking, failed);
+    }
+
+    /** The result of an outermost end for a group that cannot be waited for here. */
+    public static NcclResult leave(Launch launch) {
+        for (CommExecutor executor : launch.executors()) {
+            StreamAgent.attend(executor);
+        }
+        return NcclResult.IN_PROGRESS;
+    }
+}

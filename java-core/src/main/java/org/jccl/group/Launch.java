@@ -1,0 +1,109 @@
+package org.jccl.group;
+
+import org.jccl.executor.CommExecutor;
+import org.jccl.executor.Task;
+import org.jccl.executor.Waiter;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jspecify.annotations.Nullable;
+
+import java.util.List;
+
+/** A launched group: its operations and background tasks, as one call to wait for. */
+public final class Launch implements Call {
+    private static final long JOB_TURN_NS = 1_000_000;
+
+    private final List<CommExecutor> executors;
+    private final List<Task> tasks;
+    private final List<Group.GroupJob> jobs;
+    private final boolean blocking;
+    private final @Nullable NcclException failed;
+
+    Launch(
+            List<CommExecutor> executors,
+            List<Task> tasks,
+            List<Group.GroupJob> jobs,
+            boolean blocking,
+            @Nullable NcclException failed) {
+        this.executors = executors;
+        this.tasks = tasks;
+        this.jobs = jobs;
+        this.blocking = blocking;
+        this.failed = failed;
+    }
+
+    /** Whether the outermost end waits. */
+    public boolean blocking() {
+        return blocking;
+    }
+
+    /** The communicators of the operations, in the order of the calls. */
+    public List<CommExecutor> executors() {
+        return executors;
+    }
+
+    /** The operations in the order of the calls. */
+    public List<Task> tasks() {
+        return tasks;
+    }
+
+    /** Goes as far as possible without waiting; whether everything is over. */
+    public boolean look() {
+        boolean over = true;
+        for (int i = 0; i < tasks.size(); i++) {
+            over &= Waiter.look(executors.get(i), tasks.get(i));
+        }
+        return over && jobs.isEmpty();
+    }
+
+    @Override
+    public boolean await(long untilNs) {
+        while (!jobsOver()) {
+            if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
+                return false;
+            }
+        }
+        return Waiter.awaitAll(executors, tasks, untilNs);
+    }
+
+    /** Gives every job that this thread runs a turn, since they may wait for each other. */
+    private boolean jobsOver() {
+        boolean over = true;
+        for (Group.GroupJob job : jobs) {
+            long turn = System.nanoTime() + JOB_TURN_NS / jobs.size();
+            over &= job.await(turn);
+        }
+        return over;
+    }
+
+    @Override
+    public NcclResult result() {
+        NcclException why = failed;
+        for (Task task : tasks) {
+            if (why == null && task.state() == Task.FAILED) {
+                why = task.failure();
+            }
+        }
+        for (Group.GroupJob job : jobs) {
+            try {
+                job.result();
+            } catch (NcclException e) {
+                why = why == null ? e : why;
+            }
+        }
+        if (why != null) {
+            throw why;
+        }
+        return NcclResult.SUCCESS;
+    }
+
+    @Override
+    public void interrupt() {
+        for (int i = 0; i < tasks.size(); i++) {
+            if (!tasks.get(i).over()) {
+                executors.get(i).interrupt();
+            }
+        }
+        jobs.forEach(Call::interrupt);
+    }
+}
