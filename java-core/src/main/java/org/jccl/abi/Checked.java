@@ -1,0 +1,96 @@
+package org.jccl.abi;
+
+import org.jccl.comm.Buffers;
+import org.jccl.comm.Comm;
+import org.jccl.comm.Operations;
+import org.jccl.group.Call;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
+
+/** Numbers and addresses of a call from outside, checked before anything else happens. */
+final class Checked {
+    private Checked() {}
+
+    static void pointer(String function, String name, long address) {
+        if (address == 0) {
+            throw NcclException.invalidArgument(function + " : " + name + " argument is NULL");
+        }
+    }
+
+    static void stream(Operation op, long stream) {
+        if (stream != 0) {
+            throw NcclException.invalidArgument(
+                    "nccl"
+                            + op.ncclName()
+                            + " : stream 0x"
+                            + Long.toHexString(stream)
+                            + " means nothing on host ranks; pass NULL (stream 0)");
+        }
+    }
+
+    static DataType collectiveArguments(
+            Comm comm,
+            Operation op,
+            long send,
+            long recv,
+            long count,
+            int typeNumber,
+            int redOp,
+            int root) {
+        DataType type = Buffers.type(op, typeNumber);
+        if (op.reduces()) {
+            Buffers.checkRedOp(op, redOp);
+        }
+        boolean sends = true;
+        if (op.rooted()) {
+            Buffers.checkRank(op, comm, root);
+            sends = root == comm.rank();
+        }
+        if (sends) {
+            Buffers.checkBuffer(op, comm, "sendbuff", send, count, type);
+        }
+        Buffers.checkBuffer(op, comm, "recvbuff", recv, count, type);
+        return type;
+    }
+
+    static @Nullable Call collective(
+            Comm comm,
+            Operation op,
+            long send,
+            long recv,
+            long count,
+            int typeNumber,
+            int redOp,
+            int root,
+            long stream) {
+        comm.ensureReady();
+        stream(op, stream);
+        DataType type = collectiveArguments(comm, op, send, recv, count, typeNumber, redOp, root);
+        return Operations.collective(comm, op, send, recv, count, type, redOp, root);
+    }
+
+    static DataType peerArguments(
+            Comm comm, Operation op, long buffer, long count, int typeNumber, int peer) {
+        DataType type = Buffers.type(op, typeNumber);
+        Buffers.checkRank(op, comm, peer);
+        String name = op == Operation.SEND ? "sendbuff" : "recvbuff";
+        Buffers.checkBuffer(op, comm, name, buffer, count, type);
+        return type;
+    }
+
+    static @Nullable Call pointToPoint(
+            Comm comm,
+            Operation op,
+            long buffer,
+            long count,
+            int typeNumber,
+            int peer,
+            long stream) {
+        comm.ensureReady();
+        stream(op, stream);
+        DataType type = peerArguments(comm, op, buffer, count, typeNumber, peer);
+        return Operations.pointToPoint(comm, op, buffer, count, type, peer);
+    }
+}

@@ -1,0 +1,111 @@
+package org.jccl.abi;
+
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.platform.Memory;
+import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Reads {@code ncclConfig_t} of any version: as many bytes as the caller's struct has, checked by
+ * NCCL's rules. Fields that mean nothing on host ranks are checked and otherwise ignored.
+ */
+final class ConfigReader {
+    private static final int UNDEF = Integer.MIN_VALUE;
+    private static final int MAGIC = 0xcafebeef;
+    private static final int MAX_NAME = 1024;
+    private static final int MAX_SIZE = 1 << 16;
+    private static final int FIRST_FIELD = 16;
+    private static final int BLOCKING = 16;
+    private static final int SPLIT_SHARE = 40;
+    private static final int COMM_NAME = 48;
+    private static final int ANY = Integer.MAX_VALUE;
+
+    private record Field(String name, int offset, int min, int max) {}
+
+    private static final Field[] FIELDS = {
+        new Field("blocking", BLOCKING, 0, 1),
+        new Field("cgaClusterSize", 20, 0, ANY),
+        new Field("minCTAs", 24, 1, ANY),
+        new Field("maxCTAs", 28, 1, ANY),
+        new Field("splitShare", SPLIT_SHARE, 0, 1),
+        new Field("collnetEnable", 56, 0, 1),
+        new Field("policy", 60, 0, 3),
+        new Field("shrinkShare", 64, 0, 1),
+        new Field("nvlsCTAs", 68, 1, ANY),
+        new Field("nChannelsPerNetPeer", 72, 1, 64),
+        new Field("nvlinkCentricSched", 76, 0, 1),
+        new Field("graphUsageMode", 80, 0, 2),
+        new Field("numRmaCtx", 84, 0, ANY),
+        new Field("maxP2pPeers", 88, 1, ANY),
+        new Field("graphStreamOrdering", 92, 0, 1),
+        new Field("launchOrderImplicit", 96, 0, 1),
+        new Field("numRmaSig", 100, 0, ANY),
+        new Field("rmaEagerInit", 104, 0, 1),
+        new Field("hostCftMode", 108, 1, 3)
+    };
+
+    private ConfigReader() {}
+
+    /**
+     * The configuration at this address.
+     *
+     * @param base what fields that are not set get
+     * @throws NcclException INVALID_ARGUMENT for a struct that is not initialised or a bad value
+     */
+    static NcclConfig read(long address, NcclConfig base) {
+        if (address == 0) {
+            return base;
+        }
+        long size = Memory.getLong(address);
+        if (size < FIRST_FIELD || size > MAX_SIZE || Memory.getInt(address + 8) != MAGIC) {
+            throw NcclException.invalidArgument(
+                    "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER");
+        }
+        for (Field field : FIELDS) {
+            int value = intAt(address, size, field.offset);
+            if (value != UNDEF && (value < field.min || value > field.max)) {
+                throw NcclException.invalidArgument(
+                        "Invalid config " + field.name + " attribute value " + value);
+            }
+        }
+        int min = intAt(address, size, 24);
+        int max = intAt(address, size, 28);
+        if (min != UNDEF && max != UNDEF && min > max) {
+            throw NcclException.invalidArgument(
+                    "Invalid config min/max channels attribute value " + min + "/" + max);
+        }
+        int blocking = intAt(address, size, BLOCKING);
+        int share = intAt(address, size, SPLIT_SHARE);
+        if (share == 1) {
+            Log.info(Subsystem.INIT, "splitShare is accepted; children share nothing in JCCL");
+        }
+        NcclConfig config = base;
+        if (blocking != UNDEF) {
+            config = config.withBlocking(blocking == 1);
+        }
+        String name = nameAt(address, size);
+        return name == null ? config : config.withCommName(name);
+    }
+
+    private static int intAt(long address, long size, int offset) {
+        return offset + 4 <= size ? Memory.getInt(address + offset) : UNDEF;
+    }
+
+    private static @Nullable String nameAt(long address, long size) {
+        long at = COMM_NAME + 8 <= size ? Memory.getLong(address + COMM_NAME) : 0;
+        if (at == 0) {
+            return null;
+        }
+        byte[] bytes = new byte[MAX_NAME];
+        int n = 0;
+        while (n < MAX_NAME && Memory.getByte(at + n) != 0) {
+            bytes[n] = Memory.getByte(at + n);
+            n++;
+        }
+        return new String(bytes, 0, n, StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,106 @@
+package org.jccl.abi;
+
+import org.jccl.comm.Comm;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.util.Arrays;
+
+/**
+ * Communicators by the number that C callers hold as a pointer. A number is never given twice, so a
+ * destroyed or invented one is recognised.
+ *
+ * <p>Number: generation from bit 32 up, slot from bit 4, and a mark in the lowest bits that no
+ * aligned pointer has.
+ */
+final class Handles {
+    private static final long MARK = 0xd;
+    private static final int SLOT_SHIFT = 4;
+    private static final int GENERATION_SHIFT = 32;
+    private static final int FIRST_SLOTS = 16;
+
+    private record Entry(long handle, Comm comm) {}
+
+    /** Replaced when it grows, entries replaced as wholes: readers need no lock (volatile). */
+    private static volatile @Nullable Entry[] entries = new Entry[FIRST_SLOTS];
+
+    /** Guarded by the class, as entries for writing. */
+    private static long generation;
+
+    private Handles() {}
+
+    static synchronized long add(Comm comm) {
+        @Nullable Entry[] table = entries;
+        int slot = 0;
+        while (slot < table.length && table[slot] != null) {
+            slot++;
+        }
+        if (slot == table.length) {
+            table = Arrays.copyOf(table, 2 * table.length);
+        }
+        generation++;
+        long handle = generation << GENERATION_SHIFT | (long) slot << SLOT_SHIFT | MARK;
+        table[slot] = new Entry(handle, comm);
+        entries = table;
+        return handle;
+    }
+
+    /** Forgets a handle; true for the one caller that did. */
+    static synchronized boolean remove(long handle) {
+        @Nullable Entry[] table = entries;
+        int slot = slot(handle);
+        Entry entry = slot < table.length ? table[slot] : null;
+        if (entry == null || entry.handle != handle) {
+            return false;
+        }
+        table[slot] = null;
+        entries = table;
+        return true;
+    }
+
+    /** All communicators that have not been destroyed. */
+    static synchronized Comm[] all() {
+        return Arrays.stream(entries)
+                .filter(java.util.Objects::nonNull)
+                .map(Entry::comm)
+                .toArray(Comm[]::new);
+    }
+
+    /**
+     * The communicator with this handle.
+     *
+     * @throws NcclException INVALID_ARGUMENT if it is null, destroyed, or was never one
+     */
+    static Comm get(long handle, String function) {
+        @Nullable Entry[] table = entries;
+        int slot = slot(handle);
+        Entry entry = slot < table.length ? table[slot] : null;
+        if (entry != null && entry.handle == handle) {
+            return entry.comm;
+        }
+        throw unknown(handle, function);
+    }
+
+    private static NcclException unknown(long handle, String function) {
+        if (handle == 0) {
+            return NcclException.invalidArgument(function + " : comm argument is NULL");
+        }
+        long age = handle >>> GENERATION_SHIFT;
+        boolean once;
+        synchronized (Handles.class) {
+            once = (handle & 0xf) == MARK && age > 0 && age <= generation;
+        }
+        return NcclException.invalidArgument(
+                function
+                        + " : comm 0x"
+                        + Long.toHexString(handle)
+                        + (once
+                                ? " has already been destroyed or aborted"
+                                : " is not a communicator of this library (corrupted comm object"
+                                        + " detected)"));
+    }
+
+    private static int slot(long handle) {
+        return (int) (handle >>> SLOT_SHIFT) & 0xfffffff;
+    }
+}

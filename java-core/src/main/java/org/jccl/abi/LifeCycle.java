@@ -1,0 +1,240 @@
+package org.jccl.abi;
+
+import org.jccl.bootstrap.Rendezvous;
+import org.jccl.comm.Comm;
+import org.jccl.comm.Creation;
+import org.jccl.group.Call;
+import org.jccl.group.Group;
+import org.jccl.group.Launch;
+import org.jccl.platform.Memory;
+import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.UniqueId;
+import org.jspecify.annotations.Nullable;
+
+/** Creation, split and end of communicators for {@link NcclApi}. */
+final class LifeCycle {
+    private static final int NOCOLOR = -1;
+
+    private LifeCycle() {}
+
+    /** A creation that the caller waits for: a failed one leaves no handle behind. */
+    private record Opening(Creation creation, long handle, long commOut) implements Call {
+        @Override
+        public boolean await(long untilNs) {
+            return creation.await(untilNs);
+        }
+
+        @Override
+        public NcclResult result() {
+            try {
+                return creation.result();
+            } catch (NcclException e) {
+                Handles.remove(handle);
+                if (commOut != 0) {
+                    Memory.putLong(commOut, 0);
+                }
+                throw e;
+            }
+        }
+
+        @Override
+        public void interrupt() {
+            creation.interrupt();
+        }
+    }
+
+    static int getUniqueId(long id) {
+        try {
+            Checked.pointer("GetUniqueId", "uniqueId", id);
+            byte[] bytes = Rendezvous.createId().toBytes();
+            for (int i = 0; i < bytes.length; i++) {
+                Memory.putByte(id + i, bytes[i]);
+            }
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    static int initRank(long commOut, int nRanks, long id, int rank, long config) {
+        try {
+            Checked.pointer("CommInitRank", "comm", commOut);
+            Checked.pointer("CommInitRank", "commId", id);
+            NcclConfig read = ConfigReader.read(config, NcclConfig.DEFAULT);
+            return open(Comm.create(readId(id), nRanks, rank, read), commOut);
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    static int initRankScalable(
+            long commOut, int nRanks, int rank, int nId, long ids, long config) {
+        try {
+            if (nId < 1 || nId > nRanks) {
+                throw NcclException.invalidArgument(
+                        "CommInitRankScalable : nId " + nId + " must lie in [1, " + nRanks + "]");
+            }
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+        return initRank(commOut, nRanks, ids, rank, config);
+    }
+
+    private static UniqueId readId(long id) {
+        byte[] bytes = new byte[UniqueId.BYTES];
+        for (int i = 0; i < bytes.length; i++) {
+            bytes[i] = Memory.getByte(id + i);
+        }
+        return new UniqueId(bytes);
+    }
+
+    private static int open(Creation creation, long commOut) {
+        long handle = Handles.add(creation.comm());
+        if (commOut != 0) {
+            Memory.putLong(commOut, handle);
+        }
+        Group group = Group.current();
+        if (group.open()) {
+            group.add(creation);
+            return NcclApi.SUCCESS;
+        }
+        if (creation.blocking()) {
+            return Parking.current().await(new Opening(creation, handle, commOut));
+        }
+        creation.start();
+        return NcclApi.IN_PROGRESS;
+    }
+
+    static int initAll(long comms, int nDev, long devList) {
+        try {
+            Checked.pointer("CommInitAll", "comms", comms);
+            checkDevices(nDev, devList);
+            UniqueId id = Rendezvous.createId();
+            NcclConfig config = NcclConfig.DEFAULT;
+            Group group = Group.current();
+            group.start();
+            try {
+                for (int rank = 0; rank < nDev; rank++) {
+                    Creation creation = Comm.createBlocking(id, nDev, rank, config);
+                    Memory.putLong(comms + 8L * rank, Handles.add(creation.comm()));
+                    group.add(creation);
+                }
+            } catch (NcclException e) {
+                group.remember(e);
+            }
+            Launch launch = group.end();
+            return launch == null ? NcclApi.SUCCESS : Parking.current().await(launch);
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    private static void checkDevices(int nDev, long devList) {
+        if (nDev < 1) {
+            throw NcclException.invalidArgument("CommInitAll : ndev " + nDev + " must be positive");
+        }
+        for (int i = 0; devList != 0 && i < nDev; i++) {
+            int device = Memory.getInt(devList + 4L * i);
+            if (device < 0) {
+                throw NcclException.invalidArgument("CommInitAll : invalid device " + device);
+            }
+            for (int j = 0; j < i; j++) {
+                if (Memory.getInt(devList + 4L * j) == device) {
+                    throw NcclException.invalidUsage(
+                            "CommInitAll : device " + device + " is listed twice");
+                }
+            }
+        }
+    }
+
+    static int split(long handle, int color, int key, long newComm, long config) {
+        try {
+            Comm parent = Handles.get(handle, "CommSplit");
+            Checked.pointer("CommSplit", "newcomm", newComm);
+            Memory.putLong(newComm, 0);
+            parent.ensureReady();
+            if (color < NOCOLOR) {
+                throw NcclException.invalidArgument(
+                        "CommSplit : color "
+                                + color
+                                + " must be NCCL_SPLIT_NOCOLOR (-1) or not negative");
+            }
+            NcclConfig childConfig =
+                    config == 0 ? null : ConfigReader.read(config, NcclConfig.DEFAULT);
+            Creation creation = parent.split(color, key, childConfig);
+            if (color != NOCOLOR) {
+                return openChild(parent, creation, newComm);
+            }
+            return run(parent, creation);
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    /** As {@link #open}, but a non-blocking split returns SUCCESS, as NCCL's does. */
+    private static int openChild(Comm parent, Creation creation, long newComm) {
+        long handle = Handles.add(creation.comm());
+        Memory.putLong(newComm, handle);
+        Group group = Group.current();
+        if (group.open()) {
+            group.add(creation);
+            return NcclApi.SUCCESS;
+        }
+        if (parent.blocking()) {
+            return Parking.current().await(new Opening(creation, handle, newComm));
+        }
+        creation.start();
+        return NcclApi.SUCCESS;
+    }
+
+    private static int run(Comm parent, Creation creation) {
+        Group group = Group.current();
+        if (group.open()) {
+            group.add(creation);
+            return NcclApi.SUCCESS;
+        }
+        if (parent.blocking()) {
+            return Parking.current().await(new Opening(creation, 0, 0));
+        }
+        creation.start();
+        return NcclApi.SUCCESS;
+    }
+
+    static int finish(long handle) {
+        try {
+            if (handle == 0) {
+                return NcclApi.SUCCESS;
+            }
+            Comm comm = Handles.get(handle, "CommFinalize");
+            @Nullable Call call = comm.finish();
+            if (comm.blocking()) {
+                return Parking.current().await(call);
+            }
+            comm.leave();
+            return comm.asyncError().code();
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    static int end(long handle, boolean abort) {
+        String function = abort ? "CommAbort" : "CommDestroy";
+        try {
+            if (handle == 0) {
+                return NcclApi.SUCCESS;
+            }
+            Comm comm = Handles.get(handle, function);
+            if (abort) {
+                comm.abort();
+            } else {
+                comm.destroy();
+            }
+            Handles.remove(handle);
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+}

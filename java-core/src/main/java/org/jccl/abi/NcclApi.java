@@ -1,0 +1,354 @@
+package org.jccl.abi;
+
+import org.jccl.comm.Comm;
+import org.jccl.group.Call;
+import org.jccl.group.Group;
+import org.jccl.group.Launch;
+import org.jccl.log.LastError;
+import org.jccl.log.Log;
+import org.jccl.platform.Memory;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.Operation;
+
+/**
+ * The functions of {@code nccl.h} for callers that have numbers and addresses: C through JNI, and
+ * Python hosts. Arguments are C's: handles and pointers as long, everything else as int or long.
+ * Every method returns a value of {@code ncclResult_t} and never throws; the sentence for an error
+ * lies in {@link #lastErrorBuffer}.
+ */
+public final class NcclApi {
+    static final int SUCCESS = NcclResult.SUCCESS.code();
+    static final int IN_PROGRESS = NcclResult.IN_PROGRESS.code();
+
+    private NcclApi() {}
+
+    /** JCCL's version, which the C library compares with its own. */
+    public static String versionString() {
+        return Version.text();
+    }
+
+    /** Address of the process-wide buffer of 1024 bytes with the last error. */
+    public static long lastErrorBuffer() {
+        return LastError.address();
+    }
+
+    /** The only place where a failure becomes a result code. */
+    static int failed(Throwable t) {
+        NcclException why =
+                t instanceof NcclException known
+                        ? known
+                        : new NcclException(NcclResult.INTERNAL_ERROR, "unexpected " + t, t);
+        if (!(t instanceof NcclException)) {
+            Log.warn(why.getMessage() + " at " + java.util.Arrays.toString(t.getStackTrace()));
+        }
+        LastError.set(String.valueOf(why.getMessage()));
+        Group.current().remember(why);
+        return why.result().code();
+    }
+
+    /** The same for a failure that the user has not been told in the log. */
+    static int refused(Throwable t) {
+        if (t instanceof NcclException) {
+            Log.warn(String.valueOf(t.getMessage()));
+        }
+        return failed(t);
+    }
+
+    // ---- groups ----
+
+    /** Opens a group on this thread. */
+    public static int groupStart() {
+        Group.current().start();
+        return SUCCESS;
+    }
+
+    /** Closes a group; the outermost end launches it, and waits if its communicators block. */
+    public static int groupEnd() {
+        try {
+            Launch launch = Group.current().end();
+            if (launch == null) {
+                return SUCCESS;
+            }
+            if (launch.blocking()) {
+                return Parking.current().await(launch);
+            }
+            return launch.look() ? launch.result().code() : Group.leave(launch).code();
+        } catch (Throwable t) {
+            return failed(t);
+        }
+    }
+
+    /** Not done yet; see DIFFERENCES.md. */
+    public static int groupSimulateEnd(long simInfo) {
+        try {
+            Group.current().remember(notDone("ncclGroupSimulateEnd"));
+            Group.current().end();
+            throw notDone("ncclGroupSimulateEnd");
+        } catch (Throwable t) {
+            return refused(t);
+        }
+    }
+
+    static NcclException notDone(String function) {
+        return NcclException.invalidUsage(
+                function + " is not done yet in JCCL " + Version.text() + "; see DIFFERENCES.md");
+    }
+
+    // ---- operations ----
+
+    /** ncclAllReduce. */
+    public static int allReduce(
+            long send, long recv, long count, int type, int op, long comm, long stream) {
+        return collective(Operation.ALL_REDUCE, send, recv, count, type, op, 0, comm, stream);
+    }
+
+    /** ncclBroadcast; {@code send} is looked at on the root only. */
+    public static int broadcast(
+            long send, long recv, long count, int type, int root, long comm, long stream) {
+        return collective(Operation.BROADCAST, send, recv, count, type, 0, root, comm, stream);
+    }
+
+    /** ncclBcast: broadcast in place. */
+    public static int bcast(long buffer, long count, int type, int root, long comm, long stream) {
+        return broadcast(buffer, buffer, count, type, root, comm, stream);
+    }
+
+    /** ncclAllGather; {@code count} elements are sent by each rank. */
+    public static int allGather(
+            long send, long recv, long count, int type, long comm, long stream) {
+        return collective(Operation.ALL_GATHER, send, recv, count, type, 0, 0, comm, stream);
+    }
+
+    /** ncclReduceScatter; {@code count} elements are received by each rank. */
+    public static int reduceScatter(
+            long send, long recv, long count, int type, int op, long comm, long stream) {
+        return collective(Operation.REDUCE_SCATTER, send, recv, count, type, op, 0, comm, stream);
+    }
+
+    /** ncclSend. */
+    public static int send(long buffer, long count, int type, int peer, long comm, long stream) {
+        return pointToPoint(Operation.SEND, buffer, count, type, peer, comm, stream);
+    }
+
+    /** ncclRecv. */
+    public static int recv(long buffer, long count, int type, int peer, long comm, long stream) {
+        return pointToPoint(Operation.RECV, buffer, count, type, peer, comm, stream);
+    }
+
+    private static int collective(
+            Operation op,
+            long send,
+            long recv,
+            long count,
+            int type,
+            int redOp,
+            int root,
+            long handle,
+            long stream) {
+        try {
+            Comm comm = Handles.get(handle, op.ncclName());
+            Call call = Checked.collective(comm, op, send, recv, count, type, redOp, root, stream);
+            return call == null ? SUCCESS : leaveOrAwait(comm, call);
+        } catch (Throwable t) {
+            return refused(t);
+        }
+    }
+
+    private static int pointToPoint(
+            Operation op, long buffer, long count, int type, int peer, long handle, long stream) {
+        try {
+            Comm comm = Handles.get(handle, op.ncclName());
+            Call call = Checked.pointToPoint(comm, op, buffer, count, type, peer, stream);
+            return call == null ? SUCCESS : leaveOrAwait(comm, call);
+        } catch (Throwable t) {
+            return refused(t);
+        }
+    }
+
+    private static int leaveOrAwait(Comm comm, Call call) {
+        if (comm.blocking()) {
+            return Parking.current().await(call);
+        }
+        comm.leave();
+        return IN_PROGRESS;
+    }
+
+    // ---- life cycle ----
+
+    /** ncclGetUniqueId: writes 128 bytes. */
+    public static int getUniqueId(long id) {
+        return LifeCycle.getUniqueId(id);
+    }
+
+    /** ncclCommInitRank. */
+    public static int commInitRank(long commOut, int nRanks, long id, int rank) {
+        return LifeCycle.initRank(commOut, nRanks, id, rank, 0);
+    }
+
+    /** ncclCommInitRankConfig. */
+    public static int commInitRankConfig(long commOut, int nRanks, long id, int rank, long config) {
+        return LifeCycle.initRank(commOut, nRanks, id, rank, config);
+    }
+
+    /** ncclCommInitRankScalable; the first id serves all ranks. */
+    public static int commInitRankScalable(
+            long commOut, int nRanks, int rank, int nId, long ids, long config) {
+        return LifeCycle.initRankScalable(commOut, nRanks, rank, nId, ids, config);
+    }
+
+    /** ncclCommInitAll: all ranks in this process. */
+    public static int commInitAll(long comms, int nDev, long devList) {
+        return LifeCycle.initAll(comms, nDev, devList);
+    }
+
+    /** ncclCommSplit; the child's handle is written before this returns. */
+    public static int commSplit(long comm, int color, int key, long newComm, long config) {
+        return LifeCycle.split(comm, color, key, newComm, config);
+    }
+
+    /** ncclCommFinalize. */
+    public static int commFinalize(long comm) {
+        return LifeCycle.finish(comm);
+    }
+
+    /** ncclCommDestroy. */
+    public static int commDestroy(long comm) {
+        return LifeCycle.end(comm, false);
+    }
+
+    /** ncclCommAbort. */
+    public static int commAbort(long comm) {
+        return LifeCycle.end(comm, true);
+    }
+
+    /** ncclCommGetAsyncError. */
+    public static int commGetAsyncError(long comm, long out) {
+        try {
+            Comm found = Handles.get(comm, "CommGetAsyncError");
+            Checked.pointer("CommGetAsyncError", "asyncError", out);
+            NcclException why = found.failure();
+            if (why != null) {
+                LastError.set(String.valueOf(why.getMessage()));
+            }
+            Memory.putInt(out, found.asyncError().code());
+            return SUCCESS;
+        } catch (Throwable t) {
+            return refused(t);
+        }
+    }
+
+    /** ncclCommCount. */
+    public static int commCount(long comm, long out) {
+        return query(comm, out, "CommCount");
+    }
+
+    /** ncclCommCuDevice: -1, since host ranks have none. */
+    public static int commCuDevice(long comm, long out) {
+        return query(comm, out, "CommCuDevice");
+    }
+
+    /** ncclCommUserRank. */
+    public static int commUserRank(long comm, long out) {
+        return query(comm, out, "CommUserRank");
+    }
+
+    private static int query(long comm, long out, String function) {
+        try {
+            Comm found = Handles.get(comm, function);
+            Checked.pointer(function, "result", out);
+            found.ensureQueryable();
+            int value =
+                    switch (function) {
+                        case "CommCount" -> found.nRanks();
+                        case "CommUserRank" -> found.rank();
+                        default -> -1;
+                    };
+            Memory.putInt(out, value);
+            return SUCCESS;
+        } catch (Throwable t) {
+            return refused(t);
+        }
+    }
+
+    // ---- jccl.h ----
+
+    /** jcclSliced: how long a blocking call of this thread may take before it is parked. */
+    public static int sliced(int ms) {
+        Parking.current().sliceMs(ms);
+        return SUCCESS;
+    }
+
+    /** jcclResume: goes on with this thread's parked call. */
+    public static int resume(int ms) {
+        try {
+            return Parking.current().resume(ms);
+        } catch (Throwable t) {
+            return failed(t);
+        }
+    }
+
+    /** jcclInterrupt: ends this thread's parked call and revokes its communicators. */
+    public static int interrupt() {
+        try {
+            return Parking.current().interrupt();
+        } catch (Throwable t) {
+            return failed(t);
+        }
+    }
+
+    /** jcclStart: an operation that nobody waits for in this call. */
+    public static int start(
+            int operation,
+            long send,
+            long recv,
+            long count,
+            int type,
+            int redOp,
+            int rootOrPeer,
+            long comm,
+            long ticketOut) {
+        return Started.start(
+                operation, send, recv, count, type, redOp, rootOrPeer, comm, ticketOut);
+    }
+
+    /** jcclPoll: lends this thread to a started operation for at most {@code ms}. */
+    public static int poll(long comm, long ticket, int ms) {
+        return Started.poll(comm, ticket, ms);
+    }
+
+    /** jcclStartGroup. */
+    public static int startGroup() {
+        return groupStart();
+    }
+
+    /** jcclEndGroup: like groupEnd without waiting; the ticket stands for the whole group. */
+    public static int endGroup(long comm, long ticketOut) {
+        return Started.endGroup(comm, ticketOut);
+    }
+
+    /** jcclWaitCompletion: until the count of finished started operations changes. */
+    public static int waitCompletion(long seen, int ms, long now) {
+        return Started.waitCompletion(seen, ms, now);
+    }
+
+    /** jcclCommOptions: the time limit of operations in milliseconds, 0 for none. */
+    public static int commTimeout(long comm, long timeoutMs) {
+        return Extras.timeout(comm, timeoutMs);
+    }
+
+    /** jcclCommStats: counters, laid out as in jccl.h. */
+    public static int commStats(long comm, long out, int n) {
+        return Extras.stats(comm, out, n);
+    }
+
+    /** jcclWarm: until the kernels are compiled, at most {@code ms}. */
+    public static int warm(int ms) {
+        return Extras.warm(ms);
+    }
+
+    /** jcclShutdown: leaves all communicators in good order, at the end of the process. */
+    public static int shutdown() {
+        return Extras.shutdown();
+    }
+}

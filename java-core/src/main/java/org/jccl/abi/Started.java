@@ -1,0 +1,150 @@
+package org.jccl.abi;
+
+import org.jccl.comm.Comm;
+import org.jccl.comm.Operations;
+import org.jccl.executor.CommExecutor;
+import org.jccl.executor.Completions;
+import org.jccl.executor.StreamAgent;
+import org.jccl.executor.Task;
+import org.jccl.executor.Waiter;
+import org.jccl.group.Group;
+import org.jccl.group.Launch;
+import org.jccl.platform.Memory;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Operations and groups that are started and polled, for {@link NcclApi}. */
+final class Started {
+    private static final long MS = 1_000_000;
+
+    /** Marks tickets of groups, which are process-wide, among those of operations. */
+    private static final long GROUP_MARK = 1L << 62;
+
+    private static final Map<Long, Launch> GROUPS = new ConcurrentHashMap<>();
+    private static final AtomicLong LAST_GROUP = new AtomicLong();
+
+    private Started() {}
+
+    static int start(
+            int operation,
+            long send,
+            long recv,
+            long count,
+            int typeNumber,
+            int redOp,
+            int rootOrPeer,
+            long handle,
+            long ticketOut) {
+        try {
+            Operation op = Operation.of(operation);
+            if (op == null || op == Operation.REDUCE) {
+                throw NcclException.invalidArgument("Start : invalid operation " + operation);
+            }
+            Comm comm = Handles.get(handle, op.ncclName());
+            Checked.pointer("Start", "ticket", ticketOut);
+            comm.ensureReady();
+            DataType type;
+            if (op.pointToPoint()) {
+                long buffer = op == Operation.SEND ? send : recv;
+                type = Checked.peerArguments(comm, op, buffer, count, typeNumber, rootOrPeer);
+            } else {
+                type =
+                        Checked.collectiveArguments(
+                                comm, op, send, recv, count, typeNumber, redOp, rootOrPeer);
+            }
+            int red = op.reduces() ? redOp : 0;
+            int root = op.rooted() || op.pointToPoint() ? rootOrPeer : 0;
+            long ticket = Operations.start(comm, op, send, recv, count, type, red, root);
+            Memory.putLong(ticketOut, ticket);
+            return ticket == 0 ? NcclApi.SUCCESS : NcclApi.IN_PROGRESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    static int poll(long handle, long ticket, int ms) {
+        try {
+            if ((ticket & GROUP_MARK) != 0) {
+                return pollGroup(ticket, ms);
+            }
+            CommExecutor executor = Handles.get(handle, "Poll").executor();
+            if (!executor.tickets().known(ticket)) {
+                throw NcclException.invalidArgument("Poll : ticket " + ticket + " was never given");
+            }
+            Task task = executor.tickets().task(ticket);
+            if (task == null) {
+                return NcclApi.SUCCESS;
+            }
+            boolean over =
+                    ms <= 0
+                            ? executor.look(task)
+                            : Waiter.await(executor, task, System.nanoTime() + ms * MS);
+            if (!over) {
+                return NcclApi.IN_PROGRESS;
+            }
+            executor.tickets().forget(ticket);
+            NcclException failed = task.failure();
+            if (task.state() == Task.FAILED && failed != null) {
+                throw failed;
+            }
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.failed(t);
+        }
+    }
+
+    private static int pollGroup(long ticket, int ms) {
+        Launch launch = GROUPS.get(ticket);
+        if (launch == null) {
+            if ((ticket & ~GROUP_MARK) > LAST_GROUP.get()) {
+                throw NcclException.invalidArgument("Poll : ticket " + ticket + " was never given");
+            }
+            return NcclApi.SUCCESS;
+        }
+        boolean over = ms <= 0 ? launch.look() : launch.await(System.nanoTime() + ms * MS);
+        if (!over) {
+            return NcclApi.IN_PROGRESS;
+        }
+        GROUPS.remove(ticket);
+        return launch.result().code();
+    }
+
+    static int endGroup(long handle, long ticketOut) {
+        try {
+            Checked.pointer("EndGroup", "ticket", ticketOut);
+            Memory.putLong(ticketOut, 0);
+            Handles.get(handle, "EndGroup");
+            Launch launch = Group.current().end();
+            if (launch == null) {
+                return NcclApi.SUCCESS;
+            }
+            if (launch.look()) {
+                return launch.result().code();
+            }
+            long ticket = GROUP_MARK | LAST_GROUP.incrementAndGet();
+            GROUPS.put(ticket, launch);
+            Memory.putLong(ticketOut, ticket);
+            for (CommExecutor executor : launch.executors()) {
+                StreamAgent.attend(executor);
+            }
+            return NcclApi.IN_PROGRESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    static int waitCompletion(long seen, int ms, long now) {
+        try {
+            Checked.pointer("WaitCompletion", "now", now);
+            Memory.putLong(now, Completions.await(seen, ms));
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+}
