@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 RANKS ?= 2
-BENCH ?= all_reduce -b 8 -e 64M -f 2 -n $(RANKS)
 
 VENV_PYTHON = .venv/bin/python
 SHELL = /bin/bash
@@ -22,8 +21,8 @@ test: ## set up and run everything that must be green
 stress: ## the long form of the tests; writes docs/stress.log
 	@$(PYTHON) .ci/suite.py stress
 
-bench: install ## time the operations (BENCH="all_reduce -b 8 -e 64M -f 2 -n 2")
-	@$(VENV_PYTHON) -m jccl.bench $(BENCH)
+bench: install ## time all-reduce of Java, C and torch beside gloo and OpenMPI (BENCH="--ranks 2")
+	@$(VENV_PYTHON) bench/compare.py $(BENCH)
 
 doctor: ## check the prerequisites and say what to install
 	@$(PYTHON) .ci/doctor.py
