@@ -14,8 +14,8 @@ import org.jccl.platform.Memory;
  * </ul>
  */
 public final class Reductions {
-    /** Up to this many elements a plain loop is faster than setting up tiles or vectors. */
-    static final int SCALAR_COUNT = 16;
+    /** Up to this many elements a plain loop is faster than vectors. */
+    static final int SCALAR_COUNT = 3;
 
     private Reductions() {}
 

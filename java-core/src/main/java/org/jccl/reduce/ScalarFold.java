@@ -20,6 +20,61 @@ final class ScalarFold implements Fold {
 
     /** The same without an object, for the tiny calls. */
     static void run(int dataType, int redOp, long dst, long[] sources, int n, long count) {
+        if (redOp == SUM && n == 2) {
+            sumTwo(dataType, dst, sources[0], sources[1], count);
+        } else {
+            runAny(dataType, redOp, dst, sources, n, count);
+        }
+    }
+
+    /** The most frequent fold, without the choice of operation in the loop. */
+    private static void sumTwo(int dataType, long dst, long a, long b, long count) {
+        switch (dataType) {
+            case INT8, UINT8 -> {
+                for (long at = 0; at < count; at++) {
+                    ALL.set(I8, dst + at, (byte) (ALL.get(I8, a + at) + ALL.get(I8, b + at)));
+                }
+            }
+            case INT32, UINT32 -> {
+                for (long at = 0; at != count * 4; at += 4) {
+                    ALL.set(I32, dst + at, ALL.get(I32, a + at) + ALL.get(I32, b + at));
+                }
+            }
+            case INT64, UINT64 -> {
+                for (long at = 0; at != count * 8; at += 8) {
+                    ALL.set(I64, dst + at, ALL.get(I64, a + at) + ALL.get(I64, b + at));
+                }
+            }
+            case FLOAT32 -> {
+                for (long at = 0; at != count * 4; at += 4) {
+                    ALL.set(F32, dst + at, ALL.get(F32, a + at) + ALL.get(F32, b + at));
+                }
+            }
+            case FLOAT64 -> {
+                for (long at = 0; at != count * 8; at += 8) {
+                    ALL.set(F64, dst + at, ALL.get(F64, a + at) + ALL.get(F64, b + at));
+                }
+            }
+            case FLOAT16 -> {
+                for (long at = 0; at != count * 2; at += 2) {
+                    float x = Float.float16ToFloat(ALL.get(I16, a + at));
+                    float y = Float.float16ToFloat(ALL.get(I16, b + at));
+                    ALL.set(I16, dst + at, Float.floatToFloat16(x + y));
+                }
+            }
+            case BFLOAT16 -> {
+                for (long at = 0; at != count * 2; at += 2) {
+                    float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
+                    float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
+                    ALL.set(I16, dst + at, toBfloat16(x + y));
+                }
+            }
+            default -> throw new IllegalArgumentException("no reduction of data type " + dataType);
+        }
+    }
+
+    private static void runAny(
+            int dataType, int redOp, long dst, long[] sources, int n, long count) {
         switch (dataType) {
             case INT8 -> int8(redOp, dst, sources, n, count);
             case UINT8 -> uint8(redOp, dst, sources, n, count);

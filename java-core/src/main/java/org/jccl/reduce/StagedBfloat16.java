@@ -38,30 +38,24 @@ final class StagedBfloat16 {
 
     private static void foldTile(
             int op, Tiles tiles, long dst, long[] sources, long at, int n, int m) {
-        float[] x = tiles.sum;
-        float[] y = tiles.next;
         int[] pairs = tiles.pairs;
-        int[] bits = tiles.bits;
-        long bytes = 8L * m;
         MemorySegment.copy(ALL, I32, sources[0] + at, pairs, 0, m);
-        split(bits, pairs, m);
-        MemorySegment.copy(tiles.bitsSegment, 0, tiles.sumSegment, 0, bytes);
+        tiles.sumLow.widenLow(pairs, m);
+        tiles.sumHigh.widenHigh(pairs, m);
         for (int k = 1; k < n; k++) {
             MemorySegment.copy(ALL, I32, sources[k] + at, pairs, 0, m);
-            split(bits, pairs, m);
-            MemorySegment.copy(tiles.bitsSegment, 0, tiles.nextSegment, 0, bytes);
-            switch (op) {
-                case PROD -> prod(x, y, m);
-                case MAX -> max(x, y, m);
-                case MIN -> min(x, y, m);
-                default -> sum(x, y, m);
-            }
+            tiles.next.widenLow(pairs, m);
+            combine(op, tiles.sumLow.values, tiles.next.values, m);
+            tiles.next.widenHigh(pairs, m);
+            combine(op, tiles.sumHigh.values, tiles.next.values, m);
         }
         if (op == AVG) {
-            divide(x, n, m);
+            divide(tiles.sumLow.values, n, m);
+            divide(tiles.sumHigh.values, n, m);
         }
-        MemorySegment.copy(tiles.sumSegment, 0, tiles.bitsSegment, 0, bytes);
-        join(pairs, bits, m);
+        tiles.sumLow.takeBits(m);
+        tiles.sumHigh.takeBits(m);
+        join(pairs, tiles.sumLow.bits, tiles.sumHigh.bits, m);
         MemorySegment.copy(pairs, 0, ALL, I32, dst + at, m);
     }
 
@@ -87,71 +81,98 @@ final class StagedBfloat16 {
         return Float.intBitsToFloat(ALL.get(ValueLayout.JAVA_SHORT_UNALIGNED, address) << 16);
     }
 
-    private static void split(int[] bits, int[] pairs, int m) {
+    /** Rounds both to nearest even; {@code xNan} is all ones where a NaN must stay one. */
+    private static void join(int[] pairs, int[] low, int[] high, int m) {
         for (int i = 0; i < m; i++) {
-            bits[i] = pairs[i] << 16;
-        }
-        for (int i = 0; i < m; i++) {
-            bits[m + i] = pairs[i] & 0xffff0000;
+            int x = low[i];
+            int xNan = (0x7f800000 - (x & 0x7fffffff)) >> 31;
+            int xRounded = x + 0x7fff + ((x >>> 16) & 1);
+            int y = high[i];
+            int yNan = (0x7f800000 - (y & 0x7fffffff)) >> 31;
+            int yRounded = y + 0x7fff + ((y >>> 16) & 1);
+            int lower = ((xRounded & ~xNan) | ((x | 0x400000) & xNan)) >>> 16;
+            int upper = ((yRounded & ~yNan) | ((y | 0x400000) & yNan)) & 0xffff0000;
+            pairs[i] = lower | upper;
         }
     }
 
-    /** Rounds both halves to nearest even; {@code nan} is all ones where a NaN must stay one. */
-    private static void join(int[] pairs, int[] bits, int m) {
-        for (int i = 0; i < m; i++) {
-            int low = bits[i];
-            int nan = (0x7f800000 - (low & 0x7fffffff)) >> 31;
-            int rounded = low + 0x7fff + ((low >>> 16) & 1);
-            pairs[i] = ((rounded & ~nan) | ((low | 0x400000) & nan)) >>> 16;
-        }
-        for (int i = 0; i < m; i++) {
-            int high = bits[m + i];
-            int nan = (0x7f800000 - (high & 0x7fffffff)) >> 31;
-            int rounded = high + 0x7fff + ((high >>> 16) & 1);
-            pairs[i] |= ((rounded & ~nan) | ((high | 0x400000) & nan)) & 0xffff0000;
+    private static void combine(int op, float[] x, float[] y, int m) {
+        switch (op) {
+            case PROD -> prod(x, y, m);
+            case MAX -> max(x, y, m);
+            case MIN -> min(x, y, m);
+            default -> sum(x, y, m);
         }
     }
 
     private static void sum(float[] x, float[] y, int m) {
-        for (int i = 0; i < 2 * m; i++) {
+        for (int i = 0; i < m; i++) {
             x[i] += y[i];
         }
     }
 
     private static void prod(float[] x, float[] y, int m) {
-        for (int i = 0; i < 2 * m; i++) {
+        for (int i = 0; i < m; i++) {
             x[i] *= y[i];
         }
     }
 
     private static void max(float[] x, float[] y, int m) {
-        for (int i = 0; i < 2 * m; i++) {
+        for (int i = 0; i < m; i++) {
             x[i] = Math.max(x[i], y[i]);
         }
     }
 
     private static void min(float[] x, float[] y, int m) {
-        for (int i = 0; i < 2 * m; i++) {
+        for (int i = 0; i < m; i++) {
             x[i] = Math.min(x[i], y[i]);
         }
     }
 
     private static void divide(float[] x, int n, int m) {
-        for (int i = 0; i < 2 * m; i++) {
+        for (int i = 0; i < m; i++) {
             x[i] /= n;
         }
     }
 
-    /**
-     * In the wide arrays of a tile of m pairs the m lower elements come before the m upper ones.
-     */
     private static final class Tiles {
         final int[] pairs = new int[PAIRS];
-        final int[] bits = new int[2 * PAIRS];
-        final float[] sum = new float[2 * PAIRS];
-        final float[] next = new float[2 * PAIRS];
-        final MemorySegment bitsSegment = MemorySegment.ofArray(bits);
-        final MemorySegment sumSegment = MemorySegment.ofArray(sum);
-        final MemorySegment nextSegment = MemorySegment.ofArray(next);
+        final Wide sumLow = new Wide();
+        final Wide sumHigh = new Wide();
+        final Wide next = new Wide();
+    }
+
+    /** The lower or the upper elements of the pairs, as float32 and as its bits. */
+    private static final class Wide {
+        final int[] bits = new int[PAIRS];
+        final float[] values = new float[PAIRS];
+        private final MemorySegment bitsSegment = MemorySegment.ofArray(bits);
+        private final MemorySegment valuesSegment = MemorySegment.ofArray(values);
+
+        void widenLow(int[] pairs, int m) {
+            shift(bits, pairs, m);
+            MemorySegment.copy(bitsSegment, 0, valuesSegment, 0, 4L * m);
+        }
+
+        void widenHigh(int[] pairs, int m) {
+            mask(bits, pairs, m);
+            MemorySegment.copy(bitsSegment, 0, valuesSegment, 0, 4L * m);
+        }
+
+        void takeBits(int m) {
+            MemorySegment.copy(valuesSegment, 0, bitsSegment, 0, 4L * m);
+        }
+
+        private static void shift(int[] bits, int[] pairs, int m) {
+            for (int i = 0; i < m; i++) {
+                bits[i] = pairs[i] << 16;
+            }
+        }
+
+        private static void mask(int[] bits, int[] pairs, int m) {
+            for (int i = 0; i < m; i++) {
+                bits[i] = pairs[i] & 0xffff0000;
+            }
+        }
     }
 }

@@ -9,8 +9,20 @@ final class StagedFold implements Fold {
     /** Bytes of one heap tile; a thread keeps two to four for each type that it has folded. */
     static final int TILE_BYTES = 4096;
 
+    /** Up to this many elements a plain loop is faster than the copies. */
+    private static final int SCALAR_COUNT = 16;
+
     @Override
     public void fold(int dataType, int redOp, long dst, long[] sources, int n, long count) {
+        if (count <= SCALAR_COUNT) {
+            ScalarFold.run(dataType, redOp, dst, sources, n, count);
+        } else {
+            foldTiles(dataType, redOp, dst, sources, n, count);
+        }
+    }
+
+    private static void foldTiles(
+            int dataType, int redOp, long dst, long[] sources, int n, long count) {
         switch (dataType) {
             case INT8 -> StagedInt8.fold(redOp, false, dst, sources, n, count);
             case UINT8 -> StagedInt8.fold(redOp, true, dst, sources, n, count);

@@ -22,18 +22,19 @@ import java.lang.foreign.ValueLayout;
  * Folds bfloat16 with the Vector API: an int lane holds two elements, and each becomes a float32 by
  * shift or mask. Results are rounded to nearest even, a NaN stays a NaN. Every loop body is written
  * out: a method called from a vector loop costs a factor of twenty when C2 stops inlining.
- *
- * <p>For more than two sources a tile holds float32 intermediate results: for each vector of pairs
- * first the lower elements, then the upper ones; elements beyond the last whole vector in order.
  */
 final class VectorBfloat16 {
     private static final VectorSpecies<Integer> INTS = IntVector.SPECIES_PREFERRED;
     private static final VectorSpecies<Float> FLOATS = FloatVector.SPECIES_PREFERRED;
     private static final int STEP = INTS.vectorByteSize();
+
+    /** For what is left after the last long vector, and for small counts. */
+    private static final VectorSpecies<Integer> SHORT = IntVector.SPECIES_128;
+
+    private static final int SHORT_STEP = SHORT.vectorByteSize();
     private static final int HIGH = 0xffff0000;
     private static final int QUIET = 0x400000;
     private static final ValueLayout.OfShort I16 = ValueLayout.JAVA_SHORT_UNALIGNED;
-    private static final ValueLayout.OfFloat F32 = ValueLayout.JAVA_FLOAT_UNALIGNED;
 
     private VectorBfloat16() {}
 
@@ -74,10 +75,125 @@ final class VectorBfloat16 {
                             .and(HIGH);
             lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 2) {
+        if (at != bytes) {
+            sumTail(dst, a, b, at, bytes);
+        }
+    }
+
+    /** What is left of a sum after the last long vector, or all of a small one. */
+    private static void sumTail(long dst, long a, long b, long from, long bytes) {
+        long at = from;
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            IntVector x = IntVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            FloatVector low =
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
+                            .add(y.lanewise(LSHL, 16).reinterpretAsFloats());
+            FloatVector high =
+                    x.and(HIGH).reinterpretAsFloats().add(y.and(HIGH).reinterpretAsFloats());
+            IntVector lowBits = low.reinterpretAsInts();
+            IntVector highBits = high.reinterpretAsInts();
+            lowBits =
+                    lowBits.add(0x7fff)
+                            .add(lowBits.lanewise(LSHR, 16).and(1))
+                            .blend(lowBits.or(QUIET), low.compare(NE, low).cast(SHORT))
+                            .lanewise(LSHR, 16);
+            highBits =
+                    highBits.add(0x7fff)
+                            .add(highBits.lanewise(LSHR, 16).and(1))
+                            .blend(highBits.or(QUIET), high.compare(NE, high).cast(SHORT))
+                            .and(HIGH);
+            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 2) {
             float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
             float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
             ALL.set(I16, dst + at, ScalarFold.toBfloat16(x + y));
+        }
+    }
+
+    /** dst = a + b + c, in this order. */
+    static void sum3(long dst, long a, long b, long c, long count) {
+        long bytes = count * 2;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
+            IntVector z = IntVector.fromMemorySegment(INTS, ALL, c + at, LITTLE_ENDIAN);
+            FloatVector low =
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
+                            .add(y.lanewise(LSHL, 16).reinterpretAsFloats())
+                            .add(z.lanewise(LSHL, 16).reinterpretAsFloats());
+            FloatVector high =
+                    x.and(HIGH)
+                            .reinterpretAsFloats()
+                            .add(y.and(HIGH).reinterpretAsFloats())
+                            .add(z.and(HIGH).reinterpretAsFloats());
+            IntVector lowBits = low.reinterpretAsInts();
+            IntVector highBits = high.reinterpretAsInts();
+            lowBits =
+                    lowBits.add(0x7fff)
+                            .add(lowBits.lanewise(LSHR, 16).and(1))
+                            .blend(lowBits.or(QUIET), low.compare(NE, low).cast(INTS))
+                            .lanewise(LSHR, 16);
+            highBits =
+                    highBits.add(0x7fff)
+                            .add(highBits.lanewise(LSHR, 16).and(1))
+                            .blend(highBits.or(QUIET), high.compare(NE, high).cast(INTS))
+                            .and(HIGH);
+            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 2) {
+            float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
+            float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
+            float z = Float.intBitsToFloat(ALL.get(I16, c + at) << 16);
+            ALL.set(I16, dst + at, ScalarFold.toBfloat16(x + y + z));
+        }
+    }
+
+    /** dst = a + b + c + d, in this order. */
+    static void sum4(long dst, long a, long b, long c, long d, long count) {
+        long bytes = count * 2;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
+            IntVector z = IntVector.fromMemorySegment(INTS, ALL, c + at, LITTLE_ENDIAN);
+            IntVector w = IntVector.fromMemorySegment(INTS, ALL, d + at, LITTLE_ENDIAN);
+            FloatVector low =
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
+                            .add(y.lanewise(LSHL, 16).reinterpretAsFloats())
+                            .add(z.lanewise(LSHL, 16).reinterpretAsFloats())
+                            .add(w.lanewise(LSHL, 16).reinterpretAsFloats());
+            FloatVector high =
+                    x.and(HIGH)
+                            .reinterpretAsFloats()
+                            .add(y.and(HIGH).reinterpretAsFloats())
+                            .add(z.and(HIGH).reinterpretAsFloats())
+                            .add(w.and(HIGH).reinterpretAsFloats());
+            IntVector lowBits = low.reinterpretAsInts();
+            IntVector highBits = high.reinterpretAsInts();
+            lowBits =
+                    lowBits.add(0x7fff)
+                            .add(lowBits.lanewise(LSHR, 16).and(1))
+                            .blend(lowBits.or(QUIET), low.compare(NE, low).cast(INTS))
+                            .lanewise(LSHR, 16);
+            highBits =
+                    highBits.add(0x7fff)
+                            .add(highBits.lanewise(LSHR, 16).and(1))
+                            .blend(highBits.or(QUIET), high.compare(NE, high).cast(INTS))
+                            .and(HIGH);
+            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 2) {
+            float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
+            float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
+            float z = Float.intBitsToFloat(ALL.get(I16, c + at) << 16);
+            float w = Float.intBitsToFloat(ALL.get(I16, d + at) << 16);
+            ALL.set(I16, dst + at, ScalarFold.toBfloat16(x + y + z + w));
         }
     }
 
@@ -107,7 +223,7 @@ final class VectorBfloat16 {
                             .and(HIGH);
             lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 2) {
+        for (; at != bytes; at += 2) {
             float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
             float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
             ALL.set(I16, dst + at, ScalarFold.toBfloat16(x * y));
@@ -145,7 +261,7 @@ final class VectorBfloat16 {
                             .and(HIGH);
             lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 2) {
+        for (; at != bytes; at += 2) {
             float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
             float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
             ALL.set(I16, dst + at, ScalarFold.toBfloat16((x + y) / n));
@@ -169,7 +285,7 @@ final class VectorBfloat16 {
                     .or(high.reinterpretAsInts().and(HIGH))
                     .intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 2) {
+        for (; at != bytes; at += 2) {
             float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
             float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
             ALL.set(I16, dst + at, ScalarFold.toBfloat16(Math.max(x, y)));
@@ -193,200 +309,10 @@ final class VectorBfloat16 {
                     .or(high.reinterpretAsInts().and(HIGH))
                     .intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 2) {
+        for (; at != bytes; at += 2) {
             float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
             float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
             ALL.set(I16, dst + at, ScalarFold.toBfloat16(Math.min(x, y)));
-        }
-    }
-
-    /** tile = a + b, not rounded to bfloat16. */
-    static void sumWide(long tile, long a, long b, long count) {
-        long bytes = count * 2;
-        long at = 0;
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            x.lanewise(LSHL, 16)
-                    .reinterpretAsFloats()
-                    .add(y.lanewise(LSHL, 16).reinterpretAsFloats())
-                    .intoMemorySegment(ALL, tile + 2 * at, LITTLE_ENDIAN);
-            x.and(HIGH)
-                    .reinterpretAsFloats()
-                    .add(y.and(HIGH).reinterpretAsFloats())
-                    .intoMemorySegment(ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
-        }
-        for (; at < bytes; at += 2) {
-            float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
-            float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
-            ALL.set(F32, tile + 2 * at, x + y);
-        }
-    }
-
-    /** tile = a b, not rounded to bfloat16. */
-    static void prodWide(long tile, long a, long b, long count) {
-        long bytes = count * 2;
-        long at = 0;
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            x.lanewise(LSHL, 16)
-                    .reinterpretAsFloats()
-                    .mul(y.lanewise(LSHL, 16).reinterpretAsFloats())
-                    .intoMemorySegment(ALL, tile + 2 * at, LITTLE_ENDIAN);
-            x.and(HIGH)
-                    .reinterpretAsFloats()
-                    .mul(y.and(HIGH).reinterpretAsFloats())
-                    .intoMemorySegment(ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
-        }
-        for (; at < bytes; at += 2) {
-            float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
-            float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
-            ALL.set(F32, tile + 2 * at, x * y);
-        }
-    }
-
-    /** tile += b. */
-    static void sumOnto(long tile, long b, long count) {
-        long bytes = count * 2;
-        long at = 0;
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            FloatVector low =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at, LITTLE_ENDIAN);
-            FloatVector high =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
-            low.add(y.lanewise(LSHL, 16).reinterpretAsFloats())
-                    .intoMemorySegment(ALL, tile + 2 * at, LITTLE_ENDIAN);
-            high.add(y.and(HIGH).reinterpretAsFloats())
-                    .intoMemorySegment(ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
-        }
-        for (; at < bytes; at += 2) {
-            float x = ALL.get(F32, tile + 2 * at);
-            float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
-            ALL.set(F32, tile + 2 * at, x + y);
-        }
-    }
-
-    /** tile *= b. */
-    static void prodOnto(long tile, long b, long count) {
-        long bytes = count * 2;
-        long at = 0;
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            FloatVector low =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at, LITTLE_ENDIAN);
-            FloatVector high =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
-            low.mul(y.lanewise(LSHL, 16).reinterpretAsFloats())
-                    .intoMemorySegment(ALL, tile + 2 * at, LITTLE_ENDIAN);
-            high.mul(y.and(HIGH).reinterpretAsFloats())
-                    .intoMemorySegment(ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
-        }
-        for (; at < bytes; at += 2) {
-            float x = ALL.get(F32, tile + 2 * at);
-            float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
-            ALL.set(F32, tile + 2 * at, x * y);
-        }
-    }
-
-    /** dst = tile + b, rounded. */
-    static void sumAndRound(long dst, long tile, long b, long count) {
-        long bytes = count * 2;
-        long at = 0;
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            FloatVector low =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at, LITTLE_ENDIAN);
-            FloatVector high =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
-            low = low.add(y.lanewise(LSHL, 16).reinterpretAsFloats());
-            high = high.add(y.and(HIGH).reinterpretAsFloats());
-            IntVector lowBits = low.reinterpretAsInts();
-            IntVector highBits = high.reinterpretAsInts();
-            lowBits =
-                    lowBits.add(0x7fff)
-                            .add(lowBits.lanewise(LSHR, 16).and(1))
-                            .blend(lowBits.or(QUIET), low.compare(NE, low).cast(INTS))
-                            .lanewise(LSHR, 16);
-            highBits =
-                    highBits.add(0x7fff)
-                            .add(highBits.lanewise(LSHR, 16).and(1))
-                            .blend(highBits.or(QUIET), high.compare(NE, high).cast(INTS))
-                            .and(HIGH);
-            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
-        }
-        for (; at < bytes; at += 2) {
-            float x = ALL.get(F32, tile + 2 * at);
-            float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
-            ALL.set(I16, dst + at, ScalarFold.toBfloat16(x + y));
-        }
-    }
-
-    /** dst = tile b, rounded. */
-    static void prodAndRound(long dst, long tile, long b, long count) {
-        long bytes = count * 2;
-        long at = 0;
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            FloatVector low =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at, LITTLE_ENDIAN);
-            FloatVector high =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
-            low = low.mul(y.lanewise(LSHL, 16).reinterpretAsFloats());
-            high = high.mul(y.and(HIGH).reinterpretAsFloats());
-            IntVector lowBits = low.reinterpretAsInts();
-            IntVector highBits = high.reinterpretAsInts();
-            lowBits =
-                    lowBits.add(0x7fff)
-                            .add(lowBits.lanewise(LSHR, 16).and(1))
-                            .blend(lowBits.or(QUIET), low.compare(NE, low).cast(INTS))
-                            .lanewise(LSHR, 16);
-            highBits =
-                    highBits.add(0x7fff)
-                            .add(highBits.lanewise(LSHR, 16).and(1))
-                            .blend(highBits.or(QUIET), high.compare(NE, high).cast(INTS))
-                            .and(HIGH);
-            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
-        }
-        for (; at < bytes; at += 2) {
-            float x = ALL.get(F32, tile + 2 * at);
-            float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
-            ALL.set(I16, dst + at, ScalarFold.toBfloat16(x * y));
-        }
-    }
-
-    /** dst = (tile + b) / n, rounded once. */
-    static void averageAndRound(long dst, long tile, long b, long count, int n) {
-        long bytes = count * 2;
-        long at = 0;
-        FloatVector divisor = FloatVector.broadcast(FLOATS, (float) n);
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            FloatVector low =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at, LITTLE_ENDIAN);
-            FloatVector high =
-                    FloatVector.fromMemorySegment(FLOATS, ALL, tile + 2 * at + STEP, LITTLE_ENDIAN);
-            low = low.add(y.lanewise(LSHL, 16).reinterpretAsFloats()).div(divisor);
-            high = high.add(y.and(HIGH).reinterpretAsFloats()).div(divisor);
-            IntVector lowBits = low.reinterpretAsInts();
-            IntVector highBits = high.reinterpretAsInts();
-            lowBits =
-                    lowBits.add(0x7fff)
-                            .add(lowBits.lanewise(LSHR, 16).and(1))
-                            .blend(lowBits.or(QUIET), low.compare(NE, low).cast(INTS))
-                            .lanewise(LSHR, 16);
-            highBits =
-                    highBits.add(0x7fff)
-                            .add(highBits.lanewise(LSHR, 16).and(1))
-                            .blend(highBits.or(QUIET), high.compare(NE, high).cast(INTS))
-                            .and(HIGH);
-            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
-        }
-        for (; at < bytes; at += 2) {
-            float x = ALL.get(F32, tile + 2 * at);
-            float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
-            ALL.set(I16, dst + at, ScalarFold.toBfloat16((x + y) / n));
         }
     }
 }

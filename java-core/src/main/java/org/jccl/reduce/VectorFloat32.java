@@ -13,10 +13,15 @@ import jdk.incubator.vector.VectorSpecies;
 
 import java.lang.foreign.ValueLayout;
 
-/** Folds two sources of float32 with the Vector API. */
+/** Folds float32 with the Vector API. */
 final class VectorFloat32 {
     private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
     private static final int STEP = SPECIES.vectorByteSize();
+
+    /** For what is left after the last long vector, and for small counts. */
+    private static final VectorSpecies<Float> SHORT = FloatVector.SPECIES_128;
+
+    private static final int SHORT_STEP = SHORT.vectorByteSize();
     private static final ValueLayout.OfFloat F32 = ValueLayout.JAVA_FLOAT_UNALIGNED;
 
     private VectorFloat32() {}
@@ -40,10 +45,53 @@ final class VectorFloat32 {
             FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.add(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 4) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.add(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 4) {
             float x = ALL.get(F32, a + at);
             float y = ALL.get(F32, b + at);
             ALL.set(F32, dst + at, x + y);
+        }
+    }
+
+    /** dst = a + b + c, in this order. */
+    static void sum3(long dst, long a, long b, long c, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            FloatVector z = FloatVector.fromMemorySegment(SPECIES, ALL, c + at, LITTLE_ENDIAN);
+            x.add(y).add(z).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 4) {
+            float x = ALL.get(F32, a + at);
+            float y = ALL.get(F32, b + at);
+            float z = ALL.get(F32, c + at);
+            ALL.set(F32, dst + at, x + y + z);
+        }
+    }
+
+    /** dst = a + b + c + d, in this order. */
+    static void sum4(long dst, long a, long b, long c, long d, long count) {
+        long bytes = count * 4;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            FloatVector z = FloatVector.fromMemorySegment(SPECIES, ALL, c + at, LITTLE_ENDIAN);
+            FloatVector w = FloatVector.fromMemorySegment(SPECIES, ALL, d + at, LITTLE_ENDIAN);
+            x.add(y).add(z).add(w).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 4) {
+            float x = ALL.get(F32, a + at);
+            float y = ALL.get(F32, b + at);
+            float z = ALL.get(F32, c + at);
+            float w = ALL.get(F32, d + at);
+            ALL.set(F32, dst + at, x + y + z + w);
         }
     }
 
@@ -55,7 +103,12 @@ final class VectorFloat32 {
             FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.mul(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 4) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.mul(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 4) {
             float x = ALL.get(F32, a + at);
             float y = ALL.get(F32, b + at);
             ALL.set(F32, dst + at, x * y);
@@ -70,7 +123,12 @@ final class VectorFloat32 {
             FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.max(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 4) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.max(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 4) {
             float x = ALL.get(F32, a + at);
             float y = ALL.get(F32, b + at);
             ALL.set(F32, dst + at, Math.max(x, y));
@@ -85,7 +143,12 @@ final class VectorFloat32 {
             FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.min(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 4) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            FloatVector x = FloatVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            FloatVector y = FloatVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.min(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 4) {
             float x = ALL.get(F32, a + at);
             float y = ALL.get(F32, b + at);
             ALL.set(F32, dst + at, Math.min(x, y));
@@ -101,7 +164,7 @@ final class VectorFloat32 {
             FloatVector y = FloatVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.add(y).div(divisor).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 4) {
+        for (; at != bytes; at += 4) {
             float x = ALL.get(F32, a + at);
             float y = ALL.get(F32, b + at);
             ALL.set(F32, dst + at, (x + y) / n);

@@ -13,10 +13,15 @@ import jdk.incubator.vector.VectorSpecies;
 
 import java.lang.foreign.ValueLayout;
 
-/** Folds two sources of float64 with the Vector API. */
+/** Folds float64 with the Vector API. */
 final class VectorFloat64 {
     private static final VectorSpecies<Double> SPECIES = DoubleVector.SPECIES_PREFERRED;
     private static final int STEP = SPECIES.vectorByteSize();
+
+    /** For what is left after the last long vector, and for small counts. */
+    private static final VectorSpecies<Double> SHORT = DoubleVector.SPECIES_128;
+
+    private static final int SHORT_STEP = SHORT.vectorByteSize();
     private static final ValueLayout.OfDouble F64 = ValueLayout.JAVA_DOUBLE_UNALIGNED;
 
     private VectorFloat64() {}
@@ -40,10 +45,53 @@ final class VectorFloat64 {
             DoubleVector y = DoubleVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.add(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            DoubleVector x = DoubleVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            DoubleVector y = DoubleVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.add(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             double x = ALL.get(F64, a + at);
             double y = ALL.get(F64, b + at);
             ALL.set(F64, dst + at, x + y);
+        }
+    }
+
+    /** dst = a + b + c, in this order. */
+    static void sum3(long dst, long a, long b, long c, long count) {
+        long bytes = count * 8;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            DoubleVector x = DoubleVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            DoubleVector y = DoubleVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            DoubleVector z = DoubleVector.fromMemorySegment(SPECIES, ALL, c + at, LITTLE_ENDIAN);
+            x.add(y).add(z).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
+            double x = ALL.get(F64, a + at);
+            double y = ALL.get(F64, b + at);
+            double z = ALL.get(F64, c + at);
+            ALL.set(F64, dst + at, x + y + z);
+        }
+    }
+
+    /** dst = a + b + c + d, in this order. */
+    static void sum4(long dst, long a, long b, long c, long d, long count) {
+        long bytes = count * 8;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            DoubleVector x = DoubleVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            DoubleVector y = DoubleVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            DoubleVector z = DoubleVector.fromMemorySegment(SPECIES, ALL, c + at, LITTLE_ENDIAN);
+            DoubleVector w = DoubleVector.fromMemorySegment(SPECIES, ALL, d + at, LITTLE_ENDIAN);
+            x.add(y).add(z).add(w).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
+            double x = ALL.get(F64, a + at);
+            double y = ALL.get(F64, b + at);
+            double z = ALL.get(F64, c + at);
+            double w = ALL.get(F64, d + at);
+            ALL.set(F64, dst + at, x + y + z + w);
         }
     }
 
@@ -55,7 +103,12 @@ final class VectorFloat64 {
             DoubleVector y = DoubleVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.mul(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            DoubleVector x = DoubleVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            DoubleVector y = DoubleVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.mul(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             double x = ALL.get(F64, a + at);
             double y = ALL.get(F64, b + at);
             ALL.set(F64, dst + at, x * y);
@@ -70,7 +123,12 @@ final class VectorFloat64 {
             DoubleVector y = DoubleVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.max(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            DoubleVector x = DoubleVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            DoubleVector y = DoubleVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.max(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             double x = ALL.get(F64, a + at);
             double y = ALL.get(F64, b + at);
             ALL.set(F64, dst + at, Math.max(x, y));
@@ -85,7 +143,12 @@ final class VectorFloat64 {
             DoubleVector y = DoubleVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.min(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            DoubleVector x = DoubleVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            DoubleVector y = DoubleVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.min(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             double x = ALL.get(F64, a + at);
             double y = ALL.get(F64, b + at);
             ALL.set(F64, dst + at, Math.min(x, y));
@@ -101,7 +164,7 @@ final class VectorFloat64 {
             DoubleVector y = DoubleVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.add(y).div(divisor).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at != bytes; at += 8) {
             double x = ALL.get(F64, a + at);
             double y = ALL.get(F64, b + at);
             ALL.set(F64, dst + at, (x + y) / n);

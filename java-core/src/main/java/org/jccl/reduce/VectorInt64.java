@@ -15,14 +15,20 @@ import jdk.incubator.vector.VectorSpecies;
 
 import java.lang.foreign.ValueLayout;
 
-/** Folds two sources of 64-bit integers with the Vector API. An average is staged. */
+/** Folds 64-bit integers with the Vector API. An average is staged. */
 final class VectorInt64 {
     private static final VectorSpecies<Long> SPECIES = LongVector.SPECIES_PREFERRED;
     private static final int STEP = SPECIES.vectorByteSize();
+
+    /** For what is left after the last long vector, and for small counts. */
+    private static final VectorSpecies<Long> SHORT = LongVector.SPECIES_128;
+
+    private static final int SHORT_STEP = SHORT.vectorByteSize();
     private static final ValueLayout.OfLong I64 = ValueLayout.JAVA_LONG_UNALIGNED;
 
     private VectorInt64() {}
 
+    /** dst = a op b, but for AVG just the sum. */
     static void pair(int op, boolean unsigned, long dst, long a, long b, long count) {
         switch (op) {
             case PROD -> prod(dst, a, b, count);
@@ -52,10 +58,53 @@ final class VectorInt64 {
             LongVector y = LongVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.add(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            LongVector x = LongVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            LongVector y = LongVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.add(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             long x = ALL.get(I64, a + at);
             long y = ALL.get(I64, b + at);
             ALL.set(I64, dst + at, x + y);
+        }
+    }
+
+    /** dst = a + b + c, in this order. */
+    static void sum3(long dst, long a, long b, long c, long count) {
+        long bytes = count * 8;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            LongVector x = LongVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            LongVector y = LongVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            LongVector z = LongVector.fromMemorySegment(SPECIES, ALL, c + at, LITTLE_ENDIAN);
+            x.add(y).add(z).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
+            long x = ALL.get(I64, a + at);
+            long y = ALL.get(I64, b + at);
+            long z = ALL.get(I64, c + at);
+            ALL.set(I64, dst + at, x + y + z);
+        }
+    }
+
+    /** dst = a + b + c + d, in this order. */
+    static void sum4(long dst, long a, long b, long c, long d, long count) {
+        long bytes = count * 8;
+        long at = 0;
+        for (; at <= bytes - STEP; at += STEP) {
+            LongVector x = LongVector.fromMemorySegment(SPECIES, ALL, a + at, LITTLE_ENDIAN);
+            LongVector y = LongVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
+            LongVector z = LongVector.fromMemorySegment(SPECIES, ALL, c + at, LITTLE_ENDIAN);
+            LongVector w = LongVector.fromMemorySegment(SPECIES, ALL, d + at, LITTLE_ENDIAN);
+            x.add(y).add(z).add(w).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
+            long x = ALL.get(I64, a + at);
+            long y = ALL.get(I64, b + at);
+            long z = ALL.get(I64, c + at);
+            long w = ALL.get(I64, d + at);
+            ALL.set(I64, dst + at, x + y + z + w);
         }
     }
 
@@ -67,7 +116,12 @@ final class VectorInt64 {
             LongVector y = LongVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.mul(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            LongVector x = LongVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            LongVector y = LongVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.mul(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             long x = ALL.get(I64, a + at);
             long y = ALL.get(I64, b + at);
             ALL.set(I64, dst + at, x * y);
@@ -82,7 +136,12 @@ final class VectorInt64 {
             LongVector y = LongVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.max(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            LongVector x = LongVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            LongVector y = LongVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.max(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             long x = ALL.get(I64, a + at);
             long y = ALL.get(I64, b + at);
             ALL.set(I64, dst + at, Math.max(x, y));
@@ -97,7 +156,12 @@ final class VectorInt64 {
             LongVector y = LongVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.min(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            LongVector x = LongVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            LongVector y = LongVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.min(y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             long x = ALL.get(I64, a + at);
             long y = ALL.get(I64, b + at);
             ALL.set(I64, dst + at, Math.min(x, y));
@@ -112,7 +176,12 @@ final class VectorInt64 {
             LongVector y = LongVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.lanewise(UMAX, y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            LongVector x = LongVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            LongVector y = LongVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.lanewise(UMAX, y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             long x = ALL.get(I64, a + at);
             long y = ALL.get(I64, b + at);
             ALL.set(I64, dst + at, Long.compareUnsigned(x, y) >= 0 ? x : y);
@@ -127,7 +196,12 @@ final class VectorInt64 {
             LongVector y = LongVector.fromMemorySegment(SPECIES, ALL, b + at, LITTLE_ENDIAN);
             x.lanewise(UMIN, y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        for (; at < bytes; at += 8) {
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            LongVector x = LongVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            LongVector y = LongVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            x.lanewise(UMIN, y).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        for (; at != bytes; at += 8) {
             long x = ALL.get(I64, a + at);
             long y = ALL.get(I64, b + at);
             ALL.set(I64, dst + at, Long.compareUnsigned(x, y) <= 0 ? x : y);

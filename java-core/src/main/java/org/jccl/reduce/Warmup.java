@@ -17,8 +17,10 @@ public final class Warmup {
     /** Elements through a staged kernel that make its vector twin worth the compiler's time. */
     private static final long COLD_ELEMENTS = 1 << 18;
 
-    /** Two kernels of each type and operation: two sources, and more. */
-    private static final int SLOTS = 2 * Fold.TYPES * Fold.OPS;
+    /** Kernels of each type and operation: for two, three, four and more sources. */
+    private static final int SIZES = 4;
+
+    private static final int SLOTS = SIZES * Fold.TYPES * Fold.OPS;
 
     private static final Fold SCALAR = new ScalarFold();
     private static final Fold STAGED = new StagedFold();
@@ -83,7 +85,7 @@ public final class Warmup {
      */
     public static boolean await(int ms) throws InterruptedException {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ms);
-        for (int n = 2; n <= 3; n++) {
+        for (int n = 2; n < 2 + SIZES; n++) {
             ask(slot(Fold.FLOAT32, Fold.SUM, n));
             ask(slot(Fold.BFLOAT16, Fold.SUM, n));
             ask(slot(Fold.FLOAT64, Fold.SUM, n));
@@ -120,15 +122,15 @@ public final class Warmup {
     }
 
     private static int slot(int dataType, int redOp, int n) {
-        return 2 * (dataType * Fold.OPS + redOp) + (n > 2 ? 1 : 0);
+        return SIZES * (dataType * Fold.OPS + redOp) + Math.min(n - 2, SIZES - 1);
     }
 
     private static int dataType(int slot) {
-        return slot / 2 / Fold.OPS;
+        return slot / SIZES / Fold.OPS;
     }
 
     private static int redOp(int slot) {
-        return slot / 2 % Fold.OPS;
+        return slot / SIZES % Fold.OPS;
     }
 
     private static void countCold(int slot, long count) {
@@ -166,8 +168,7 @@ public final class Warmup {
             Threads.giveWay();
             WarmupRun.shapeProfile(SCALAR, STAGED, VECTOR);
             for (int slot = next(); slot >= 0; slot = next()) {
-                int n = slot % 2 == 0 ? 2 : 4;
-                if (WarmupRun.warm(STAGED, VECTOR, dataType(slot), redOp(slot), n)) {
+                if (warm(slot)) {
                     FOLDS[slot] = VECTOR;
                 }
             }
@@ -179,6 +180,16 @@ public final class Warmup {
                 giveUp();
             }
         }
+    }
+
+    private static boolean warm(int slot) throws InterruptedException {
+        int least = slot % SIZES + 2;
+        int most = least < SIZES + 1 ? least : least + 2;
+        boolean fast = true;
+        for (int n = least; n <= most && fast; n++) {
+            fast = WarmupRun.warm(STAGED, VECTOR, dataType(slot), redOp(slot), n);
+        }
+        return fast;
     }
 
     /** The next slot to warm, or -1: then the thread no longer counts as running. */
