@@ -77,22 +77,18 @@ public final class Warmup {
     }
 
     /**
-     * Asks for the kernels of the usual sums and waits until they and all others that were asked
-     * for have been warmed.
+     * Asks for the kernels of all folds so far, however few, and waits until they have been warmed.
+     * For benchmarks, after their first calls.
      *
      * @param ms longest time to wait in milliseconds
      * @return whether nothing is left to warm
      */
     public static boolean await(int ms) throws InterruptedException {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ms);
-        for (int n = 2; n < 2 + SIZES; n++) {
-            ask(slot(Fold.FLOAT32, Fold.SUM, n));
-            ask(slot(Fold.BFLOAT16, Fold.SUM, n));
-            ask(slot(Fold.FLOAT64, Fold.SUM, n));
-            ask(slot(Fold.INT64, Fold.SUM, n));
-            ask(slot(Fold.INT32, Fold.SUM, n));
-            ask(slot(Fold.UINT8, Fold.SUM, n));
-            ask(slot(Fold.FLOAT32, Fold.AVG, n));
+        for (int slot = 0; slot < SLOTS; slot++) {
+            if (COLD[slot] > 0) {
+                ask(slot);
+            }
         }
         synchronized (LOCK) {
             while (thread != null) {
@@ -167,6 +163,7 @@ public final class Warmup {
         try {
             Threads.giveWay();
             WarmupRun.shapeProfile(SCALAR, STAGED, VECTOR);
+            WarmupRun.warmStaged(STAGED);
             for (int slot = next(); slot >= 0; slot = next()) {
                 if (warm(slot)) {
                     FOLDS[slot] = VECTOR;

@@ -11,6 +11,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.stream.Stream;
 
@@ -90,9 +91,20 @@ abstract class FoldContractTest {
         private final long seed = new Random().nextLong();
         private final Random random = new Random(seed);
 
+        /** The longest input of each source so far; shorter ones are its beginning. */
+        private final byte[][] longest = new byte[MANY][0];
+
         Case(DataType type, RedOp op) {
             this.type = type;
             this.op = op;
+        }
+
+        private byte[] input(int k, int bytes) {
+            if (longest[k].length < bytes) {
+                int count = Math.max(1023, bytes / type.sizeBytes());
+                longest[k] = Oracle.randomInput(type, op, count, random);
+            }
+            return Arrays.copyOf(longest[k], bytes);
         }
 
         /**
@@ -111,7 +123,7 @@ abstract class FoldContractTest {
             int bytes = count * type.sizeBytes();
             try (Arena arena = Arena.ofConfined()) {
                 for (int k = 0; k < n; k++) {
-                    inputs[k] = Oracle.randomInput(type, op, count, random);
+                    inputs[k] = input(k, bytes);
                     buffers[k] = new Guarded(arena, bytes, misalignment * (k + 1) % 64);
                     buffers[k].put(inputs[k]);
                     sources[k] = buffers[k].address();

@@ -3,14 +3,9 @@ package org.jccl.reduce;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import com.sun.management.ThreadMXBean;
-
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
-
-import java.lang.foreign.Arena;
-import java.lang.management.ManagementFactory;
 
 /** The door: the same contract through every switch between variants, and one source. */
 final class ReductionsTest extends FoldContractTest {
@@ -54,38 +49,6 @@ final class ReductionsTest extends FoldContractTest {
             assertThrows(
                     RuntimeException.class,
                     () -> Reductions.fold(DataType.FLOAT8E4M3.number(), 0, 0, sources, 2, count));
-        }
-    }
-
-    @Test
-    void allocatesNothingOnceItIsWarm() throws InterruptedException {
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        int bytes = 8 * 4099;
-        try (Arena arena = Arena.ofConfined()) {
-            long[] sources = new long[4];
-            for (int k = 0; k < sources.length; k++) {
-                sources[k] = arena.allocate(bytes, 64).address();
-            }
-            long before = 0;
-            for (int round = 0; round < 2; round++) {
-                before = threads.getCurrentThreadAllocatedBytes();
-                foldEverything(sources, round == 0 ? 3_000 : 1_000);
-                Warmup.await(60_000);
-            }
-            long perCall = (threads.getCurrentThreadAllocatedBytes() - before) / (1_000 * 3 * 50);
-            assertEquals(0, perCall);
-        }
-    }
-
-    private static void foldEverything(long[] sources, int calls) {
-        for (int call = 0; call < calls; call++) {
-            for (int type = 0; type < Fold.TYPES; type++) {
-                for (int op = 0; op < Fold.OPS; op++) {
-                    Reductions.fold(type, op, sources[3], sources, 2, 2);
-                    Reductions.fold(type, op, sources[3], sources, 2, 99);
-                    Reductions.fold(type, op, sources[3], sources, 3, 517);
-                }
-            }
         }
     }
 }

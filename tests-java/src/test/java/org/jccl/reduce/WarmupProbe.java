@@ -1,0 +1,101 @@
+package org.jccl.reduce;
+
+import com.sun.management.ThreadMXBean;
+
+import org.jccl.oracle.Oracle;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+
+import java.lang.foreign.Arena;
+import java.lang.management.ManagementFactory;
+import java.util.Random;
+
+/**
+ * Folds in a process of its own, whose kernels are cold, and prints: the variant before and after
+ * the warm-up, the number of wrong results, the bytes allocated by each later call, and whether the
+ * warming thread has ended.
+ */
+final class WarmupProbe {
+    private static final int COUNT = 1 << 16;
+    private static final int CALLS = 20_000;
+
+    private final byte[] left;
+    private final byte[] right;
+    private final byte[] expected;
+    private final Guarded dst;
+    private final long[] sources = new long[2];
+    private int wrong;
+
+    private WarmupProbe(Arena arena) {
+        Random random = new Random(1);
+        left = Oracle.randomInput(DataType.BFLOAT16, RedOp.SUM, COUNT, random);
+        right = Oracle.randomInput(DataType.BFLOAT16, RedOp.SUM, COUNT, random);
+        expected = Oracle.fold(DataType.BFLOAT16, RedOp.SUM, new byte[][] {left, right});
+        dst = new Guarded(arena, left.length, 0);
+        Guarded first = new Guarded(arena, left.length, 0);
+        first.put(left);
+        Guarded second = new Guarded(arena, left.length, 2);
+        second.put(right);
+        sources[0] = first.address();
+        sources[1] = second.address();
+    }
+
+    public static void main(String[] args) throws InterruptedException {
+        try (Arena arena = Arena.ofConfined()) {
+            Warmup.start();
+            WarmupProbe probe = new WarmupProbe(arena);
+            probe.fold(3);
+            String before = variant();
+            boolean warm = Warmup.await(120_000);
+            probe.fold(3);
+            String after = variant();
+            long allocated = probe.allocatedPerCall();
+            System.out.println(
+                    String.join(
+                            " ",
+                            before,
+                            after,
+                            "wrong=" + probe.wrong,
+                            "allocated=" + allocated,
+                            "ended=" + (warm && !warmerIsAlive())));
+        }
+    }
+
+    private static String variant() {
+        Fold fold = Warmup.current(Fold.BFLOAT16, Fold.SUM, 2, 0);
+        return fold instanceof VectorFold ? "vector" : "staged";
+    }
+
+    private void fold(int calls) {
+        for (int call = 0; call < calls; call++) {
+            Reductions.fold(Fold.BFLOAT16, Fold.SUM, dst.address(), sources, 2, COUNT);
+            wrong += Oracle.equalBits(DataType.BFLOAT16, expected, dst.get()) ? 0 : 1;
+        }
+    }
+
+    /** Scalar, staged and, where it is warm, vector kernels. */
+    private long allocatedPerCall() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long before = 0;
+        for (int round = 0; round < 3; round++) {
+            before = threads.getCurrentThreadAllocatedBytes();
+            for (int call = 0; call < CALLS; call++) {
+                Reductions.fold(Fold.FLOAT32, Fold.SUM, dst.address(), sources, 2, 2);
+                Reductions.fold(Fold.BFLOAT16, Fold.SUM, dst.address(), sources, 2, 99);
+                Reductions.fold(Fold.FLOAT16, Fold.AVG, dst.address(), sources, 2, 99);
+                Reductions.fold(Fold.UINT8, Fold.AVG, dst.address(), sources, 2, 99);
+            }
+        }
+        return (threads.getCurrentThreadAllocatedBytes() - before) / CALLS;
+    }
+
+    private static boolean warmerIsAlive() throws InterruptedException {
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (thread.getName().equals("jccl-warm")) {
+                thread.join(10_000);
+                return thread.isAlive();
+            }
+        }
+        return false;
+    }
+}
