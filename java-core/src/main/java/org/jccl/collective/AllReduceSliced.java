@@ -16,9 +16,11 @@ import java.util.List;
  * the stage that it has just begun: contribute to chunk c+1, fold chunk c, gather chunk c-1.
  *
  * <p>A slot of the ring holds the contributions to the others' slices and, in the place of the own
- * slice, its result. Three slots need no acknowledgement: who contributes to chunk c+3 has gathered
- * chunk c, and by that has seen that everybody folded it. That holds where every rank owns a part
- * of each chunk, which a call of several chunks therefore requires.
+ * slice, its result. A slice has the same place in every chunk, also where chunks differ by a line:
+ * a contribution never covers an earlier chunk's result. Three slots need no acknowledgement: who
+ * contributes to chunk c+3 has gathered chunk c, and by that has seen that everybody folded it.
+ * That holds where every rank owns a part of each chunk, which a call of several chunks therefore
+ * requires.
  *
  * <p>Source: Rabenseifner's all-reduce in its direct form, software-pipelined. Cost: 2 &alpha; + s
  * ((2 - 1/n) &beta; + &gamma;); of several chunks only the first waits for an &alpha;. Limits: of
@@ -77,6 +79,12 @@ final class AllReduceSliced extends Algorithm {
             return Slices.of(chunks.length(chunk), shape.nRanks());
         }
 
+        /** Where rank {@code owner}'s slice of a chunk lies in the slot of rank {@code writer}. */
+        Ref staged(int writer, int chunk, int owner) {
+            long place = Slices.of(chunks.stride(), shape.nRanks()).start(owner);
+            return staging.of(writer, chunk).plus(place);
+        }
+
         void contribute(int chunk) {
             Slices slices = slices(chunk);
             List<Integer> owners = new ArrayList<>();
@@ -86,7 +94,7 @@ final class AllReduceSliced extends Algorithm {
                     owners.add(q);
                     steps.put(
                             steps.in(chunks.start(chunk) + from),
-                            staging.of(rank, chunk).plus(from),
+                            staged(rank, chunk, q),
                             slices.length(q),
                             q);
                 }
@@ -105,13 +113,13 @@ final class AllReduceSliced extends Algorithm {
             long at = chunks.start(chunk) + from;
             List<Ref> sources = new ArrayList<>();
             for (int q = 0; q < shape.nRanks(); q++) {
-                sources.add(q == rank ? steps.in(at) : staging.of(q, chunk).plus(from));
+                sources.add(q == rank ? steps.in(at) : staged(q, chunk, rank));
             }
             for (int q : steps.othersFromNext()) {
                 steps.await(q, Flags.CONTRIBUTED, chunk + 1);
             }
             steps.fold(steps.out(at), sources, length);
-            steps.put(steps.out(at), staging.of(rank, chunk).plus(from), length, steps.others());
+            steps.put(steps.out(at), staged(rank, chunk, rank), length, steps.others());
             steps.signal(Flags.REDUCED, chunk + 1, steps.others());
         }
 
@@ -122,10 +130,7 @@ final class AllReduceSliced extends Algorithm {
                 if (length > 0) {
                     long from = slices.start(q);
                     steps.await(q, Flags.REDUCED, chunk + 1);
-                    steps.copy(
-                            steps.out(chunks.start(chunk) + from),
-                            staging.of(q, chunk).plus(from),
-                            length);
+                    steps.copy(steps.out(chunks.start(chunk) + from), staged(q, chunk, q), length);
                 }
             }
         }
