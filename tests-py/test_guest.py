@@ -18,6 +18,8 @@ from cprogram import LIBRARIES
 from harness import Cluster, Rank
 
 LIMIT_S = 60
+# Elements of a message so large that no rank is done with it before all have taken part.
+COUNT = 1 << 18
 
 START = """
 import ctypes, os, signal, subprocess, sys, threading, time
@@ -74,15 +76,15 @@ def _polls(rank: Rank) -> str:
 
     comm = rank.comm()
     binding = jccl.bindings.load()
-    word = np.zeros(1, np.float32)
-    at = word.ctypes.data
-    comm.allreduce(word, word, 0)
+    data = np.zeros(COUNT, np.float32)
+    at = data.ctypes.data
+    comm.allreduce(data, data, 0)
     rank.put(f"ready/{rank.rank}")
     if rank.rank == 1:
         rank.get("interrupted")
-        comm.allreduce(word, word, 0)
+        comm.allreduce(data, data, 0)
         return "went on"
-    code, ticket = binding.start(4, at, at, 1, 7, 0, 0, comm.ptr)
+    code, ticket = binding.start(4, at, at, COUNT, 7, 0, 0, comm.ptr)
     assert code == 7
     assert ticket != 0
     try:

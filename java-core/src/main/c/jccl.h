@@ -30,6 +30,11 @@ ncclResult_t jcclResume(int ms);
  * this rank was interrupted. Returns the call's result.
  */
 ncclResult_t jcclInterrupt(void);
+/*
+ * Revokes a communicator whose started operations nobody wants to wait for any more, in the same
+ * way: its operations fail here, and on the peers because this rank was interrupted.
+ */
+ncclResult_t jcclCommInterrupt(ncclComm_t comm);
 
 /* ---- Asynchronous forms, on blocking communicators too ---- */
 
@@ -69,13 +74,17 @@ ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
 /* The time limit of each operation in milliseconds, 0 for none. */
 ncclResult_t jcclCommOptions(ncclComm_t comm, int64_t timeoutMs);
 
-/* Places of jcclCommStats: operations at their number, then payload bytes sent by transport. */
+/*
+ * Places of jcclCommStats: how often each operation was called, at its number; bytes moved by each
+ * transport; and the payload of each operation in bytes, at jcclStatPayload and its number.
+ */
 enum {
     jcclStatOperations = 0,
     jcclStatBytesSelf = 16,
     jcclStatBytesShm = 17,
     jcclStatBytesNet = 18,
-    jcclStatCount = 24
+    jcclStatPayload = 24,
+    jcclStatCount = 40
 };
 /* Fills out[0..n-1] with counters since the communicator was made; unknown places are 0. */
 ncclResult_t jcclCommStats(ncclComm_t comm, uint64_t* out, int n);

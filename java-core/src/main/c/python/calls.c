@@ -209,6 +209,7 @@ QUICK_CODE(poll, 3, LIB.jcclPoll(COMM(0), in.at[1], INT(2)));
 DEFINE(
     wait, 2, ncclResult_t result;
     if (!jccl_py_finish_ticket(COMM(0), in.at[1], &result)) { return NULL; } CODE);
+QUICK_CODE(comm_interrupt, 1, LIB.jcclCommInterrupt(COMM(0)));
 QUICK_CODE(start_group, 0, LIB.jcclStartGroup());
 QUICK_WORD(end_group, 1, uint64_t, LIB.jcclEndGroup(COMM(0), &out));
 QUICK_WORD(wait_completion, 2, uint64_t, LIB.jcclWaitCompletion(in.at[0], INT(1), &out));
@@ -270,6 +271,7 @@ PyMethodDef jccl_py_calls[] = {
     ENTRY(start),
     ENTRY(poll),
     ENTRY(wait),
+    ENTRY(comm_interrupt),
     ENTRY(start_group),
     ENTRY(end_group),
     ENTRY(wait_completion),
