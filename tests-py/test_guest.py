@@ -88,7 +88,7 @@ def _polls(rank: Rank) -> str:
     assert code == 7
     assert ticket != 0
     try:
-        binding.wait(comm.ptr, ticket)  # type: ignore[attr-defined]
+        binding.wait(comm.ptr, ticket)
     except KeyboardInterrupt:
         rank.put("interrupted")
         comm.abort()

@@ -13,7 +13,7 @@ import torch
 from torch.distributed import DistBackendError
 
 from jccl.torch.arguments import RECV, SEND, moved
-from jccl.torch.work import IN_PROGRESS, SLICE_MS, DoneWork, QueuedWork, failure
+from jccl.torch.work import IN_PROGRESS, DoneWork, QueuedWork, failure
 
 if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding
@@ -96,13 +96,7 @@ class Communicator:
         Whatever ends the wait early, such as Ctrl-C, revokes the communicator: the library must
         not write into buffers that the caller believes to be its own again.
         """
-        poll, handle = self.native.poll, self.handle
-        try:
-            while (code := poll(handle, ticket, SLICE_MS)) == IN_PROGRESS:
-                pass
-        except BaseException:
-            self.native.comm_revoke(handle, 0)
-            raise
+        code = self.native.wait(self.handle, ticket)
         if code:
             self.check(code)
 

@@ -30,6 +30,15 @@ final class Extras {
         }
     }
 
+    static int interrupt(long handle) {
+        try {
+            Handles.get(handle, "CommInterrupt").interrupt();
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
     static int stats(long handle, long out, int n) {
         try {
             CommExecutor executor = Handles.get(handle, "CommStats").executor();

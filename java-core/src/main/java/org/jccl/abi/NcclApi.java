@@ -279,7 +279,7 @@ public final class NcclApi {
         return SUCCESS;
     }
 
-    /** jcclResume: goes on with this thread's parked call. */
+    /** jcclResume: goes on with this thread's parked call; with a negative time only asks. */
     public static int resume(int ms) {
         try {
             return Parking.current().resume(ms);
@@ -295,6 +295,11 @@ public final class NcclApi {
         } catch (Throwable t) {
             return failed(t);
         }
+    }
+
+    /** jcclCommInterrupt: revokes a communicator because its user was interrupted. */
+    public static int commInterrupt(long comm) {
+        return Extras.interrupt(comm);
     }
 
     /** jcclStart: an operation that nobody waits for in this call. */

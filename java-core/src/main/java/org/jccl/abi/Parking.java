@@ -3,7 +3,8 @@ package org.jccl.abi;
 import org.jccl.group.Call;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
-import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayDeque;
 
 /**
  * The current thread's way of waiting: until the end, or in slices between which the caller can do
@@ -14,7 +15,12 @@ final class Parking {
     private static final ThreadLocal<Parking> CURRENT = ThreadLocal.withInitial(Parking::new);
 
     private int sliceMs;
-    private @Nullable Call parked;
+
+    /**
+     * Innermost first: a signal handler that runs while a call is parked may make calls that are
+     * parked and resumed in their turn.
+     */
+    private final ArrayDeque<Call> parked = new ArrayDeque<>();
 
     private Parking() {}
 
@@ -36,11 +42,15 @@ final class Parking {
         if (call.await(until)) {
             return call.result().code();
         }
-        parked = call;
+        parked.push(call);
         return NcclResult.IN_PROGRESS.code();
     }
 
+    /** A negative time only asks: IN_PROGRESS if a call is parked. */
     int resume(int ms) {
+        if (ms < 0) {
+            return (parked.isEmpty() ? NcclResult.SUCCESS : NcclResult.IN_PROGRESS).code();
+        }
         return await(take("jcclResume"), Math.max(1, ms));
     }
 
@@ -52,8 +62,7 @@ final class Parking {
     }
 
     private Call take(String function) {
-        Call call = parked;
-        parked = null;
+        Call call = parked.poll();
         if (call == null) {
             throw NcclException.invalidUsage(function + " : no call of this thread is parked");
         }
