@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import harness
 import jccl.bindings
 import pytest
 from fake import FakeBinding
@@ -37,9 +38,11 @@ def fake() -> Iterator[FakeBinding]:
 def _ours() -> set[str]:
     """What JCCL or its JVM could leave behind on this machine."""
     found = {str(path) for path in Path("/dev/shm").glob("*jccl*")}
-    for pattern in ("*jccl*", "hsperfdata_*/*", ".java_pid*"):
-        found |= {str(path) for path in Path("/tmp").glob(pattern)}
-    return {path for path in found if "jccl-test-" not in path}
+    found |= {str(path) for path in Path("/tmp").glob("jccl*") if path.is_file()}
+    for pid in harness.started:
+        for name in (f"hsperfdata_*/{pid}", f".java_pid{pid}", f".attach_pid{pid}"):
+            found |= {str(path) for path in Path("/tmp").glob(name)}
+    return found
 
 
 @pytest.fixture
@@ -47,22 +50,5 @@ def nothing_left() -> Iterator[None]:
     """Fails the test if it leaves files in /dev/shm or /tmp."""
     before = _ours()
     yield
-    assert not _ours() - before
-
-
-@pytest.fixture(scope="session")
-def two() -> Iterator[Any]:
-    """Two ranks with torch; a ``torch_team.Team``."""
-    from torch_team import team
-
-    with team(2) as ranks:
-        yield ranks
-
-
-@pytest.fixture(scope="session")
-def four() -> Iterator[Any]:
-    """Four ranks with torch on two simulated hosts; a ``torch_team.Team``."""
-    from torch_team import team
-
-    with team(4, hosts=2) as ranks:
-        yield ranks
+    left = _ours() - before
+    assert not left

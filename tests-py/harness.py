@@ -40,6 +40,9 @@ DEADLINE_S = float(os.environ.get("JCCL_TEST_DEADLINE") or 120)
 TESTS = Path(__file__).parent
 NET = {"NCCL_SHM_DISABLE": "1", "NCCL_P2P_DISABLE": "1"}
 _DUMP_S = 2.0
+
+# Processes that clusters have started so far; for checks of what they leave behind.
+started: list[int] = []
 _TICK_S = 0.02
 
 
@@ -209,6 +212,7 @@ class Cluster:
                 start_new_session=True,
             )
         os.close(writing)
+        started.append(popen.pid)
         process = _Process(popen, ranks, log, reading)
         self._processes.append(process)
         self._selector.register(reading, selectors.EVENT_READ, lambda: self._read(process))

@@ -128,6 +128,8 @@ static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
     add(all, NULL, "-Xmx%s", heap == NULL ? "256m" : heap);
     /* No file in /tmp that would stay behind after SIGKILL. */
     add(all, NULL, "-XX:-UsePerfData");
+    /* With -Xrs the JVM would open its socket for jcmd, /tmp/.java_pid<n>, at once. */
+    add(all, NULL, "-XX:+DisableAttachMechanism");
     add(all, NULL, "-XX:ErrorFile=%s/jccl_hs_err_pid%%p.log",
         or_default("JCCL_ERROR_DIR", or_default("TMPDIR", "/tmp")));
     add(all, NULL, "--enable-native-access=ALL-UNNAMED");
