@@ -52,3 +52,21 @@ def nothing_left() -> Iterator[None]:
     yield
     left = _ours() - before
     assert not left
+
+
+@pytest.fixture(scope="session")
+def two() -> Iterator[Any]:
+    """Two ranks with torch; a ``torch_team.Team``."""
+    from torch_team import team
+
+    with team(2) as ranks:
+        yield ranks
+
+
+@pytest.fixture(scope="session")
+def four() -> Iterator[Any]:
+    """Four ranks with torch on two simulated hosts; a ``torch_team.Team``."""
+    from torch_team import team
+
+    with team(4, hosts=2) as ranks:
+        yield ranks
