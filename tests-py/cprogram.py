@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import harness
 import jccl
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -50,7 +51,7 @@ def start(
     environment: dict[str, str] | None = None,
 ) -> subprocess.Popen[str]:
     """Starts a program; its two outputs are one pipe."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [str(program(source, library)), *map(str, arguments)],
         env={**os.environ, **(environment or {})},
         stdin=subprocess.DEVNULL,
@@ -58,6 +59,8 @@ def start(
         stderr=subprocess.STDOUT,
         text=True,
     )
+    harness.started.append(process.pid)
+    return process
 
 
 def finish(process: subprocess.Popen[str], status: int = 0, limit_s: float = LIMIT_S) -> str:

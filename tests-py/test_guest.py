@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import zipfile
 from pathlib import Path
 
@@ -79,7 +80,6 @@ def _polls(rank: Rank) -> str:
     data = np.zeros(COUNT, np.float32)
     at = data.ctypes.data
     comm.allreduce(data, data, 0)
-    rank.put(f"ready/{rank.rank}")
     if rank.rank == 1:
         rank.get("interrupted")
         comm.allreduce(data, data, 0)
@@ -87,6 +87,7 @@ def _polls(rank: Rank) -> str:
     code, ticket = binding.start(4, at, at, COUNT, 7, 0, 0, comm.ptr)
     assert code == 7
     assert ticket != 0
+    threading.Timer(0.3, rank.put, ("waits",)).start()
     try:
         binding.wait(comm.ptr, ticket)
     except KeyboardInterrupt:
@@ -99,7 +100,7 @@ def _polls(rank: Rank) -> str:
 def test_ctrl_c_ends_the_wait_for_a_started_operation() -> None:
     with Cluster(2) as cluster:
         cluster.start(_polls)
-        cluster.wait_for("ready/0", "ready/1")
+        cluster.wait_for("waits")
         cluster.signal(0, signal.SIGINT)
         interrupted, told = cluster.join()
         assert interrupted.value == "interrupted", cluster.logs() + interrupted.error
