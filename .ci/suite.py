@@ -209,7 +209,7 @@ def _install() -> str:
 
 
 def _checked_directories() -> list[str]:
-    names = (".ci", "python-pkg", "tests-py", "examples")
+    names = (".ci", "python-pkg", "tests-py", "examples", "bench")
     return [name for name in names if any((ROOT / name).rglob("*.py"))]
 
 
