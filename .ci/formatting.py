@@ -49,8 +49,16 @@ def _python(check: bool) -> bool:
 
 def _c(check: bool) -> bool:
     files = _tracked("*.c", "*.h", "*.cu")
-    how = ["--dry-run", "--Werror"] if check else ["-i"]
-    return _works([str(BIN / "clang-format"), *how, *files]) if files else True
+    if not check:
+        return _works([str(BIN / "clang-format"), "-i", *files]) if files else True
+    unformatted = [file for file in files if _changes(file)]
+    print("\n".join(unformatted), end="\n" if unformatted else "")
+    return not unformatted
+
+
+def _changes(file: str) -> bool:
+    command = [str(BIN / "clang-format"), "--dry-run", "--Werror", file]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode != 0
 
 
 if __name__ == "__main__":

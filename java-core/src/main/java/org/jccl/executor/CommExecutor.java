@@ -32,7 +32,6 @@ public final class CommExecutor {
     private final Health health;
     private final boolean loneOnCores;
     private final SharedMemory scratch;
-
     private final Gate gate = new Gate();
 
     /** Submitted by threads that found the communicator owned; drained by the owner. */

@@ -175,7 +175,7 @@ final class PlanCompiler {
                 mates = true;
                 continue;
             }
-                if (unflaggedPut[q] >= 0) {
+            if (unflaggedPut[q] >= 0) {
                 code.set(unflaggedPut[q] + 4, signal.flag());
                 code.set(unflaggedPut[q] + 5, signal.delta());
                 unflaggedPut[q] = -1;
@@ -211,7 +211,7 @@ final class PlanCompiler {
         for (int q : put.readers()) {
             addressed[q] = true;
             if (net[q]) {
-                        netBytes += put.length();
+                netBytes += put.length();
                 emitBarrier(OpCode.NET_TINY, q, args.add(put.length()));
             } else {
                 mateBytes += put.length();

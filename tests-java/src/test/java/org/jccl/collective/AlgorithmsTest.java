@@ -5,15 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.HashSet;
-import java.util.List;
-import java.util.Set;
 import org.jccl.schedule.Limits;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 
 final class AlgorithmsTest {
     private static final List<Operation> COLLECTIVES =

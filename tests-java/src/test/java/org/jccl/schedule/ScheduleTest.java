@@ -4,10 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import java.util.List;
 import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+
+import java.util.List;
 
 final class ScheduleTest {
     private static final Ref IN = new Ref(Space.IN, 0, 0);
@@ -70,8 +71,7 @@ final class ScheduleTest {
         Ref end = OWN.plus(Limits.DEFAULT.smallBytes() - 8);
         assertRefused(() -> of(new Step.Put(IN, 16, end, new int[] {1})).requireWithin(shape));
         assertRefused(() -> of(new Step.TinyFold(OUT, 1024)).requireWithin(shape));
-        assertRefused(
-                () -> of(new Step.Fold(OUT, List.of(IN, PEERS), 12)).requireWithin(shape));
+        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, PEERS), 12)).requireWithin(shape));
         assertRefused(() -> of(new Step.Wait(1, 8, 1)).requireWithin(shape));
     }
 
