@@ -262,8 +262,9 @@ public final class RendezvousClient implements Exchange {
             open.flush();
             Sockets.shutdown(open.fd());
             // Unread data would turn the end of the stream into a reset.
-            while (open.frame() != null) {
-                received++;
+            boolean more = true;
+            while (more) {
+                more = open.frame() != null;
             }
             open.close();
         }

@@ -1,6 +1,6 @@
 package org.jccl.reduce;
 
-import org.jccl.platform.Environment;
+import org.jccl.param.Params;
 import org.jccl.platform.Threads;
 import org.jspecify.annotations.Nullable;
 
@@ -114,7 +114,7 @@ public final class Warmup {
     /** Whether the vector variant may be used at all in this process. */
     static boolean isVectorAvailable() {
         return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
-                && Environment.get("JCCL_NO_VECTOR") == null;
+                && !Params.NO_VECTOR.get();
     }
 
     private static int slot(int dataType, int redOp, int n) {
