@@ -171,7 +171,7 @@ public final class Interpreter {
             if (!announce(plan.announce())) {
                 return false;
             }
-            if (plan.usesRing() && !areasReady && !mapAreas()) {
+            if (plan.usesArea() && !areasReady && !mapAreas()) {
                 return false;
             }
             phase = Phase.RING_CREDIT;

@@ -12,7 +12,8 @@ package org.jccl.executor;
  * @param code opcodes of {@link OpCode} with their operands
  * @param args byte offsets and lengths that the code points to
  * @param sequenceNumbers how far a call moves the sequence base
- * @param usesRing whether ring or direct slots are touched
+ * @param usesArea whether ring or direct slots are touched, so that the area has to be mapped
+ * @param usesRing whether ring slots are touched, which need a credit of their own
  * @param publishesTiny whether the code writes the call word itself, in a tiny message's lines
  * @param hearsAll whether every other rank is waited for, so that all are known to be in this call
  * @param algorithm name for logs
@@ -25,6 +26,7 @@ public record Plan(
         int[] code,
         long[] args,
         int sequenceNumbers,
+        boolean usesArea,
         boolean usesRing,
         boolean publishesTiny,
         boolean hearsAll,

@@ -40,6 +40,7 @@ final class PlanCompiler {
     private final List<Pending> pending = new ArrayList<>();
     private Ref tinySource = new Ref(Space.IN, 0, 0);
     private int mergeableCopy = -1;
+    private boolean usesArea;
     private boolean usesRing;
     private boolean publishesTiny;
     private long mateBytes;
@@ -87,6 +88,7 @@ final class PlanCompiler {
                 code.toArray(),
                 args.toArray(),
                 schedule.sequenceNumbers(),
+                usesArea,
                 usesRing,
                 publishesTiny,
                 hearsAll,
@@ -250,7 +252,8 @@ final class PlanCompiler {
     }
 
     private void touch(Ref ref) {
-        usesRing |= ref.space() == Space.RING || ref.space() == Space.DIRECT;
+        usesRing |= ref.space() == Space.RING;
+        usesArea |= ref.space() == Space.RING || ref.space() == Space.DIRECT;
     }
 
     private int buffer(Ref ref) {

@@ -60,6 +60,11 @@ public final class Memory {
         ALL.set(ValueLayout.JAVA_LONG_UNALIGNED, address, value);
     }
 
+    /** Reads in program order with this thread's other opaque and stronger accesses. */
+    public static int getIntOpaque(long address) {
+        return (int) INTS.getOpaque(ALL, address);
+    }
+
     /** Reads with acquire: what the writer stored before its release is visible afterwards. */
     public static int getIntAcquire(long address) {
         return (int) INTS.getAcquire(ALL, address);

@@ -81,10 +81,13 @@ public final class Links implements AutoCloseable {
         return pidfds[q] >= 0 && Pidfd.hasExited(pidfds[q]);
     }
 
-    /** Wakes whoever sleeps until this rank's region changes. */
+    /**
+     * Wakes whoever sleeps until this rank's region changes. The load stays behind the caller's
+     * last store in program order (opaque); the sleeper's barrier does the rest.
+     */
     public void wakeSleepers() {
         long at = bases[rank] + RegionLayout.WAITERS;
-        if (Memory.getInt(at) != 0) {
+        if (Memory.getIntOpaque(at) != 0) {
             wake(at);
         }
     }
