@@ -1,0 +1,322 @@
+package org.jccl.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.Communicator;
+import org.jccl.Config;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Outcome;
+import org.jccl.harness.Rank;
+import org.jccl.harness.RankResult;
+import org.jccl.harness.RunningCluster;
+import org.jccl.harness.Scenario;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.RedOp;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+
+/** Ranks that die, stop, come late, leave, or call something else. */
+final class FailureTest {
+    private static final int LARGE = 8 << 20;
+    private static final long DEATH_KNOWN_WITHIN_NS = 5_000_000_000L;
+    private static final long ABORT_WITHIN_NS = 1_000_000_000L;
+
+    static List<Cluster> fours() {
+        return List.of(
+                Cluster.processes(4),
+                Cluster.processes(4).environment("NCCL_SHM_DISABLE", "1"),
+                Cluster.processes(4).nodes(2));
+    }
+
+    static List<Cluster> pairs() {
+        return List.of(
+                Cluster.threads(2),
+                Cluster.processes(2),
+                Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"));
+    }
+
+    /** Large all-reduces without end. */
+    public static final class Endless implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init();
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment data = arena.allocate(4L * LARGE, 8);
+                for (int i = 0; true; i++) {
+                    comm.allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
+                    if (i == 1) {
+                        rank.say("busy");
+                    }
+                }
+            } finally {
+                comm.abort();
+            }
+        }
+    }
+
+    /** One all-reduce, sleeps while the test stops a rank, another all-reduce. */
+    public static final class TwoRounds implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            try (Communicator comm = rank.init()) {
+                Sums.allReduce(comm, 1000);
+                rank.say("first");
+                rank.await("go");
+                Sums.allReduce(comm, LARGE);
+            }
+        }
+    }
+
+    /** Rank 0 calls an all-reduce with a time limit; rank 1 waits for it to have ended. */
+    public static final class PeerComesTooLate implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Config config = Config.DEFAULT;
+            if (rank.argument(0).equals("config")) {
+                config = config.withTimeout(Duration.ofSeconds(2));
+            }
+            Communicator comm = rank.init(config);
+            try {
+                Sums.allReduce(comm, 10);
+                Sums.allReduce(comm, 10);
+                if (rank.number() == 1) {
+                    rank.await("rank 0 has ended");
+                }
+                Sums.allReduce(comm, rank.intArgument(1));
+            } finally {
+                rank.post("rank " + rank.number() + " has ended", "");
+                comm.abort();
+            }
+        }
+    }
+
+    /** Rank 0 calls an all-reduce, rank 1 a broadcast. */
+    public static final class DifferentCalls implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init();
+            try (Arena arena = Arena.ofConfined()) {
+                Sums.allReduce(comm, 10);
+                int count = rank.intArgument(0);
+                MemorySegment data = arena.allocate(8L * count, 8);
+                if (rank.number() == 0) {
+                    comm.allReduce(data, data, count, DataType.FLOAT32, RedOp.MAX);
+                } else {
+                    comm.broadcast(data, data, count, DataType.INT64, 1);
+                }
+            } finally {
+                comm.abort();
+            }
+        }
+    }
+
+    /** Same operation, other count. */
+    public static final class DifferentCounts implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init();
+            try {
+                Sums.allReduce(comm, rank.intArgument(0) + rank.number());
+            } finally {
+                comm.abort();
+            }
+        }
+    }
+
+    /** Rank 0 is in an all-reduce that rank 1 never joins; another thread aborts. */
+    public static final class AbortedFromOutside implements Scenario {
+        @Override
+        public void run(Rank rank) throws InterruptedException {
+            Communicator comm = rank.init();
+            Sums.barrier(comm);
+            if (rank.number() == 1) {
+                rank.await("rank 0 is free");
+                comm.abort();
+                return;
+            }
+            long[] tookNs = new long[1];
+            Thread aborter =
+                    Thread.ofPlatform()
+                            .start(() -> {
+                                rank.await("rank 0 calls");
+                                pause();
+                                long since = System.nanoTime();
+                                comm.abort();
+                                tookNs[0] = System.nanoTime() - since;
+                            });
+            rank.post("rank 0 calls", "");
+            try {
+                Sums.allReduce(comm, rank.intArgument(0));
+                rank.say("returned");
+            } catch (NcclException e) {
+                rank.say("ended with " + e.result());
+            }
+            aborter.join();
+            rank.post("rank 0 is free", "");
+            Sums.require(tookNs[0] < ABORT_WITHIN_NS, "abort took " + tookNs[0] + " ns");
+        }
+
+        private static void pause() {
+            try {
+                Thread.sleep(100);
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    /** Rank 1 destroys its communicator while rank 0 calls once more. */
+    public static final class PeerLeaves implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init();
+            Sums.allReduce(comm, 100);
+            if (rank.number() == 1) {
+                comm.abort();
+                rank.await("rank 0 has ended");
+                return;
+            }
+            try {
+                Sums.allReduce(comm, rank.intArgument(0));
+            } finally {
+                rank.post("rank 0 has ended", "");
+                comm.abort();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("fours")
+    void survivorsNameTheRankThatWasKilled(Cluster cluster) throws IOException {
+        Set<String> before = traces();
+        try (RunningCluster running = cluster.start(Endless.class)) {
+            running.awaitAllSaid("busy");
+            running.kill(2);
+            long since = System.nanoTime();
+            for (int rank : new int[] {0, 1, 3}) {
+                running.awaitEnd(rank).assertFailed(NcclResult.REMOTE_ERROR, "rank 2");
+            }
+            long tookNs = System.nanoTime() - since;
+            assertTrue(tookNs < DEATH_KNOWN_WITHIN_NS, "it took " + tookNs + " ns");
+            assertEquals(RankResult.End.DIED, running.awaitEnd(2).end());
+        }
+        assertEquals(before, traces());
+    }
+
+    @ParameterizedTest
+    @MethodSource("fours")
+    void nothingIsLeftWhenAllAreKilledAndANewJobStarts(Cluster cluster) throws IOException {
+        Set<String> before = traces();
+        try (RunningCluster running = cluster.start(Endless.class)) {
+            running.awaitAllSaid("busy");
+            running.killAll();
+            for (int rank = 0; rank < 4; rank++) {
+                assertEquals(RankResult.End.DIED, running.awaitEnd(rank).end());
+            }
+        }
+        assertEquals(before, traces());
+        cluster.run(InitTest.WholeLife.class).assertAllSucceeded();
+        assertEquals(before, traces());
+    }
+
+    @ParameterizedTest
+    @MethodSource("fours")
+    void stoppedRankIsLateNotDead(Cluster cluster) throws InterruptedException {
+        try (RunningCluster running = cluster.start(TwoRounds.class)) {
+            running.awaitAllSaid("first");
+            running.stop(1);
+            running.post("go", "");
+            Thread.sleep(2000);
+            running.cont(1);
+            running.await().assertAllSucceeded();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void timeLimitNamesTheLateRankAndTheCall(Cluster cluster) {
+        for (int count : new int[] {1, LARGE}) {
+            Outcome outcome = cluster.run(PeerComesTooLate.class, "config", count);
+            outcome.rank(0).assertFailed(NcclResult.TIMEOUT, "AllReduce", "rank 1", "2");
+            assertEquals(NcclResult.REMOTE_ERROR, outcome.rank(1).result(), outcome::toString);
+        }
+    }
+
+    @Test
+    void timeLimitComesFromTheEnvironmentToo() {
+        Cluster cluster = Cluster.processes(2).environment("JCCL_TIMEOUT", "2");
+        Outcome outcome = cluster.run(PeerComesTooLate.class, "environment", 10);
+        outcome.rank(0).assertFailed(NcclResult.TIMEOUT, "AllReduce", "rank 1");
+    }
+
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void differentCallsAreNamedOnBothSides(Cluster cluster) {
+        for (int count : new int[] {1, 5000, 1 << 20}) {
+            Outcome outcome = cluster.run(DifferentCalls.class, count);
+            for (RankResult result : outcome.ranks()) {
+                result.assertFailed(NcclResult.INVALID_USAGE, "AllReduce", "Broadcast");
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void differentCountsAreNamedOnBothSides(Cluster cluster) {
+        for (int count : new int[] {1, 5000, 1 << 20}) {
+            Outcome outcome = cluster.run(DifferentCounts.class, count);
+            for (RankResult result : outcome.ranks()) {
+                result.assertFailed(NcclResult.INVALID_USAGE, "" + count, "" + (count + 1));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void abortFreesACallWhosePeerNeverComes(Cluster cluster) {
+        for (int count : new int[] {1, LARGE}) {
+            Outcome outcome = cluster.run(AbortedFromOutside.class, count).assertAllSucceeded();
+            assertEquals(1, outcome.rank(0).said().size());
+            assertTrue(
+                    outcome.rank(0).said().getFirst().startsWith("ended with"), outcome::toString);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void rankThatAbortedIsNamed(Cluster cluster) {
+        for (int count : new int[] {1, LARGE}) {
+            Outcome outcome = cluster.run(PeerLeaves.class, count);
+            outcome.rank(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1");
+        }
+    }
+
+    /** What JCCL could have left in the directories of temporary things. */
+    private static Set<String> traces() throws IOException {
+        Set<String> names = new TreeSet<>();
+        for (String directory : List.of("/dev/shm", "/tmp")) {
+            try (Stream<Path> files = Files.list(Path.of(directory))) {
+                files.map(Path::toString)
+                        .filter(name -> name.contains("jccl") || name.contains("nccl"))
+                        .filter(name -> !name.contains("jccl-cluster"))
+                        .forEach(names::add);
+            }
+        }
+        return names;
+    }
+}

@@ -1,0 +1,256 @@
+package org.jccl.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import org.jccl.Communicator;
+import org.jccl.Group;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Rank;
+import org.jccl.harness.Scenario;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.RedOp;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Groups: what is started together does not wait for one another. */
+final class GroupTest {
+    private static final int COUNT = 70_000;
+
+    static List<Cluster> clusters() {
+        return List.of(
+                Cluster.threads(4),
+                Cluster.processes(4),
+                Cluster.processes(3).environment("NCCL_SHM_DISABLE", "1"),
+                Cluster.processes(4).ranksPerProcess(2).nodes(2));
+    }
+
+    /** Each sends to the next and receives from the previous, large and small, several times. */
+    public static final class RingOfSends implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            try (Communicator comm = rank.init();
+                    Arena arena = Arena.ofConfined()) {
+                int n = rank.nRanks();
+                int next = (rank.number() + 1) % n;
+                int previous = (rank.number() + n - 1) % n;
+                for (int count : new int[] {1, 0, COUNT, 17, 1 << 20}) {
+                    MemorySegment out = Sums.filled(arena, rank.number(), count);
+                    MemorySegment in = arena.allocate(4L * count, 8);
+                    Group.start();
+                    comm.send(out, count, DataType.INT32, next);
+                    comm.recv(in, count, DataType.INT32, previous);
+                    Group.end();
+                    MemorySegment expected = Sums.filled(arena, previous, count);
+                    Sums.require(in.mismatch(expected) < 0, "wrong data of " + previous);
+                }
+            }
+        }
+    }
+
+    /** Each sends to all and receives from all, in an order that would deadlock one by one. */
+    public static final class AllToAll implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            try (Communicator comm = rank.init();
+                    Arena arena = Arena.ofConfined()) {
+                MemorySegment out = Sums.filled(arena, rank.number(), COUNT);
+                List<MemorySegment> in = new ArrayList<>();
+                for (int peer = 0; peer < rank.nRanks(); peer++) {
+                    in.add(arena.allocate(4L * COUNT, 8));
+                }
+                Group.run(() -> {
+                    for (int peer = 0; peer < rank.nRanks(); peer++) {
+                        comm.send(out, COUNT, DataType.INT32, peer);
+                    }
+                    for (int peer = rank.nRanks() - 1; peer >= 0; peer--) {
+                        comm.recv(in.get(peer), COUNT, DataType.INT32, peer);
+                    }
+                });
+                for (int peer = 0; peer < rank.nRanks(); peer++) {
+                    MemorySegment expected = Sums.filled(arena, peer, COUNT);
+                    Sums.require(in.get(peer).mismatch(expected) < 0, "wrong data of " + peer);
+                }
+            }
+        }
+    }
+
+    /** Collectives on two communicators and a ring of sends, in nested groups. */
+    public static final class NestedOfEverything implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            try (Communicator first = rank.init();
+                    Communicator second =
+                            Communicator.initRank(
+                                    rank.nRanks(), rank.uniqueId("second"), rank.number());
+                    Arena arena = Arena.ofConfined()) {
+                for (int round = 0; round < 20; round++) {
+                    once(rank, first, second, arena);
+                }
+            }
+        }
+
+        private static void once(Rank rank, Communicator first, Communicator second, Arena arena) {
+            int n = rank.nRanks();
+            int me = rank.number();
+            MemorySegment a = Sums.filled(arena, me, COUNT);
+            MemorySegment b = Sums.filled(arena, me, 3);
+            MemorySegment c = Sums.filled(arena, me, COUNT);
+            MemorySegment out = Sums.filled(arena, me, COUNT);
+            MemorySegment in = arena.allocate(4L * COUNT, 8);
+            Group.start();
+            first.allReduce(a, a, COUNT, DataType.INT32, RedOp.SUM);
+            Group.start();
+            second.allReduce(b, b, 3, DataType.INT32, RedOp.SUM);
+            first.send(out, COUNT, DataType.INT32, (me + 1) % n);
+            Group.end();
+            Group.run(() -> second.allReduce(c, c, COUNT, DataType.INT32, RedOp.SUM));
+            Sums.require(
+                    a.getAtIndex(ValueLayout.JAVA_INT, 7) == me + 7, "an inner end started work");
+            first.recv(in, COUNT, DataType.INT32, (me + n - 1) % n);
+            Group.end();
+            Sums.checkSum(a, n, COUNT);
+            Sums.checkSum(b, n, 3);
+            Sums.checkSum(c, n, COUNT);
+            MemorySegment expected = Sums.filled(arena, (me + n - 1) % n, COUNT);
+            Sums.require(in.mismatch(expected) < 0, "wrong data of the previous rank");
+        }
+    }
+
+    /** Sends outside groups: the even send first, the odd receive first. */
+    public static final class PingPong implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            try (Communicator comm = rank.init();
+                    Arena arena = Arena.ofConfined()) {
+                int peer = rank.number() ^ 1;
+                if (peer >= rank.nRanks()) {
+                    return;
+                }
+                MemorySegment out = Sums.filled(arena, rank.number(), COUNT);
+                MemorySegment in = arena.allocate(4L * COUNT, 8);
+                for (int round = 0; round < 50; round++) {
+                    int count = round % 2 == 0 ? COUNT : round;
+                    if (rank.number() < peer) {
+                        comm.send(out, count, DataType.INT32, peer);
+                        comm.recv(in, count, DataType.INT32, peer);
+                    } else {
+                        comm.recv(in, count, DataType.INT32, peer);
+                        comm.send(out, count, DataType.INT32, peer);
+                    }
+                }
+                MemorySegment expected = Sums.filled(arena, peer, COUNT);
+                Sums.require(in.mismatch(expected) < 0, "wrong data of " + peer);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void ringOfSendsDoesNotDeadlock(Cluster cluster) {
+        cluster.run(RingOfSends.class).assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void sendsAndReceivesInOppositeOrdersMeet(Cluster cluster) {
+        cluster.run(AllToAll.class).assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void nestedGroupOfSeveralCommunicatorsEndsAsOne(Cluster cluster) {
+        cluster.run(NestedOfEverything.class).assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void sendsOutsideGroupsMeetTheirReceives(Cluster cluster) {
+        cluster.run(PingPong.class).assertAllSucceeded();
+    }
+
+    @Test
+    void oneThreadDrivesSeveralRanks() {
+        List<Communicator> comms = Communicator.initAll(4);
+        try (Arena arena = Arena.ofConfined()) {
+            for (int count : new int[] {1, COUNT, 1 << 20}) {
+                List<MemorySegment> data = new ArrayList<>();
+                Group.start();
+                for (Communicator comm : comms) {
+                    MemorySegment own = Sums.filled(arena, comm.rank(), count);
+                    data.add(own);
+                    comm.allReduce(own, own, count, DataType.INT32, RedOp.SUM);
+                }
+                Group.end();
+                data.forEach(own -> Sums.checkSum(own, 4, count));
+            }
+        } finally {
+            closeAll(comms);
+        }
+    }
+
+    @Test
+    void oneThreadSendsToItself() {
+        List<Communicator> comms = Communicator.initAll(2);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = Sums.filled(arena, 3, COUNT);
+            MemorySegment in = arena.allocate(4L * COUNT, 8);
+            MemorySegment other = arena.allocate(4L * COUNT, 8);
+            Group.run(() -> {
+                comms.get(0).send(out, COUNT, DataType.INT32, 0);
+                comms.get(0).send(out, COUNT, DataType.INT32, 1);
+                comms.get(1).recv(other, COUNT, DataType.INT32, 0);
+                comms.get(0).recv(in, COUNT, DataType.INT32, 0);
+            });
+            assertEquals(-1, in.mismatch(out));
+            assertEquals(-1, other.mismatch(out));
+        } finally {
+            closeAll(comms);
+        }
+    }
+
+    @Test
+    void endWithoutStartIsRefused() {
+        NcclException thrown = assertThrows(NcclException.class, Group::end);
+        assertEquals(NcclResult.INVALID_USAGE, thrown.result());
+    }
+
+    @Test
+    void errorOfOneCallFailsTheGroupAndDropsTheOthers() {
+        List<Communicator> comms = Communicator.initAll(2);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment data = Sums.filled(arena, 0, 4);
+            Group.start();
+            comms.get(0).send(data, 4, DataType.INT32, 1);
+            NcclException first =
+                    assertThrows(
+                            NcclException.class,
+                            () -> comms.get(0).send(data, 4, DataType.INT32, 2));
+            NcclException second = assertThrows(NcclException.class, Group::end);
+            assertEquals(NcclResult.INVALID_ARGUMENT, first.result());
+            assertEquals(NcclResult.INVALID_ARGUMENT, second.result());
+            NcclException third = assertThrows(NcclException.class, Group::end);
+            assertEquals(NcclResult.INVALID_USAGE, third.result());
+            Group.run(() -> {
+                for (Communicator comm : comms) {
+                    comm.broadcast(data, data, 4, DataType.INT32, 0);
+                }
+            });
+        } finally {
+            closeAll(comms);
+        }
+    }
+
+    static void closeAll(List<Communicator> comms) {
+        Group.run(() -> comms.forEach(Communicator::close));
+    }
+}

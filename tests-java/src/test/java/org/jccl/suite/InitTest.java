@@ -1,0 +1,182 @@
+package org.jccl.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import org.jccl.Communicator;
+import org.jccl.Config;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Outcome;
+import org.jccl.harness.Rank;
+import org.jccl.harness.RankResult;
+import org.jccl.harness.RunningCluster;
+import org.jccl.harness.Scenario;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.UniqueId;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** From unique id to a ready communicator and to its end. */
+final class InitTest {
+    static final Duration SOON = Duration.ofSeconds(60);
+    static final Config NON_BLOCKING = Config.DEFAULT.withBlocking(false);
+
+    static List<Cluster> clusters() {
+        return List.of(
+                Cluster.threads(3),
+                Cluster.processes(3),
+                Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"),
+                Cluster.processes(4).ranksPerProcess(2).nodes(2),
+                Cluster.namespaces(2));
+    }
+
+    /** Init, an all-reduce, finalize, destroy; then all of it again with another id. */
+    public static final class WholeLife implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            for (String id : List.of("first", "second")) {
+                Communicator comm =
+                        Communicator.initRank(rank.nRanks(), rank.uniqueId(id), rank.number());
+                assertEquals(rank.number(), comm.rank());
+                assertEquals(rank.nRanks(), comm.count());
+                assertEquals(NcclResult.SUCCESS, comm.asyncError());
+                Sums.allReduce(comm, 1000);
+                comm.finalizeCommunicator();
+                NcclException late =
+                        assertThrows(NcclException.class, () -> Sums.allReduce(comm, 1));
+                assertEquals(NcclResult.INVALID_ARGUMENT, late.result(), late.getMessage());
+                NcclException twice = assertThrows(NcclException.class, comm::finalizeCommunicator);
+                assertEquals(NcclResult.INVALID_ARGUMENT, twice.result(), twice.getMessage());
+                comm.close();
+            }
+        }
+    }
+
+    /** Non-blocking init, operations, finalize; polled. */
+    public static final class NonBlockingLife implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init(NON_BLOCKING);
+            comm.awaitReady(SOON);
+            for (int i = 0; i < 20; i++) {
+                NonBlocking.allReduce(comm, 1 + i * 3000);
+            }
+            comm.finalizeCommunicator();
+            comm.awaitReady(SOON);
+            comm.close();
+        }
+    }
+
+    /** Rank 0 inits without blocking and says what it sees until rank 1 has been let in. */
+    public static final class OneComesLate implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            UniqueId id = rank.uniqueId("world");
+            if (rank.number() == 1) {
+                rank.await("go");
+            }
+            Communicator comm =
+                    Communicator.initRank(rank.nRanks(), id, rank.number(), NON_BLOCKING);
+            if (rank.number() == 0) {
+                rank.say(comm.asyncError().name());
+                NcclException early = assertThrows(NcclException.class, comm::count);
+                assertEquals(NcclResult.INVALID_ARGUMENT, early.result(), early.getMessage());
+                rank.say("looked");
+            }
+            comm.awaitReady(SOON);
+            NonBlocking.allReduce(comm, 10);
+            comm.close();
+        }
+    }
+
+    /** Inits a communicator of one rank more than there are. */
+    public static final class OneNeverComes implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator.initRank(rank.nRanks() + 1, rank.uniqueId("world"), rank.number());
+        }
+    }
+
+    /** Leaves without closing its communicator. */
+    public static final class LeavesItOpen implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Sums.allReduce(rank.init(), 100_000);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void communicatorLivesAndItsPlaceCanBeTaken(Cluster cluster) {
+        cluster.run(WholeLife.class).assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void nonBlockingCommunicatorIsPolledThroughItsLife(Cluster cluster) {
+        cluster.run(NonBlockingLife.class).assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void nonBlockingInitReturnsBeforeItsPeerComes(Cluster cluster) {
+        try (RunningCluster running = cluster.start(OneComesLate.class)) {
+            running.awaitSaid(0, "looked");
+            running.post("go", "");
+            Outcome outcome = running.await().assertAllSucceeded();
+            assertEquals("IN_PROGRESS", outcome.rank(0).said().getFirst());
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("processes")
+    void rankThatNeverComesEndsInitByItsName(Cluster cluster) {
+        Outcome outcome = cluster.environment("JCCL_INIT_TIMEOUT", "3").run(OneNeverComes.class);
+        for (RankResult result : outcome.ranks()) {
+            result.assertFailed(NcclResult.TIMEOUT, "rank " + outcome.ranks().size());
+        }
+    }
+
+    static List<Cluster> processes() {
+        return List.of(Cluster.threads(3), Cluster.processes(2), Cluster.namespaces(2));
+    }
+
+    @ParameterizedTest
+    @MethodSource("processes")
+    void openCommunicatorDoesNotHoldTheProcess(Cluster cluster) {
+        cluster.run(LeavesItOpen.class).assertAllSucceeded();
+    }
+
+    @Test
+    void initAllGivesEveryRankItsNumber() {
+        List<Communicator> comms = Communicator.initAll(5);
+        for (int rank = 0; rank < 5; rank++) {
+            assertEquals(rank, comms.get(rank).rank());
+            assertEquals(5, comms.get(rank).count());
+        }
+        GroupTest.closeAll(comms);
+    }
+
+    @Test
+    void thirtyThreeRanksOfOneThreadInitWithoutBlocking() {
+        UniqueId id = Communicator.uniqueId();
+        List<Communicator> comms = new ArrayList<>();
+        for (int rank = 0; rank < 33; rank++) {
+            comms.add(Communicator.initRank(33, id, rank, NON_BLOCKING));
+        }
+        comms.forEach(comm -> comm.awaitReady(SOON));
+        long jobs =
+                Thread.getAllStackTraces().keySet().stream()
+                        .filter(thread -> thread.getName().startsWith("jccl-job"))
+                        .count();
+        Sums.require(jobs <= 4, jobs + " job threads");
+        NonBlocking.allReduceAll(comms, 100);
+        GroupTest.closeAll(comms);
+    }
+}

@@ -1,0 +1,100 @@
+package org.jccl.suite;
+
+import org.jccl.type.DataType;
+import org.jccl.type.Operation;
+import org.jccl.type.RedOp;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+/**
+ * One cell of the matrix.
+ *
+ * @param operation what is called; SEND stands for a ring of sends and receives in a group
+ * @param type the element type
+ * @param op the reduction operation; SUM where nothing is reduced
+ * @param size elements of the whole buffer, before it is divided among the ranks
+ * @param inPlace whether send and receive buffer are the same, as NCCL defines it
+ */
+record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolean inPlace) {
+    static final List<DataType> TYPES =
+            List.of(
+                    DataType.FLOAT32,
+                    DataType.FLOAT64,
+                    DataType.FLOAT16,
+                    DataType.BFLOAT16,
+                    DataType.INT32,
+                    DataType.INT64,
+                    DataType.UINT8);
+    static final List<RedOp> OPS = List.of(RedOp.SUM, RedOp.AVG, RedOp.MAX, RedOp.MIN);
+    static final int LARGE = 3 * (1 << 20) + 1;
+    private static final int[] SIZES = {0, 1, 3, 1023, 65537};
+    private static final List<Operation> OPERATIONS =
+            List.of(
+                    Operation.ALL_REDUCE,
+                    Operation.REDUCE_SCATTER,
+                    Operation.BROADCAST,
+                    Operation.ALL_GATHER,
+                    Operation.SEND);
+
+    /** Every cell, in a fixed order. */
+    static List<MatrixCase> all() {
+        List<MatrixCase> cases = new ArrayList<>();
+        for (Operation operation : OPERATIONS) {
+            for (DataType type : TYPES) {
+                for (int size : SIZES) {
+                    add(cases, operation, type, size);
+                }
+                if (type == DataType.FLOAT32 || type == DataType.BFLOAT16) {
+                    add(cases, operation, type, LARGE);
+                }
+            }
+        }
+        return cases;
+    }
+
+    /** So many cells, chosen and ordered by the seed; {@code nLarge} of them are large. */
+    static List<MatrixCase> sample(long seed, int count, int nLarge) {
+        Random random = new Random(seed);
+        List<MatrixCase> small = new ArrayList<>();
+        List<MatrixCase> large = new ArrayList<>();
+        for (MatrixCase one : all()) {
+            (one.size() == LARGE ? large : small).add(one);
+        }
+        java.util.Collections.shuffle(small, random);
+        java.util.Collections.shuffle(large, random);
+        List<MatrixCase> chosen = new ArrayList<>(small.subList(0, Math.min(count, small.size())));
+        chosen.addAll(large.subList(0, nLarge));
+        java.util.Collections.shuffle(chosen, random);
+        return chosen;
+    }
+
+    private static void add(List<MatrixCase> cases, Operation operation, DataType type, int size) {
+        List<RedOp> ops = operation.reduces() ? OPS : List.of(RedOp.SUM);
+        for (RedOp op : ops) {
+            cases.add(new MatrixCase(operation, type, op, size, false));
+            if (operation != Operation.SEND) {
+                cases.add(new MatrixCase(operation, type, op, size, true));
+            }
+        }
+    }
+
+    /** The count of the call: the whole buffer's, or each rank's part of it, rounded up. */
+    int count(int nRanks) {
+        return switch (operation) {
+            case ALL_GATHER, REDUCE_SCATTER -> (size + nRanks - 1) / nRanks;
+            default -> size;
+        };
+    }
+
+    /** Elements of each rank's input. */
+    int inputCount(int nRanks) {
+        return operation == Operation.REDUCE_SCATTER ? count(nRanks) * nRanks : count(nRanks);
+    }
+
+    /** Elements of each rank's output. */
+    int outputCount(int nRanks) {
+        return operation == Operation.ALL_GATHER ? count(nRanks) * nRanks : count(nRanks);
+    }
+}

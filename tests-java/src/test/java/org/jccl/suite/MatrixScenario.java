@@ -1,0 +1,199 @@
+package org.jccl.suite;
+
+import org.jccl.Communicator;
+import org.jccl.Group;
+import org.jccl.harness.Rank;
+import org.jccl.harness.Scenario;
+import org.jccl.oracle.Oracle;
+import org.jccl.type.DataType;
+import org.jccl.type.Operation;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.zip.CRC32C;
+
+/**
+ * Runs cells of the matrix on one communicator and compares each with the oracle. Arguments: the
+ * seed; how many cells, or 0 for all; how many large ones.
+ *
+ * <p>Where every rank's result is the same, rank 0 compares with the oracle and the others with
+ * rank 0, by a checksum that they say.
+ */
+public final class MatrixScenario implements Scenario {
+    private static final int[] MISALIGNMENTS = {0, 0, 1, 2, 3, 4, 7};
+
+    private int me;
+    private int nRanks;
+
+    @Override
+    public void run(Rank rank) {
+        me = rank.number();
+        nRanks = rank.nRanks();
+        long seed = Long.parseLong(rank.argument(0));
+        int count = rank.intArgument(1);
+        List<MatrixCase> cases =
+                count == 0 ? MatrixCase.all() : MatrixCase.sample(seed, count, rank.intArgument(2));
+        try (Communicator comm = rank.init()) {
+            CRC32C results = new CRC32C();
+            for (int i = 0; i < cases.size(); i++) {
+                try (Arena arena = Arena.ofConfined()) {
+                    runCase(comm, cases.get(i), seed + i, arena, results);
+                } catch (RuntimeException | AssertionError e) {
+                    throw new AssertionError(
+                            "cell " + i + " " + cases.get(i) + " seed " + seed + " on rank " + me,
+                            e);
+                }
+            }
+            rank.say(cases.size() + " cells, checksum " + results.getValue());
+        }
+    }
+
+    private void runCase(
+            Communicator comm, MatrixCase cell, long seed, Arena arena, CRC32C results) {
+        int elementBytes = cell.type().sizeBytes();
+        int inBytes = cell.inputCount(nRanks) * elementBytes;
+        int outBytes = cell.outputCount(nRanks) * elementBytes;
+        int partBytes = cell.count(nRanks) * elementBytes;
+        Random random = new Random(seed);
+        int root = random.nextInt(nRanks);
+        Random place = new Random(seed * 31 + me);
+        byte[] input = inputOf(cell, seed, me);
+        long from = (long) me * partBytes;
+        GuardedBuffer in = GuardedBuffer.allocate(arena, inBytes, shift(place));
+        GuardedBuffer out = GuardedBuffer.allocate(arena, outBytes, shift(place));
+        MemorySegment send = in.buffer();
+        MemorySegment recv = out.buffer();
+        if (cell.inPlace() && cell.operation() == Operation.ALL_GATHER) {
+            send = recv.asSlice(from, partBytes);
+        } else if (cell.inPlace() && cell.operation() == Operation.REDUCE_SCATTER) {
+            recv = send.asSlice(from, partBytes);
+        } else if (cell.inPlace()) {
+            recv = send;
+        }
+        MemorySegment.copy(input, 0, send, ValueLayout.JAVA_BYTE, 0, input.length);
+        call(comm, cell, send, recv, root);
+        in.checkUntouchedOutside(0, inBytes);
+        out.checkUntouchedOutside(0, outBytes);
+        if (!cell.inPlace()) {
+            require(send.mismatch(MemorySegment.ofArray(input)) < 0, "the input was changed");
+        } else if (cell.operation() == Operation.REDUCE_SCATTER) {
+            byte[] others = send.toArray(ValueLayout.JAVA_BYTE);
+            System.arraycopy(input, (int) from, others, (int) from, partBytes);
+            require(Arrays.equals(input, others), "the input outside the result was changed");
+        }
+        checkResult(cell, seed, root, recv.toArray(ValueLayout.JAVA_BYTE), results);
+    }
+
+    private static int shift(Random random) {
+        return MISALIGNMENTS[random.nextInt(MISALIGNMENTS.length)];
+    }
+
+    private void call(
+            Communicator comm, MatrixCase cell, MemorySegment in, MemorySegment out, int root) {
+        long count = cell.count(nRanks);
+        DataType type = cell.type();
+        switch (cell.operation()) {
+            case ALL_REDUCE -> comm.allReduce(in, out, count, type, cell.op());
+            case REDUCE_SCATTER -> comm.reduceScatter(in, out, count, type, cell.op());
+            case BROADCAST -> comm.broadcast(in, out, count, type, root);
+            case ALL_GATHER -> comm.allGather(in, out, count, type);
+            default ->
+                    Group.run(() -> {
+                        comm.send(in, count, type, (me + 1) % nRanks);
+                        comm.recv(out, count, type, (me + nRanks - 1) % nRanks);
+                    });
+        }
+    }
+
+    private void checkResult(MatrixCase cell, long seed, int root, byte[] output, CRC32C results) {
+        DataType type = cell.type();
+        boolean sameEverywhere =
+                switch (cell.operation()) {
+                    case ALL_REDUCE, BROADCAST, ALL_GATHER -> true;
+                    default -> false;
+                };
+        if (sameEverywhere) {
+            byte[] said = output.clone();
+            canonical(type, said);
+            results.update(said, 0, said.length);
+            if (me != 0) {
+                return;
+            }
+        }
+        byte[] expected = expected(cell, seed, root);
+        if (cell.operation().reduces()) {
+            String difference = Oracle.difference(type, expected, output);
+            require(difference == null, "wrong result: " + difference);
+        } else {
+            int wrong = Arrays.mismatch(expected, output);
+            require(wrong < 0, "wrong byte " + wrong + " of " + output.length);
+        }
+    }
+
+    private byte[] expected(MatrixCase cell, long seed, int root) {
+        return switch (cell.operation()) {
+            case BROADCAST -> inputOf(cell, seed, root);
+            case SEND -> inputOf(cell, seed, (me + nRanks - 1) % nRanks);
+            case ALL_GATHER -> gathered(cell, seed);
+            default -> folded(cell, seed);
+        };
+    }
+
+    private byte[] gathered(MatrixCase cell, long seed) {
+        int partBytes = cell.count(nRanks) * cell.type().sizeBytes();
+        byte[] all = new byte[partBytes * nRanks];
+        for (int rank = 0; rank < nRanks; rank++) {
+            System.arraycopy(inputOf(cell, seed, rank), 0, all, rank * partBytes, partBytes);
+        }
+        return all;
+    }
+
+    private byte[] folded(MatrixCase cell, long seed) {
+        int partBytes = cell.count(nRanks) * cell.type().sizeBytes();
+        int from = cell.operation() == Operation.REDUCE_SCATTER ? me * partBytes : 0;
+        byte[][] inputs = new byte[nRanks][];
+        for (int rank = 0; rank < nRanks; rank++) {
+            byte[] all = inputOf(cell, seed, rank);
+            inputs[rank] = Arrays.copyOfRange(all, from, from + partBytes);
+        }
+        return Oracle.fold(cell.type(), cell.op(), inputs);
+    }
+
+    private byte[] inputOf(MatrixCase cell, long seed, int rank) {
+        Random random = new Random(seed * 64 + rank);
+        return Oracle.randomInput(cell.type(), cell.op(), cell.inputCount(nRanks), random);
+    }
+
+    /** Makes all NaNs one, since any NaN equals any NaN. */
+    private static void canonical(DataType type, byte[] bytes) {
+        ByteBuffer elements = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        for (int at = 0; at < bytes.length; at += type.sizeBytes()) {
+            switch (type) {
+                case FLOAT16 -> canonicalShort(elements, at, 0x7C00);
+                case BFLOAT16 -> canonicalShort(elements, at, 0x7F80);
+                case FLOAT32 -> elements.putInt(at, Float.floatToIntBits(elements.getFloat(at)));
+                case FLOAT64 ->
+                        elements.putLong(at, Double.doubleToLongBits(elements.getDouble(at)));
+                default -> {}
+            }
+        }
+    }
+
+    private static void canonicalShort(ByteBuffer elements, int at, int infinity) {
+        if ((elements.getShort(at) & 0x7FFF) > infinity) {
+            elements.putShort(at, (short) 0x7FFF);
+        }
+    }
+
+    private static void require(boolean condition, String sentence) {
+        if (!condition) {
+            throw new AssertionError(sentence);
+        }
+    }
+}

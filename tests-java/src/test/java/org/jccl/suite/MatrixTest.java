@@ -1,0 +1,96 @@
+package org.jccl.suite;
+
+import org.jccl.harness.Cluster;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+/**
+ * The matrix: every operation, type and reduction, sizes, in and out of place, numbers of ranks,
+ * places and transports, bit for bit against the oracle. {@code JCCL_TEST_SEED} repeats a run.
+ */
+final class MatrixTest {
+    private static final int[] RANKS = {1, 2, 3, 4, 7, 8};
+    private static final int SAMPLED_CELLS = 60;
+    private static final int DEADLINE_S = 120;
+    private static final int STRESS_DEADLINE_S = 1200;
+
+    /** Ways to place n ranks so that a certain transport, or several, carry their data. */
+    enum Carrier {
+        THREADS,
+        THREADS_TCP,
+        PROCESSES,
+        PROCESSES_TCP,
+        MIXED,
+        NAMESPACES;
+
+        Cluster cluster(int nRanks) {
+            return switch (this) {
+                case THREADS -> Cluster.threads(nRanks);
+                case THREADS_TCP -> overTcp(Cluster.threads(nRanks));
+                case PROCESSES -> Cluster.processes(nRanks);
+                case PROCESSES_TCP -> overTcp(Cluster.processes(nRanks));
+                case MIXED -> mixed(nRanks);
+                case NAMESPACES -> Cluster.namespaces(nRanks);
+            };
+        }
+
+        private static Cluster overTcp(Cluster cluster) {
+            return cluster.environment("NCCL_SHM_DISABLE", "1")
+                    .environment("NCCL_P2P_DISABLE", "1");
+        }
+
+        /** Two threads a process, two nodes: threads, shared memory and TCP at once. */
+        private static Cluster mixed(int nRanks) {
+            Cluster cluster = Cluster.processes(nRanks);
+            return (nRanks > 3 ? cluster.ranksPerProcess(2) : cluster).nodes(Math.min(2, nRanks));
+        }
+    }
+
+    @Test
+    void sampledCellsAgreeWithTheOracle() {
+        long seed = seed();
+        Random random = new Random(seed);
+        for (Carrier carrier : Carrier.values()) {
+            int small = RANKS[random.nextInt(3)];
+            int large = RANKS[3 + random.nextInt(3)];
+            for (int nRanks : new int[] {small, large}) {
+                check(carrier.cluster(nRanks).deadline(DEADLINE_S), seed, SAMPLED_CELLS, 2);
+            }
+        }
+    }
+
+    @Tag("stress")
+    @ParameterizedTest
+    @MethodSource("everyCluster")
+    void everyCellAgreesWithTheOracle(Cluster cluster) {
+        check(cluster.deadline(STRESS_DEADLINE_S), seed(), 0, 0);
+    }
+
+    static List<Cluster> everyCluster() {
+        List<Cluster> clusters = new ArrayList<>();
+        for (Carrier carrier : Carrier.values()) {
+            for (int nRanks : RANKS) {
+                clusters.add(carrier.cluster(nRanks));
+            }
+        }
+        return clusters;
+    }
+
+    private static void check(Cluster cluster, long seed, int cells, int large) {
+        System.out.println("matrix on " + cluster + ", JCCL_TEST_SEED=" + seed);
+        cluster.run(MatrixScenario.class, seed, cells, large)
+                .assertAllSucceeded()
+                .assertAllSaidTheSame();
+    }
+
+    private static long seed() {
+        String given = System.getenv("JCCL_TEST_SEED");
+        return given != null ? Long.parseLong(given) : System.nanoTime() & 0xFFFF_FFFFL;
+    }
+}

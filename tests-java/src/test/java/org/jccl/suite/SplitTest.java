@@ -1,0 +1,123 @@
+package org.jccl.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import org.jccl.Communicator;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Rank;
+import org.jccl.harness.Scenario;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.util.List;
+import java.util.Objects;
+
+/** Children of a communicator. */
+final class SplitTest {
+    static List<Cluster> clusters() {
+        return List.of(
+                Cluster.threads(5),
+                Cluster.processes(4),
+                Cluster.processes(3).environment("NCCL_SHM_DISABLE", "1"),
+                Cluster.processes(4).ranksPerProcess(2).nodes(2));
+    }
+
+    /** Colours are parity, keys turn the order round. */
+    public static final class TurnedRound implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            try (Communicator world = rank.init()) {
+                int me = rank.number();
+                try (Communicator child = Objects.requireNonNull(world.split(me % 2, -me))) {
+                    int members = (rank.nRanks() + 1 - me % 2) / 2;
+                    assertEquals(members, child.count());
+                    assertEquals(members - 1 - me / 2, child.rank());
+                    Sums.allReduce(child, 5000);
+                    Sums.allGather(child, 3);
+                }
+                Sums.allReduce(world, 5000);
+            }
+        }
+    }
+
+    /** Equal keys keep the order; the last rank joins nothing; a child has a child. */
+    public static final class SomeStayOut implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            try (Communicator world = rank.init()) {
+                boolean last = rank.number() == rank.nRanks() - 1;
+                Communicator child = world.split(last ? Communicator.NOCOLOR : 3, 7);
+                if (last) {
+                    assertNull(child);
+                } else {
+                    assertNotNull(child);
+                    assertEquals(rank.number(), child.rank());
+                    assertEquals(rank.nRanks() - 1, child.count());
+                    Communicator grandchild = Objects.requireNonNull(child.split(0, 0));
+                    Sums.allReduce(grandchild, 20_000);
+                    child.close();
+                    Sums.allReduce(grandchild, 20_000);
+                    grandchild.close();
+                }
+                Sums.barrier(world);
+            }
+        }
+    }
+
+    /** The child of a communicator that does not block is there at once, and both can be polled. */
+    public static final class WithoutBlocking implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator world = rank.init(InitTest.NON_BLOCKING);
+            world.awaitReady(InitTest.SOON);
+            Communicator child = Objects.requireNonNull(world.split(0, 0, InitTest.NON_BLOCKING));
+            Sums.require(!child.asyncError().name().endsWith("ERROR"), "the child has an error");
+            child.awaitReady(InitTest.SOON);
+            world.awaitReady(InitTest.SOON);
+            NonBlocking.allReduce(child, 30_000);
+            NonBlocking.allReduce(world, 30_000);
+            child.close();
+            world.close();
+        }
+    }
+
+    /** A child outlives its parent. */
+    public static final class Orphan implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator world = rank.init();
+            Communicator child = Objects.requireNonNull(world.split(0, 0));
+            world.close();
+            for (int i = 0; i < 50; i++) {
+                Sums.allReduce(child, 1 + i * 500);
+            }
+            child.close();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void keysOrderTheRanksOfEachColour(Cluster cluster) {
+        cluster.run(TurnedRound.class).assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void ranksWithoutColourJoinNothing(Cluster cluster) {
+        cluster.run(SomeStayOut.class).assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void childOfNonBlockingSplitIsVisibleAtOnce(Cluster cluster) {
+        cluster.run(WithoutBlocking.class).assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void childOutlivesItsParent(Cluster cluster) {
+        cluster.run(Orphan.class).assertAllSucceeded();
+    }
+}

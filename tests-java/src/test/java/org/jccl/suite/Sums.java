@@ -1,0 +1,74 @@
+package org.jccl.suite;
+
+import org.jccl.Communicator;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** Collectives whose right result is known without an oracle, for tests of everything else. */
+final class Sums {
+    private Sums() {}
+
+    /** A 4-byte all-reduce, and the right sum. */
+    static void barrier(Communicator comm) {
+        allReduce(comm, 1);
+    }
+
+    /** All-reduces count int32, of which rank r gives r + i, and compares. */
+    static void allReduce(Communicator comm, int count) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment data = filled(arena, comm.rank(), count);
+            comm.allReduce(data, data, count, DataType.INT32, RedOp.SUM);
+            checkSum(data, comm.count(), count);
+        }
+    }
+
+    /** What rank {@code rank} gives: rank + i at index i. */
+    static MemorySegment filled(Arena arena, int rank, int count) {
+        MemorySegment data = arena.allocate(4L * count, 8);
+        for (int i = 0; i < count; i++) {
+            data.setAtIndex(ValueLayout.JAVA_INT, i, rank + i);
+        }
+        return data;
+    }
+
+    /** Compares with the sum of what nRanks ranks give. */
+    static void checkSum(MemorySegment data, int nRanks, int count) {
+        for (int i = 0; i < count; i++) {
+            int expected = nRanks * (nRanks - 1) / 2 + nRanks * i;
+            int found = data.getAtIndex(ValueLayout.JAVA_INT, i);
+            require(found == expected, "sum " + found + " at " + i + ", not " + expected);
+        }
+    }
+
+    /** All-gathers count int32 a rank, of which each is the rank, and compares. */
+    static void allGather(Communicator comm, int count) {
+        int nRanks = comm.count();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment own = arena.allocate(4L * count, 8);
+            for (int i = 0; i < count; i++) {
+                own.setAtIndex(ValueLayout.JAVA_INT, i, comm.rank());
+            }
+            MemorySegment all = arena.allocate(4L * count * nRanks, 8);
+            comm.allGather(own, all, count, DataType.INT32);
+            checkGathered(all, nRanks, count);
+        }
+    }
+
+    /** Compares with what {@link #allGather} must find. */
+    static void checkGathered(MemorySegment all, int nRanks, int count) {
+        for (int i = 0; i < nRanks * count; i++) {
+            int found = all.getAtIndex(ValueLayout.JAVA_INT, i);
+            require(found == i / count, found + " at " + i + ", not " + i / count);
+        }
+    }
+
+    static void require(boolean condition, String sentence) {
+        if (!condition) {
+            throw new AssertionError(sentence);
+        }
+    }
+}
