@@ -1,0 +1,103 @@
+#define _GNU_SOURCE
+#include "measure.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LINE_FLOATS = 16, SERIES = 9, CALIBRATION_CALLS = 10, MAX_CALLS = 5000, MIN_CALLS = 3 };
+
+static const double WARM_UP_NS = 300e6;
+static const double SERIES_NS = 20e6;
+
+static volatile float seen;
+
+static double now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* One word of every cache line of the input is written before a call, and one of every line of the
+ * output is read after it, as programs do. */
+static double calls(const struct library *library, float *in, float *out, size_t count, long n) {
+    double since = now_ns();
+    for (long call = 0; call < n; call++) {
+        for (size_t i = 0; i < count; i += LINE_FLOATS) {
+            in[i] = (float)((call & 7) + library->rank);
+        }
+        library->sum(in, out, count);
+        float sum = 0;
+        for (size_t i = 0; i < count; i += LINE_FLOATS) {
+            sum += out[i];
+        }
+        seen = sum;
+    }
+    return (now_ns() - since) / (double)n;
+}
+
+static long agreed(const struct library *library, double budget_ns, double call_ns) {
+    double slowest_ns = library->maximum(call_ns);
+    double n = budget_ns / slowest_ns;
+    return n < MIN_CALLS ? MIN_CALLS : n > MAX_CALLS ? MAX_CALLS : (long)n;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void check(const struct library *library, float *in, float *out, size_t count, int ranks) {
+    for (size_t i = 0; i < count; i++) {
+        in[i] = (float)((i & 1023) + (size_t)library->rank);
+    }
+    library->sum(in, out, count);
+    for (size_t i = 0; i < count; i++) {
+        float expected = (float)((size_t)ranks * (i & 1023)) + (float)(ranks * (ranks - 1)) / 2;
+        if (out[i] != expected) {
+            fprintf(stderr, "element %zu is %g, not %g\n", i, (double)out[i], (double)expected);
+            exit(1);
+        }
+    }
+}
+
+static double measure(const struct library *library, size_t bytes, int n_ranks) {
+    size_t count = bytes / sizeof(float);
+    float *in = NULL;
+    float *out = NULL;
+    if (posix_memalign((void **)&in, 4096, bytes) || posix_memalign((void **)&out, 4096, bytes)) {
+        fprintf(stderr, "no memory for %zu bytes\n", bytes);
+        exit(1);
+    }
+    check(library, in, out, count, n_ranks);
+    double call_ns = calls(library, in, out, count, CALIBRATION_CALLS);
+    double warm_ns = 0;
+    while (library->maximum(warm_ns) < WARM_UP_NS) {
+        long n = agreed(library, SERIES_NS, call_ns);
+        call_ns = calls(library, in, out, count, n);
+        warm_ns += call_ns * (double)n;
+    }
+    long n = agreed(library, SERIES_NS, call_ns);
+    double series[SERIES];
+    for (int i = 0; i < SERIES; i++) {
+        series[i] = calls(library, in, out, count, n);
+    }
+    qsort(series, SERIES, sizeof(series[0]), ascending);
+    check(library, in, out, count, n_ranks);
+    free(in);
+    free(out);
+    return series[SERIES / 2] / 1000;
+}
+
+void measure_all(const struct library *library, int n_ranks, int n_sizes, char **sizes) {
+    for (int i = 0; i < n_sizes; i++) {
+        size_t bytes = strtoull(sizes[i], NULL, 10);
+        double us = measure(library, bytes, n_ranks);
+        if (library->rank == 0) {
+            printf("%zu %.4f\n", bytes, us);
+            fflush(stdout);
+        }
+    }
+}

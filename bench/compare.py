@@ -1,0 +1,303 @@
+"""All-reduce of JCCL from Java, C and torch beside gloo and OpenMPI, in one run.
+
+Libraries take turns in every round, so that a noisy minute hits all of them; the table gives
+medians over rounds and, per round, the ratio to OpenMPI (Java, C) or to gloo (torch). Inputs are
+written and outputs read around each call, the time included, on all sides alike. Each run has a
+session of its own, raised above other sessions where this user may do that.
+
+python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+BUILD = ROOT / "build" / "bench"
+SIZES = [8 * 4**i for i in range(12)] + [64 << 20]
+RUN_LIMIT_S = 300
+QUIET_LIMIT_S = 60
+QUIET_LOAD = 0.10
+JVM_FLAGS = ["--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"]
+
+Command = list[str]
+
+
+class Setting:
+    """Where the programs and libraries are."""
+
+    def __init__(self, library: Path, java_home: Path) -> None:
+        self.library = library
+        self.java = java_home / "bin"
+        self.jar = next(library.glob("jccl-core-*.jar"))
+
+
+def _run(command: Command) -> None:
+    subprocess.run(command, check=True)
+
+
+def build(setting: Setting) -> None:
+    """Compiles the clients."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    sources, flags = HERE / "c", ["-O3", "-Wall", "-Wextra", "-Werror"]
+    measure = str(sources / "measure.c")
+    include = f"-I{ROOT / 'java-core/src/main/c'}"
+    library = [f"-L{setting.library}", "-l:libnccl.so.2", f"-Wl,-rpath,{setting.library}"]
+    nccl, mpi = str(sources / "nccl_client.c"), str(sources / "mpi_client.c")
+    _run(["cc", *flags, include, nccl, measure, "-o", str(BUILD / "nccl_client"), *library])
+    touch = ["-shared", "-fPIC", str(sources / "touch.c"), "-o", str(BUILD / "touch.so")]
+    _run(["cc", *flags, *touch])
+    if shutil.which("mpicc"):
+        _run(["mpicc", *flags, mpi, measure, "-o", str(BUILD / "mpi_client")])
+    javac = [str(setting.java / "javac"), "-cp", str(setting.jar), "-d", str(BUILD)]
+    _run([*javac, str(HERE / "java/AllReduceClient.java")])
+
+
+# -- one run of one library
+
+
+def _pin(rank: int, ranks: int) -> Command:
+    """A core for each rank where there are enough."""
+    cores = sorted(os.sched_getaffinity(0))
+    return ["taskset", "-c", str(cores[rank])] if ranks <= len(cores) else []
+
+
+def _own_session() -> None:
+    """A session's scheduling group is of its own, and may be raised by root."""
+    os.setsid()
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text("-15", encoding="ascii")
+
+
+def _collect(processes: list[subprocess.Popen[str]], name: str) -> dict[int, float]:
+    """Rank 0's table; a failure of any rank is a failure of the run."""
+    deadline = time.monotonic() + RUN_LIMIT_S
+    try:
+        text = ""
+        for process in processes:
+            out, _ = process.communicate(timeout=max(1.0, deadline - time.monotonic()))
+            text += out
+            if process.returncode != 0:
+                raise SystemExit(f"{name} failed with status {process.returncode}:\n{text}")
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    rows = [line.split() for line in text.splitlines()]
+    return {int(row[0]): float(row[1]) for row in rows if len(row) == 2 and row[0].isdigit()}
+
+
+def _start(command: Command) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=_own_session,
+    )
+
+
+def _ranks(name: str, ranks: int, command: Callable[[int, str], Command]) -> dict[int, float]:
+    """Starts a process per rank; they meet by a file."""
+    with tempfile.TemporaryDirectory() as directory:
+        meeting = str(Path(directory, "meeting"))
+        started = [_start(_pin(r, ranks) + command(r, meeting)) for r in range(ranks)]
+        return _collect(started, name)
+
+
+def run_java(setting: Setting, ranks: int, sizes: list[str]) -> dict[int, float]:
+    """The Java API."""
+    java = [str(setting.java / "java"), *JVM_FLAGS, "-cp", f"{setting.jar}:{BUILD}"]
+    return _ranks(
+        "Java", ranks, lambda r, at: [*java, "AllReduceClient", str(r), str(ranks), at, *sizes]
+    )
+
+
+def run_c(setting: Setting, ranks: int, sizes: list[str]) -> dict[int, float]:
+    """The C ABI."""
+    client = str(BUILD / "nccl_client")
+    return _ranks("C", ranks, lambda r, at: [client, str(r), str(ranks), at, *sizes])
+
+
+def _run_torch(backend: str, ranks: int, sizes: list[str]) -> dict[int, float]:
+    script, touch = str(HERE / "python/all_reduce.py"), str(BUILD / "touch.so")
+    return _ranks(
+        f"torch on {backend}",
+        ranks,
+        lambda r, at: [sys.executable, script, backend, str(r), str(ranks), at, touch, *sizes],
+    )
+
+
+def run_torch(_: Setting, ranks: int, sizes: list[str]) -> dict[int, float]:
+    """JCCL from torch."""
+    return _run_torch("jccl", ranks, sizes)
+
+
+def run_gloo(_: Setting, ranks: int, sizes: list[str]) -> dict[int, float]:
+    """Gloo from torch."""
+    return _run_torch("gloo", ranks, sizes)
+
+
+def run_mpi(_: Setting, ranks: int, sizes: list[str]) -> dict[int, float]:
+    """OpenMPI, told what it must know when cores are shared."""
+    command = ["mpirun", "-n", str(ranks)]
+    if os.getuid() == 0:
+        command.append("--allow-run-as-root")
+    if ranks <= len(os.sched_getaffinity(0)):
+        command += ["--bind-to", "core"]
+    else:
+        command += ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+    return _collect([_start([*command, str(BUILD / "mpi_client"), *sizes])], "OpenMPI")
+
+
+LIBRARIES: dict[str, Callable[[Setting, int, list[str]], dict[int, float]]] = {
+    "java": run_java,
+    "c": run_c,
+    "openmpi": run_mpi,
+    "torch-jccl": run_torch,
+    "torch-gloo": run_gloo,
+}
+RATIOS = {"java": "openmpi", "c": "openmpi", "torch-jccl": "torch-gloo"}
+
+# -- the machine
+
+
+def _busy() -> tuple[int, int]:
+    numbers = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
+    idle = numbers[3] + numbers[4]
+    return sum(numbers) - idle, sum(numbers)
+
+
+def wait_until_quiet() -> float:
+    """Waits for other load to end; answers what was left of it, as a share of all cores."""
+    deadline = time.monotonic() + QUIET_LIMIT_S
+    while True:
+        busy, total = _busy()
+        time.sleep(1)
+        busy2, total2 = _busy()
+        load = (busy2 - busy) / max(1, total2 - total)
+        if load < QUIET_LOAD or time.monotonic() > deadline:
+            return load
+
+
+def _first_line(command: Command) -> str:
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
+    return (done.stdout + done.stderr).strip().split("\n")[0]
+
+
+def machine(setting: Setting) -> dict[str, str]:
+    """What the figures depend on."""
+    import torch
+
+    cpu = Path("/proc/cpuinfo").read_text().split("model name\t: ")
+    return {
+        "cpu": cpu[1].split("\n")[0] if len(cpu) > 1 else platform.processor(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "kernel": platform.release(),
+        "java": _first_line([str(setting.java / "java"), "--version"]),
+        "openmpi": _first_line(["mpirun", "--version"]) if shutil.which("mpirun") else "absent",
+        "torch": torch.__version__,
+    }
+
+
+# -- the table
+
+
+def _median(rounds: list[dict[int, float]], size: int) -> float:
+    return statistics.median(table[size] for table in rounds)
+
+
+def _text(us: float) -> str:
+    return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 100 else f"{us:.0f}"
+
+
+def _size(size: int) -> str:
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def table(ranks: int, results: dict[str, list[dict[int, float]]]) -> str:
+    """Markdown: medians in microseconds, then ratios."""
+    names = [name for name in LIBRARIES if name in results]
+    ratios = [(a, b) for a, b in RATIOS.items() if a in results and b in results]
+    heads = ["size", *names, *(f"{a} / {b}" for a, b in ratios)]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for size in SIZES:
+        cells = [_size(size), *(_text(_median(results[name], size)) for name in names)]
+        for a, b in ratios:
+            pairs = zip(results[a], results[b], strict=True)
+            cells.append(f"{statistics.median(x[size] / y[size] for x, y in pairs):.2f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return f"**{ranks} ranks, µs per call**\n\n" + "\n".join(lines) + "\n"
+
+
+def _setting() -> Setting:
+    import jccl
+
+    library = Path(jccl.__file__).parent / "_lib"
+    sys.path.insert(0, str(ROOT / ".ci"))
+    import jdk
+
+    home = jdk.find()
+    if home is None:
+        raise SystemExit(jdk.WHAT_TO_INSTALL)
+    return Setting(library, home)
+
+
+def main() -> None:
+    """Runs the comparison, prints the tables, writes the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--only", nargs="+", choices=sorted(LIBRARIES), default=list(LIBRARIES))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    setting = _setting()
+    build(setting)
+    names = [n for n in LIBRARIES if n in options.only]
+    if "openmpi" in names and not (BUILD / "mpi_client").exists():
+        print("OpenMPI is not here (openmpi-bin, libopenmpi-dev): its column is left out.")
+        names.remove("openmpi")
+    sizes = [str(size) for size in SIZES]
+    report: dict[str, Any] = {
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "command": "python bench/compare.py " + " ".join(sys.argv[1:]),
+        "machine": machine(setting),
+        "other_load": [],
+        "microseconds": {},
+    }
+    for ranks in options.ranks:
+        results: dict[str, list[dict[int, float]]] = {name: [] for name in names}
+        for number in range(options.rounds):
+            for name in names:
+                load = wait_until_quiet()
+                report["other_load"].append(round(load, 2))
+                results[name].append(LIBRARIES[name](setting, ranks, sizes))
+                print(f"# {ranks} ranks, round {number + 1}, {name}: other load {load:.0%}")
+        report["microseconds"][str(ranks)] = results
+        print(table(ranks, results), flush=True)
+    print(f"{report['date']}, {report['machine']}")
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Arrays;
+import org.jccl.Communicator;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+import org.jccl.type.UniqueId;
+
+/**
+ * Communicator.allReduce of floats, measured as c/measure.c does: {@code AllReduceClient RANK RANKS
+ * ID_FILE SIZE...}; rank 0 prints "size microseconds", a line each.
+ */
+public final class AllReduceClient {
+    private static final int LINE_FLOATS = 16;
+    private static final int SERIES = 9;
+    private static final int CALIBRATION_CALLS = 10;
+    private static final int MAX_CALLS = 5000;
+    private static final int MIN_CALLS = 3;
+    private static final double WARM_UP_NS = 600e6;
+    private static final double SERIES_NS = 20e6;
+
+    private final Communicator comm;
+    private final MemorySegment scalar = Arena.global().allocate(8, 8);
+
+    /** Written after each call so that the reads of the output are not optimised away. */
+    private float seen;
+
+    private AllReduceClient(Communicator comm) {
+        this.comm = comm;
+    }
+
+    /** Measures every size in bytes that is named behind rank, ranks and file. */
+    public static void main(String[] args) throws IOException, InterruptedException {
+        int rank = Integer.parseInt(args[0]);
+        int nRanks = Integer.parseInt(args[1]);
+        UniqueId id = exchange(rank, Path.of(args[2]));
+        try (Communicator comm = Communicator.initRank(nRanks, id, rank)) {
+            AllReduceClient client = new AllReduceClient(comm);
+            for (int i = 3; i < args.length; i++) {
+                long bytes = Long.parseLong(args[i]);
+                double us = client.measure(bytes);
+                if (rank == 0) {
+                    System.out.printf("%d %.4f%n", bytes, us);
+                }
+            }
+            if (Float.isNaN(client.seen)) {
+                throw new AssertionError("a sum is no number");
+            }
+        }
+    }
+
+    /** Rank 0 writes the id and renames the file, so that it appears whole. */
+    private static UniqueId exchange(int rank, Path file)
+            throws IOException, InterruptedException {
+        if (rank == 0) {
+            Path draft = file.resolveSibling(file.getFileName() + ".draft");
+            Files.write(draft, Communicator.uniqueId().toBytes());
+            Files.move(draft, file, StandardCopyOption.ATOMIC_MOVE);
+        }
+        while (!Files.exists(file)) {
+            Thread.sleep(1);
+        }
+        return new UniqueId(Files.readAllBytes(file));
+    }
+
+    private double measure(long bytes) {
+        try (Arena arena = Arena.ofConfined()) {
+            long count = bytes / Float.BYTES;
+            MemorySegment in = arena.allocate(bytes, 4096);
+            MemorySegment out = arena.allocate(bytes, 4096);
+            check(in, out, count);
+            double callNs = calls(in, out, count, CALIBRATION_CALLS);
+            double warmNs = 0;
+            while (maximum(warmNs) < WARM_UP_NS) {
+                long n = agreed(callNs);
+                callNs = calls(in, out, count, n);
+                warmNs += callNs * n;
+            }
+            long n = agreed(callNs);
+            double[] series = new double[SERIES];
+            for (int i = 0; i < SERIES; i++) {
+                series[i] = calls(in, out, count, n);
+            }
+            Arrays.sort(series);
+            check(in, out, count);
+            return series[SERIES / 2] / 1000;
+        }
+    }
+
+    /** Writes a word of every line of the input, calls, reads a word of every line of the output. */
+    private double calls(MemorySegment in, MemorySegment out, long count, long n) {
+        long since = System.nanoTime();
+        for (long call = 0; call < n; call++) {
+            one(in, out, count, (call & 7) + comm.rank());
+        }
+        return (System.nanoTime() - since) / (double) n;
+    }
+
+    /** In a method of its own, since a loop that runs in main is compiled on the stack. */
+    private void one(MemorySegment in, MemorySegment out, long count, float value) {
+        for (long i = 0; i < count; i += LINE_FLOATS) {
+            in.setAtIndex(ValueLayout.JAVA_FLOAT, i, value);
+        }
+        comm.allReduce(in, out, count, DataType.FLOAT32, RedOp.SUM);
+        float sum = 0;
+        for (long i = 0; i < count; i += LINE_FLOATS) {
+            sum += out.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+        }
+        seen = sum;
+    }
+
+    private long agreed(double callNs) {
+        return Math.clamp((long) (SERIES_NS / maximum(callNs)), MIN_CALLS, MAX_CALLS);
+    }
+
+    private double maximum(double mine) {
+        scalar.set(ValueLayout.JAVA_DOUBLE, 0, mine);
+        comm.allReduce(scalar, scalar, 1, DataType.FLOAT64, RedOp.MAX);
+        return scalar.get(ValueLayout.JAVA_DOUBLE, 0);
+    }
+
+    private void check(MemorySegment in, MemorySegment out, long count) {
+        int nRanks = comm.count();
+        for (long i = 0; i < count; i++) {
+            in.setAtIndex(ValueLayout.JAVA_FLOAT, i, (i & 1023) + comm.rank());
+        }
+        comm.allReduce(in, out, count, DataType.FLOAT32, RedOp.SUM);
+        for (long i = 0; i < count; i++) {
+            float expected = nRanks * (i & 1023) + nRanks * (nRanks - 1) / 2f;
+            float found = out.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+            if (found != expected) {
+                throw new AssertionError("element " + i + " is " + found + ", not " + expected);
+            }
+        }
+    }
+}
