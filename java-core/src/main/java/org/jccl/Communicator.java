@@ -1,85 +1,328 @@
 package org.jccl;
 
+import org.jccl.bootstrap.Rendezvous;
+import org.jccl.comm.Buffers;
+import org.jccl.comm.Comm;
+import org.jccl.comm.CommState;
+import org.jccl.comm.Creation;
+import org.jccl.group.Call;
 import org.jccl.type.DataType;
+import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
-/** A rank's handle of a communicator; its methods come with the core. */
-@SuppressWarnings("DoNotCallSuggester")
+/**
+ * One rank's membership in a group of ranks that call the same operations in the same order.
+ *
+ * <p>Buffers are native memory segments that hold at least the elements of the call, at any
+ * address, and stay alive until the operation is done. On a blocking communicator, the default, a
+ * method returns when its operation is done on this rank; on another one see {@link #asyncError}.
+ * Between {@link Group#start} and {@link Group#end} methods only note what is to be done. Any
+ * thread may call any method; calls of one communicator keep one order, which must be the same on
+ * every rank.
+ *
+ * <p>Every method may throw an {@link NcclException} whose result says what kind of failure it was:
+ * INVALID_ARGUMENT and INVALID_USAGE for mistakes of the caller, REMOTE_ERROR if a peer died or
+ * left, TIMEOUT if a time limit passed. After REMOTE_ERROR and TIMEOUT, and where ranks called
+ * different things, only {@link #close} and {@link #abort} are of use. A thread that is interrupted
+ * while it waits ends its operation so, on all ranks.
+ */
 public final class Communicator implements AutoCloseable {
     /** The colour of a rank that joins no child of {@link #split}. */
     public static final int NOCOLOR = -1;
 
-    private Communicator() {}
+    private static final long SLICE_NS = 20_000_000;
+    private static final long POLL_NS = 100_000;
 
-    public static UniqueId uniqueId() {
-        throw new UnsupportedOperationException();
+    private final Comm comm;
+
+    private Communicator(Comm comm) {
+        this.comm = comm;
     }
 
+    // -- making
+
+    /**
+     * A new unique id. Its 128 bytes hold a secret; carry them to all ranks over a channel that you
+     * trust. The process that makes it must live until all ranks have been initialised.
+     */
+    public static UniqueId uniqueId() {
+        return Rendezvous.uniqueId();
+    }
+
+    /** Joins a communicator of nRanks ranks as this rank, from 0; blocks until all have come. */
     public static Communicator initRank(int nRanks, UniqueId id, int rank) {
         return initRank(nRanks, id, rank, Config.DEFAULT);
     }
 
+    /** Joins a communicator of nRanks ranks as this rank, from 0. */
     public static Communicator initRank(int nRanks, UniqueId id, int rank, Config config) {
-        throw new UnsupportedOperationException();
+        return Doors.remembered(() -> {
+            Creation creation = Comm.create(id, nRanks, rank, config.resolved());
+            begin(creation, config.resolved().blocking());
+            return new Communicator(creation.comm());
+        });
     }
 
+    /** All ranks of a new communicator, for one thread that drives them in groups. */
     public static List<Communicator> initAll(int nRanks) {
-        throw new UnsupportedOperationException();
+        UniqueId id = uniqueId();
+        List<Communicator> all = new ArrayList<>();
+        Group.run(() -> {
+            for (int rank = 0; rank < nRanks; rank++) {
+                all.add(initRank(nRanks, id, rank));
+            }
+        });
+        return List.copyOf(all);
     }
 
-    public void allReduce(
-            MemorySegment send, MemorySegment recv, long count, DataType type, RedOp op) {}
+    private static void begin(Creation creation, boolean blocking) {
+        org.jccl.group.Group group = org.jccl.group.Group.current();
+        if (group.open()) {
+            group.add(creation);
+        } else if (blocking) {
+            await(creation);
+        } else {
+            creation.start();
+        }
+    }
 
-    public void broadcast(
-            MemorySegment send, MemorySegment recv, long count, DataType type, int root) {}
-
-    public void allGather(MemorySegment send, MemorySegment recv, long sendCount, DataType type) {}
-
-    public void reduceScatter(
-            MemorySegment send, MemorySegment recv, long recvCount, DataType type, RedOp op) {}
-
-    public void send(MemorySegment buffer, long count, DataType type, int peer) {}
-
-    public void recv(MemorySegment buffer, long count, DataType type, int peer) {}
-
+    /** A child for each colour, with the parent's configuration; see the other split. */
     public @Nullable Communicator split(int color, int key) {
-        return null;
+        return split(color, key, null);
     }
 
-    public @Nullable Communicator split(int color, int key, Config config) {
-        return null;
+    /**
+     * Divides this communicator: ranks of one colour form a child, ordered by key and, where keys
+     * are equal, by rank. All ranks must call it. If this communicator does not block, the child is
+     * there at once, and both may be polled.
+     *
+     * @param color which child, or {@link #NOCOLOR}
+     * @param config the child's configuration, or null for the parent's
+     * @return the child, or null for NOCOLOR
+     */
+    public @Nullable Communicator split(int color, int key, @Nullable Config config) {
+        NcclConfig resolved = config == null ? null : config.resolved();
+        return Doors.remembered(() -> {
+            Creation creation = comm.split(color, key, resolved);
+            begin(creation, comm.blocking());
+            return color == NOCOLOR ? null : new Communicator(creation.comm());
+        });
     }
 
-    public NcclResult asyncError() {
-        return NcclResult.SUCCESS;
+    // -- operations
+
+    /** Reduces count elements of all ranks; every rank gets the result. In place: send is recv. */
+    public void allReduce(
+            MemorySegment send, MemorySegment recv, long count, DataType type, RedOp op) {
+        collective(Operation.ALL_REDUCE, send, count, recv, count, count, type, op.number(), 0);
     }
 
-    public void awaitReady(Duration timeout) {}
+    /**
+     * Copies count elements of the root to every rank. In place: send is recv. On the other ranks
+     * send is not looked at.
+     */
+    public void broadcast(
+            MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
+        long sent = comm.rank() == root ? count : 0;
+        collective(Operation.BROADCAST, send, sent, recv, count, count, type, 0, root);
+    }
 
+    /**
+     * Gathers sendCount elements of every rank, in the order of ranks; recv holds nRanks times as
+     * many. In place: send is the own part of recv.
+     */
+    public void allGather(MemorySegment send, MemorySegment recv, long sendCount, DataType type) {
+        long all = times(sendCount);
+        collective(Operation.ALL_GATHER, send, sendCount, recv, all, sendCount, type, 0, 0);
+    }
+
+    /**
+     * Reduces nRanks times recvCount elements of all ranks; rank r gets part r of the result. In
+     * place: recv is the own part of send.
+     */
+    public void reduceScatter(
+            MemorySegment send, MemorySegment recv, long recvCount, DataType type, RedOp op) {
+        Operation operation = Operation.REDUCE_SCATTER;
+        long all = times(recvCount);
+        collective(operation, send, all, recv, recvCount, recvCount, type, op.number(), 0);
+    }
+
+    /** Sends count elements to a peer, which must receive as many of the same type. */
+    public void send(MemorySegment buffer, long count, DataType type, int peer) {
+        pointToPoint(Operation.SEND, buffer, count, type, peer);
+    }
+
+    /** Receives count elements from a peer, which must send as many of the same type. */
+    public void recv(MemorySegment buffer, long count, DataType type, int peer) {
+        pointToPoint(Operation.RECV, buffer, count, type, peer);
+    }
+
+    private long times(long count) {
+        return count < 0 || count > Long.MAX_VALUE / comm.nRanks() ? -1 : count * comm.nRanks();
+    }
+
+    private void collective(
+            Operation operation,
+            MemorySegment send,
+            long sendElements,
+            MemorySegment recv,
+            long recvElements,
+            long count,
+            DataType type,
+            int op,
+            int root) {
+        try {
+            Buffers.type(operation, type.number());
+            Buffers.checkRedOp(operation, op);
+            if (operation.rooted()) {
+                Buffers.checkRank(operation, comm, root);
+            }
+            long in = Doors.address(operation, "send", send, sendElements, count, type);
+            long out = Doors.writable(operation, "receive", recv, recvElements, count, type);
+            finish(comm.collective(operation, in, out, count, type, op, root));
+        } catch (NcclException e) {
+            throw Doors.remember(e);
+        }
+    }
+
+    private void pointToPoint(
+            Operation operation, MemorySegment buffer, long count, DataType type, int peer) {
+        try {
+            Buffers.type(operation, type.number());
+            Buffers.checkRank(operation, comm, peer);
+            long address =
+                    operation == Operation.SEND
+                            ? Doors.address(operation, "send", buffer, count, count, type)
+                            : Doors.writable(operation, "receive", buffer, count, count, type);
+            finish(comm.pointToPoint(operation, address, count, type, peer));
+        } catch (NcclException e) {
+            throw Doors.remember(e);
+        }
+    }
+
+    private void finish(@Nullable Call call) {
+        if (call == null) {
+            return;
+        }
+        if (comm.blocking()) {
+            await(call);
+        } else {
+            comm.leave();
+        }
+    }
+
+    /** Waits in slices, so that an interrupt of the thread is seen. */
+    static void await(Call call) {
+        boolean interrupted = false;
+        while (!call.await(System.nanoTime() + SLICE_NS)) {
+            if (Thread.interrupted()) {
+                interrupted = true;
+                call.interrupt();
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        call.result();
+    }
+
+    // -- state
+
+    /** This rank's number. */
     public int rank() {
-        return 0;
+        comm.ensureQueryable();
+        return comm.rank();
     }
 
+    /** How many ranks there are. */
     public int count() {
-        return 0;
+        comm.ensureQueryable();
+        return comm.nRanks();
     }
 
-    public void finalizeCommunicator() {}
+    /**
+     * IN_PROGRESS while init, split, or an operation of a communicator that does not block is under
+     * way; SUCCESS, or why the communicator failed.
+     */
+    public NcclResult asyncError() {
+        return comm.asyncError();
+    }
 
-    public void abort() {}
+    /**
+     * Waits until {@link #asyncError} is no longer IN_PROGRESS.
+     *
+     * @throws NcclException with the error that it is then; with TIMEOUT after this time, which
+     *     changes nothing about the communicator
+     */
+    public void awaitReady(Duration timeout) {
+        long since = System.nanoTime();
+        NcclResult result = comm.asyncError();
+        while (result == NcclResult.IN_PROGRESS) {
+            if (System.nanoTime() - since > timeout.toNanos()) {
+                throw NcclException.timeout(
+                        comm.identity() + " was not ready after " + timeout.toMillis() + " ms");
+            }
+            LockSupport.parkNanos(POLL_NS);
+            result = comm.asyncError();
+        }
+        if (result != NcclResult.SUCCESS) {
+            NcclException failure = comm.failure();
+            throw failure != null ? failure : new NcclException(result, result.text());
+        }
+    }
+
+    /** What this rank has done on this communicator so far. */
+    public Statistics stats() {
+        return Statistics.of(comm.executor().counters());
+    }
+
+    // -- the end
+
+    /**
+     * Waits until nothing is under way. Afterwards only {@link #close}, {@link #abort} and queries
+     * are allowed.
+     */
+    public void finalizeCommunicator() {
+        try {
+            finish(comm.finish());
+        } catch (NcclException e) {
+            throw Doors.remember(e);
+        }
+    }
+
+    /**
+     * Frees the communicator; what is still being made is given up. Closing again does nothing.
+     * {@code ncclCommDestroy}.
+     */
+    @Override
+    public void close() {
+        switch (comm.state()) {
+            case DESTROYED -> {}
+            case INITIALIZING -> comm.abort();
+            default -> comm.destroy();
+        }
+    }
+
+    /** Ends everything at once, whatever the state and whatever the peers do, and frees it. */
+    public void abort() {
+        if (comm.state() != CommState.DESTROYED) {
+            comm.abort();
+        }
+    }
 
     @Override
-    public void close() {}
-
-    static NcclException todo() {
-        return NcclException.invalidUsage("not yet");
+    public String toString() {
+        return comm.identity();
     }
 }

@@ -42,6 +42,14 @@ public final class Config {
         return new Config(resolved.withTimeoutMs(timeoutMs));
     }
 
+    /**
+     * The node that this rank counts as, instead of {@code NCCL_HOSTID} and the machine's own name;
+     * ranks of different nodes do not share memory.
+     */
+    public Config withHostId(String hostId) {
+        return new Config(resolved.withHostId(hostId));
+    }
+
     NcclConfig resolved() {
         return resolved;
     }

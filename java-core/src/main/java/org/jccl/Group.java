@@ -1,48 +1,63 @@
 package org.jccl;
 
+import org.jccl.group.Launch;
+import org.jccl.type.NcclException;
+
 /**
  * Operations that are called between {@link #start} and {@link #end} by one thread are started
  * together, so that their order does not matter and none waits for another. Groups nest; only the
  * outermost end starts the work.
  */
-@SuppressWarnings("DoNotCallSuggester")
 public final class Group {
     private Group() {}
 
     /** Begins a group of this thread. */
     public static void start() {
-        throw new UnsupportedOperationException();
+        org.jccl.group.Group.current().start();
     }
 
     /**
      * Ends a group of this thread. The outermost end starts everything that the group holds, and
      * returns when all of it is done, unless a communicator of the group does not block.
      *
-     * @throws org.jccl.type.NcclException with INVALID_USAGE if this thread has no group; with the
-     *     error of a call inside the group, whose other calls are then dropped
+     * @throws NcclException with INVALID_USAGE if this thread has no group; with the error of a
+     *     call inside the group, whose other calls are then dropped
      */
     public static void end() {
-        throw new UnsupportedOperationException();
+        Launch launch = org.jccl.group.Group.current().end();
+        if (launch == null) {
+            return;
+        }
+        if (launch.blocking()) {
+            Communicator.await(launch);
+        } else {
+            org.jccl.group.Group.leave(launch);
+        }
     }
 
     /** Runs the calls as a group, which is ended also when they throw. */
     public static void run(Runnable calls) {
         start();
-        boolean returned = false;
         try {
             calls.run();
-            returned = true;
-        } finally {
-            endAfter(returned);
+        } catch (RuntimeException | Error e) {
+            endFailed(e);
+            throw e;
         }
+        end();
     }
 
-    private static void endAfter(boolean returned) {
+    private static void endFailed(Throwable error) {
+        NcclException why =
+                error instanceof NcclException known
+                        ? known
+                        : NcclException.invalidUsage("a call inside the group threw " + error);
+        org.jccl.group.Group.current().remember(why);
         try {
             end();
-        } catch (org.jccl.type.NcclException e) {
-            if (returned) {
-                throw e;
+        } catch (NcclException e) {
+            if (e != error) {
+                error.addSuppressed(e);
             }
         }
     }

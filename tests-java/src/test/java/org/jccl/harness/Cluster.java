@@ -87,7 +87,10 @@ public final class Cluster {
                 place, nRanks, count, nNodes, deadline, environment, environmentOfRank, jvmFlags);
     }
 
-    /** Ranks as processes on this many simulated nodes, equally many consecutive ranks on each. */
+    /**
+     * Ranks on this many simulated nodes, equally many consecutive ranks on each: processes by
+     * NCCL_HOSTID, threads by the configuration of their communicators.
+     */
     public Cluster nodes(int count) {
         return new Cluster(
                 place,
@@ -156,7 +159,6 @@ public final class Cluster {
     /** Whether the ranks run inside this JVM. */
     boolean insideThisJvm() {
         return place == Place.THREADS
-                && nNodes == 1
                 && environment.isEmpty()
                 && environmentOfRank.isEmpty()
                 && jvmFlags.isEmpty();
@@ -171,12 +173,21 @@ public final class Cluster {
         return process * 2 / Math.max(2, nProcesses());
     }
 
+    /** How many nodes the communicators' configuration must tell apart, in place of a variable. */
+    int nodesByConfig() {
+        return place == Place.THREADS ? nNodes : 1;
+    }
+
+    static String nodeOf(int rank, int nRanks, int nNodes) {
+        return "node" + rank * nNodes / nRanks;
+    }
+
     /** The variables of a process. */
     Map<String, String> environmentOf(int process) {
         Map<String, String> all = new LinkedHashMap<>(environment);
         int first = process * ranksPerProcess;
-        if (nNodes > 1) {
-            all.put("NCCL_HOSTID", "node" + first * nNodes / nRanks);
+        if (nNodes > 1 && place != Place.THREADS) {
+            all.put("NCCL_HOSTID", nodeOf(first, nRanks, nNodes));
         } else if (place == Place.NAMESPACES) {
             all.put("NCCL_HOSTID", "namespace" + namespaceOf(process));
         }

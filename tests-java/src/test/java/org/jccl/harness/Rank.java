@@ -3,7 +3,9 @@ package org.jccl.harness;
 import org.jccl.Communicator;
 import org.jccl.Config;
 import org.jccl.type.UniqueId;
+import org.jspecify.annotations.Nullable;
 
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -14,10 +16,18 @@ public final class Rank {
     private final List<String> arguments;
     private final Board board;
     private final Consumer<String> said;
+    private final @Nullable String hostId;
 
-    Rank(int number, int nRanks, List<String> arguments, Board board, Consumer<String> said) {
+    Rank(
+            int number,
+            int nRanks,
+            int nNodes,
+            List<String> arguments,
+            Board board,
+            Consumer<String> said) {
         this.number = number;
         this.nRanks = nRanks;
+        this.hostId = nNodes > 1 ? Cluster.nodeOf(number, nRanks, nNodes) : null;
         this.arguments = arguments;
         this.board = board;
         this.said = said;
@@ -55,12 +65,23 @@ public final class Rank {
 
     /** A blocking communicator of all ranks. */
     public Communicator init() {
-        return Communicator.initRank(nRanks, uniqueId("world"), number);
+        return init(Config.DEFAULT);
     }
 
     /** A communicator of all ranks with this configuration. */
     public Communicator init(Config config) {
-        return Communicator.initRank(nRanks, uniqueId("world"), number, config);
+        return init("world", config);
+    }
+
+    /** Another communicator of all ranks, by an id of this name. */
+    public Communicator init(String name, Config config) {
+        Config placed = hostId == null ? config : config.withHostId(hostId);
+        return Communicator.initRank(nRanks, uniqueId(name), number, placed);
+    }
+
+    /** The node of this rank if ranks of one process are to lie on several, else null. */
+    public @Nullable String hostId() {
+        return hostId;
     }
 
     /** Tells the test something, at once; see {@link RunningCluster#awaitSaid}. */
@@ -70,11 +91,11 @@ public final class Rank {
 
     /** Puts a note where every rank can read it. */
     public void post(String name, String text) {
-        board.post(name, text.getBytes(java.nio.charset.StandardCharsets.UTF_8));
+        board.post(name, text.getBytes(StandardCharsets.UTF_8));
     }
 
     /** Waits until a rank, or the test, has put this note; the cluster's deadline is the limit. */
     public String await(String name) {
-        return new String(board.await(name), java.nio.charset.StandardCharsets.UTF_8);
+        return new String(board.await(name), StandardCharsets.UTF_8);
     }
 }

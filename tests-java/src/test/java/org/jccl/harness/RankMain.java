@@ -27,7 +27,7 @@ public final class RankMain {
      * Runs ranks.
      *
      * @param args directory of the board, first rank, ranks of this process, ranks of the cluster,
-     *     class of the scenario, arguments of the scenario
+     *     nodes that the configuration tells apart, class of the scenario, its arguments
      */
     public static void main(String[] args) {
         listen();
@@ -35,14 +35,20 @@ public final class RankMain {
         int first = Integer.parseInt(args[1]);
         int count = Integer.parseInt(args[2]);
         int nRanks = Integer.parseInt(args[3]);
-        List<String> arguments = List.copyOf(Arrays.asList(args).subList(5, args.length));
+        int nNodes = Integer.parseInt(args[4]);
+        List<String> arguments = List.copyOf(Arrays.asList(args).subList(6, args.length));
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             int number = first + i;
             Rank rank =
                     new Rank(
-                            number, nRanks, arguments, board, text -> report(number, "said", text));
-            Scenario scenario = newScenario(args[4]);
+                            number,
+                            nRanks,
+                            nNodes,
+                            arguments,
+                            board,
+                            text -> report(number, "said", text));
+            Scenario scenario = newScenario(args[5]);
             threads.add(thread(number, () -> reportEnd(number, runRank(scenario, rank))));
         }
         threads.forEach(Thread::start);

@@ -69,6 +69,7 @@ final class RankProcess {
         command.add(String.valueOf(first));
         command.add(String.valueOf(end - first));
         command.add(String.valueOf(cluster.nRanks));
+        command.add(String.valueOf(cluster.nodesByConfig()));
         command.add(scenario.getName());
         command.addAll(arguments);
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);

@@ -81,7 +81,13 @@ public final class RunningCluster implements AutoCloseable {
         for (int rank = 0; rank < cluster.nRanks; rank++) {
             int number = rank;
             Rank context =
-                    new Rank(number, cluster.nRanks, arguments, board, text -> said(number, text));
+                    new Rank(
+                            number,
+                            cluster.nRanks,
+                            cluster.nNodes,
+                            arguments,
+                            board,
+                            text -> said(number, text));
             Scenario scenario = scenarios.get();
             threads.add(
                     RankMain.thread(

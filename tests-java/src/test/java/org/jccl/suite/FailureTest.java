@@ -46,6 +46,7 @@ final class FailureTest {
     static List<Cluster> pairs() {
         return List.of(
                 Cluster.threads(2),
+                Cluster.threads(2).nodes(2),
                 Cluster.processes(2),
                 Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"));
     }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import org.jccl.Communicator;
+import org.jccl.Config;
 import org.jccl.Group;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
@@ -29,6 +30,8 @@ final class GroupTest {
     static List<Cluster> clusters() {
         return List.of(
                 Cluster.threads(4),
+                Cluster.threads(3).nodes(3),
+                Cluster.threads(4).nodes(2),
                 Cluster.processes(4),
                 Cluster.processes(3).environment("NCCL_SHM_DISABLE", "1"),
                 Cluster.processes(4).ranksPerProcess(2).nodes(2));
@@ -89,9 +92,7 @@ final class GroupTest {
         @Override
         public void run(Rank rank) {
             try (Communicator first = rank.init();
-                    Communicator second =
-                            Communicator.initRank(
-                                    rank.nRanks(), rank.uniqueId("second"), rank.number());
+                    Communicator second = rank.init("second", Config.DEFAULT);
                     Arena arena = Arena.ofConfined()) {
                 for (int round = 0; round < 20; round++) {
                     once(rank, first, second, arena);

@@ -30,6 +30,7 @@ final class InitTest {
     static List<Cluster> clusters() {
         return List.of(
                 Cluster.threads(3),
+                Cluster.threads(3).nodes(2),
                 Cluster.processes(3),
                 Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"),
                 Cluster.processes(4).ranksPerProcess(2).nodes(2),
@@ -41,8 +42,7 @@ final class InitTest {
         @Override
         public void run(Rank rank) {
             for (String id : List.of("first", "second")) {
-                Communicator comm =
-                        Communicator.initRank(rank.nRanks(), rank.uniqueId(id), rank.number());
+                Communicator comm = rank.init(id, Config.DEFAULT);
                 assertEquals(rank.number(), comm.rank());
                 assertEquals(rank.nRanks(), comm.count());
                 assertEquals(NcclResult.SUCCESS, comm.asyncError());

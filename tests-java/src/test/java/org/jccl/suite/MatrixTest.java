@@ -24,6 +24,7 @@ final class MatrixTest {
     enum Carrier {
         THREADS,
         THREADS_TCP,
+        THREADS_MIXED,
         PROCESSES,
         PROCESSES_TCP,
         MIXED,
@@ -32,7 +33,8 @@ final class MatrixTest {
         Cluster cluster(int nRanks) {
             return switch (this) {
                 case THREADS -> Cluster.threads(nRanks);
-                case THREADS_TCP -> overTcp(Cluster.threads(nRanks));
+                case THREADS_TCP -> Cluster.threads(nRanks).nodes(nRanks);
+                case THREADS_MIXED -> Cluster.threads(nRanks).nodes(Math.min(2, nRanks));
                 case PROCESSES -> Cluster.processes(nRanks);
                 case PROCESSES_TCP -> overTcp(Cluster.processes(nRanks));
                 case MIXED -> mixed(nRanks);

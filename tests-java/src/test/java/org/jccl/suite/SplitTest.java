@@ -19,6 +19,7 @@ final class SplitTest {
     static List<Cluster> clusters() {
         return List.of(
                 Cluster.threads(5),
+                Cluster.threads(5).nodes(2),
                 Cluster.processes(4),
                 Cluster.processes(3).environment("NCCL_SHM_DISABLE", "1"),
                 Cluster.processes(4).ranksPerProcess(2).nodes(2));
