@@ -5,6 +5,7 @@ import org.jccl.comm.Buffers;
 import org.jccl.comm.Comm;
 import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
+import org.jccl.comm.Operations;
 import org.jccl.group.Call;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
@@ -57,7 +58,7 @@ public final class Communicator implements AutoCloseable {
      * trust. The process that makes it must live until all ranks have been initialised.
      */
     public static UniqueId uniqueId() {
-        return Rendezvous.uniqueId();
+        return Rendezvous.createId();
     }
 
     /** Joins a communicator of nRanks ranks as this rank, from 0; blocks until all have come. */
@@ -69,7 +70,7 @@ public final class Communicator implements AutoCloseable {
     public static Communicator initRank(int nRanks, UniqueId id, int rank, Config config) {
         return Doors.remembered(() -> {
             Creation creation = Comm.create(id, nRanks, rank, config.resolved());
-            begin(creation, config.resolved().blocking());
+            begin(creation, creation.blocking());
             return new Communicator(creation.comm());
         });
     }
@@ -190,7 +191,7 @@ public final class Communicator implements AutoCloseable {
             }
             long in = Doors.address(operation, "send", send, sendElements, count, type);
             long out = Doors.writable(operation, "receive", recv, recvElements, count, type);
-            finish(comm.collective(operation, in, out, count, type, op, root));
+            finish(Operations.collective(comm, operation, in, out, count, type, op, root));
         } catch (NcclException e) {
             throw Doors.remember(e);
         }
@@ -205,7 +206,7 @@ public final class Communicator implements AutoCloseable {
                     operation == Operation.SEND
                             ? Doors.address(operation, "send", buffer, count, count, type)
                             : Doors.writable(operation, "receive", buffer, count, count, type);
-            finish(comm.pointToPoint(operation, address, count, type, peer));
+            finish(Operations.pointToPoint(comm, operation, address, count, type, peer));
         } catch (NcclException e) {
             throw Doors.remember(e);
         }
