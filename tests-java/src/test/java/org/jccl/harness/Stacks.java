@@ -19,11 +19,14 @@ final class Stacks {
 
     private Stacks() {}
 
-    /** Every thread of this JVM but the JVM's own. */
+    /** Every thread of this JVM but the JVM's own and the one that asks. */
     static String all() {
         Map<String, Map.Entry<Thread, StackTraceElement[]>> byName = new TreeMap<>();
         for (Map.Entry<Thread, StackTraceElement[]> entry : Thread.getAllStackTraces().entrySet()) {
             Thread thread = entry.getKey();
+            if (thread == Thread.currentThread()) {
+                continue;
+            }
             byName.put(thread.getName() + " #" + thread.threadId(), entry);
         }
         StringBuilder text = new StringBuilder();
