@@ -24,7 +24,7 @@ final class Stacks {
         Map<String, Map.Entry<Thread, StackTraceElement[]>> byName = new TreeMap<>();
         for (Map.Entry<Thread, StackTraceElement[]> entry : Thread.getAllStackTraces().entrySet()) {
             Thread thread = entry.getKey();
-            if (thread == Thread.currentThread()) {
+            if (thread.equals(Thread.currentThread())) {
                 continue;
             }
             byName.put(thread.getName() + " #" + thread.threadId(), entry);

@@ -17,6 +17,7 @@ import java.lang.management.ManagementFactory;
 import java.util.List;
 
 /** A repeated call allocates nothing. */
+@org.junit.jupiter.api.Tag("stress")
 final class AllocationTest {
     private static final int WARM_UP = 50_000;
     private static final int CALLS = 1_000_000;

@@ -31,6 +31,7 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /** Ranks that die, stop, come late, leave, or call something else. */
+@org.junit.jupiter.api.Tag("stress")
 final class FailureTest {
     private static final int LARGE = 8 << 20;
     private static final long DEATH_KNOWN_WITHIN_NS = 5_000_000_000L;

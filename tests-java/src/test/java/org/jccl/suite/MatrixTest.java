@@ -14,6 +14,7 @@ import java.util.Random;
  * The matrix: every operation, type and reduction, sizes, in and out of place, numbers of ranks,
  * places and transports, bit for bit against the oracle. {@code JCCL_TEST_SEED} repeats a run.
  */
+@org.junit.jupiter.api.Tag("stress")
 final class MatrixTest {
     private static final int[] RANKS = {1, 2, 3, 4, 7, 8};
     private static final int SAMPLED_CELLS = 60;

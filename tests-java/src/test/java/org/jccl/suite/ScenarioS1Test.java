@@ -19,6 +19,7 @@ import java.util.concurrent.FutureTask;
  * Scenario S1: two nodes of two ranks, non-blocking init, then rails and nodes by split, with a
  * barrier between, then all-gathers on every communicator from threads that did not create them.
  */
+@org.junit.jupiter.api.Tag("stress")
 final class ScenarioS1Test {
     private static final int[] COUNTS = {1, 700, 100_000};
 
