@@ -81,17 +81,13 @@ final class StagedBfloat16 {
         return Float.intBitsToFloat(ALL.get(ValueLayout.JAVA_SHORT_UNALIGNED, address) << 16);
     }
 
-    /** Rounds both to nearest even; {@code xNan} is all ones where a NaN must stay one. */
+    /** Rounds both to nearest even. A NaN stays one, as {@link VectorBfloat16} explains. */
     private static void join(int[] pairs, int[] low, int[] high, int m) {
         for (int i = 0; i < m; i++) {
             int x = low[i];
-            int xNan = (0x7f800000 - (x & 0x7fffffff)) >> 31;
-            int xRounded = x + 0x7fff + ((x >>> 16) & 1);
             int y = high[i];
-            int yNan = (0x7f800000 - (y & 0x7fffffff)) >> 31;
-            int yRounded = y + 0x7fff + ((y >>> 16) & 1);
-            int lower = ((xRounded & ~xNan) | ((x | 0x400000) & xNan)) >>> 16;
-            int upper = ((yRounded & ~yNan) | ((y | 0x400000) & yNan)) & 0xffff0000;
+            int lower = (x + 0x7fff + ((x >>> 16) & 1)) >>> 16;
+            int upper = (y + 0x7fff + ((y >>> 16) & 1)) & 0xffff0000;
             pairs[i] = lower | upper;
         }
     }

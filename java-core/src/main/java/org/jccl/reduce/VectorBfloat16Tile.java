@@ -2,7 +2,6 @@ package org.jccl.reduce;
 
 import static jdk.incubator.vector.VectorOperators.LSHL;
 import static jdk.incubator.vector.VectorOperators.LSHR;
-import static jdk.incubator.vector.VectorOperators.NE;
 
 import static org.jccl.platform.Memory.ALL;
 
@@ -24,7 +23,6 @@ final class VectorBfloat16Tile {
     private static final VectorSpecies<Float> FLOATS = FloatVector.SPECIES_PREFERRED;
     private static final int STEP = INTS.vectorByteSize();
     private static final int HIGH = 0xffff0000;
-    private static final int QUIET = 0x400000;
     private static final ValueLayout.OfShort I16 = ValueLayout.JAVA_SHORT_UNALIGNED;
     private static final ValueLayout.OfFloat F32 = ValueLayout.JAVA_FLOAT_UNALIGNED;
 
@@ -134,16 +132,8 @@ final class VectorBfloat16Tile {
             high = high.add(y.and(HIGH).reinterpretAsFloats());
             IntVector lowBits = low.reinterpretAsInts();
             IntVector highBits = high.reinterpretAsInts();
-            lowBits =
-                    lowBits.add(0x7fff)
-                            .add(lowBits.lanewise(LSHR, 16).and(1))
-                            .blend(lowBits.or(QUIET), low.compare(NE, low).cast(INTS))
-                            .lanewise(LSHR, 16);
-            highBits =
-                    highBits.add(0x7fff)
-                            .add(highBits.lanewise(LSHR, 16).and(1))
-                            .blend(highBits.or(QUIET), high.compare(NE, high).cast(INTS))
-                            .and(HIGH);
+            lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
+            highBits = highBits.add(0x7fff).add(highBits.lanewise(LSHR, 16).and(1)).and(HIGH);
             lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
         for (; at != bytes; at += 2) {
@@ -167,16 +157,8 @@ final class VectorBfloat16Tile {
             high = high.mul(y.and(HIGH).reinterpretAsFloats());
             IntVector lowBits = low.reinterpretAsInts();
             IntVector highBits = high.reinterpretAsInts();
-            lowBits =
-                    lowBits.add(0x7fff)
-                            .add(lowBits.lanewise(LSHR, 16).and(1))
-                            .blend(lowBits.or(QUIET), low.compare(NE, low).cast(INTS))
-                            .lanewise(LSHR, 16);
-            highBits =
-                    highBits.add(0x7fff)
-                            .add(highBits.lanewise(LSHR, 16).and(1))
-                            .blend(highBits.or(QUIET), high.compare(NE, high).cast(INTS))
-                            .and(HIGH);
+            lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
+            highBits = highBits.add(0x7fff).add(highBits.lanewise(LSHR, 16).and(1)).and(HIGH);
             lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
         for (; at != bytes; at += 2) {
@@ -201,16 +183,8 @@ final class VectorBfloat16Tile {
             high = high.add(y.and(HIGH).reinterpretAsFloats()).div(divisor);
             IntVector lowBits = low.reinterpretAsInts();
             IntVector highBits = high.reinterpretAsInts();
-            lowBits =
-                    lowBits.add(0x7fff)
-                            .add(lowBits.lanewise(LSHR, 16).and(1))
-                            .blend(lowBits.or(QUIET), low.compare(NE, low).cast(INTS))
-                            .lanewise(LSHR, 16);
-            highBits =
-                    highBits.add(0x7fff)
-                            .add(highBits.lanewise(LSHR, 16).and(1))
-                            .blend(highBits.or(QUIET), high.compare(NE, high).cast(INTS))
-                            .and(HIGH);
+            lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
+            highBits = highBits.add(0x7fff).add(highBits.lanewise(LSHR, 16).and(1)).and(HIGH);
             lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
         for (; at != bytes; at += 2) {

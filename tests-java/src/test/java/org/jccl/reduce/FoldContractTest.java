@@ -11,6 +11,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.stream.Stream;
@@ -33,6 +35,10 @@ abstract class FoldContractTest {
         return Stream.of(DataType.values())
                 .filter(type -> type.number() < Fold.TYPES)
                 .flatMap(type -> Stream.of(RedOp.values()).map(op -> Arguments.of(type, op)));
+    }
+
+    static Stream<Arguments> halvesAndOps() {
+        return typesAndOps().filter(both -> ((DataType) both.get()[0]).sizeBytes() == 2);
     }
 
     @ParameterizedTest
@@ -84,6 +90,19 @@ abstract class FoldContractTest {
         }
     }
 
+    /** All bit patterns against ordinary and special ones: every NaN and every rounding. */
+    @ParameterizedTest
+    @MethodSource("halvesAndOps")
+    void foldsEveryBitPatternOfSixteenBits(DataType type, RedOp op) {
+        int[] partners = {0x0000, 0x3c00, 0x3f81, 0x7c00, 0xff80, 0x7fff, 0xffff, 0x7f81, 0x0001};
+        Case shared = new Case(type, op);
+        for (int partner : partners) {
+            shared.checkPatterns(2, partner);
+            shared.checkPatterns(3, partner);
+        }
+        shared.checkPatterns(5, 0x3f81);
+    }
+
     /** Inputs of one type and operation, and the judgement of one call. */
     private final class Case {
         private final DataType type;
@@ -118,12 +137,33 @@ abstract class FoldContractTest {
                             "%s %s n=%d count=%d misalignment=%d inPlace=%d seed=%d",
                             type, op, n, count, misalignment, inPlace, seed);
             byte[][] inputs = new byte[n][];
+            for (int k = 0; k < n; k++) {
+                inputs[k] = input(k, count * type.sizeBytes());
+            }
+            judge(inputs, misalignment, inPlace, what);
+        }
+
+        /** Folds all 65,536 patterns and n - 1 times the same partner. */
+        void checkPatterns(int n, int partner) {
+            byte[][] inputs = new byte[n][];
+            for (int k = 0; k < n; k++) {
+                ByteBuffer input = ByteBuffer.allocate(2 << 16).order(ByteOrder.LITTLE_ENDIAN);
+                for (int pattern = 0; pattern < 1 << 16; pattern++) {
+                    input.putShort((short) (k == 0 ? pattern : partner));
+                }
+                inputs[k] = input.array();
+            }
+            judge(inputs, 0, -1, String.format("%s %s n=%d with 0x%x", type, op, n, partner));
+        }
+
+        private void judge(byte[][] inputs, int misalignment, int inPlace, String what) {
+            int n = inputs.length;
+            int bytes = inputs[0].length;
+            int count = bytes / type.sizeBytes();
             Guarded[] buffers = new Guarded[n];
             long[] sources = new long[n + 1];
-            int bytes = count * type.sizeBytes();
             try (Arena arena = Arena.ofConfined()) {
                 for (int k = 0; k < n; k++) {
-                    inputs[k] = input(k, bytes);
                     buffers[k] = new Guarded(arena, bytes, misalignment * (k + 1) % 64);
                     buffers[k].put(inputs[k]);
                     sources[k] = buffers[k].address();
