@@ -10,6 +10,7 @@ import org.jccl.platform.Memory;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
+import org.jccl.type.Version;
 
 /**
  * The functions of {@code nccl.h} for callers that have numbers and addresses: C through JNI, and

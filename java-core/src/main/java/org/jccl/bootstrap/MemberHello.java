@@ -1,16 +1,13 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.ProcessIdentity;
+import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.Properties;
 
 /**
  * What a rank says of itself when it joins a rendezvous. The layout never changes, so that ranks of
@@ -34,14 +31,13 @@ record MemberHello(
     static final int BYTES = 180;
     private static final int BUILD_BYTES = 64;
     private static final int WHO_BYTES = 96;
-    private static final String BUILD = readBuild();
 
     /** This process as a rank. */
     static MemberHello own(int nRanks, int rank, boolean inRootProcess) {
         ProcessIdentity self = ProcessIdentity.current();
         int order = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? 1 : 2;
         String who = self.hostName() + ":" + self.pid();
-        return new MemberHello(WIRE_VERSION, order, nRanks, rank, inRootProcess, BUILD, who);
+        return new MemberHello(WIRE_VERSION, order, nRanks, rank, inRootProcess, Version.text(), who);
     }
 
     byte[] encode() {
@@ -109,18 +105,5 @@ record MemberHello(
         }
         String text = new String(Arrays.copyOf(field, end), StandardCharsets.UTF_8);
         return text.replaceAll("\\p{Cntrl}", "?");
-    }
-
-    private static String readBuild() {
-        try (InputStream in =
-                MemberHello.class.getResourceAsStream("/org/jccl/version.properties")) {
-            Properties properties = new Properties();
-            if (in != null) {
-                properties.load(in);
-            }
-            return properties.getProperty("version", "development");
-        } catch (IOException unreadable) {
-            throw new UncheckedIOException(unreadable);
-        }
     }
 }

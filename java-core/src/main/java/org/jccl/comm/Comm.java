@@ -1,5 +1,6 @@
 package org.jccl.comm;
 
+import org.jccl.bootstrap.Keys;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Health;
 import org.jccl.executor.StreamAgent;
@@ -7,6 +8,7 @@ import org.jccl.group.Call;
 import org.jccl.group.GroupMember;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
+import org.jccl.param.Param;
 import org.jccl.param.Params;
 import org.jccl.plan.Planner;
 import org.jccl.platform.Threads;
@@ -16,8 +18,10 @@ import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.UniqueId;
+import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
+import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -51,6 +55,10 @@ public final class Comm implements GroupMember {
 
     private long splits;
 
+    static {
+        Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
+    }
+
     private Comm(NcclConfig config, int rank, int nRanks, long commHash) {
         this.config = config;
         this.rank = rank;
@@ -82,7 +90,10 @@ public final class Comm implements GroupMember {
                             + nRanks
                             + " ranks; the rank must lie in [0, nranks)");
         }
-        long hash = Integer.toUnsignedLong(id.hashCode()) * 0x9e3779b97f4a7c15L;
+        Log.refresh();
+        Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
+        // A number that all ranks compute and that tells nothing of the id's secret.
+        long hash = ByteBuffer.wrap(Keys.derive(id.toBytes(), "name")).getLong();
         Comm comm = new Comm(resolved, rank, nRanks, hash);
         Warmup.start();
         Log.info(

@@ -15,6 +15,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 
 /** Sits between connectors and a listener, records what connectors say, and can cut them off. */
 final class Tap implements AutoCloseable {
+    private static final int READ_LIMIT_MS = 60_000;
+
     private final ServerSocket server;
     private final SocketAddress target;
     private final List<Socket> sockets = new CopyOnWriteArrayList<>();
@@ -49,6 +51,8 @@ final class Tap implements AutoCloseable {
         Socket socket = new Socket();
         InetAddress host = InetAddress.getByAddress(address.bytes());
         socket.connect(new InetSocketAddress(host, address.port()));
+        // A read that never ends must fail its test.
+        socket.setSoTimeout(READ_LIMIT_MS);
         return socket;
     }
 

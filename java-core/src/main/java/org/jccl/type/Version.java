@@ -1,16 +1,20 @@
-package org.jccl.abi;
+package org.jccl.type;
 
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Properties;
 
 /** The version of this jar, written into it by the build. */
-final class Version {
+public final class Version {
+    /** The version of NCCL whose interface this is. */
+    public static final String NCCL = "2.32.3";
+
     private static final String TEXT = read();
 
     private Version() {}
 
-    static String text() {
+    /** As in the build's properties, {@code "unknown"} without them. */
+    public static String text() {
         return TEXT;
     }
 
