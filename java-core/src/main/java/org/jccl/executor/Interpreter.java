@@ -321,7 +321,7 @@ public final class Interpreter {
     }
 
     private long flagValue(int delta) {
-        return sequence + delta << SEQUENCE_SHIFT | calls.hash() & 0xffff;
+        return ((sequence + delta) << SEQUENCE_SHIFT) | (calls.hash() & 0xffff);
     }
 
     private boolean await(int[] c, int at) {
