@@ -335,3 +335,20 @@ def _errors(rank: Rank) -> list[str]:
 def test_wrong_arguments_are_errors_with_sentences_and_do_no_harm() -> None:
     for texts in run_ranks(_errors, 2):
         assert all(len(text) > 10 and "wrong code" not in text for text in texts), texts
+
+
+def _short_lives(rank: Rank) -> int:
+    wrong = 0
+    for i in range(20):
+        with rank.comm(name=str(i)) as comm:
+            received = numpy.zeros(4)
+            with group():
+                comm.send(numpy.full(4, rank.rank + 1.0), 1 - rank.rank)
+                comm.recv(received, 1 - rank.rank)
+            wrong += received.tolist() != [2.0 - rank.rank] * 4
+    return wrong
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_what_was_sent_arrives_though_the_sender_destroys_at_once(setting: str) -> None:
+    assert run_ranks(_short_lives, 2, **SETTINGS[setting]) == [0, 0]

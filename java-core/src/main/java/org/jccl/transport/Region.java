@@ -181,6 +181,15 @@ public final class Region implements AutoCloseable {
         Memory.putLongRelease(at, size);
     }
 
+    /** Whether areas behind the base have been published. */
+    boolean offersAreas() {
+        boolean any = false;
+        for (int i = 1; i < addresses.length; i++) {
+            any |= addresses[i] != 0;
+        }
+        return any;
+    }
+
     /** Publishes why this rank gave up: a result code, the guilty rank (or -1) and a sentence. */
     public void publishStatus(int code, int culprit, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
