@@ -52,8 +52,8 @@ def _run(name: str, command: list[str], limit_s: int) -> str:
     home = jdk.find()
     env = jdk.maven_environment(home) if home else dict(os.environ)
     env["PATH"] = f"{VENV / 'bin'}{os.pathsep}{env['PATH']}"
-    deadline = time.monotonic() + limit_s
     text: list[str] = []
+    expired: list[bool] = []
     with (LOGS / f"{name}.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
             command,
@@ -65,7 +65,14 @@ def _run(name: str, command: list[str], limit_s: int) -> str:
             errors="replace",
             start_new_session=True,
         )
-        signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
+
+        def end(*_: object) -> None:
+            # An interrupt first: pytest then says what has failed so far.
+            expired.append(True)
+            os.killpg(process.pid, signal.SIGINT if len(expired) == 1 else signal.SIGKILL)
+            signal.alarm(30)
+
+        signal.signal(signal.SIGALRM, end)
         signal.alarm(limit_s)
         try:
             assert process.stdout is not None
@@ -79,7 +86,7 @@ def _run(name: str, command: list[str], limit_s: int) -> str:
             raise
         finally:
             signal.alarm(0)
-    if time.monotonic() >= deadline:
+    if expired:
         raise FailedError(f"ended after {limit_s} s; {LOGS.relative_to(ROOT)}/{name}.log")
     if status != 0:
         raise FailedError(f"status {status}; {LOGS.relative_to(ROOT)}/{name}.log")
