@@ -141,6 +141,18 @@ bool jccl_ready(void) {
     return atomic_load_explicit(&state, memory_order_acquire) == READY && !jccl_in_forked_child();
 }
 
+bool jccl_warn_in_java(const char* text) {
+    JNIEnv* env = NULL;
+    if (!jccl_ready() || jccl_warn_method == NULL ||
+        (*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_10) != JNI_OK) {
+        return false;
+    }
+    (*env)->CallStaticVoidMethod(env, jccl_class, jccl_warn_method, (jlong)(intptr_t)text);
+    bool thrown = (*env)->ExceptionCheck(env);
+    (*env)->ExceptionClear(env);
+    return !thrown;
+}
+
 ncclResult_t jccl_thrown(JNIEnv* env, int function) {
     char text[768];
     jccl_take_exception(env, text, sizeof text);

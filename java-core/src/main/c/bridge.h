@@ -17,7 +17,7 @@
 #define JCCL_ALIAS(name) __attribute__((visibility("default"), weak, alias(#name)))
 #define JCCL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Numbers of all functions: those of NCCL are what NcclApi.notYet gets. */
+/* Numbers of all functions, in the order of the table. */
 #define JAVA(name, method, signature, parameters, ...) JCCL_FN_##name,
 #define HERE(name) JCCL_FN_##name,
 #define LATER(name, parameters) JCCL_FN_##name,
@@ -37,11 +37,9 @@ enum {
 
 /* ---- error.c: the last error, which works without Java ---- */
 
-/* Writes the last error, prints it as a WARN line if NCCL_DEBUG asks for it, returns result. */
+/* Makes a sentence the last error and a WARN line of the log, returns result. */
 ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same without printing; for a sentence that has been printed before. */
-void jccl_set_last_error(const char* text);
 /* From now on the last error lives in Java's buffer of 1024 bytes. */
 void jccl_move_last_error(char* buffer);
 
@@ -82,7 +80,7 @@ void jccl_take_exception(JNIEnv* env, char* text, size_t size);
  */
 extern jclass jccl_class;
 extern jmethodID jccl_methods[JCCL_FUNCTIONS];
-extern jmethodID jccl_not_yet_method;
+extern jmethodID jccl_warn_method;
 extern jmethodID jccl_shutdown_method;
 
 /* ---- bridge.c: state, threads ---- */
@@ -94,6 +92,8 @@ extern __thread JNIEnv* jccl_thread_env;
 JNIEnv* jccl_enter_slowly(ncclResult_t* why);
 /* Whether Java runs and may be called from this process. */
 bool jccl_ready(void);
+/* Leaves a sentence to Java's log, which also makes it the last error; false if Java cannot. */
+bool jccl_warn_in_java(const char* text);
 /* The result of a call that left an exception pending. */
 ncclResult_t jccl_thrown(JNIEnv* env, int function);
 /* The result of a call whose method the jar does not have. */

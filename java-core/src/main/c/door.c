@@ -14,7 +14,7 @@
 
 jclass jccl_class;
 jmethodID jccl_methods[JCCL_FUNCTIONS];
-jmethodID jccl_not_yet_method;
+jmethodID jccl_warn_method;
 jmethodID jccl_shutdown_method;
 
 void jccl_take_exception(JNIEnv* env, char* text, size_t size) {
@@ -147,7 +147,7 @@ static void look_up(JNIEnv* env) {
             (*env)->GetStaticMethodID(env, jccl_class, wanted[i].method, wanted[i].signature);
         (*env)->ExceptionClear(env);
     }
-    jccl_not_yet_method = (*env)->GetStaticMethodID(env, jccl_class, "notYet", "(I)I");
+    jccl_warn_method = (*env)->GetStaticMethodID(env, jccl_class, "warn", "(J)V");
     (*env)->ExceptionClear(env);
     jccl_shutdown_method = (*env)->GetStaticMethodID(env, jccl_class, "shutdown", "()I");
     (*env)->ExceptionClear(env);

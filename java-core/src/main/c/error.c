@@ -16,7 +16,7 @@ static char own_buffer[LAST_ERROR_BYTES];
 /* Written once when Java is ready, read by every thread: release and acquire. */
 static _Atomic(char*) last_error = own_buffer;
 
-void jccl_set_last_error(const char* text) {
+static void set_last_error(const char* text) {
     char* buffer = atomic_load_explicit(&last_error, memory_order_acquire);
     size_t length = strnlen(text, LAST_ERROR_BYTES - 1);
     /* Two threads may write at once; the last byte stays 0 whatever they do. */
@@ -38,19 +38,25 @@ static bool warnings_wanted(void) {
                              strcasecmp(level, "TRACE") == 0);
 }
 
+/* As Java's log prints it, save that NCCL_DEBUG_FILE is not looked at. */
+static void print_warning(const char* text) {
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    printf("\n%s:%d:%ld [-1] NCCL WARN %s\n", host, (int)getpid(), (long)syscall(SYS_gettid), text);
+    fflush(stdout);
+}
+
 ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...) {
     char text[LAST_ERROR_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    jccl_set_last_error(text);
-    if (warnings_wanted()) {
-        char host[256] = "";
-        gethostname(host, sizeof host - 1);
-        printf("\n%s:%d:%ld [-1] NCCL WARN %s\n", host, (int)getpid(), (long)syscall(SYS_gettid),
-               text);
-        fflush(stdout);
+    if (!jccl_warn_in_java(text)) {
+        set_last_error(text);
+        if (warnings_wanted()) {
+            print_warning(text);
+        }
     }
     return result;
 }

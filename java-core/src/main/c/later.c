@@ -5,18 +5,10 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* Java words it where it runs, since it also writes the log; it is never started for this. */
 static ncclResult_t not_yet(int function) {
     ncclResult_t why = ncclSuccess;
-    if (jccl_in_forked_child()) {
-        jccl_enter_slowly(&why);
+    if (jccl_in_forked_child() && jccl_enter_slowly(&why) == NULL) {
         return why;
-    }
-    JNIEnv* env = jccl_ready() ? jccl_enter(&why) : NULL;
-    if (env != NULL && jccl_not_yet_method != NULL) {
-        jint result =
-            (*env)->CallStaticIntMethod(env, jccl_class, jccl_not_yet_method, (jint)function);
-        return (*env)->ExceptionCheck(env) ? jccl_thrown(env, function) : (ncclResult_t)result;
     }
     return jccl_fail(ncclInvalidUsage, "%s is not done yet in JCCL %s; see DIFFERENCES.md",
                      jccl_function_name(function), JCCL_VERSION);

@@ -34,6 +34,11 @@ public final class NcclApi {
         return LastError.address();
     }
 
+    /** A sentence of the C library, 0-terminated, for the log and the last error. */
+    public static void warn(long text) {
+        Log.warn(Memory.string(text));
+    }
+
     /** The only place where a failure becomes a result code. */
     static int failed(Throwable t) {
         NcclException why =
