@@ -49,6 +49,8 @@ int main(int argc, char** argv) {
     OK(ncclGroupEnd());
     REQUIRE(received == 100 + left);
 
+    /* The root need not wait for the others; what it leaves behind must outlive it. */
+    OK(ncclBcast(in, COUNT, ncclFloat, 0, comm, NULL));
     OK(ncclCommFinalize(comm));
     OK(ncclCommDestroy(comm));
     free(in);

@@ -11,8 +11,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * Closes the links of a communicator that has ended. A socket with unread bytes that is closed
  * resets the connection and may destroy what the peer has not read yet; so the output is shut down
- * and the input drained until the peer has ended, too, or time is up. In the same way an area of
- * shared memory that a node mate may still have to map stays until the mates have left.
+ * and the input drained until the peer has ended, too, or time is up. Shared memory needs none of
+ * this: the node mates have mapped all of it.
  */
 final class Farewell implements Job {
     private static final long LIMIT_NS = 10_000_000_000L;
@@ -29,7 +29,7 @@ final class Farewell implements Job {
 
     /** Takes the links over. */
     static void linger(Links links) {
-        if (!links.anyNet() && !links.offersAreas()) {
+        if (!links.anyNet()) {
             links.close();
             return;
         }
@@ -58,9 +58,9 @@ final class Farewell implements Job {
     public boolean advance() {
         boolean all = true;
         for (int q = 0; q < links.nRanks(); q++) {
-            if (!ended[q]) {
-                NetLink link = links.net(q);
-                ended[q] = link != null ? link.drain() : links.mateLeft(q);
+            NetLink link = links.net(q);
+            if (link != null && !ended[q]) {
+                ended[q] = link.drain();
                 all &= ended[q];
             }
         }

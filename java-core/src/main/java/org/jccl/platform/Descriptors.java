@@ -34,10 +34,10 @@ final class Descriptors {
         return (int) SystemCall.call(SystemCall.FTRUNCATE, fd, sizeBytes);
     }
 
-    static int allocate(int fd, long sizeBytes) {
+    static int allocate(int fd, long offset, long bytes) {
         long result;
         do {
-            result = SystemCall.call(SystemCall.FALLOCATE, fd, 0, 0, sizeBytes);
+            result = SystemCall.call(SystemCall.FALLOCATE, fd, 0, offset, bytes);
         } while (result == -Errno.EINTR);
         return (int) result;
     }

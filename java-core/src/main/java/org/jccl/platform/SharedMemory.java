@@ -7,7 +7,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Mapped memory: shared with other processes through a descriptor without a name, or private. It is
- * allocated whole when made, so that a full system is an error here and never SIGBUS later.
+ * allocated when made, or part by part before that part is used, so that a full system is an error
+ * here and never SIGBUS later.
  */
 public final class SharedMemory implements AutoCloseable {
     private static final int PROT_READ_WRITE = 3;
@@ -37,12 +38,21 @@ public final class SharedMemory implements AutoCloseable {
      * @throws NcclException with SYSTEM_ERROR naming the size if the system has not got that much
      */
     public static SharedMemory create(long sizeBytes) {
+        return create(sizeBytes, sizeBytes);
+    }
+
+    /**
+     * The same, of which only the first {@code allocatedBytes} are allocated: nobody may touch the
+     * rest before {@link #allocate}.
+     */
+    public static SharedMemory create(long sizeBytes, long allocatedBytes) {
         int fd = memfdCreate();
         if (fd < 0) {
-            return createTemporaryFile(sizeBytes, "memfd_create: " + Errno.text(-fd));
+            String why = "memfd_create: " + Errno.text(-fd);
+            return createTemporaryFile(sizeBytes, allocatedBytes, why);
         }
         try {
-            allocate(fd, sizeBytes);
+            size(fd, sizeBytes, allocatedBytes);
             int sealed = Descriptors.control(fd, F_ADD_SEALS, SEAL_SEAL_SHRINK_GROW);
             if (sealed < 0) {
                 throw failure("create", sizeBytes, "sealing", -sealed);
@@ -55,7 +65,7 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /** The same in /dev/shm; {@code why} says what was refused before. */
-    static SharedMemory createTemporaryFile(long sizeBytes, String why) {
+    static SharedMemory createTemporaryFile(long sizeBytes, long allocatedBytes, String why) {
         int flags =
                 Descriptors.O_TMPFILE
                         | Descriptors.O_RDWR
@@ -66,7 +76,7 @@ public final class SharedMemory implements AutoCloseable {
             throw failure("create", sizeBytes, why + "; a file in /dev/shm", -fd);
         }
         try {
-            allocate(fd, sizeBytes);
+            size(fd, sizeBytes, allocatedBytes);
             return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd);
         } catch (NcclException failure) {
             Descriptors.close(fd);
@@ -110,6 +120,18 @@ public final class SharedMemory implements AutoCloseable {
         return new SharedMemory(address, sizeBytes, -1);
     }
 
+    /**
+     * Allocates a part of memory that this process made.
+     *
+     * @throws NcclException with SYSTEM_ERROR naming the size if the system has not got that much
+     */
+    public void allocate(long offset, long bytes) {
+        int result = Descriptors.allocate(fd, offset, bytes);
+        if (result < 0) {
+            throw failure("create", bytes, "allocating it", -result);
+        }
+    }
+
     /** Where it is mapped. */
     public long address() {
         return address;
@@ -144,10 +166,10 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    private static void allocate(int fd, long sizeBytes) {
+    private static void size(int fd, long sizeBytes, long allocatedBytes) {
         int result = Descriptors.truncate(fd, sizeBytes);
         if (result == 0) {
-            result = Descriptors.allocate(fd, sizeBytes);
+            result = Descriptors.allocate(fd, 0, allocatedBytes);
         }
         if (result < 0) {
             throw failure("create", sizeBytes, "allocating it", -result);

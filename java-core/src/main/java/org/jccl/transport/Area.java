@@ -1,6 +1,6 @@
 package org.jccl.transport;
 
-/** The parts of a region that are allocated and mapped separately. */
+/** The parts of a region that are allocated separately. */
 public enum Area {
     /** Header, flags, tiny lines and small slots: made at init. */
     BASE(0),

@@ -81,16 +81,6 @@ public final class Links implements AutoCloseable {
         return pidfds[q] >= 0 && Pidfd.hasExited(pidfds[q]);
     }
 
-    /** Whether node mate {@code q} has left, given up or ended; true for oneself. */
-    public boolean mateLeft(int q) {
-        return q == rank || regions[q].status() != 0 || processEnded(q);
-    }
-
-    /** Whether a node mate may still have to map an area of this rank. */
-    public boolean offersAreas() {
-        return regions[rank].offersAreas();
-    }
-
     /**
      * Wakes whoever sleeps until this rank's region changes. The load stays behind the caller's
      * last store in program order (opaque); the sleeper's barrier does the rest.

@@ -3,19 +3,20 @@ package org.jccl.transport;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.type.NcclException;
-import org.jspecify.annotations.Nullable;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /**
  * One rank's region as this rank sees it: its own, a node mate's mapping, or a mirror of a rank on
- * another node. The areas behind the base are allocated or mapped on first need.
+ * another node. It is mapped whole at init, so that what a rank has left behind can be read after
+ * that rank has gone; the areas behind the base are allocated on first need.
  *
  * <p>Used by the owner of the communicator only (see CommExecutor), except {@link #address}, which
  * is constant after {@link #map} returned true.
  */
 public final class Region implements AutoCloseable {
-    private static final int TAIL_BYTES = 64;
+    private static final int PAGE = 4096;
 
     private enum Kind {
         OWN,
@@ -26,19 +27,29 @@ public final class Region implements AutoCloseable {
     private final Kind kind;
     private final int rank;
     private final int nRanks;
-    private final int pid;
-    private final long nonce0;
-    private final long nonce1;
-    private final @Nullable SharedMemory[] memory = new SharedMemory[Area.total()];
+    private final SharedMemory memory;
     private final long[] addresses = new long[Area.total()];
 
-    private Region(Kind kind, int rank, int nRanks, int pid, long nonce0, long nonce1) {
+    private Region(Kind kind, int rank, int nRanks, SharedMemory memory) {
         this.kind = kind;
         this.rank = rank;
         this.nRanks = nRanks;
-        this.pid = pid;
-        this.nonce0 = nonce0;
-        this.nonce1 = nonce1;
+        this.memory = memory;
+        addresses[0] = memory.address();
+    }
+
+    private static long offset(Area area, int nRanks) {
+        long base = Area.BASE.sizeBytes(nRanks);
+        long ring = (base + PAGE - 1) / PAGE * PAGE;
+        return switch (area) {
+            case BASE -> 0;
+            case RING -> ring;
+            case FIFO -> ring + Area.RING.sizeBytes(nRanks);
+        };
+    }
+
+    private static long totalBytes(int nRanks) {
+        return offset(Area.FIFO, nRanks) + Area.FIFO.sizeBytes(nRanks);
     }
 
     /**
@@ -47,15 +58,16 @@ public final class Region implements AutoCloseable {
      * @throws NcclException SYSTEM_ERROR if there is no memory for it
      */
     public static Region create(int nRanks, int rank, long nonce0, long nonce1) {
-        Region region = new Region(Kind.OWN, rank, nRanks, 0, nonce0, nonce1);
-        SharedMemory base = SharedMemory.create(Area.BASE.sizeBytes(nRanks) + TAIL_BYTES);
-        region.keep(Area.BASE, base);
-        long at = base.address();
+        long size = totalBytes(nRanks);
+        SharedMemory memory = SharedMemory.create(size, Area.BASE.sizeBytes(nRanks));
+        Region region = new Region(Kind.OWN, rank, nRanks, memory);
+        long at = memory.address();
         Memory.putInt(at + RegionLayout.VERSION_OFFSET, RegionLayout.WIRE_VERSION);
         Memory.putInt(at + RegionLayout.RANK_OFFSET, rank);
         Memory.putInt(at + RegionLayout.RANKS_OFFSET, nRanks);
-        Memory.putLong(at + RegionLayout.SIZE_OFFSET, base.sizeBytes());
-        region.writeNonce(at + RegionLayout.NONCE_OFFSET);
+        Memory.putLong(at + RegionLayout.SIZE_OFFSET, size);
+        Memory.putLong(at + RegionLayout.NONCE_OFFSET, nonce0);
+        Memory.putLong(at + RegionLayout.NONCE_OFFSET + 8, nonce1);
         Memory.putLongRelease(at + RegionLayout.MAGIC_OFFSET, RegionLayout.MAGIC);
         return region;
     }
@@ -68,10 +80,8 @@ public final class Region implements AutoCloseable {
      */
     public static Region open(
             int nRanks, int rank, int pid, int descriptor, long nonce0, long nonce1) {
-        long size = Area.BASE.sizeBytes(nRanks) + TAIL_BYTES;
-        SharedMemory base = SharedMemory.open(pid, descriptor, size);
-        Region region = new Region(Kind.MATE, rank, nRanks, pid, nonce0, nonce1);
-        long at = base.address();
+        SharedMemory memory = SharedMemory.open(pid, descriptor, totalBytes(nRanks));
+        long at = memory.address();
         boolean right =
                 Memory.getLongAcquire(at + RegionLayout.MAGIC_OFFSET) == RegionLayout.MAGIC
                         && Memory.getInt(at + RegionLayout.VERSION_OFFSET)
@@ -81,7 +91,7 @@ public final class Region implements AutoCloseable {
                         && Memory.getLong(at + RegionLayout.NONCE_OFFSET) == nonce0
                         && Memory.getLong(at + RegionLayout.NONCE_OFFSET + 8) == nonce1;
         if (!right) {
-            base.close();
+            memory.close();
             throw NcclException.systemError(
                     "descriptor "
                             + descriptor
@@ -91,21 +101,18 @@ public final class Region implements AutoCloseable {
                             + rank
                             + " (another process or pid namespace?)");
         }
-        region.keep(Area.BASE, base);
-        return region;
+        return new Region(Kind.MATE, rank, nRanks, memory);
     }
 
-    /** Allocates the mirror of a rank on another node. */
+    /** Makes the mirror of a rank on another node; the system allocates its pages one by one. */
     public static Region mirror(int nRanks, int rank) {
-        Region region = new Region(Kind.MIRROR, rank, nRanks, 0, 0, 0);
-        region.keep(Area.BASE, SharedMemory.anonymous(Area.BASE.sizeBytes(nRanks)));
-        return region;
+        SharedMemory memory = SharedMemory.anonymous(totalBytes(nRanks));
+        return new Region(Kind.MIRROR, rank, nRanks, memory);
     }
 
     /** The descriptor that node mates open; -1 if there is none. */
     public int descriptor() {
-        SharedMemory base = memory[0];
-        return kind == Kind.OWN && base != null ? base.fd() : -1;
+        return kind == Kind.OWN ? memory.fd() : -1;
     }
 
     /** The rank whose region it is. */
@@ -124,70 +131,39 @@ public final class Region implements AutoCloseable {
     }
 
     /**
-     * Makes the area usable: allocates and publishes one's own or a mirror's, maps a mate's once it
-     * is published.
+     * Makes the area usable: allocates and publishes one's own, looks whether a mate has published
+     * its.
      *
      * @return false while the mate has not published it
-     * @throws NcclException SYSTEM_ERROR if the system refuses memory or mapping
+     * @throws NcclException SYSTEM_ERROR if the system refuses memory
      */
     public boolean map(Area area) {
         if (addresses[area.number()] != 0) {
             return true;
         }
         long size = area.sizeBytes(nRanks);
-        switch (kind) {
-            case OWN -> publish(area, SharedMemory.create(size + TAIL_BYTES), size);
-            case MIRROR -> keep(area, SharedMemory.anonymous(size));
-            case MATE -> {
-                long at = base() + area.publicationOffset();
-                long published = Memory.getLongAcquire(at);
-                if (published == 0) {
-                    return false;
-                }
-                if (published != size) {
-                    throw NcclException.remoteError(
-                            "rank "
-                                    + rank
-                                    + " published "
-                                    + published
-                                    + " bytes for its "
-                                    + area
-                                    + " area instead of "
-                                    + size);
-                }
-                SharedMemory opened =
-                        SharedMemory.open(pid, Memory.getInt(at + 8), size + TAIL_BYTES);
-                if (Memory.getLong(opened.address() + size) != nonce0
-                        || Memory.getLong(opened.address() + size + 8) != nonce1) {
-                    opened.close();
-                    throw NcclException.remoteError(
-                            "the "
-                                    + area
-                                    + " area that rank "
-                                    + rank
-                                    + " published is not its own");
-                }
-                keep(area, opened);
+        if (kind == Kind.OWN) {
+            memory.allocate(offset(area, nRanks), size);
+            Memory.putLongRelease(base() + area.publicationOffset(), size);
+        } else if (kind == Kind.MATE) {
+            long published = Memory.getLongAcquire(base() + area.publicationOffset());
+            if (published == 0) {
+                return false;
+            }
+            if (published != size) {
+                throw NcclException.remoteError(
+                        "rank "
+                                + rank
+                                + " published "
+                                + published
+                                + " bytes for its "
+                                + area
+                                + " area instead of "
+                                + size);
             }
         }
+        addresses[area.number()] = memory.address() + offset(area, nRanks);
         return true;
-    }
-
-    private void publish(Area area, SharedMemory created, long size) {
-        keep(area, created);
-        writeNonce(created.address() + size);
-        long at = base() + area.publicationOffset();
-        Memory.putInt(at + 8, created.fd());
-        Memory.putLongRelease(at, size);
-    }
-
-    /** Whether areas behind the base have been published. */
-    boolean offersAreas() {
-        boolean any = false;
-        for (int i = 1; i < addresses.length; i++) {
-            any |= addresses[i] != 0;
-        }
-        return any;
     }
 
     /** Publishes why this rank gave up: a result code, the guilty rank (or -1) and a sentence. */
@@ -228,23 +204,7 @@ public final class Region implements AutoCloseable {
 
     @Override
     public void close() {
-        for (int i = memory.length - 1; i >= 0; i--) {
-            SharedMemory part = memory[i];
-            memory[i] = null;
-            addresses[i] = 0;
-            if (part != null) {
-                part.close();
-            }
-        }
-    }
-
-    private void keep(Area area, SharedMemory part) {
-        memory[area.number()] = part;
-        addresses[area.number()] = part.address();
-    }
-
-    private void writeNonce(long at) {
-        Memory.putLong(at, nonce0);
-        Memory.putLong(at + 8, nonce1);
+        Arrays.fill(addresses, 0);
+        memory.close();
     }
 }

@@ -34,7 +34,7 @@ public final class RegionLayout {
     /** Int: 1 while somebody sleeps until this region changes. */
     public static final long WAITERS = 768;
 
-    /** Publication of the ring area: long size (release), int descriptor, 16 bytes nonce. */
+    /** Publication of the ring area: long size (release), 0 before it is allocated. */
     static final long RING_PUBLICATION = 1024;
 
     /** Publication of the FIFO area. */

@@ -59,14 +59,14 @@ class SharedMemoryTest {
         NcclException refused =
                 assertThrows(
                         NcclException.class,
-                        () -> SharedMemory.createTemporaryFile(much, "test").close());
+                        () -> SharedMemory.createTemporaryFile(much, much, "test").close());
         assertTrue(refused.toString().contains(Long.toString(much)), refused.getMessage());
     }
 
     @Test
     void worksWithoutMemfdAndLeavesNoName() throws Exception {
         long before = filesInShm();
-        try (SharedMemory made = SharedMemory.createTemporaryFile(5_000, "test");
+        try (SharedMemory made = SharedMemory.createTemporaryFile(5_000, 5_000, "test");
                 SharedMemory opened = SharedMemory.open(PID, made.fd(), 5_000)) {
             Memory.putInt(made.address() + 4_996, 7);
             assertEquals(7, Memory.getInt(opened.address() + 4_996));
