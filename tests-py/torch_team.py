@@ -47,8 +47,8 @@ def joined(
         yield
     finally:
         dist.destroy_process_group()
-    # Rank 0 serves the store until nobody needs it.
-    rank.meet(f"left/{name}")
+        # Rank 0 serves the store until nobody needs it.
+        rank.meet(f"left/{name}")
 
 
 def work(rank: Rank) -> None:
