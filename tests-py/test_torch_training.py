@@ -92,7 +92,7 @@ def a_failed_bucket_raises(rank: Rank) -> bool:
     steps(model, 1)
     group = dist.group.WORLD
     assert group is not None
-    rank.meet("one step")
+    rank.meet("one-step")
     if rank.rank == 0:
         # The other rank ends its communicator instead of taking part.
         with pytest.raises(RuntimeError):
