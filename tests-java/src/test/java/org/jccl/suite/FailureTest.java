@@ -84,7 +84,10 @@ final class FailureTest {
         }
     }
 
-    /** Rank 0 calls an all-reduce with a time limit; rank 1 waits for it to have ended. */
+    /**
+     * Rank 0 calls an all-reduce with a time limit; rank 1 waits for it to have ended. Its call may
+     * still find what rank 0 had sent before; the one after cannot.
+     */
     public static final class PeerComesTooLate implements Scenario {
         @Override
         public void run(Rank rank) {
@@ -100,6 +103,7 @@ final class FailureTest {
                     rank.await("rank 0 has ended");
                 }
                 Sums.allReduce(comm, rank.intArgument(1));
+                Sums.barrier(comm);
             } finally {
                 rank.post("rank " + rank.number() + " has ended", "");
                 comm.abort();
@@ -107,7 +111,10 @@ final class FailureTest {
         }
     }
 
-    /** Rank 0 calls an all-reduce, rank 1 a broadcast. */
+    /**
+     * Rank 0 calls an all-reduce, rank 1 a broadcast. As its root rank 1 need not wait for anybody
+     * there, but it must in the call after.
+     */
     public static final class DifferentCalls implements Scenario {
         @Override
         public void run(Rank rank) {
@@ -120,6 +127,7 @@ final class FailureTest {
                     comm.allReduce(data, data, count, DataType.FLOAT32, RedOp.MAX);
                 } else {
                     comm.broadcast(data, data, count, DataType.INT64, 1);
+                    Sums.barrier(comm);
                 }
             } finally {
                 comm.abort();
@@ -316,6 +324,7 @@ final class FailureTest {
                 files.map(Path::toString)
                         .filter(name -> name.contains("jccl") || name.contains("nccl"))
                         .filter(name -> !name.contains("jccl-cluster"))
+                        .filter(name -> !name.contains("jccl-test"))
                         .forEach(names::add);
             }
         }
