@@ -4,6 +4,7 @@ import org.jccl.bootstrap.Keys;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Health;
 import org.jccl.executor.StreamAgent;
+import org.jccl.executor.Task;
 import org.jccl.group.Call;
 import org.jccl.group.GroupMember;
 import org.jccl.log.Log;
@@ -58,6 +59,11 @@ public final class Comm implements GroupMember {
     static {
         Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
     }
+
+    /**
+     * The last call that had to be waited for; its task is used again. Any caller reads, writes.
+     */
+    private volatile @Nullable TaskCall lastCall;
 
     private Comm(NcclConfig config, int rank, int nRanks, long commHash) {
         this.config = config;
@@ -476,6 +482,16 @@ public final class Comm implements GroupMember {
         if (!config.blocking()) {
             failure = why;
         }
+    }
+
+    /** What to wait for; made once for a task that is used again and again. */
+    Call call(Task task) {
+        TaskCall call = lastCall;
+        if (call == null || !call.isFor(task)) {
+            call = new TaskCall(this, task);
+            lastCall = call;
+        }
+        return call;
     }
 
     /** Leaves a queued operation to the stream threads. */

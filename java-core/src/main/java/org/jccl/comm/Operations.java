@@ -53,7 +53,7 @@ public final class Operations {
             return begin(comm, ex, task);
         }
         Task task = ex.collective(op, plan, in, out, count, type.number(), redOp, root);
-        return task == null ? null : new TaskCall(comm, task);
+        return task == null ? null : comm.call(task);
     }
 
     /**

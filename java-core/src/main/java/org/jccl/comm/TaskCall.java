@@ -16,6 +16,10 @@ final class TaskCall implements Call {
         this.task = task;
     }
 
+    boolean isFor(Task other) {
+        return task == other;
+    }
+
     @Override
     public boolean await(long untilNs) {
         return Waiter.await(comm.executor(), task, untilNs);

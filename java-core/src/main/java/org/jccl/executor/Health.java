@@ -182,10 +182,9 @@ public final class Health {
         int code = (int) (status >>> 32);
         int culprit = (int) status - 1;
         String text = links.region(q).statusText();
-        NcclResult result = NcclResult.REMOTE_ERROR;
-        if (code == NcclResult.INVALID_USAGE.code() || code == NcclResult.TIMEOUT.code()) {
-            result = NcclResult.of(code);
-        }
+        // Ranks that called different things are all at fault; any other reason is the other's.
+        boolean everybodys = code == NcclResult.INVALID_USAGE.code();
+        NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
         boolean aboutItself = culprit == q || culprit < 0;
         return new NcclException(
                 result, aboutItself ? text : text + " (reported by rank " + q + ")");

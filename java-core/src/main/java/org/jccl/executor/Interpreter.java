@@ -216,7 +216,7 @@ public final class Interpreter {
             }
         }
         for (int q = 0; q < nRanks; q++) {
-            if (!links.region(q).map(Area.RING)) {
+            if (!mapRing(q)) {
                 return block(q, 0, 0);
             }
         }
@@ -230,6 +230,19 @@ public final class Interpreter {
         }
         areasReady = true;
         return true;
+    }
+
+    /** A rank that has given up takes its area away; then the reason is what matters. */
+    private boolean mapRing(int q) {
+        try {
+            return links.region(q).map(Area.RING);
+        } catch (NcclException e) {
+            calls.checkPeers();
+            if (links.region(q).status() != 0) {
+                return false;
+            }
+            throw e;
+        }
     }
 
     private boolean block(int q, long address, long value) {

@@ -8,25 +8,25 @@ import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
-import java.util.List;
+import java.util.Arrays;
 
 /** A repeated call allocates nothing. */
-@org.junit.jupiter.api.Tag("stress")
 final class AllocationTest {
     private static final int WARM_UP = 50_000;
     private static final int CALLS = 1_000_000;
+    private static final int MILLIONS = 6;
 
-    static List<Cluster> clusters() {
-        return List.of(Cluster.threads(2), Cluster.processes(2));
-    }
-
-    /** Counts the bytes that this thread allocates during a million all-reduces. */
+    /**
+     * Counts the bytes that each thread allocates during a million all-reduces. What the compilers
+     * have not compiled yet may allocate, also on rare paths, so a later million may pass, too.
+     */
     public static final class Million implements Scenario {
         @Override
         public void run(Rank rank) {
@@ -35,13 +35,23 @@ final class AllocationTest {
                     Arena arena = Arena.ofConfined()) {
                 MemorySegment data = arena.allocate(4L * 1024, 64);
                 repeat(comm, data, WARM_UP);
-                long before = threads.getCurrentThreadAllocatedBytes();
-                long unit = threads.getCurrentThreadAllocatedBytes() - before;
-                long start = threads.getCurrentThreadAllocatedBytes();
-                repeat(comm, data, CALLS);
-                long bytes = threads.getCurrentThreadAllocatedBytes() - start - unit;
-                Sums.require(bytes == 0, bytes + " bytes in " + CALLS + " calls");
+                long[] bytes = new long[MILLIONS];
+                for (int i = 0; i < MILLIONS; i++) {
+                    long start = threads.getCurrentThreadAllocatedBytes();
+                    repeat(comm, data, CALLS);
+                    bytes[i] = threads.getCurrentThreadAllocatedBytes() - start;
+                    if (worst(comm, data, bytes[i]) == 0) {
+                        return;
+                    }
+                }
+                throw new AssertionError("bytes per million calls: " + Arrays.toString(bytes));
             }
+        }
+
+        private static long worst(Communicator comm, MemorySegment data, long bytes) {
+            data.set(ValueLayout.JAVA_LONG, 0, bytes);
+            comm.allReduce(data, data, 1, DataType.INT64, RedOp.MAX);
+            return data.get(ValueLayout.JAVA_LONG, 0);
         }
 
         private static void repeat(Communicator comm, MemorySegment data, int calls) {
@@ -51,9 +61,14 @@ final class AllocationTest {
         }
     }
 
-    @ParameterizedTest
-    @MethodSource("clusters")
-    void millionAllReducesAllocateNothing(Cluster cluster) {
-        cluster.deadline(240).run(Million.class).assertAllSucceeded();
+    @Test
+    void millionAllReducesOfThreadsAllocateNothing() {
+        Cluster.threads(2).deadline(240).run(Million.class).assertAllSucceeded();
+    }
+
+    @Tag("stress")
+    @Test
+    void millionAllReducesOfProcessesAllocateNothing() {
+        Cluster.processes(2).deadline(240).run(Million.class).assertAllSucceeded();
     }
 }
