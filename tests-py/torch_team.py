@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import torch.distributed
 from harness import Cluster, Rank
+from jccl.core.types import NcclInvalid
 
 # Any, since torch's types say of most functions that they may return nothing to a rank that is
 # not in the group.
@@ -55,7 +56,7 @@ def work(rank: Rank) -> None:
     """What a rank of a team does: scenario after scenario, until there is none."""
     torch.set_num_threads(1)
     number = 0
-    while (job := rank.get(f"job/{number}")) is not None:
+    while (job := _next_job(rank, number)) is not None:
         module, function, args, options = job
         scenario = getattr(importlib.import_module(module), function)
         try:
@@ -66,6 +67,16 @@ def work(rank: Rank) -> None:
             answer = (traceback.format_exc(), None)
         rank.put(f"answer/{number}/{rank.rank}", answer)
         number += 1
+
+
+def _next_job(rank: Rank, number: int) -> Any:
+    """The next scenario, however long the tests in between take."""
+    while True:
+        try:
+            return rank.get(f"job/{number}")
+        except NcclInvalid as e:
+            if "within" not in str(e):
+                raise
 
 
 class Team:
