@@ -100,6 +100,22 @@ def settled(comm: Communicator, limit_s: float = DEADLINE_S) -> Communicator:
     return comm
 
 
+def announce_blocked(rank: Rank, key: str = "blocked") -> None:
+    """Puts ``key`` once the calling thread has been inside the library for a while."""
+    caller = threading.get_ident()
+    core = os.path.dirname(sys.modules[Communicator.__module__].__file__ or "")
+
+    def watch() -> None:
+        inside = 0
+        while inside < 10:
+            time.sleep(0.05)
+            frame = sys._current_frames()[caller]
+            inside = inside + 1 if frame.f_code.co_filename.startswith(core) else 0
+        rank.put(key)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 @dataclass
 class Outcome:
     """How a rank's function ended.

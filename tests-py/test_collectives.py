@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 import oracle
 import pytest
-from harness import NET, Cluster, Rank, run_ranks, settled
+from harness import DEADLINE_S, NET, Cluster, Rank, run_ranks, settled
 from jccl.core import (
     AVG,
     MAX,
@@ -165,8 +165,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def _run(cases: list[Case], nranks: int, setting: str, seed: int) -> None:
-    options = {**SETTINGS[setting]}
+def _run(
+    cases: list[Case], nranks: int, setting: str, seed: int, deadline_s: float = DEADLINE_S
+) -> None:
+    options = {**SETTINGS[setting], "deadline_s": deadline_s}
     if nranks < 2:
         options.pop("hosts", None)
     found = run_ranks(run_cases, nranks, cases, seed, **options)
@@ -188,7 +190,7 @@ def test_large_buffers_are_exact(seed: int) -> None:
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("nranks", [1, 2, 3, 4, 7, 8])
 def test_the_whole_matrix_is_exact(nranks: int, setting: str, seed: int) -> None:
-    _run(matrix() + LARGE, nranks, setting, seed)
+    _run(matrix() + LARGE, nranks, setting, seed, deadline_s=900)
 
 
 def _numpy_and_torch(rank: Rank) -> list[Any]:
