@@ -105,8 +105,15 @@ def _divided(total: Array, ranks: int) -> Array:
     return quotient
 
 
+_PERIOD = 8191
+
+
 def samples(count: int, kind: Kind, seed: list[int]) -> Array:
-    """Random elements with everything that is special in the type."""
+    """Random elements with everything that is special in the type; long ones repeat."""
+    return numpy.resize(_samples(min(count, _PERIOD), kind, seed), count)
+
+
+def _samples(count: int, kind: Kind, seed: list[int]) -> Array:
     random = numpy.random.default_rng(seed)
     stored = numpy.dtype(kind.stored)
     if kind.sums.startswith("float"):

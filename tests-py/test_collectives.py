@@ -354,3 +354,24 @@ def _short_lives(rank: Rank) -> int:
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_what_was_sent_arrives_though_the_sender_destroys_at_once(setting: str) -> None:
     assert run_ranks(_short_lives, 2, **SETTINGS[setting]) == [0, 0]
+
+
+def _fails_in_a_group(rank: Rank) -> float:
+    with rank.comm() as comm:
+        data = numpy.ones(4)
+
+        def body() -> None:
+            with group():
+                comm.allreduce(data, data, SUM)
+                comm.send(data, 1 - rank.rank)
+                raise ValueError
+
+        with pytest.raises(ValueError):  # noqa: PT011 (raised five lines above)
+            body()
+        assert data.tolist() == [1.0] * 4
+        comm.allreduce(data, data, SUM)
+        return float(data[0])
+
+
+def test_a_group_whose_body_raises_does_nothing_and_the_communicator_works_on() -> None:
+    assert run_ranks(_fails_in_a_group, 2) == [2.0, 2.0]
