@@ -148,6 +148,10 @@ def views_give_what_contiguous_tensors_give(rank: Rank) -> None:
         received = torch.zeros(4, 6)[:, ::2]
         dist.recv(received, 0)
         assert torch.equal(received, rows[0].view(3, 4).t())
+    negated = torch.tensor([complex(0, 1 + me)]).conj().imag
+    assert negated.is_neg()
+    dist.all_reduce(negated)
+    assert negated.item() == -n * (n + 1) / 2
     leaf = torch.zeros(4, 4, requires_grad=True)
     dist.all_reduce(leaf.t(), async_op=True).wait()
 

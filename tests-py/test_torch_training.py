@@ -53,7 +53,7 @@ def train(rank: Rank, unused: bool, directory: str) -> None:
 def trained(team: Team, unused: bool, directory: Path, backend: str) -> Parameters:
     """What all ranks of a team have learned alike."""
     team.run(train, unused, str(directory), backend=backend)
-    answers = [torch.load(path) for path in sorted(directory.glob("*.pt"))]
+    answers: list[Parameters] = [torch.load(path) for path in sorted(directory.glob("*.pt"))]
     # The running statistics of a batch norm are of each rank's own data.
     answers = [{n: t for n, t in a.items() if "norm.run" not in n} for a in answers]
     for other in answers[1:]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from datetime import timedelta
@@ -9,9 +10,9 @@ from datetime import timedelta
 import jccl.torch
 import pytest
 import torch
-from harness import Rank
+from harness import Cluster, Rank
 from torch.distributed import ProcessGroup
-from torch_team import Team, dist
+from torch_team import Team, dist, environment, joined
 
 
 def works_end_in_any_order_of_waiting(rank: Rank) -> None:
@@ -331,3 +332,36 @@ def test_different_calls_name_both(two: Team) -> None:
     for sentence in two.run(different_calls_are_an_error_on_both_sides):
         assert "AllReduce" in sentence
         assert "Broadcast" in sentence
+
+
+def blocked_until_interrupted(rank: Rank) -> str:
+    tensor = torch.ones(3)
+    with joined(rank, "interrupt"):
+        dist.barrier()
+        if rank.rank == 0:
+            rank.put("blocked")
+            try:
+                dist.all_reduce(tensor)
+            except KeyboardInterrupt:
+                rank.put("interrupted")
+                return "interrupted"
+        rank.get("interrupted")
+
+        def several() -> None:
+            # Rank 0 may have given its part of the first before it was interrupted.
+            for _ in range(2):
+                dist.all_reduce(tensor)
+
+        with pytest.raises(dist.DistBackendError) as caught:
+            several()
+        return str(caught.value)
+
+
+def test_an_interrupt_ends_a_synchronous_collective() -> None:
+    with Cluster(2, environment=environment()) as cluster:
+        cluster.start(blocked_until_interrupted).wait_for("blocked")
+        time.sleep(1)
+        cluster.signal(0, signal.SIGINT)
+        first, second = cluster.values()
+    assert first == "interrupted"
+    assert "rank 0 was interrupted" in second

@@ -99,7 +99,7 @@ class ProcessGroupJccl(ProcessGroup):
         if opts is None:
             opts = torch.distributed.AllreduceOptions()
         kinds = REDUCTIONS[hash(opts.reduceOp)].get(tensor.dtype)
-        if kinds is None or not tensor.is_cpu or not tensor.is_contiguous():
+        if kinds is None or not tensor.is_cpu or not tensor.is_contiguous() or tensor.is_neg():
             return self._unusual_allreduce(tensor, opts)
         address = tensor.data_ptr()
         comm = self._comm

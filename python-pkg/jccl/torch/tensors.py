@@ -28,13 +28,15 @@ def single(tensors: Sequence[Any]) -> Any:
 def packed(tensor: Tensor) -> Tensor:
     """A contiguous tensor with the same elements; the same one if it is contiguous."""
     checked(tensor)
+    # A lazily negated view holds the opposite of its elements in memory.
+    tensor = tensor.resolve_neg()
     return tensor if tensor.is_contiguous() else tensor.contiguous()
 
 
 def landing(tensor: Tensor) -> tuple[Tensor, After]:
     """Where the elements for a tensor may arrive, and how they get from there into it."""
     checked(tensor)
-    if tensor.is_contiguous():
+    if tensor.is_contiguous() and not tensor.is_neg():
         return tensor, None
     buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
     return buffer, copying(tensor, buffer)

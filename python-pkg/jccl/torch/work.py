@@ -291,5 +291,6 @@ _completer = _Completer()
 
 def failure(native: Binding, code: int, comm: int) -> str:
     """The sentence of an error code."""
-    sentence = native.get_last_error(comm) or native.get_error_string(code)
-    return f"{sentence} (ncclResult_t {code})"
+    kind = f"{native.get_error_string(code)} (ncclResult_t {code})"
+    sentence = native.get_last_error(comm)
+    return f"{sentence}: {kind}" if sentence else kind
