@@ -412,7 +412,7 @@ public final class Comm implements GroupMember {
      */
     public void destroy() {
         CommState now = state.get();
-        if (now == CommState.INITIALIZING || now == CommState.READY && busy()) {
+        if (now == CommState.INITIALIZING || (now == CommState.READY && busy())) {
             throw notReady();
         }
         end("Destroy", "destroyed its communicator");

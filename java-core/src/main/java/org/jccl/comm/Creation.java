@@ -74,7 +74,7 @@ public final class Creation implements Group.GroupJob, Job {
         }
         while (!isOver() && !JobAgent.step(this)) {
             long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;
-            if (leftMs < 0 || untilNs != 0 && untilNs - System.nanoTime() <= 0) {
+            if (leftMs < 0 || (untilNs != 0 && untilNs - System.nanoTime() <= 0)) {
                 return false;
             }
             job.awaitActivity((int) Math.max(1, Math.min(STEP_WAIT_MS, leftMs)));

@@ -88,7 +88,7 @@ record RankInfo(
             return false;
         }
         boolean byShm = shm && other.shm;
-        return sameProcess(other) ? byShm || p2p && other.p2p : byShm;
+        return sameProcess(other) ? byShm || (p2p && other.p2p) : byShm;
     }
 
     /** The first setting in which the ranks differ, as a sentence, or null. */

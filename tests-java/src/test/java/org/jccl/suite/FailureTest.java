@@ -31,7 +31,6 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /** Ranks that die, stop, come late, leave, or call something else. */
-@org.junit.jupiter.api.Tag("stress")
 final class FailureTest {
     private static final int LARGE = 8 << 20;
     private static final long DEATH_KNOWN_WITHIN_NS = 5_000_000_000L;
@@ -277,7 +276,7 @@ final class FailureTest {
     @ParameterizedTest
     @MethodSource("pairs")
     void differentCallsAreNamedOnBothSides(Cluster cluster) {
-        for (int count : new int[] {1, 5000, 1 << 20}) {
+        for (int count : new int[] {1, 1 << 20}) {
             Outcome outcome = cluster.run(DifferentCalls.class, count);
             for (RankResult result : outcome.ranks()) {
                 result.assertFailed(NcclResult.INVALID_USAGE, "AllReduce", "Broadcast");
@@ -288,7 +287,7 @@ final class FailureTest {
     @ParameterizedTest
     @MethodSource("pairs")
     void differentCountsAreNamedOnBothSides(Cluster cluster) {
-        for (int count : new int[] {1, 5000, 1 << 20}) {
+        for (int count : new int[] {1, 1 << 20}) {
             Outcome outcome = cluster.run(DifferentCounts.class, count);
             for (RankResult result : outcome.ranks()) {
                 result.assertFailed(NcclResult.INVALID_USAGE, "" + count, "" + (count + 1));

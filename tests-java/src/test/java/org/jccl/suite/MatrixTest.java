@@ -14,10 +14,9 @@ import java.util.Random;
  * The matrix: every operation, type and reduction, sizes, in and out of place, numbers of ranks,
  * places and transports, bit for bit against the oracle. {@code JCCL_TEST_SEED} repeats a run.
  */
-@org.junit.jupiter.api.Tag("stress")
 final class MatrixTest {
     private static final int[] RANKS = {1, 2, 3, 4, 7, 8};
-    private static final int SAMPLED_CELLS = 60;
+    private static final int SAMPLED_CELLS = 50;
     private static final int DEADLINE_S = 120;
     private static final int STRESS_DEADLINE_S = 1200;
 
@@ -60,11 +59,8 @@ final class MatrixTest {
         long seed = seed();
         Random random = new Random(seed);
         for (Carrier carrier : Carrier.values()) {
-            int small = RANKS[random.nextInt(3)];
-            int large = RANKS[3 + random.nextInt(3)];
-            for (int nRanks : new int[] {small, large}) {
-                check(carrier.cluster(nRanks).deadline(DEADLINE_S), seed, SAMPLED_CELLS, 2);
-            }
+            int nRanks = RANKS[random.nextInt(RANKS.length)];
+            check(carrier.cluster(nRanks).deadline(DEADLINE_S), seed, SAMPLED_CELLS, 1);
         }
     }
 

@@ -9,10 +9,7 @@ final class MixedTransportTest extends TransportContract {
     @Override
     List<Cluster> clusters() {
         return List.of(
-                Cluster.threads(4).nodes(2),
-                Cluster.processes(4).nodes(2),
-                Cluster.processes(4).ranksPerProcess(2).nodes(2),
-                Cluster.namespaces(4));
+                Cluster.threads(4).nodes(2), Cluster.processes(4).ranksPerProcess(2).nodes(2));
     }
 
     @Override

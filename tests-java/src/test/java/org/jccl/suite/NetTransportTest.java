@@ -11,7 +11,6 @@ final class NetTransportTest extends TransportContract {
         return List.of(
                 Cluster.threads(3).nodes(3),
                 Cluster.processes(3).environment("NCCL_SHM_DISABLE", "1"),
-                Cluster.processes(3).nodes(3),
                 Cluster.namespaces(2));
     }
 

@@ -7,6 +7,7 @@ import org.jccl.harness.Scenario;
 import org.jccl.type.DataType;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -19,7 +20,6 @@ import java.util.concurrent.FutureTask;
  * Scenario S1: two nodes of two ranks, non-blocking init, then rails and nodes by split, with a
  * barrier between, then all-gathers on every communicator from threads that did not create them.
  */
-@org.junit.jupiter.api.Tag("stress")
 final class ScenarioS1Test {
     private static final int[] COUNTS = {1, 700, 100_000};
 
@@ -91,7 +91,7 @@ final class ScenarioS1Test {
         Cluster.processes(4).nodes(2).run(S1.class).assertAllSucceeded();
     }
 
-    @RepeatedTest(5)
+    @Test
     void worksWithTheRanksOfANodeInOneProcess() {
         Cluster.processes(4).ranksPerProcess(2).nodes(2).run(S1.class).assertAllSucceeded();
     }
