@@ -21,8 +21,8 @@ test: ## set up and run everything that must be green
 stress: ## the long form of the tests; writes docs/stress.log
 	@$(PYTHON) .ci/suite.py stress
 
-bench: install ## time all-reduce of Java, C and torch beside gloo and OpenMPI (BENCH="--ranks 2")
-	@$(VENV_PYTHON) bench/compare.py $(BENCH)
+bench: install ## all-reduce beside gloo and OpenMPI; BENCH="all_gather -n 4" measures that alone
+	@$(VENV_PYTHON) $(if $(BENCH),-m jccl.bench $(BENCH),bench/compare.py)
 
 doctor: ## check the prerequisites and say what to install
 	@$(PYTHON) .ci/doctor.py

@@ -31,7 +31,6 @@ ROOT = HERE.parent
 BUILD = ROOT / "build" / "bench"
 SIZES = [8 * 4**i for i in range(12)] + [64 << 20]
 RUN_LIMIT_S = 300
-QUIET_LIMIT_S = 60
 QUIET_LOAD = 0.10
 JVM_FLAGS = ["--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"]
 
@@ -188,9 +187,9 @@ def _busy() -> tuple[int, int]:
     return sum(numbers) - idle, sum(numbers)
 
 
-def wait_until_quiet() -> float:
+def wait_until_quiet(limit_s: float) -> float:
     """Waits for other load to end; answers what was left of it, as a share of all cores."""
-    deadline = time.monotonic() + QUIET_LIMIT_S
+    deadline = time.monotonic() + limit_s
     while True:
         busy, total = _busy()
         time.sleep(1)
@@ -272,6 +271,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--only", nargs="+", choices=sorted(LIBRARIES), default=list(LIBRARIES))
+    parser.add_argument("--patience", type=float, default=60, help="seconds to wait for quiet")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     setting = _setting()
@@ -292,7 +292,7 @@ def main() -> None:
         results: dict[str, list[dict[int, float]]] = {name: [] for name in names}
         for number in range(options.rounds):
             for name in names:
-                load = wait_until_quiet()
+                load = wait_until_quiet(options.patience)
                 report["other_load"].append(round(load, 2))
                 results[name].append(LIBRARIES[name](setting, ranks, sizes))
                 print(f"# {ranks} ranks, round {number + 1}, {name}: other load {load:.0%}")
