@@ -6,6 +6,7 @@ from pathlib import Path
 
 import cprogram
 import pytest
+from harness import NET
 
 BOTH = pytest.mark.parametrize("library", ["libjccl.so", "libnccl.so.2"])
 LEFT = pytest.mark.usefixtures("nothing_left")
@@ -36,11 +37,15 @@ def test_without_java_one_sentence_says_what_to_install(tmp_path: Path) -> None:
 
 
 @LEFT
-@BOTH
-@pytest.mark.parametrize("nranks", [2, 4])
-def test_all_reduce_of_several_processes(library: str, nranks: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("transport", [{}, NET], ids=["shm", "tcp"])
+@pytest.mark.parametrize(("library", "nranks"), [("libjccl.so", 2), ("libnccl.so.2", 4)])
+def test_all_reduce_of_several_processes(
+    library: str, nranks: int, transport: dict[str, str], tmp_path: Path
+) -> None:
     arguments: list[list[object]] = [[rank, nranks, tmp_path / "id"] for rank in range(nranks)]
-    outputs = cprogram.run_ranks("all_reduce.c", arguments, library=library)
+    outputs = cprogram.run_ranks(
+        "all_reduce.c", arguments, library=library, environments=[transport] * nranks
+    )
     assert outputs == [f"rank {rank} of {nranks} is content\n" for rank in range(nranks)]
 
 
@@ -77,7 +82,7 @@ def test_foreign_threads_come_and_go() -> None:
 
 
 @LEFT
-@pytest.mark.parametrize("how", ["return", "exit", "_exit"])
+@pytest.mark.parametrize("how", ["return", "exit", "_exit", "handler"])
 def test_a_process_ends_with_live_communicators(how: str) -> None:
     cprogram.run("leave.c", how, status=3)
 

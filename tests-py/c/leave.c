@@ -1,5 +1,15 @@
-/* leave HOW: ends with live communicators and threads inside a call, by return, exit or _exit. */
+/*
+ * leave HOW: ends with live communicators and threads inside a call, by return, exit, _exit, or by
+ * exit in a signal handler that interrupts a call.
+ */
+#include <signal.h>
+
 #include "client.h"
+
+static void leaves(int number) {
+    (void)number;
+    exit(3);
+}
 
 static void* waits_for_ever(void* argument) {
     int word = 0;
@@ -22,6 +32,10 @@ int main(int argc, char** argv) {
         exit(3);
     } else if (strcmp(argv[1], "_exit") == 0) {
         _exit(3);
+    } else if (strcmp(argv[1], "handler") == 0) {
+        signal(SIGALRM, leaves);
+        ualarm(200000, 0);
+        waits_for_ever(comm);
     }
     return 3;
 }

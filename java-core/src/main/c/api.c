@@ -14,8 +14,10 @@
     if (JCCL_UNLIKELY(jccl_methods[function] == NULL)) {                                     \
         return jccl_missing(function);                                                       \
     }                                                                                        \
+    jccl_this.inside++;                                                                      \
     jint result =                                                                            \
         (*env)->CallStaticIntMethod(env, jccl_class, jccl_methods[function], ##__VA_ARGS__); \
+    jccl_this.inside--;                                                                      \
     if (JCCL_UNLIKELY((*env)->ExceptionCheck(env))) {                                        \
         return jccl_thrown(env, function);                                                   \
     }                                                                                        \

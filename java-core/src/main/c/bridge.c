@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "bridge.h"
 
@@ -16,7 +17,7 @@ static char failure[1024];
 /* Its value is set in threads that this library attached: they are detached when they end. */
 static pthread_key_t attached;
 
-__thread JNIEnv* jccl_thread_env;
+__thread jccl_thread jccl_this;
 
 static const char* const names[] = {
 #define JAVA(name, method, signature, parameters, ...) "nccl" #name,
@@ -34,14 +35,14 @@ const char* jccl_function_name(int function) {
 
 static void detach(void* env) {
     (void)env;
-    jccl_thread_env = NULL;
+    jccl_this.env = NULL;
     if (!jccl_in_forked_child()) {
         (*vm)->DetachCurrentThread(vm);
     }
 }
 
 static void own_this_thread(JNIEnv* env) {
-    jccl_thread_env = env;
+    jccl_this.env = env;
     pthread_setspecific(attached, env);
 }
 
@@ -59,6 +60,23 @@ static JNIEnv* attach(void) {
     return env;
 }
 
+/* Set by the JVM's last thread. */
+static _Atomic int jvm_gone;
+
+static void jvm_leaves(void) {
+    atomic_store_explicit(&jvm_gone, 1, memory_order_relaxed);
+}
+
+/*
+ * Says goodbye to the peers and lets last bytes arrive, unless this thread came here out of a call
+ * that Java has not returned from, as by a signal handler that calls exit.
+ */
+static void at_exit_of_process(void) {
+    if (jccl_this.inside == 0 && !atomic_load_explicit(&jvm_gone, memory_order_relaxed)) {
+        jcclShutdown();
+    }
+}
+
 static bool start_locked(void) {
     char jar[4096];
     if (!jccl_find_jar(jar, sizeof jar, failure, sizeof failure)) {
@@ -71,7 +89,7 @@ static bool start_locked(void) {
     vm = jccl_existing_jvm();
     bool own = vm == NULL;
     if (own) {
-        vm = jccl_create_jvm(jar, failure, sizeof failure);
+        vm = jccl_create_jvm(jar, jvm_leaves, failure, sizeof failure);
     }
     JNIEnv* env = NULL;
     if (vm != NULL && own) {
@@ -80,6 +98,7 @@ static bool start_locked(void) {
         if (env != NULL) {
             own_this_thread(env);
         }
+        atexit(at_exit_of_process);
     } else if (vm != NULL) {
         env = attach();
     }
@@ -105,7 +124,7 @@ static bool start(void) {
             jccl_unguard_fork();
         }
         if (now == FAILED) {
-            jccl_thread_env = NULL;
+            jccl_this.env = NULL;
         }
         atomic_store_explicit(&state, now, memory_order_release);
     }
@@ -147,7 +166,9 @@ bool jccl_warn_in_java(const char* text) {
         (*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_10) != JNI_OK) {
         return false;
     }
+    jccl_this.inside++;
     (*env)->CallStaticVoidMethod(env, jccl_class, jccl_warn_method, (jlong)(intptr_t)text);
+    jccl_this.inside--;
     bool thrown = (*env)->ExceptionCheck(env);
     (*env)->ExceptionClear(env);
     return !thrown;
@@ -182,6 +203,8 @@ JCCL_EXPORT ncclResult_t jcclShutdown(void) {
     if (env == NULL || jccl_shutdown_method == NULL) {
         return why;
     }
+    jccl_this.inside++;
     jint result = (*env)->CallStaticIntMethod(env, jccl_class, jccl_shutdown_method);
+    jccl_this.inside--;
     return (*env)->ExceptionCheck(env) ? jccl_thrown(env, JCCL_FN_Shutdown) : (ncclResult_t)result;
 }

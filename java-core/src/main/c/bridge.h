@@ -60,8 +60,8 @@ bool jccl_find_jdk(jccl_jdk* jdk);
 bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size);
 /* A JVM that already runs in this process, or NULL. */
 JavaVM* jccl_existing_jvm(void);
-/* Makes the JVM of this process; NULL with a reason. */
-JavaVM* jccl_create_jvm(const char* jar, char* reason, size_t reason_size);
+/* Makes the JVM of this process; NULL with a reason. leaving is called when the JVM itself ends. */
+JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, size_t reason_size);
 
 /* ---- door.c: the class org.jccl.abi.NcclApi ---- */
 
@@ -85,8 +85,13 @@ extern jmethodID jccl_shutdown_method;
 
 /* ---- bridge.c: state, threads ---- */
 
-/* This thread's JNI environment, if this library has attached the thread; else NULL. */
-extern __thread JNIEnv* jccl_thread_env;
+/* What this thread knows of itself. */
+typedef struct {
+    JNIEnv* env; /* if this library has attached the thread; else NULL */
+    int inside;  /* calls into Java that have not returned */
+} jccl_thread;
+
+extern __thread jccl_thread jccl_this;
 
 /* The environment of this thread, starting Java if need be; NULL with *why and the last error. */
 JNIEnv* jccl_enter_slowly(ncclResult_t* why);
@@ -102,7 +107,7 @@ ncclResult_t jccl_missing(int function);
 const char* jccl_function_name(int function);
 
 static inline JNIEnv* jccl_enter(ncclResult_t* why) {
-    JNIEnv* env = jccl_thread_env;
+    JNIEnv* env = jccl_this.env;
     return JCCL_UNLIKELY(env == NULL) ? jccl_enter_slowly(why) : env;
 }
 

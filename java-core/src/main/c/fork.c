@@ -26,7 +26,7 @@ static void in_child(void) {
         return;
     }
     atomic_store_explicit(&forked, 1, memory_order_relaxed);
-    jccl_thread_env = NULL;
+    jccl_this = (jccl_thread){0};
     jccl_capture_after_fork();
     int words = atomic_load_explicit(&tracked_words, memory_order_relaxed);
     for (int w = 0; w < words; w++) {

@@ -99,14 +99,18 @@ static void drop(options* all) {
     }
 }
 
-/* A JVM that gives up while it starts ends the process: its last words must come out. */
-static void at_exit_of_jvm(jint code) {
-    (void)code;
-    jccl_capture_end();
-}
+/* Written before the JVM is made, read by its last thread. */
+static void (*on_leaving)(void);
 
+/* A JVM that gives up while it starts ends the process: its last words must come out. */
 static void at_abort_of_jvm(void) {
     jccl_capture_end();
+    on_leaving();
+}
+
+static void at_exit_of_jvm(jint code) {
+    (void)code;
+    at_abort_of_jvm();
 }
 
 static const char* or_default(const char* name, const char* fallback) {
@@ -146,7 +150,8 @@ static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
     }
 }
 
-JavaVM* jccl_create_jvm(const char* jar, char* reason, size_t reason_size) {
+JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, size_t reason_size) {
+    on_leaving = leaving;
     jccl_jdk jdk;
     if (!jccl_find_jdk(&jdk)) {
         snprintf(reason, reason_size, "%s", jdk.reason);
