@@ -24,7 +24,7 @@ import java.util.Locale;
 public final class FoldBench {
     private static final long MAX_BYTES = 64L << 20;
     private static final long[] SIZES = {4096, 65536, 1 << 20, 8 << 20, 64 << 20};
-    private static final long[] TINY = {8, 16, 64, 128, 256, 1024};
+    private static final long[] TINY = {8, 16, 56, 128, 512, 1024};
     private static final DataType[] TYPES = {
         DataType.FLOAT32,
         DataType.BFLOAT16,

@@ -14,8 +14,8 @@ import org.jccl.platform.Memory;
  * </ul>
  */
 public final class Reductions {
-    /** Up to this many elements a plain loop is faster than vectors. */
-    static final int SCALAR_COUNT = 3;
+    /** Below this many bytes a plain loop is faster than the shortest vectors. */
+    static final int VECTOR_BYTES = 16;
 
     private Reductions() {}
 
@@ -36,7 +36,7 @@ public final class Reductions {
             if (dst != sources[0]) {
                 Memory.copy(sources[0], dst, count * Fold.sizeBytes(dataType));
             }
-        } else if (count <= SCALAR_COUNT) {
+        } else if (count * Fold.sizeBytes(dataType) < VECTOR_BYTES) {
             ScalarFold.run(dataType, redOp, dst, sources, n, count);
         } else {
             Fold fold = Warmup.current(dataType, redOp, n, count);
