@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.jccl.collective.Algorithm;
 import org.jccl.collective.Algorithms;
+import org.jccl.schedule.Schedule;
+import org.jccl.schedule.Space;
+import org.jccl.schedule.Step;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -11,6 +14,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 
@@ -26,7 +30,7 @@ final class EveryAlgorithmTest {
     void isExactInRankOrder(int nRanks) {
         boolean few = nRanks <= 8;
         int elementBytes = few ? 4 : 8;
-        Matrix matrix = Matrix.of(nRanks, elementBytes, few ? 2 * nRanks + 1 : nRanks, 4);
+        Matrix matrix = Matrix.of(nRanks, elementBytes, few ? 2 * nRanks + 1 : nRanks + 1, 4);
         int[] roots = few ? matrix.everyRoot() : new int[] {0, nRanks / 2, nRanks - 1};
         List<Matrix.Case> cases = matrix.cases(few ? 9 : 5, roots);
         List<Wiring> wirings =
@@ -62,15 +66,16 @@ final class EveryAlgorithmTest {
     }
 
     @Test
-    void meetsEveryAlgorithmWithSeveralChunks() {
+    void meetsEveryAlgorithmWithManyChunksOfDifferentLengths() {
         Matrix matrix = Matrix.of(3, 4, 7, 4);
         var met = new TreeSet<String>();
-        for (Matrix.Case c : matrix.cases(9, 0)) {
-            int numbers = c.algorithm().schedule(c.shape(), 0).sequenceNumbers();
-            if (numbers > 8) {
-                met.add(c.algorithm().name() + " chunked");
-            }
+        for (Matrix.Case c : matrix.cases(11, 0)) {
+            Schedule schedule = c.algorithm().schedule(c.shape(), 0);
+            boolean unequal = wholeLinesPut(schedule).size() > 1;
             met.add(c.algorithm().name());
+            if (schedule.sequenceNumbers() > 2 * matrix.limits().ringSlots() && unequal) {
+                met.add(c.algorithm().name() + ", many unequal chunks");
+            }
         }
         var expected = new TreeSet<String>();
         for (Algorithm algorithm : Algorithms.all()) {
@@ -78,11 +83,24 @@ final class EveryAlgorithmTest {
                 expected.add(algorithm.name());
             }
         }
-        expected.add("AllReduceSliced chunked");
-        expected.add("AllGatherSliced chunked");
-        expected.add("ReduceScatterSliced chunked");
-        expected.add("BroadcastChunked chunked");
+        for (String name : List.of("AllReduce", "AllGather", "ReduceScatter")) {
+            expected.add(name + "Sliced, many unequal chunks");
+        }
+        expected.add("BroadcastChunked, many unequal chunks");
         assertEquals(expected, met);
+    }
+
+    /** The different lengths of what rank 0 puts from its input, in whole cache lines. */
+    private static Set<Long> wholeLinesPut(Schedule schedule) {
+        Set<Long> lengths = new TreeSet<>();
+        for (Step step : schedule.steps()) {
+            if (step instanceof Step.Put put
+                    && put.src().space() == Space.IN
+                    && put.length() % 64 == 0) {
+                lengths.add(put.length());
+            }
+        }
+        return lengths;
     }
 
     @Tag("stress")

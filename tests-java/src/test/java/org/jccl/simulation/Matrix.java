@@ -71,7 +71,7 @@ record Matrix(int nRanks, int elementBytes, Limits limits) {
         return simulation;
     }
 
-    /** Empty, one, odd, just below, at and above a slot, and as many chunks as wanted. */
+    /** Empty, one, odd, just below, at and above a slot; many chunks, equal or not, or too few. */
     private List<Long> counts(Operation operation, int mostChunks) {
         long slot = limits.ringSlotBytes() / elementBytes;
         if (operation == Operation.REDUCE_SCATTER) {
@@ -79,6 +79,7 @@ record Matrix(int nRanks, int elementBytes, Limits limits) {
         }
         long tiny = limits.tinyBytes() / elementBytes;
         long full = slot * mostChunks;
+        long line = UNIT_BYTES / elementBytes;
         return List.of(
                         0L,
                         1L,
@@ -91,7 +92,11 @@ record Matrix(int nRanks, int elementBytes, Limits limits) {
                         slot + 1,
                         2 * slot + 17,
                         full - 5,
-                        full)
+                        full,
+                        full - line - 1,
+                        full - 3 * line,
+                        full - slot / 2,
+                        full - slot + line)
                 .stream()
                 .filter(count -> count >= 0)
                 .distinct()
