@@ -21,7 +21,7 @@ static double now_ns(void) {
 
 /* One word of every cache line of the input is written before a call, and one of every line of the
  * output is read after it, as programs do. */
-static double calls(const struct library *library, float *in, float *out, size_t count, long n) {
+static double calls(const struct library* library, float* in, float* out, size_t count, long n) {
     double since = now_ns();
     for (long call = 0; call < n; call++) {
         for (size_t i = 0; i < count; i += LINE_FLOATS) {
@@ -37,19 +37,19 @@ static double calls(const struct library *library, float *in, float *out, size_t
     return (now_ns() - since) / (double)n;
 }
 
-static long agreed(const struct library *library, double budget_ns, double call_ns) {
+static long agreed(const struct library* library, double budget_ns, double call_ns) {
     double slowest_ns = library->maximum(call_ns);
     double n = budget_ns / slowest_ns;
     return n < MIN_CALLS ? MIN_CALLS : n > MAX_CALLS ? MAX_CALLS : (long)n;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
+static int ascending(const void* a, const void* b) {
+    double x = *(const double*)a;
+    double y = *(const double*)b;
     return (x > y) - (x < y);
 }
 
-static void check(const struct library *library, float *in, float *out, size_t count, int ranks) {
+static void check(const struct library* library, float* in, float* out, size_t count, int ranks) {
     for (size_t i = 0; i < count; i++) {
         in[i] = (float)((i & 1023) + (size_t)library->rank);
     }
@@ -63,11 +63,11 @@ static void check(const struct library *library, float *in, float *out, size_t c
     }
 }
 
-static double measure(const struct library *library, size_t bytes, int n_ranks) {
+static double measure(const struct library* library, size_t bytes, int n_ranks) {
     size_t count = bytes / sizeof(float);
-    float *in = NULL;
-    float *out = NULL;
-    if (posix_memalign((void **)&in, 4096, bytes) || posix_memalign((void **)&out, 4096, bytes)) {
+    float* in = NULL;
+    float* out = NULL;
+    if (posix_memalign((void**)&in, 4096, bytes) || posix_memalign((void**)&out, 4096, bytes)) {
         fprintf(stderr, "no memory for %zu bytes\n", bytes);
         exit(1);
     }
@@ -91,7 +91,7 @@ static double measure(const struct library *library, size_t bytes, int n_ranks) 
     return series[SERIES / 2] / 1000;
 }
 
-void measure_all(const struct library *library, int n_ranks, int n_sizes, char **sizes) {
+void measure_all(const struct library* library, int n_ranks, int n_sizes, char** sizes) {
     for (int i = 0; i < n_sizes; i++) {
         size_t bytes = strtoull(sizes[i], NULL, 10);
         double us = measure(library, bytes, n_ranks);

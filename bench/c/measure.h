@@ -7,12 +7,12 @@
 /* One rank's library: sums count floats over the ranks, or takes the maximum. */
 struct library {
     int rank;
-    void (*sum)(const float *send, float *recv, size_t count);
+    void (*sum)(const float* send, float* recv, size_t count);
     double (*maximum)(double mine);
 };
 
 /* Measures every size in bytes; rank 0 prints "size microseconds", a line each. Any rank ends the
  * program with a sentence if a result is wrong. */
-void measure_all(const struct library *library, int n_ranks, int n_sizes, char **sizes);
+void measure_all(const struct library* library, int n_ranks, int n_sizes, char** sizes);
 
 #endif

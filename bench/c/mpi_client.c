@@ -3,7 +3,7 @@
 
 #include "measure.h"
 
-static void sum(const float *send, float *recv, size_t count) {
+static void sum(const float* send, float* recv, size_t count) {
     MPI_Allreduce(send, recv, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
@@ -13,7 +13,7 @@ static double maximum(double mine) {
     return all;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     struct library library = {0, sum, maximum};
     int n_ranks = 0;

@@ -15,7 +15,7 @@ static void must(ncclResult_t result) {
     }
 }
 
-static void sum(const float *send, float *recv, size_t count) {
+static void sum(const float* send, float* recv, size_t count) {
     must(ncclAllReduce(send, recv, count, ncclFloat, ncclSum, comm, 0));
 }
 
@@ -26,19 +26,19 @@ static double maximum(double mine) {
 }
 
 /* Rank 0 writes the id and renames the file, so that it appears whole. */
-static void exchange(ncclUniqueId *id, int rank, const char *path) {
+static void exchange(ncclUniqueId* id, int rank, const char* path) {
     char draft[4096];
     snprintf(draft, sizeof(draft), "%s.draft", path);
     if (rank == 0) {
         must(ncclGetUniqueId(id));
-        FILE *file = fopen(draft, "wb");
+        FILE* file = fopen(draft, "wb");
         if (!file || fwrite(id, sizeof(*id), 1, file) != 1 || fclose(file) || rename(draft, path)) {
             perror(path);
             exit(1);
         }
         return;
     }
-    FILE *file = NULL;
+    FILE* file = NULL;
     while (!(file = fopen(path, "rb"))) {
         usleep(1000);
     }
@@ -49,7 +49,7 @@ static void exchange(ncclUniqueId *id, int rank, const char *path) {
     fclose(file);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     if (argc < 5) {
         fprintf(stderr, "nccl_client RANK RANKS ID_FILE SIZE...\n");
         return 2;

@@ -1,3 +1,8 @@
+import org.jccl.Communicator;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+import org.jccl.type.UniqueId;
+
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -6,10 +11,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
-import org.jccl.Communicator;
-import org.jccl.type.DataType;
-import org.jccl.type.RedOp;
-import org.jccl.type.UniqueId;
 
 /**
  * Communicator.allReduce of floats, measured as c/measure.c does: {@code AllReduceClient RANK RANKS
@@ -55,8 +56,7 @@ public final class AllReduceClient {
     }
 
     /** Rank 0 writes the id and renames the file, so that it appears whole. */
-    private static UniqueId exchange(int rank, Path file)
-            throws IOException, InterruptedException {
+    private static UniqueId exchange(int rank, Path file) throws IOException, InterruptedException {
         if (rank == 0) {
             Path draft = file.resolveSibling(file.getFileName() + ".draft");
             Files.write(draft, Communicator.uniqueId().toBytes());
@@ -92,7 +92,9 @@ public final class AllReduceClient {
         }
     }
 
-    /** Writes a word of every line of the input, calls, reads a word of every line of the output. */
+    /**
+     * Writes a word of every line of the input, calls, reads a word of every line of the output.
+     */
     private double calls(MemorySegment in, MemorySegment out, long count, long n) {
         long since = System.nanoTime();
         for (long call = 0; call < n; call++) {

@@ -68,22 +68,24 @@ public final class Communicator implements AutoCloseable {
 
     /** Joins a communicator of nRanks ranks as this rank, from 0. */
     public static Communicator initRank(int nRanks, UniqueId id, int rank, Config config) {
-        return Doors.remembered(() -> {
-            Creation creation = Comm.create(id, nRanks, rank, config.resolved());
-            begin(creation, creation.blocking());
-            return new Communicator(creation.comm());
-        });
+        return Doors.remembered(
+                () -> {
+                    Creation creation = Comm.create(id, nRanks, rank, config.resolved());
+                    begin(creation, creation.blocking());
+                    return new Communicator(creation.comm());
+                });
     }
 
     /** All ranks of a new communicator, for one thread that drives them in groups. */
     public static List<Communicator> initAll(int nRanks) {
         UniqueId id = uniqueId();
         List<Communicator> all = new ArrayList<>();
-        Group.run(() -> {
-            for (int rank = 0; rank < nRanks; rank++) {
-                all.add(initRank(nRanks, id, rank));
-            }
-        });
+        Group.run(
+                () -> {
+                    for (int rank = 0; rank < nRanks; rank++) {
+                        all.add(initRank(nRanks, id, rank));
+                    }
+                });
         return List.copyOf(all);
     }
 
@@ -114,11 +116,12 @@ public final class Communicator implements AutoCloseable {
      */
     public @Nullable Communicator split(int color, int key, @Nullable Config config) {
         NcclConfig resolved = config == null ? null : config.resolved();
-        return Doors.remembered(() -> {
-            Creation creation = comm.split(color, key, resolved);
-            begin(creation, comm.blocking());
-            return color == NOCOLOR ? null : new Communicator(creation.comm());
-        });
+        return Doors.remembered(
+                () -> {
+                    Creation creation = comm.split(color, key, resolved);
+                    begin(creation, comm.blocking());
+                    return color == NOCOLOR ? null : new Communicator(creation.comm());
+                });
     }
 
     // -- operations

@@ -37,7 +37,8 @@ record MemberHello(
         ProcessIdentity self = ProcessIdentity.current();
         int order = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? 1 : 2;
         String who = self.hostName() + ":" + self.pid();
-        return new MemberHello(WIRE_VERSION, order, nRanks, rank, inRootProcess, Version.text(), who);
+        return new MemberHello(
+                WIRE_VERSION, order, nRanks, rank, inRootProcess, Version.text(), who);
     }
 
     byte[] encode() {

@@ -60,9 +60,7 @@ public final class Comm implements GroupMember {
         Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
     }
 
-    /**
-     * The last call that had to be waited for; its task is used again. Any caller reads, writes.
-     */
+    /** The last call that had to be waited for; its task is reused. Any caller reads, writes. */
     private volatile @Nullable TaskCall lastCall;
 
     private Comm(NcclConfig config, int rank, int nRanks, long commHash) {

@@ -37,7 +37,7 @@ public final class Interpreter {
     private final Links links;
     private final int rank;
     private final int nRanks;
-    private final long[][] buffersOfParity;
+    private final BufferTable bufferTable;
     private final long[] sources;
     private final CallWords calls;
 
@@ -52,7 +52,6 @@ public final class Interpreter {
     private long lastRingCall;
     private boolean announced;
     private int told;
-    private boolean areasReady;
     private int blockedRank = -1;
     private long blockedAddress;
     private long blockedValue;
@@ -62,16 +61,10 @@ public final class Interpreter {
         this.links = links;
         this.rank = links.rank();
         this.nRanks = links.nRanks();
-        this.buffersOfParity = new long[2][Plan.bufferCount(nRanks)];
-        this.buffers = buffersOfParity[0];
         this.sources = new long[nRanks];
         this.calls = new CallWords(links);
-        for (int p = 0; p < 2; p++) {
-            for (int q = 0; q < nRanks; q++) {
-                buffersOfParity[p][Plan.FIRST_AREA + q] =
-                        links.base(q) + RegionLayout.small(nRanks, p);
-            }
-        }
+        this.bufferTable = new BufferTable(links, calls);
+        this.buffers = bufferTable.ofParity(0);
     }
 
     /** Whether no call is running. */
@@ -113,7 +106,7 @@ public final class Interpreter {
         announced = false;
         told = 0;
         calls.next(call.description, call.count);
-        buffers = buffersOfParity[calls.parity()];
+        buffers = bufferTable.ofParity(calls.parity());
         buffers[Plan.IN] = call.input;
         buffers[Plan.OUT] = call.output;
         phase = Phase.CREDIT;
@@ -171,8 +164,8 @@ public final class Interpreter {
             if (!announce(plan.announce())) {
                 return false;
             }
-            if (plan.usesArea() && !areasReady && !mapAreas()) {
-                return false;
+            if (plan.usesArea() && !bufferTable.mapAreas()) {
+                return block(bufferTable.missingRank(), 0, 0);
             }
             phase = Phase.RING_CREDIT;
         }
@@ -205,43 +198,6 @@ public final class Interpreter {
     void checkPeers() {
         if (phase != Phase.IDLE) {
             calls.checkPeers();
-        }
-    }
-
-    private boolean mapAreas() {
-        for (int q = 0; q < nRanks; q++) {
-            if (q == rank) {
-                links.region(q).map(Area.RING);
-                links.wakeSleepers();
-            }
-        }
-        for (int q = 0; q < nRanks; q++) {
-            if (!mapRing(q)) {
-                return block(q, 0, 0);
-            }
-        }
-        for (int q = 0; q < nRanks; q++) {
-            long area = links.region(q).address(Area.RING);
-            for (int p = 0; p < 2; p++) {
-                long[] table = buffersOfParity[p];
-                table[Plan.FIRST_AREA + nRanks + q] = area + RegionLayout.direct(p);
-                table[Plan.FIRST_AREA + 2 * nRanks + q] = area + RegionLayout.ring();
-            }
-        }
-        areasReady = true;
-        return true;
-    }
-
-    /** A rank that has given up takes its area away; then the reason is what matters. */
-    private boolean mapRing(int q) {
-        try {
-            return links.region(q).map(Area.RING);
-        } catch (NcclException e) {
-            calls.checkPeers();
-            if (links.region(q).status() != 0) {
-                return false;
-            }
-            throw e;
         }
     }
 

@@ -116,15 +116,16 @@ public final class RankMain {
         Thread.ofPlatform()
                 .name("harness")
                 .daemon()
-                .start(() -> {
-                    try {
-                        while (System.in.read() >= 0) {
-                            report(-1, "stacks", Stacks.all());
-                        }
-                    } catch (IOException e) {
-                        System.err.println("harness: standard input failed: " + e);
-                    }
-                    Runtime.getRuntime().halt(ORPHANED);
-                });
+                .start(
+                        () -> {
+                            try {
+                                while (System.in.read() >= 0) {
+                                    report(-1, "stacks", Stacks.all());
+                                }
+                            } catch (IOException e) {
+                                System.err.println("harness: standard input failed: " + e);
+                            }
+                            Runtime.getRuntime().halt(ORPHANED);
+                        });
     }
 }

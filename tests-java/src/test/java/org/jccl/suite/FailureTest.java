@@ -161,13 +161,14 @@ final class FailureTest {
             long[] tookNs = new long[1];
             Thread aborter =
                     Thread.ofPlatform()
-                            .start(() -> {
-                                rank.await("rank 0 calls");
-                                pause();
-                                long since = System.nanoTime();
-                                comm.abort();
-                                tookNs[0] = System.nanoTime() - since;
-                            });
+                            .start(
+                                    () -> {
+                                        rank.await("rank 0 calls");
+                                        pause();
+                                        long since = System.nanoTime();
+                                        comm.abort();
+                                        tookNs[0] = System.nanoTime() - since;
+                                    });
             rank.post("rank 0 calls", "");
             try {
                 Sums.allReduce(comm, rank.intArgument(0));

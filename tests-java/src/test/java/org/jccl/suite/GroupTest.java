@@ -71,14 +71,15 @@ final class GroupTest {
                 for (int peer = 0; peer < rank.nRanks(); peer++) {
                     in.add(arena.allocate(4L * COUNT, 8));
                 }
-                Group.run(() -> {
-                    for (int peer = 0; peer < rank.nRanks(); peer++) {
-                        comm.send(out, COUNT, DataType.INT32, peer);
-                    }
-                    for (int peer = rank.nRanks() - 1; peer >= 0; peer--) {
-                        comm.recv(in.get(peer), COUNT, DataType.INT32, peer);
-                    }
-                });
+                Group.run(
+                        () -> {
+                            for (int peer = 0; peer < rank.nRanks(); peer++) {
+                                comm.send(out, COUNT, DataType.INT32, peer);
+                            }
+                            for (int peer = rank.nRanks() - 1; peer >= 0; peer--) {
+                                comm.recv(in.get(peer), COUNT, DataType.INT32, peer);
+                            }
+                        });
                 for (int peer = 0; peer < rank.nRanks(); peer++) {
                     MemorySegment expected = Sums.filled(arena, peer, COUNT);
                     Sums.require(in.get(peer).mismatch(expected) < 0, "wrong data of " + peer);
@@ -206,12 +207,13 @@ final class GroupTest {
             MemorySegment out = Sums.filled(arena, 3, COUNT);
             MemorySegment in = arena.allocate(4L * COUNT, 8);
             MemorySegment other = arena.allocate(4L * COUNT, 8);
-            Group.run(() -> {
-                comms.get(0).send(out, COUNT, DataType.INT32, 0);
-                comms.get(0).send(out, COUNT, DataType.INT32, 1);
-                comms.get(1).recv(other, COUNT, DataType.INT32, 0);
-                comms.get(0).recv(in, COUNT, DataType.INT32, 0);
-            });
+            Group.run(
+                    () -> {
+                        comms.get(0).send(out, COUNT, DataType.INT32, 0);
+                        comms.get(0).send(out, COUNT, DataType.INT32, 1);
+                        comms.get(1).recv(other, COUNT, DataType.INT32, 0);
+                        comms.get(0).recv(in, COUNT, DataType.INT32, 0);
+                    });
             assertEquals(-1, in.mismatch(out));
             assertEquals(-1, other.mismatch(out));
         } finally {
@@ -241,11 +243,12 @@ final class GroupTest {
             assertEquals(NcclResult.INVALID_ARGUMENT, second.result());
             NcclException third = assertThrows(NcclException.class, Group::end);
             assertEquals(NcclResult.INVALID_USAGE, third.result());
-            Group.run(() -> {
-                for (Communicator comm : comms) {
-                    comm.broadcast(data, data, 4, DataType.INT32, 0);
-                }
-            });
+            Group.run(
+                    () -> {
+                        for (Communicator comm : comms) {
+                            comm.broadcast(data, data, 4, DataType.INT32, 0);
+                        }
+                    });
         } finally {
             closeAll(comms);
         }

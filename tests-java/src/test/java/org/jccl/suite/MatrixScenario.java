@@ -104,10 +104,11 @@ public final class MatrixScenario implements Scenario {
             case BROADCAST -> comm.broadcast(in, out, count, type, root);
             case ALL_GATHER -> comm.allGather(in, out, count, type);
             default ->
-                    Group.run(() -> {
-                        comm.send(in, count, type, (me + 1) % nRanks);
-                        comm.recv(out, count, type, (me + nRanks - 1) % nRanks);
-                    });
+                    Group.run(
+                            () -> {
+                                comm.send(in, count, type, (me + 1) % nRanks);
+                                comm.recv(out, count, type, (me + nRanks - 1) % nRanks);
+                            });
         }
     }
 

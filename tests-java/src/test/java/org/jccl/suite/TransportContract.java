@@ -60,18 +60,19 @@ abstract class TransportContract {
             try (Communicator comm = rank.init();
                     Arena arena = Arena.ofConfined()) {
                 MemorySegment[] in = new MemorySegment[COUNTS.length];
-                Group.run(() -> {
-                    for (int i = 0; i < COUNTS.length; i++) {
-                        int count = COUNTS[i];
-                        in[i] = arena.allocate(4L * count + 4, 4);
-                        comm.recv(in[i], count, DataType.INT32, previous);
-                    }
-                    for (int i = 0; i < COUNTS.length; i++) {
-                        MemorySegment out = arena.allocate(4L * COUNTS[i] + 4, 4);
-                        fill(out, COUNTS[i], rank.number() * 1000 + i);
-                        comm.send(out, COUNTS[i], DataType.INT32, next);
-                    }
-                });
+                Group.run(
+                        () -> {
+                            for (int i = 0; i < COUNTS.length; i++) {
+                                int count = COUNTS[i];
+                                in[i] = arena.allocate(4L * count + 4, 4);
+                                comm.recv(in[i], count, DataType.INT32, previous);
+                            }
+                            for (int i = 0; i < COUNTS.length; i++) {
+                                MemorySegment out = arena.allocate(4L * COUNTS[i] + 4, 4);
+                                fill(out, COUNTS[i], rank.number() * 1000 + i);
+                                comm.send(out, COUNTS[i], DataType.INT32, next);
+                            }
+                        });
                 for (int i = 0; i < COUNTS.length; i++) {
                     for (int k = 0; k < COUNTS[i]; k++) {
                         int found = in[i].getAtIndex(ValueLayout.JAVA_INT, k);

@@ -1,0 +1,85 @@
+package org.jccl.executor;
+
+import org.jccl.transport.Area;
+import org.jccl.transport.Links;
+import org.jccl.transport.RegionLayout;
+import org.jccl.type.NcclException;
+
+/**
+ * The addresses that the buffer numbers of a plan stand for: one table for each parity of calls.
+ * The places of the caller's own buffers are left to the interpreter.
+ *
+ * <p>Used by the owner of the communicator only, so its fields are plain.
+ */
+final class BufferTable {
+    private final Links links;
+    private final CallWords calls;
+    private final long[][] tables;
+    private boolean areasReady;
+    private int missingRank = -1;
+
+    BufferTable(Links links, CallWords calls) {
+        this.links = links;
+        this.calls = calls;
+        int nRanks = links.nRanks();
+        this.tables = new long[2][Plan.bufferCount(nRanks)];
+        for (int p = 0; p < 2; p++) {
+            for (int q = 0; q < nRanks; q++) {
+                tables[p][Plan.FIRST_AREA + q] = links.base(q) + RegionLayout.small(nRanks, p);
+            }
+        }
+    }
+
+    /** The table itself. */
+    long[] ofParity(int parity) {
+        return tables[parity];
+    }
+
+    /** The rank whose area {@link #mapAreas} waits for. */
+    int missingRank() {
+        return missingRank;
+    }
+
+    /**
+     * Maps the ring areas of all ranks, on first need.
+     *
+     * @return whether all are there
+     * @throws NcclException if one cannot be mapped
+     */
+    boolean mapAreas() {
+        if (areasReady) {
+            return true;
+        }
+        links.region(links.rank()).map(Area.RING);
+        links.wakeSleepers();
+        int nRanks = links.nRanks();
+        for (int q = 0; q < nRanks; q++) {
+            if (!mapRing(q)) {
+                missingRank = q;
+                return false;
+            }
+        }
+        for (int q = 0; q < nRanks; q++) {
+            long area = links.region(q).address(Area.RING);
+            for (int p = 0; p < 2; p++) {
+                tables[p][Plan.FIRST_AREA + nRanks + q] = area + RegionLayout.direct(p);
+                tables[p][Plan.FIRST_AREA + 2 * nRanks + q] = area + RegionLayout.ring();
+            }
+        }
+        areasReady = true;
+        return true;
+    }
+
+    /** A rank that has given up takes its area away; then the reason is what matters. */
+    private boolean mapRing(int q) {
+        try {
+            return links.region(q).map(Area.RING);
+        } catch (NcclException e) {
+            calls.checkPeers();
+            if (links.region(q).status() != 0) {
+                return false;
+            }
+            throw e;
+        }
+    }
+}
