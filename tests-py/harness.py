@@ -34,6 +34,7 @@ from typing import Any
 from jccl.core import Communicator, NCCLConfig, UniqueId, get_unique_id
 from jccl.core.errors import NCCLError
 from jccl.core.rendezvous import _ask
+from jccl.run.launcher import exit_code
 from jccl.run.store import Store
 
 DEADLINE_S = float(os.environ.get("JCCL_TEST_DEADLINE") or 120)
@@ -188,7 +189,7 @@ class Cluster:
         for process in self._processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.popen.pid, signal.SIGKILL)
-            process.popen.wait()
+            process.popen.wait()  # not before: its number must stay its group's until then
             if not process.finished:
                 self._selector.unregister(process.answers)
                 os.close(process.answers)
@@ -247,10 +248,10 @@ class Cluster:
             process.finished = True
             self._selector.unregister(process.answers)
             os.close(process.answers)
-            process.popen.wait()
+            os.waitid(os.P_PID, process.popen.pid, os.WEXITED | os.WNOWAIT)
             for rank in process.ranks:
                 if rank not in self._outcomes:
-                    status = process.popen.returncode
+                    status = exit_code(process.popen.pid)
                     self._outcomes[rank] = Outcome(
                         error=f"rank {rank} ended with status {status} and no answer",
                         seconds=time.monotonic(),
@@ -266,9 +267,9 @@ class Cluster:
 
     def _dump(self) -> None:
         for process in self._processes:
-            if process.popen.poll() is None:
+            if exit_code(process.popen.pid) is None:
                 for number in (signal.SIGCONT, signal.SIGUSR1):
-                    process.popen.send_signal(number)
+                    os.kill(process.popen.pid, number)
         time.sleep(_DUMP_S)
 
     def wait_for(self, *keys: str) -> list[Any]:
@@ -298,7 +299,7 @@ class Cluster:
 
     def signal(self, rank: int, number: int) -> None:
         """Sends a signal to a rank's process."""
-        self._process_of(rank).popen.send_signal(number)
+        os.kill(self.pid(rank), number)
 
     def pid(self, rank: int) -> int:
         """The process of a rank."""
@@ -306,7 +307,7 @@ class Cluster:
 
     def status(self, rank: int) -> int | None:
         """The exit status of a rank's process."""
-        return self._process_of(rank).popen.poll()
+        return exit_code(self._process_of(rank).popen.pid)
 
     def logs(self) -> str:
         """Everything that the ranks printed."""

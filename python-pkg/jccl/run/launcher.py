@@ -11,8 +11,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
 from jccl.run.store import Store
@@ -21,6 +22,7 @@ TIMED_OUT = 124
 _REPORT_S = 1.0
 _TICK_S = 0.1
 _DRAIN_S = 1.0
+_LEFTOVER_S = 0.5
 _MAX_LINE_BYTES = 65536
 _PR_SET_PDEATHSIG = 1
 
@@ -75,6 +77,18 @@ def rank_environment(job: Job, rank: int, port: int, store: str) -> dict[str, st
     return environment
 
 
+def exit_code(pid: int) -> int | None:
+    """How a child has ended, as in Popen.returncode; None while it runs.
+
+    The child stays a zombie, so that its number, which is that of its process group too, cannot
+    be given to somebody else before the group has been ended.
+    """
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if ended is None:
+        return None
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -92,6 +106,16 @@ def _die_with(launcher: int) -> Callable[[], None]:
             os._exit(1)
 
     return before_exec
+
+
+def _living_groups() -> Iterator[int]:
+    """The process groups of all processes that are no zombies."""
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
+                if fields[0] != "Z":
+                    yield int(fields[2])
 
 
 class _Lines:
@@ -187,9 +211,10 @@ class _Launch:
                 key.data()
             now = time.monotonic()
             for rank, process in enumerate(self._ranks):
-                if rank not in ended and process.poll() is not None:
+                code = None if rank in ended else exit_code(process.pid)
+                if code is not None:
                     ended.add(rank)
-                    self._ended(rank, process.returncode, now)
+                    self._ended(rank, code, now)
             if len(ended) == len(self._ranks):
                 # A rank's own children may hold its outputs open: they get a moment, no more.
                 drained_at = drained_at or now + _DRAIN_S
@@ -234,23 +259,25 @@ class _Launch:
 
     def _signal(self, number: signal.Signals) -> None:
         for process in self._ranks:
-            if process.poll() is None:
+            if exit_code(process.pid) is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, number)
 
     def _end_groups(self) -> None:
-        """Ends whatever is left in the ranks' process groups."""
+        """Ends whatever is left in the ranks' process groups, then lets their numbers go."""
         for number in (signal.SIGTERM, signal.SIGKILL):
-            left = False
             for process in self._ranks:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, number)
-                    left = True
-            if not left:
-                return
-            time.sleep(_TICK_S)
-            for process in self._ranks:
-                process.poll()
+            end = time.monotonic() + _LEFTOVER_S
+            while self._anything_left() and time.monotonic() < end:
+                time.sleep(_TICK_S / 10)
+        for process in self._ranks:
+            process.wait()
+
+    def _anything_left(self) -> bool:
+        groups = {process.pid for process in self._ranks}
+        return any(group in groups for group in _living_groups())
 
     def _say(self, sentence: str) -> None:
         print(f"[jccl.run] {sentence}", file=sys.stderr, flush=True)
