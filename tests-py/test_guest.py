@@ -294,7 +294,8 @@ def test_nothing_that_others_write_to_standard_error_is_lost_while_java_starts()
     print(count)
     """
     *lines, count = _python(code).splitlines()
-    assert lines == [f"line {i} of many" for i in range(int(count))]
+    # A few may change places: the one that is written while the old output is put back.
+    assert sorted(lines) == sorted(f"line {i} of many" for i in range(int(count)))
     assert int(count) > 50
 
 

@@ -51,20 +51,25 @@ void jccl_capture_begin(void) {
     atomic_store(&saved, copy);
 }
 
-/* The bytes of the file, 0-terminated, or NULL. */
-static char* read_back(int file, size_t* length) {
+/* Writes what the file holds behind from where it belongs; the new end. */
+static off_t replay(int file, off_t from, int target) {
     struct stat status;
-    if (fstat(file, &status) != 0 || status.st_size == 0) {
-        return NULL;
+    if (fstat(file, &status) != 0 || status.st_size <= from) {
+        return from;
     }
-    char* bytes = malloc((size_t)status.st_size + 1);
-    if (bytes == NULL) {
-        return NULL;
+    size_t length = (size_t)(status.st_size - from);
+    char* bytes = malloc(length);
+    ssize_t n = bytes == NULL ? -1 : pread(file, bytes, length, from);
+    if (n > 0) {
+        char* line = memmem(bytes, (size_t)n, unwanted, sizeof unwanted - 1);
+        char* rest = line == NULL ? bytes : line + sizeof unwanted - 1;
+        if (line != NULL) {
+            write_all(target, bytes, (size_t)(line - bytes));
+        }
+        write_all(target, rest, (size_t)(bytes + n - rest));
     }
-    ssize_t n = pread(file, bytes, (size_t)status.st_size, 0);
-    *length = n < 0 ? 0 : (size_t)n;
-    bytes[*length] = '\0';
-    return bytes;
+    free(bytes);
+    return n > 0 ? from + n : from;
 }
 
 void jccl_capture_end(void) {
@@ -72,20 +77,15 @@ void jccl_capture_end(void) {
     if (copy < 0) {
         return;
     }
+    off_t seen = replay(captured, 0, copy);
     dup2(copy, STDERR_FILENO);
-    size_t length = 0;
-    char* bytes = read_back(captured, &length);
-    if (bytes != NULL) {
-        char* line = memmem(bytes, length, unwanted, sizeof unwanted - 1);
-        if (line != NULL) {
-            char* rest = line + sizeof unwanted - 1;
-            write_all(STDERR_FILENO, bytes, (size_t)(line - bytes));
-            write_all(STDERR_FILENO, rest, length - (size_t)(rest - bytes));
-        } else {
-            write_all(STDERR_FILENO, bytes, length);
-        }
-        free(bytes);
-    }
+    /* Another thread may still be inside a write that began before. */
+    off_t before;
+    do {
+        before = seen;
+        usleep(1000);
+        seen = replay(captured, seen, copy);
+    } while (seen != before);
     close(captured);
     close(copy);
 }
