@@ -365,3 +365,19 @@ def test_an_interrupt_ends_a_synchronous_collective() -> None:
         first, second = cluster.values()
     assert first == "interrupted"
     assert "rank 0 was interrupted" in second
+
+
+def java_survives_torchs_signal_handlers(rank: Rank) -> None:
+    with joined(rank, "signals"):
+        torch._C._set_print_stack_traces_on_fatal_signal(True)
+        for k in range(20_000):
+            dist.all_reduce(torch.ones(1 + k % 3))
+        torch._C._set_print_stack_traces_on_fatal_signal(False)
+        dist.barrier()
+
+
+def test_java_survives_torchs_signal_handlers() -> None:
+    # A safepoint every millisecond, which compiled code meets by a SIGSEGV.
+    often = "-XX:+UnlockDiagnosticVMOptions -XX:GuaranteedSafepointInterval=1"
+    with Cluster(2, environment=environment(JCCL_JVM_OPTIONS=often)) as cluster:
+        cluster.start(java_survives_torchs_signal_handlers).values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import functools
 import os
 import sys
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+import torch
 from torch._C._distributed_c10d import PrefixStore, ProcessGroup, Store
 from torch.distributed import DistBackendError, GroupMember
 from torch.distributed.distributed_c10d import GroupName
@@ -82,6 +84,7 @@ def create(options: Any, backend_options: Any) -> ProcessGroup:
     from jccl.torch.group import ProcessGroupJccl
 
     native = load()
+    _keep_signals(native)
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
     name = str(options.group_id)
     store = options.store
@@ -92,6 +95,26 @@ def create(options: Any, backend_options: Any) -> ProcessGroup:
         handle, nonce = _follow(native, store, rank, size, name, deadline)
     comm = Communicator(native, handle, timeout)
     return ProcessGroupJccl(comm, store, rank, size, timeout, Identity(name, nonce))
+
+
+def _keep_signals(native: Binding) -> None:
+    """Puts the JVM's signal handlers back whenever torch has installed its own.
+
+    Compiled Java code meets SIGSEGV as a matter of course (safepoints); torch's handler of fatal
+    signals, installed above the JVM's, would end the process at the next one.
+    """
+    original = torch._C._set_print_stack_traces_on_fatal_signal
+    if getattr(original, "_keeps_jvm", False):
+        return
+
+    @functools.wraps(original)
+    def install(print_them: bool) -> None:
+        original(print_them)
+        if native.jvm_started():
+            native.restore_signals()
+
+    install._keeps_jvm = True  # type: ignore[attr-defined]
+    torch._C._set_print_stack_traces_on_fatal_signal = install  # type: ignore[assignment]
 
 
 def _refuse_other_devices() -> None:
