@@ -21,6 +21,7 @@ import jdk  # noqa: E402  (it lies beside the other scripts of the build, not in
 
 C_SOURCES = ROOT / "java-core" / "src" / "main" / "c"
 LIBRARIES = ("libjccl.so", "libnccl.so.2", "_jccl.abi3.so")
+HEADERS = ("nccl.h", "nccl_device.h", "jccl.h")
 
 
 def version() -> str:
@@ -73,7 +74,7 @@ class BuildNative(Command):
         return package / "jccl" / "_lib"
 
     def names(self) -> list[str]:
-        return [f"jccl-core-{version()}.jar", *LIBRARIES]
+        return [f"jccl-core-{version()}.jar", *LIBRARIES, *HEADERS]
 
     def run(self) -> None:
         home = jdk.find()
@@ -110,6 +111,8 @@ class BuildNative(Command):
         # As with Java: a newer compiler's warnings must not keep anybody from installing.
         command += [f"CFLAGS=-Wno-error {os.environ.get('CFLAGS', '')}".rstrip()]
         run(command, "compiling the C sources")
+        for header in HEADERS:
+            shutil.copyfile(C_SOURCES / header, target / header)
         missing = [name for name in self.names() if not (target / name).exists()]
         if missing:
             raise SystemExit(f"JCCL cannot be built: {', '.join(missing)} was not made.")

@@ -16,6 +16,7 @@ import pytest
 _ROOT = Path(__file__).parent.parent
 _VERSION = re.findall(r"<revision>(.+)</revision>", (_ROOT / "pom.xml").read_text())[0]
 _NATIVE = {f"jccl-core-{_VERSION}.jar", "libjccl.so", "libnccl.so.2", "_jccl.abi3.so"}
+_NATIVE |= {"nccl.h", "nccl_device.h", "jccl.h"}
 
 
 def _build(backend_call: str, source: Path) -> str:
