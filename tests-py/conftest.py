@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +15,12 @@ import pytest
 from fake import FakeBinding
 
 _SEED = int(os.environ.get("JCCL_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+
+
+# A shell without job control starts what it puts in the background with Ctrl-C ignored, and every
+# child would inherit that; a handler, unlike the ignoring, ends with exec.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:
