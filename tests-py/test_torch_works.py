@@ -8,6 +8,7 @@ import time
 from datetime import timedelta
 
 import jccl.torch
+import jccl.torch.communicator
 import pytest
 import torch
 from harness import Cluster, Rank
@@ -295,6 +296,21 @@ def an_abort_ends_a_blocked_wait(rank: Rank) -> None:
         group.abort()
 
 
+def a_shutdown_does_not_wait_for_ever(rank: Rank) -> None:
+    group = dist.new_group(list(range(rank.nranks)))
+    if rank.rank == 0:
+        jccl.torch.communicator.SHUTDOWN_LIMIT_S = 0.3
+        work = dist.all_reduce(torch.ones(100_000), group=group, async_op=True)
+        dist.destroy_process_group(group)
+        jccl.torch.communicator.SHUTDOWN_LIMIT_S = 10.0
+        with pytest.raises(dist.DistBackendError, match="shut down"):
+            work.wait()
+    rank.meet("shutdown")
+    if rank.rank:
+        with pytest.raises(dist.DistBackendError, match="rank 0"):
+            dist.all_reduce(torch.ones(100_000), group=group)
+
+
 @pytest.mark.parametrize(
     "scenario",
     [
@@ -314,6 +330,7 @@ def an_abort_ends_a_blocked_wait(rank: Rank) -> None:
         a_wait_may_have_a_limit_of_its_own,
         statistics_count_what_was_called,
         an_abort_ends_a_blocked_wait,
+        a_shutdown_does_not_wait_for_ever,
     ],
     ids=lambda scenario: str(scenario.__name__),
 )

@@ -23,6 +23,9 @@ Call = tuple[int, int, int, int, int, int, int]
 
 DONE: Final = DoneWork()
 
+SHUTDOWN_LIMIT_S = 10.0
+"""How long a group that is shut down waits for operations whose peers do not come."""
+
 _KEPT_WORKS: Final = 4096
 _KEPT_BYTES: Final = 64 << 20
 
@@ -141,19 +144,20 @@ class Communicator:
         return RECV, 0, address, count, kind, 0, peer
 
     def shutdown(self) -> None:
-        """Waits until the queue is empty, then destroys the communicator."""
+        """Waits, for a bounded time, until the queue is empty; then ends the communicator."""
         if not self.handle:
             return
         native, handle = self.native, self.handle
         code = native.comm_finalize(handle)
         pause = 0.0
-        while code == IN_PROGRESS:
+        deadline = time.monotonic() + SHUTDOWN_LIMIT_S
+        while code == IN_PROGRESS and time.monotonic() < deadline:
             time.sleep(pause)
             pause = min(pause + 0.0002, 0.005)
             state, code = native.comm_get_async_error(handle)
             code = state or code
         if code:
-            self.abort("the group was shut down after an error")
+            self.abort("the group was shut down after an error, or with operations under way")
             return
         for work, _ in self._works:
             work.look()
