@@ -238,6 +238,8 @@ def errors_reach_waits_and_futures(rank: Rank) -> None:
         assert work.is_completed()
         assert not work.is_success()
         assert isinstance(work.exception(), dist.DistBackendError)
+        # The library tells everybody who asks, not only the first.
+        assert work._native.poll(work._comm, work._ticket, 0) == 8
     rank.meet("errors")
 
 

@@ -87,11 +87,12 @@ final class Started {
             if (!over) {
                 return NcclApi.IN_PROGRESS;
             }
-            executor.tickets().forget(ticket);
             NcclException failed = task.failure();
             if (task.state() == Task.FAILED && failed != null) {
+                // Not forgotten: whoever else asks for it must not take it for done.
                 throw failed;
             }
+            executor.tickets().forget(ticket);
             return NcclApi.SUCCESS;
         } catch (Throwable t) {
             return NcclApi.failed(t);
@@ -110,8 +111,10 @@ final class Started {
         if (!over) {
             return NcclApi.IN_PROGRESS;
         }
+        // One that has failed throws here and stays, as the operation in poll.
+        int code = launch.result().code();
         GROUPS.remove(ticket);
-        return launch.result().code();
+        return code;
     }
 
     static int endGroup(long handle, long ticketOut) {

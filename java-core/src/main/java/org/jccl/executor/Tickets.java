@@ -8,7 +8,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Numbers of the operations of one communicator that were started without waiting. An operation
- * that is complete is forgotten at once, one that has failed when somebody has asked for it.
+ * that is complete is forgotten at once, one that has failed stays for all who ask; these are no
+ * more than what was under way, since a communicator takes nothing after a failure.
  */
 public final class Tickets {
     private final Map<Long, Task> tasks = new ConcurrentHashMap<>();
@@ -24,7 +25,7 @@ public final class Tickets {
         return ticket;
     }
 
-    /** The task with this ticket; null if it is over and did not fail, or was forgotten. */
+    /** The task with this ticket; null if it is over and did not fail. */
     public @Nullable Task task(long ticket) {
         return tasks.get(ticket);
     }
