@@ -1,7 +1,6 @@
 package org.jccl.reduce;
 
 import org.jccl.param.Params;
-import org.jccl.platform.Threads;
 import org.jspecify.annotations.Nullable;
 
 import java.util.BitSet;
@@ -161,7 +160,6 @@ public final class Warmup {
     private static void run() {
         boolean ended = false;
         try {
-            Threads.giveWay();
             WarmupRun.shapeProfile(SCALAR, STAGED, VECTOR);
             WarmupRun.warmStaged(STAGED);
             for (int slot = next(); slot >= 0; slot = next()) {
