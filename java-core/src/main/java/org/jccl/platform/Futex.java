@@ -19,22 +19,11 @@ public final class Futex {
         long timespec = CallState.current().timespec();
         Memory.putLong(timespec, timeoutNs / SECOND_NS);
         Memory.putLong(timespec + 8, timeoutNs % SECOND_NS);
-        check(SystemCall.call(SystemCall.FUTEX, address, FUTEX_WAIT, expected, timespec));
+        SystemCall.plain(SystemCall.FUTEX, address, FUTEX_WAIT, expected, timespec, 0);
     }
 
     /** Wakes at most {@code n} sleepers. */
     public static void wake(long address, int n) {
-        check(SystemCall.call(SystemCall.FUTEX, address, FUTEX_WAKE, n));
-    }
-
-    private static void check(long result) {
-        boolean ordinary =
-                result >= 0
-                        || result == -Errno.EAGAIN
-                        || result == -Errno.ETIMEDOUT
-                        || result == -Errno.EINTR;
-        if (!ordinary) {
-            throw new IllegalStateException("futex: " + Errno.text((int) -result));
-        }
+        SystemCall.plain(SystemCall.FUTEX, address, FUTEX_WAKE, n, 0, 0);
     }
 }

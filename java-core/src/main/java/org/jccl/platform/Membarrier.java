@@ -34,6 +34,6 @@ public final class Membarrier {
     }
 
     private static long call(int command) {
-        return SystemCall.call(SystemCall.MEMBARRIER, command);
+        return SystemCall.plain(SystemCall.MEMBARRIER, command, 0, 0, 0, 0);
     }
 }

@@ -97,10 +97,7 @@ public final class Sockets {
     /** How a connect stands: 0 connected, -EINPROGRESS under way, another -errno failed. */
     public static int connectResult(int fd) {
         int ready = pollOne(fd, POLLOUT, 0);
-        if (ready == 0 || ready == -Errno.EINTR) {
-            return -Errno.EINPROGRESS;
-        }
-        return ready < 0 ? ready : -getOption(fd, SOL_SOCKET, SO_ERROR);
+        return ready <= 0 ? -Errno.EINPROGRESS : -getOption(fd, SOL_SOCKET, SO_ERROR);
     }
 
     /** Sends what the socket takes at once: bytes or -errno, -EAGAIN when it is full. */
@@ -147,21 +144,25 @@ public final class Sockets {
      * @return the number of entries with something, or -errno; -EINTR may come at any time
      */
     public static int poll(long pollfds, int n, int timeoutMs) {
-        long timespec = 0;
-        if (timeoutMs >= 0) {
-            timespec = CallState.current().timespec();
-            Memory.putLong(timespec, timeoutMs / 1_000);
-            Memory.putLong(timespec + 8, timeoutMs % 1_000 * MS_NS);
-        }
-        return (int) SystemCall.call(SystemCall.PPOLL, pollfds, n, timespec, 0, 0);
+        return (int) SystemCall.call(SystemCall.PPOLL, pollfds, n, timespec(timeoutMs), 0, 0);
     }
 
-    /** The same for one descriptor: what happened (POLL bits), 0 for nothing, or -errno. */
+    private static long timespec(int timeoutMs) {
+        if (timeoutMs < 0) {
+            return 0;
+        }
+        long timespec = CallState.current().timespec();
+        Memory.putLong(timespec, timeoutMs / 1_000);
+        Memory.putLong(timespec + 8, timeoutMs % 1_000 * MS_NS);
+        return timespec;
+    }
+
+    /** The same for one descriptor: what happened (POLL bits), 0 for nothing, or -1: look again. */
     public static int pollOne(int fd, short events, int timeoutMs) {
         long entry = CallState.current().pollfd();
         setPollfd(entry, fd, events);
-        int ready = poll(entry, 1, timeoutMs);
-        return ready <= 0 ? ready : pollResult(entry);
+        long ready = SystemCall.plain(SystemCall.PPOLL, entry, 1, timespec(timeoutMs), 0, 0);
+        return ready <= 0 ? (int) ready : pollResult(entry);
     }
 
     /** Fills one entry for {@link #poll}; a negative descriptor is passed over. */

@@ -4,11 +4,13 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.Arrays;
 
 /**
- * System calls by number, all through the C library's variadic {@code syscall}: one call shape,
- * which Java prepares once (5 ms each), and errno kept from the virtual machine's own calls. Both
- * architectures have 64-bit registers for every argument, so no argument is split.
+ * System calls by number, all through the C library's variadic {@code syscall}, in two call shapes,
+ * which Java prepares once (5 ms each): one that keeps errno from the virtual machine's own calls,
+ * and one that does without and therefore allocates nothing even in code that is not compiled yet.
+ * Both architectures have 64-bit registers for every argument, so no argument is split.
  */
 @SuppressWarnings("restricted")
 final class SystemCall {
@@ -49,7 +51,8 @@ final class SystemCall {
     /** One of the few flags that differ between the architectures. */
     static final int O_DIRECTORY = X86 ? 0200000 : 040000;
 
-    private static final MethodHandle SYSCALL = link();
+    private static final MethodHandle SYSCALL = link(Linker.Option.captureCallState("errno"));
+    private static final MethodHandle PLAIN_SYSCALL = link();
 
     private SystemCall() {}
 
@@ -88,17 +91,32 @@ final class SystemCall {
         }
     }
 
+    /**
+     * A call on the way of a wait: nobody asks why it failed. Answers the result, or -1.
+     *
+     * <p>The other shape makes an object of 40 bytes a call until it is compiled, which code that
+     * runs seldom may never be.
+     */
+    static long plain(long number, long a, long b, long c, long d, long e) {
+        try {
+            return (long) PLAIN_SYSCALL.invokeExact(number, a, b, c, d, e, 0L);
+        } catch (Throwable cause) {
+            throw Libc.unexpected(cause);
+        }
+    }
+
     private static long number(long x86, long aarch64) {
         return X86 ? x86 : aarch64;
     }
 
-    private static MethodHandle link() {
+    private static MethodHandle link(Linker.Option... more) {
         ValueLayout.OfLong word = ValueLayout.JAVA_LONG;
         Linker linker = Linker.nativeLinker();
+        Linker.Option[] options = Arrays.copyOf(more, more.length + 1);
+        options[more.length] = Linker.Option.firstVariadicArg(1);
         return linker.downcallHandle(
                 linker.defaultLookup().findOrThrow("syscall"),
                 FunctionDescriptor.of(word, word, word, word, word, word, word, word),
-                Linker.Option.captureCallState("errno"),
-                Linker.Option.firstVariadicArg(1));
+                options);
     }
 }

@@ -7,7 +7,7 @@ public final class Threads {
     /** Lets another runnable thread of this core run. */
     @SuppressWarnings("NamedLikeContextualKeyword")
     public static void yield() {
-        SystemCall.call(SystemCall.SCHED_YIELD);
+        SystemCall.plain(SystemCall.SCHED_YIELD, 0, 0, 0, 0, 0);
     }
 
     /** The processors that this process may use now. */
