@@ -14,6 +14,8 @@ import java.util.Random;
  * exact arithmetic by its test.
  */
 public final class Oracle {
+    private static final int POOL = 8192;
+
     private Oracle() {}
 
     /**
@@ -78,9 +80,29 @@ public final class Oracle {
      * An input that shows mistakes: mostly numbers of ordinary size, so that the order of additions
      * matters; one element in sixteen has any bits, one in sixty-four is a special value (±0,
      * infinities, NaN, denormal and extreme numbers). Products stay near one.
+     *
+     * <p>A long input consists of stretches of {@link #POOL} such elements, since drawing an
+     * element costs more than checking one.
      */
     public static byte[] randomInput(DataType type, RedOp op, long count, Random random) {
-        byte[] input = new byte[Math.toIntExact(count * type.sizeBytes())];
+        if (count <= POOL) {
+            return drawn(type, op, (int) count, random);
+        }
+        int size = type.sizeBytes();
+        byte[] pool = drawn(type, op, POOL, random);
+        byte[] input = new byte[Math.toIntExact(count * size)];
+        int at = 0;
+        while (at < input.length) {
+            int from = random.nextInt(POOL);
+            int length = Math.min(1 + random.nextInt(POOL - from), (input.length - at) / size);
+            System.arraycopy(pool, from * size, input, at, length * size);
+            at += length * size;
+        }
+        return input;
+    }
+
+    private static byte[] drawn(DataType type, RedOp op, int count, Random random) {
+        byte[] input = new byte[count * type.sizeBytes()];
         ByteBuffer out = little(input);
         for (int at = 0; at < input.length; at += type.sizeBytes()) {
             int kind = random.nextInt(64);
