@@ -36,6 +36,9 @@ public final class Cluster {
     final Map<Integer, Map<String, String>> environmentOfRank;
     final List<String> jvmFlags;
 
+    /** Whether each process is new and ends by itself. */
+    final boolean once;
+
     private Cluster(
             Place place,
             int nRanks,
@@ -44,7 +47,8 @@ public final class Cluster {
             Duration deadline,
             Map<String, String> environment,
             Map<Integer, Map<String, String>> environmentOfRank,
-            List<String> jvmFlags) {
+            List<String> jvmFlags,
+            boolean once) {
         if (nRanks < 1 || ranksPerProcess < 1 || nNodes < 1) {
             throw new IllegalArgumentException("a cluster has at least one rank, node and process");
         }
@@ -56,11 +60,20 @@ public final class Cluster {
         this.environment = environment;
         this.environmentOfRank = environmentOfRank;
         this.jvmFlags = jvmFlags;
+        this.once = once;
     }
 
     private static Cluster of(Place place, int nRanks, int ranksPerProcess) {
         return new Cluster(
-                place, nRanks, ranksPerProcess, 1, DEFAULT_DEADLINE, Map.of(), Map.of(), List.of());
+                place,
+                nRanks,
+                ranksPerProcess,
+                1,
+                DEFAULT_DEADLINE,
+                Map.of(),
+                Map.of(),
+                List.of(),
+                false);
     }
 
     /** Ranks as threads of one process. */
@@ -84,7 +97,15 @@ public final class Cluster {
     /** Several ranks, as threads, in each process. */
     public Cluster ranksPerProcess(int count) {
         return new Cluster(
-                place, nRanks, count, nNodes, deadline, environment, environmentOfRank, jvmFlags);
+                place,
+                nRanks,
+                count,
+                nNodes,
+                deadline,
+                environment,
+                environmentOfRank,
+                jvmFlags,
+                once);
     }
 
     /**
@@ -100,7 +121,8 @@ public final class Cluster {
                 deadline,
                 environment,
                 environmentOfRank,
-                jvmFlags);
+                jvmFlags,
+                once);
     }
 
     /** The time after which the ranks are ended and the run has failed. */
@@ -113,7 +135,8 @@ public final class Cluster {
                 Duration.ofSeconds(seconds),
                 environment,
                 environmentOfRank,
-                jvmFlags);
+                jvmFlags,
+                once);
     }
 
     /** A variable that every rank's process sees. */
@@ -128,7 +151,8 @@ public final class Cluster {
                 deadline,
                 more,
                 environmentOfRank,
-                jvmFlags);
+                jvmFlags,
+                once);
     }
 
     /** A variable that the process of this rank sees. */
@@ -138,7 +162,15 @@ public final class Cluster {
         ofRank.put(name, value);
         more.put(rank, ofRank);
         return new Cluster(
-                place, nRanks, ranksPerProcess, nNodes, deadline, environment, more, jvmFlags);
+                place,
+                nRanks,
+                ranksPerProcess,
+                nNodes,
+                deadline,
+                environment,
+                more,
+                jvmFlags,
+                once);
     }
 
     /** A flag of the JVM of every rank that is a process. */
@@ -153,7 +185,22 @@ public final class Cluster {
                 deadline,
                 environment,
                 environmentOfRank,
-                more);
+                more,
+                once);
+    }
+
+    /** Every rank's process is a new one and must end by itself after its ranks, as a program. */
+    public Cluster once() {
+        return new Cluster(
+                place,
+                nRanks,
+                ranksPerProcess,
+                nNodes,
+                deadline,
+                environment,
+                environmentOfRank,
+                jvmFlags,
+                true);
     }
 
     /** Whether the ranks run inside this JVM. */

@@ -2,6 +2,7 @@ package org.jccl.harness;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -61,6 +62,14 @@ final class ClusterTest {
         public void run(Rank rank) {
             rank.say("waiting");
             rank.say(rank.await("go"));
+        }
+    }
+
+    /** Says which process it is. */
+    public static final class SaysPid implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            rank.say("" + ProcessHandle.current().pid());
         }
     }
 
@@ -133,6 +142,20 @@ final class ClusterTest {
                 assertTrue(text.contains("ClusterTest$Waits.run"), text);
             }
         }
+    }
+
+    @Test
+    void processesServeTheNextClusterWithTheSameEnvironmentOnly() {
+        Cluster cluster = Cluster.processes(1).environment("JCCL_TEST_POOL", "a");
+        List<String> pid = cluster.run(SaysPid.class).rank(0).said();
+        assertEquals(pid, cluster.run(SaysPid.class).rank(0).said());
+        assertNotEquals(pid, cluster.once().run(SaysPid.class).rank(0).said());
+        Cluster other = Cluster.processes(1).environment("JCCL_TEST_POOL", "b");
+        assertNotEquals(pid, other.run(SaysPid.class).rank(0).said());
+        try (RunningCluster running = cluster.start(SaysPid.class)) {
+            running.kill(0);
+        }
+        assertNotEquals(pid, cluster.run(SaysPid.class).rank(0).said());
     }
 
     @Test

@@ -1,57 +1,119 @@
 package org.jccl.harness;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import org.jspecify.annotations.Nullable;
 
+import java.io.BufferedReader;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
+import java.io.InputStreamReader;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
+import java.util.StringJoiner;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * The process of one or several ranks. What it reports are lines of its standard output that begin
- * with {@link #MARK}; on its standard input it is asked for its stacks, and ends when that does.
+ * A process that runs ranks, cluster after cluster. What it reports are lines of its standard
+ * output that begin with {@link #MARK}; on its standard input come jobs and the question for its
+ * stacks, and it ends when that does.
  */
 public final class RankMain {
     /** The beginning of a line of the harness's. */
     static final String MARK = "@@jccl ";
 
+    /** The line that asks for the stacks. */
+    static final String ASK_STACKS = "stacks";
+
     /** The exit status of a process whose parent has gone. */
     private static final int ORPHANED = 98;
+
+    private static final BlockingQueue<Job> JOBS = new LinkedBlockingQueue<>();
 
     private RankMain() {}
 
     /**
-     * Runs ranks.
+     * The ranks of one cluster that a process runs.
      *
-     * @param args directory of the board, first rank, ranks of this process, ranks of the cluster,
-     *     nodes that the configuration tells apart, class of the scenario, its arguments
+     * @param number to match a report of its end
+     * @param last whether the process then ends by itself, as a program would
+     * @param board directory of the cluster's notes
+     * @param first the first rank
+     * @param count ranks of this process
+     * @param nRanks ranks of the cluster
+     * @param nodes nodes that the configuration tells apart
      */
-    public static void main(String[] args) {
-        listen();
-        Board board = new Board(Path.of(args[0]));
-        int first = Integer.parseInt(args[1]);
-        int count = Integer.parseInt(args[2]);
-        int nRanks = Integer.parseInt(args[3]);
-        int nNodes = Integer.parseInt(args[4]);
-        List<String> arguments = List.copyOf(Arrays.asList(args).subList(6, args.length));
-        List<Thread> threads = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            int number = first + i;
-            Rank rank =
-                    new Rank(
-                            number,
-                            nRanks,
-                            nNodes,
-                            arguments,
-                            board,
-                            text -> report(number, "said", text));
-            Scenario scenario = newScenario(args[5]);
-            threads.add(thread(number, () -> reportEnd(number, runRank(scenario, rank))));
+    record Job(
+            int number,
+            boolean last,
+            String board,
+            int first,
+            int count,
+            int nRanks,
+            int nodes,
+            String scenario,
+            List<String> arguments) {
+        String line() {
+            StringJoiner line = new StringJoiner(" ");
+            for (Object part : List.of(number, last, board, first, count, nRanks, nodes)) {
+                line.add(encode(part.toString()));
+            }
+            line.add(encode(scenario));
+            arguments.forEach(argument -> line.add(encode(argument)));
+            return line.toString();
         }
-        threads.forEach(Thread::start);
+
+        static Job parse(String line) {
+            List<String> parts = Arrays.stream(line.split(" ")).map(RankMain::decode).toList();
+            return new Job(
+                    Integer.parseInt(parts.get(0)),
+                    Boolean.parseBoolean(parts.get(1)),
+                    parts.get(2),
+                    Integer.parseInt(parts.get(3)),
+                    Integer.parseInt(parts.get(4)),
+                    Integer.parseInt(parts.get(5)),
+                    Integer.parseInt(parts.get(6)),
+                    parts.get(7),
+                    parts.subList(8, parts.size()));
+        }
+
+        void run() throws InterruptedException {
+            Board notes = new Board(Path.of(board));
+            List<Thread> threads = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                int rank = first + i;
+                Rank context =
+                        new Rank(
+                                rank,
+                                nRanks,
+                                nodes,
+                                arguments,
+                                notes,
+                                text -> report(rank, "said", text));
+                Scenario run = newScenario(scenario);
+                threads.add(thread(rank, () -> reportEnd(rank, runRank(run, context))));
+            }
+            threads.forEach(Thread::start);
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+    }
+
+    /** Runs jobs. */
+    public static void main(String[] args) throws InterruptedException {
+        Thread.ofPlatform().name("harness").daemon().start(RankMain::listen);
+        while (true) {
+            Job job = JOBS.take();
+            job.run();
+            if (job.last()) {
+                return;
+            }
+            report(-1, "idle", String.valueOf(job.number()));
+        }
     }
 
     static Thread thread(int rank, Runnable body) {
@@ -104,28 +166,26 @@ public final class RankMain {
     }
 
     static String encode(String text) {
-        return "=" + Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
+        return "=" + Base64.getEncoder().encodeToString(text.getBytes(UTF_8));
     }
 
     static String decode(String text) {
         byte[] bytes = Base64.getDecoder().decode(text.substring(1));
-        return new String(bytes, StandardCharsets.UTF_8);
+        return new String(bytes, UTF_8);
     }
 
     private static void listen() {
-        Thread.ofPlatform()
-                .name("harness")
-                .daemon()
-                .start(
-                        () -> {
-                            try {
-                                while (System.in.read() >= 0) {
-                                    report(-1, "stacks", Stacks.all());
-                                }
-                            } catch (IOException e) {
-                                System.err.println("harness: standard input failed: " + e);
-                            }
-                            Runtime.getRuntime().halt(ORPHANED);
-                        });
+        try (BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, UTF_8))) {
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                if (line.equals(ASK_STACKS)) {
+                    report(-1, "stacks", Stacks.all());
+                } else {
+                    JOBS.add(Job.parse(line));
+                }
+            }
+        } catch (IOException e) {
+            System.err.println("harness: standard input failed: " + e);
+        }
+        Runtime.getRuntime().halt(ORPHANED);
     }
 }

@@ -13,46 +13,45 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 
-/** The test's end of one process of ranks. */
+/**
+ * The test's end of one process of ranks. A process that has run its ranks to their end can run
+ * those of another cluster with the same environment, see {@link Processes}.
+ *
+ * <p>Its state is guarded by its monitor: the reader writes it, tests read it. Nobody who holds it
+ * calls the cluster.
+ */
 final class RankProcess {
     private static final int KEPT_LINES = 400;
     private static final int STACKS_WITHIN_S = 5;
 
-    private final RunningCluster cluster;
-    private final int firstRank;
-    private final int endRank;
+    private final String key;
     private final Process process;
     private final Thread reader;
-    private final CountDownLatch stacksCame = new CountDownLatch(1);
-
-    /** Written by the reader, read by the test; guarded by itself. */
     private final Deque<String> output = new ArrayDeque<>();
 
-    /** Written by the reader before it opens stacksCame, read by the test after. */
+    private @Nullable RunningCluster cluster;
+    private int job;
+    private volatile int firstRank;
+    private volatile int endRank;
+    private boolean idle = true;
+    private boolean ended;
+    private boolean tainted;
     private @Nullable String stacks;
 
-    private RankProcess(RunningCluster cluster, int firstRank, int endRank, Process process) {
-        this.cluster = cluster;
-        this.firstRank = firstRank;
-        this.endRank = endRank;
+    private RankProcess(String key, Process process) {
+        this.key = key;
         this.process = process;
         this.reader = Thread.ofPlatform().daemon().name("reader").unstarted(this::read);
     }
 
+    /** A new process that waits for work. */
     static RankProcess start(
-            RunningCluster running,
-            Cluster cluster,
-            int number,
-            Path directory,
-            List<String> enter,
-            Class<? extends Scenario> scenario,
-            List<String> arguments)
+            String key, List<String> enter, List<String> flags, Map<String, String> environment)
             throws IOException {
-        int first = number * cluster.ranksPerProcess;
-        int end = Math.min(cluster.nRanks, first + cluster.ranksPerProcess);
         List<String> command = new ArrayList<>(enter);
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(
@@ -63,18 +62,11 @@ final class RankProcess {
                         "-ea",
                         "--add-modules=jdk.incubator.vector",
                         "--enable-native-access=ALL-UNNAMED"));
-        command.addAll(cluster.jvmFlags);
+        command.addAll(flags);
         command.addAll(List.of("-cp", classPath(), RankMain.class.getName()));
-        command.add(directory.toString());
-        command.add(String.valueOf(first));
-        command.add(String.valueOf(end - first));
-        command.add(String.valueOf(cluster.nRanks));
-        command.add(String.valueOf(cluster.nodesByConfig()));
-        command.add(scenario.getName());
-        command.addAll(arguments);
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
-        builder.environment().putAll(cluster.environmentOf(number));
-        RankProcess process = new RankProcess(running, first, end, builder.start());
+        builder.environment().putAll(environment);
+        RankProcess process = new RankProcess(key, builder.start());
         process.reader.start();
         return process;
     }
@@ -85,6 +77,32 @@ final class RankProcess {
         return path != null ? path : System.getProperty("java.class.path");
     }
 
+    /** Makes the process run ranks of a cluster. */
+    synchronized void run(RunningCluster running, RankMain.Job work) throws IOException {
+        cluster = running;
+        job = work.number();
+        firstRank = work.first();
+        endRank = work.first() + work.count();
+        idle = false;
+        output.clear();
+        tell(work.line());
+    }
+
+    private void tell(String line) throws IOException {
+        process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
+        process.getOutputStream().flush();
+    }
+
+    /** What environment and flags it runs with. */
+    String key() {
+        return key;
+    }
+
+    /** Whether it can run other ranks: it has no work and nobody has sent it a signal. */
+    synchronized boolean reusable() {
+        return idle && !ended && !tainted;
+    }
+
     int firstRank() {
         return firstRank;
     }
@@ -93,11 +111,15 @@ final class RankProcess {
         return process.pid();
     }
 
-    void kill() {
+    synchronized void kill() {
+        tainted = true;
         process.destroyForcibly();
     }
 
     void signal(String name) {
+        synchronized (this) {
+            tainted = true;
+        }
         try {
             Process kill = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start();
             if (kill.waitFor() != 0) {
@@ -131,12 +153,25 @@ final class RankProcess {
         }
     }
 
-    boolean awaitExit(long timeoutNs) {
+    /** Waits until the process has nothing to do, or has ended; whether that happened in time. */
+    synchronized boolean awaitIdle(long timeoutNs) {
+        return await(() -> idle || ended, timeoutNs);
+    }
+
+    synchronized boolean awaitExit(long timeoutNs) {
+        return await(() -> ended, timeoutNs);
+    }
+
+    private boolean await(BooleanSupplier condition, long timeoutNs) {
+        long end = System.nanoTime() + timeoutNs;
         try {
-            if (!process.waitFor(Math.max(0, timeoutNs), TimeUnit.NANOSECONDS)) {
-                return false;
+            while (!condition.getAsBoolean()) {
+                long leftMs = (end - System.nanoTime()) / 1_000_000;
+                if (leftMs <= 0) {
+                    return false;
+                }
+                wait(leftMs);
             }
-            reader.join();
             return true;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -144,27 +179,22 @@ final class RankProcess {
         }
     }
 
-    String output() {
-        synchronized (output) {
-            return output.isEmpty()
-                    ? ""
-                    : "[process of rank " + firstRank + "]\n" + String.join("\n", output) + "\n";
-        }
+    synchronized String output() {
+        return output.isEmpty()
+                ? ""
+                : "[process of rank " + firstRank + "]\n" + String.join("\n", output) + "\n";
     }
 
     /** The process's stacks, or why there are none. */
-    String stacks() {
+    synchronized String stacks() {
         String head = "[process of rank " + firstRank + ", " + state() + "]\n";
         try {
-            process.getOutputStream().write('\n');
-            process.getOutputStream().flush();
-            boolean came = stacksCame.await(STACKS_WITHIN_S, TimeUnit.SECONDS);
+            stacks = null;
+            tell(RankMain.ASK_STACKS);
+            boolean came = await(() -> stacks != null, TimeUnit.SECONDS.toNanos(STACKS_WITHIN_S));
             return head + (came ? stacks : "    gave no stacks\n");
         } catch (IOException e) {
             return head + "    gave no stacks: " + e.getMessage() + "\n";
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return head + "    interrupted\n";
         }
     }
 
@@ -191,18 +221,27 @@ final class RankProcess {
                 line = lines.readLine();
             }
         } catch (IOException e) {
-            keep("harness: cannot read: " + e);
+            take("harness: cannot read: " + e);
         }
-        int status = process.onExit().join().exitValue();
-        for (int rank = firstRank; rank < endRank; rank++) {
-            cluster.ended(
+        reportDead(process.onExit().join().exitValue());
+    }
+
+    private void reportDead(int status) {
+        RunningCluster told;
+        synchronized (this) {
+            told = idle ? null : cluster;
+            ended = true;
+            notifyAll();
+        }
+        for (int rank = firstRank; told != null && rank < endRank; rank++) {
+            told.ended(
                     new RankResult(
                             rank,
                             RankResult.End.DIED,
                             null,
                             "exit status " + status,
                             "",
-                            cluster.saidBy(rank)));
+                            told.saidBy(rank)));
         }
     }
 
@@ -216,33 +255,47 @@ final class RankProcess {
             keep(line.substring(0, at));
         }
         String[] words = line.substring(at + RankMain.MARK.length()).split(" ", -1);
-        int rank = Integer.parseInt(words[0]);
         String kind = RankMain.decode(words[1]);
         String first = RankMain.decode(words[2]);
-        if (kind.equals("said")) {
-            cluster.said(rank, first);
-        } else if (kind.equals("stacks")) {
-            stacks = first;
-            stacksCame.countDown();
+        if (kind.equals("stacks") || kind.equals("idle")) {
+            synchronized (this) {
+                stacks = kind.equals("stacks") ? first : stacks;
+                idle |= kind.equals("idle") && Integer.parseInt(first) == job;
+                notifyAll();
+            }
         } else {
-            int code = Integer.parseInt(first);
-            cluster.ended(
-                    new RankResult(
-                            rank,
-                            RankResult.End.valueOf(kind),
-                            code < 0 ? null : NcclResult.of(code),
-                            RankMain.decode(words[3]),
-                            RankMain.decode(words[4]),
-                            cluster.saidBy(rank)));
+            reportRank(Integer.parseInt(words[0]), kind, first, words);
         }
     }
 
-    private void keep(String line) {
-        synchronized (output) {
-            if (output.size() == KEPT_LINES) {
-                output.removeFirst();
-            }
-            output.addLast(line);
+    /** Outside the monitor: who holds the cluster's may want this one. */
+    private void reportRank(int rank, String kind, String first, String[] words) {
+        RunningCluster told;
+        synchronized (this) {
+            told = cluster;
         }
+        if (told == null) {
+            return;
+        }
+        if (kind.equals("said")) {
+            told.said(rank, first);
+            return;
+        }
+        int code = Integer.parseInt(first);
+        told.ended(
+                new RankResult(
+                        rank,
+                        RankResult.End.valueOf(kind),
+                        code < 0 ? null : NcclResult.of(code),
+                        RankMain.decode(words[3]),
+                        RankMain.decode(words[4]),
+                        told.saidBy(rank)));
+    }
+
+    private synchronized void keep(String line) {
+        if (output.size() == KEPT_LINES) {
+            output.removeFirst();
+        }
+        output.addLast(line);
     }
 }

@@ -8,8 +8,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
 /**
@@ -19,6 +22,9 @@ import java.util.stream.Stream;
  * it, the test reads it.
  */
 public final class RunningCluster implements AutoCloseable {
+    private static final AtomicInteger JOBS = new AtomicInteger();
+    private static final long IDLE_WITHIN_NS = 2_000_000_000L;
+
     private final Cluster cluster;
     private final Path directory;
     private final Board board;
@@ -106,12 +112,29 @@ public final class RunningCluster implements AutoCloseable {
         if (cluster.place == Cluster.Place.NAMESPACES) {
             network = NetworkPair.open();
         }
-        for (int process = 0; process < cluster.nProcesses(); process++) {
+        for (int number = 0; number < cluster.nProcesses(); number++) {
+            Map<String, String> environment = cluster.environmentOf(number);
+            boolean once = cluster.once || network != null;
             List<String> enter =
-                    network == null ? List.of() : network.enter(cluster.namespaceOf(process));
-            processes.add(
-                    RankProcess.start(
-                            this, cluster, process, directory, enter, scenario, arguments));
+                    network == null ? List.of() : network.enter(cluster.namespaceOf(number));
+            RankProcess process =
+                    once
+                            ? RankProcess.start("", enter, cluster.jvmFlags, environment)
+                            : Processes.lend(cluster.jvmFlags, environment);
+            processes.add(process);
+            int first = number * cluster.ranksPerProcess;
+            process.run(
+                    this,
+                    new RankMain.Job(
+                            JOBS.incrementAndGet(),
+                            once,
+                            directory.toString(),
+                            first,
+                            Math.min(cluster.ranksPerProcess, cluster.nRanks - first),
+                            cluster.nRanks,
+                            cluster.nodesByConfig(),
+                            scenario.getName(),
+                            arguments));
         }
     }
 
@@ -171,14 +194,14 @@ public final class RunningCluster implements AutoCloseable {
         }
     }
 
-    /** Waits for the end of every rank, and of every process. */
+    /** Waits for the end of every rank; a process that serves once must then end by itself. */
     public Outcome await() {
         List<RankResult> ends = new ArrayList<>();
         for (int rank = 0; rank < cluster.nRanks; rank++) {
             ends.add(awaitEnd(rank));
         }
         for (RankProcess process : processes) {
-            if (!process.awaitExit(deadlineNs - System.nanoTime())) {
+            if (!process.awaitIdle(deadlineNs - System.nanoTime())) {
                 throw late("the exit of the process of rank " + process.firstRank());
             }
         }
@@ -222,6 +245,13 @@ public final class RunningCluster implements AutoCloseable {
         return processes.get(rank / cluster.ranksPerProcess);
     }
 
+    private synchronized boolean allEnded(RankProcess process) {
+        int first = process.firstRank();
+        int end = Math.min(cluster.nRanks, first + cluster.ranksPerProcess);
+        return Arrays.stream(results, first, end)
+                .allMatch(result -> result != null && result.end() != RankResult.End.DIED);
+    }
+
     private String output() {
         StringBuilder text = new StringBuilder();
         processes.forEach(process -> text.append(process.output()));
@@ -261,8 +291,15 @@ public final class RunningCluster implements AutoCloseable {
 
     @Override
     public void close() {
-        processes.forEach(RankProcess::kill);
         for (RankProcess process : processes) {
+            if (allEnded(process)) {
+                process.awaitIdle(IDLE_WITHIN_NS);
+            }
+            if (process.reusable()) {
+                Processes.giveBack(process);
+                continue;
+            }
+            process.kill();
             if (!process.awaitExit(10_000_000_000L)) {
                 throw new AssertionError("process " + process.pid() + " survives SIGKILL");
             }

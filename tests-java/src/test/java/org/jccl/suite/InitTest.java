@@ -156,7 +156,7 @@ final class InitTest {
     @ParameterizedTest
     @MethodSource("processes")
     void openCommunicatorDoesNotHoldTheProcess(Cluster cluster) {
-        cluster.run(LeavesItOpen.class).assertAllSucceeded();
+        cluster.once().run(LeavesItOpen.class).assertAllSucceeded();
     }
 
     @Test
