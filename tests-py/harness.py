@@ -5,12 +5,14 @@
     values = run_ranks(sums, 4, hosts=2)          # or Cluster, to kill and stop ranks on the way
 
 A rank's function runs in a process of its own, or beside others of its process as a thread
-(``threads``). When the deadline passes, every rank's stacks are dumped into its log, all logs are
-shown and the processes are killed.
+(``threads``). Processes that have run their ranks to the end serve the next ``run_ranks`` with the
+same environment: a Python with a JVM takes a second to start. When the deadline passes, every
+rank's stacks are dumped into its log, all logs are shown and the processes are killed.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import importlib
@@ -26,7 +28,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -140,14 +142,102 @@ class Outcome:
     died: bool = False
 
 
-@dataclass
 class _Process:
-    popen: subprocess.Popen[bytes]
-    ranks: list[int]
-    log: Path
-    answers: int
-    received: bytearray = field(default_factory=bytearray)
-    finished: bool = False
+    """A process of ranks; it takes jobs from one pipe and answers on another."""
+
+    def __init__(self, key: object, environment: dict[str, str]) -> None:
+        jobs, self._jobs = os.pipe()
+        self.answers, writing = os.pipe()
+        self.key = key
+        self.ranks: list[int] = []
+        self.idle = True
+        self.finished = False
+        self.tainted = False
+        self._received = bytearray()
+        self._log = Path(_logs.name, f"{len(started)}.log")
+        self._logged = 0
+        with self._log.open("wb") as output:
+            self.popen = subprocess.Popen(
+                [sys.executable, "-c", f"import harness; harness.rank_main({jobs}, {writing})"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=(jobs, writing),
+                start_new_session=True,
+            )
+        os.close(jobs)
+        os.close(writing)
+        started.append(self.popen.pid)
+
+    def run(self, ranks: list[int], job: object) -> None:
+        self.ranks = ranks
+        self.idle = False
+        self._logged = self._log.stat().st_size
+        _send(self._jobs, job)
+
+    def read(self) -> list[tuple[int, Outcome]]:
+        """What has been answered; sets ``idle`` and ``finished``."""
+        received = os.read(self.answers, 1 << 20)
+        self.finished = not received
+        self._received += received
+        answers = []
+        while len(self._received) >= 8:
+            (length,) = struct.unpack_from("<Q", self._received)
+            if len(self._received) < 8 + length:
+                break
+            answer = pickle.loads(self._received[8 : 8 + length])
+            del self._received[: 8 + length]
+            if answer is None:
+                self.idle = True
+            else:
+                answers.append(answer)
+        return answers
+
+    def log(self) -> str:
+        return self._log.read_bytes()[self._logged :].decode(errors="replace")
+
+    def end(self) -> None:
+        """Kills what is left of it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.popen.pid, signal.SIGKILL)
+        self.popen.wait()  # not before: its number must stay its group's until then
+        os.close(self._jobs)
+        os.close(self.answers)
+
+
+_MAX_IDLE = 16
+_logs = tempfile.TemporaryDirectory(prefix="jccl-test-logs-")
+_idle: list[_Process] = []
+
+
+def _lend(key: object) -> _Process | None:
+    """An idle process with this environment; the one used last comes first."""
+    for process in _idle[::-1]:
+        if process.key == key:
+            _idle.remove(process)
+            if exit_code(process.popen.pid) is None:
+                return process
+            process.end()
+    return None
+
+
+def _give_back(process: _Process) -> None:
+    _idle.append(process)
+    if len(_idle) > _MAX_IDLE:
+        _idle.pop(0).end()
+
+
+@atexit.register
+def _end_idle() -> None:
+    while _idle:
+        _idle.pop().end()
+
+
+def _send(fd: int, content: object) -> None:
+    pickled = pickle.dumps(content)
+    with os.fdopen(os.dup(fd), "wb") as pipe:
+        pipe.write(struct.pack("<Q", len(pickled)) + pickled)
 
 
 class Cluster:
@@ -161,8 +251,12 @@ class Cluster:
         hosts: int = 1,
         environment: dict[str, str] | None = None,
         deadline_s: float = DEADLINE_S,
+        fresh: bool = True,
     ) -> None:
-        """Prepares ``nranks`` ranks, ``threads`` of them in each process, on ``hosts`` hosts."""
+        """Prepares ``nranks`` ranks, ``threads`` of them in each process, on ``hosts`` hosts.
+
+        Processes are ``fresh`` ones that end by themselves, as programs do, or may serve again.
+        """
         self.nranks = nranks
         self._threads = threads
         self._hosts = hosts
@@ -173,7 +267,7 @@ class Cluster:
         self._store = Store(self._selector)
         self._processes: list[_Process] = []
         self._outcomes: dict[int, Outcome] = {}
-        self._directory = tempfile.TemporaryDirectory(prefix="jccl-test-")
+        self._fresh = fresh
 
     def __enter__(self) -> Cluster:
         return self
@@ -187,15 +281,14 @@ class Cluster:
         if kind is not None:
             print(self.logs(), file=sys.stderr)
         for process in self._processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.popen.pid, signal.SIGKILL)
-            process.popen.wait()  # not before: its number must stay its group's until then
             if not process.finished:
                 self._selector.unregister(process.answers)
-                os.close(process.answers)
+            if process.idle and kind is None and not process.finished and not process.tainted:
+                _give_back(process)
+            else:
+                process.end()
         self._store.close()
         self._selector.close()
-        self._directory.cleanup()
 
     def start(self, function: Callable[..., Any], *args: Any) -> Cluster:
         """Starts ``function(rank, *args)`` on every rank."""
@@ -204,50 +297,29 @@ class Cluster:
         return self
 
     def _spawn(self, ranks: list[int], function: Callable[..., Any], args: Any) -> None:
-        reading, writing = os.pipe()
-        spec = (function.__module__, function.__qualname__, args, ranks, self.nranks, writing)
-        log = Path(self._directory.name, f"rank-{ranks[0]}.log")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]),
-            "PYTHONUNBUFFERED": "1",
+        variables = {
             "JCCL_STORE": self._store.name,
             "RANK": str(ranks[0]),
             "WORLD_SIZE": str(self.nranks),
-            **self._environment,
         }
+        own = dict(self._environment)
         if self._hosts > 1:
-            environment["NCCL_HOSTID"] = f"host-{ranks[0] * self._hosts // self.nranks}"
-        with log.open("wb") as output:
-            popen = subprocess.Popen(
-                [sys.executable, "-c", "import harness; harness.rank_main()"],
-                env={**environment, "JCCL_TEST_RANKS": pickle.dumps(spec).hex()},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                pass_fds=(writing,),
-                start_new_session=True,
-            )
-        os.close(writing)
-        started.append(popen.pid)
-        process = _Process(popen, ranks, log, reading)
+            own["NCCL_HOSTID"] = f"host-{ranks[0] * self._hosts // self.nranks}"
+        process = None if self._fresh else _lend(own)
+        if process is None:
+            path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+            always = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+            process = _Process(own, {**os.environ, **always, **variables, **own})
         self._processes.append(process)
-        self._selector.register(reading, selectors.EVENT_READ, lambda: self._read(process))
+        self._selector.register(process.answers, selectors.EVENT_READ, lambda: self._read(process))
+        job = (function.__module__, function.__qualname__, args, ranks, self.nranks)
+        process.run(ranks, (self._fresh, variables, job))
 
     def _read(self, process: _Process) -> None:
-        received = os.read(process.answers, 1 << 20)
-        process.received += received
-        while len(process.received) >= 8:
-            (length,) = struct.unpack_from("<Q", process.received)
-            if len(process.received) < 8 + length:
-                break
-            rank, outcome = pickle.loads(process.received[8 : 8 + length])
-            del process.received[: 8 + length]
+        for rank, outcome in process.read():
             self._outcomes[rank] = outcome
-        if not received:
-            process.finished = True
+        if process.finished:
             self._selector.unregister(process.answers)
-            os.close(process.answers)
             os.waitid(os.P_PID, process.popen.pid, os.WEXITED | os.WNOWAIT)
             for rank in process.ranks:
                 if rank not in self._outcomes:
@@ -275,7 +347,7 @@ class Cluster:
     def wait_for(self, *keys: str) -> list[Any]:
         """Waits until the ranks have put these keys and returns their values."""
         while missing := [key for key in keys if self._store.get(key) is None]:
-            running = not all(process.finished for process in self._processes)
+            running = not all(process.finished or process.idle for process in self._processes)
             assert running, f"all ranks ended without {missing}"
             self._progress()
         return [pickle.loads(bytes.fromhex(self._store.get(key) or "")) for key in keys]
@@ -286,7 +358,7 @@ class Cluster:
 
     def join(self) -> list[Outcome]:
         """Waits for the end of all ranks; outcomes by rank."""
-        while not all(process.finished for process in self._processes):
+        while not all(process.finished or process.idle for process in self._processes):
             self._progress()
         return [self._outcomes[rank] for rank in range(self.nranks)]
 
@@ -299,6 +371,7 @@ class Cluster:
 
     def signal(self, rank: int, number: int) -> None:
         """Sends a signal to a rank's process."""
+        self._process_of(rank).tainted = True
         os.kill(self.pid(rank), number)
 
     def pid(self, rank: int) -> int:
@@ -314,7 +387,7 @@ class Cluster:
         texts = []
         for process in self._processes:
             names = ", ".join(map(str, process.ranks))
-            texts.append(f"--- rank {names}\n{process.log.read_text(errors='replace')}")
+            texts.append(f"--- rank {names}\n{process.log()}")
         return "\n".join(texts)
 
     def _process_of(self, rank: int) -> _Process:
@@ -323,17 +396,29 @@ class Cluster:
 
 def run_ranks(function: Callable[..., Any], nranks: int, *args: Any, **options: Any) -> list[Any]:
     """Runs ``function(rank, *args)`` on every rank of a Cluster; the values by rank."""
-    with Cluster(nranks, **options) as cluster:
+    with Cluster(nranks, **{"fresh": False, **options}) as cluster:
         return cluster.start(function, *args).values()
 
 
-def rank_main() -> None:
-    """The process of one or several ranks."""
+def rank_main(jobs: int, answers: int) -> None:
+    """The process of one or several ranks, job after job."""
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    spec = pickle.loads(bytes.fromhex(os.environ.pop("JCCL_TEST_RANKS")))
-    module, name, args, ranks, nranks, answers = spec
-    os.set_inheritable(answers, False)
+    for fd in (jobs, answers):
+        os.set_inheritable(fd, False)
+    with os.fdopen(jobs, "rb") as pipe:
+        while header := pipe.read(8):
+            last, variables, job = pickle.loads(pipe.read(struct.unpack("<Q", header)[0]))
+            os.environ.update(variables)
+            _run_job(answers, *job)
+            if last:
+                return
+            _send(answers, None)
+
+
+def _run_job(
+    answers: int, module: str, name: str, args: Any, ranks: list[int], nranks: int
+) -> None:
     function = getattr(importlib.import_module(module), name)
     lock = threading.Lock()
 
@@ -347,9 +432,8 @@ def rank_main() -> None:
             if isinstance(error, NCCLError):
                 outcome.code, outcome.detail = error.code, error.detail
         outcome.seconds = time.monotonic()
-        content = pickle.dumps((rank, outcome))
-        with lock, os.fdopen(os.dup(answers), "wb") as pipe:
-            pipe.write(struct.pack("<Q", len(content)) + content)
+        with lock:
+            _send(answers, (rank, outcome))
 
     others = [threading.Thread(target=run, args=(rank,)) for rank in ranks[1:]]
     for thread in others:

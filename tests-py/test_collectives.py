@@ -222,7 +222,10 @@ def test_buffers_of_all_kinds_meet_in_one_operation() -> None:
 def test_core_all_reduces_where_numpy_cannot_be_imported() -> None:
     import without_numpy
 
-    assert run_ranks(without_numpy.sums, 2) == [([3.0, 1.0], b"\x01\x01\x01\x01", False)] * 2
+    assert (
+        run_ranks(without_numpy.sums, 2, fresh=True)
+        == [([3.0, 1.0], b"\x01\x01\x01\x01", False)] * 2
+    )
 
 
 def _mixed_group(rank: Rank) -> tuple[float, list[int]]:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from typing import Any
 
 import pytest
 from harness import Cluster, Rank, run_ranks
@@ -108,3 +109,15 @@ def test_nothing_runs_on_after_a_cluster() -> None:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def _pid(rank: Rank) -> int:
+    return os.getpid()
+
+
+def test_processes_serve_the_next_ranks_with_the_same_environment() -> None:
+    options: dict[str, Any] = {"environment": {"JCCL_TEST_POOL": "a"}}
+    before = set(run_ranks(_pid, 2, **options))
+    assert set(run_ranks(_pid, 2, **options)) == before
+    assert not before & set(run_ranks(_pid, 2))
+    assert not before & set(run_ranks(_pid, 2, fresh=True, **options))

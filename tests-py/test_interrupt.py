@@ -61,7 +61,7 @@ def _block(comm: Communicator, data: Any, how: str) -> None:
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("how", ["allreduce", "recv", "group"])
 def test_ctrl_c_ends_a_blocked_call_and_the_peers_learn_of_it(how: str, setting: str) -> None:
-    with Cluster(3, **SETTINGS[setting]) as cluster:
+    with Cluster(3, fresh=False, **SETTINGS[setting]) as cluster:
         cluster.start(_blocked, how)
         cluster.wait_for("blocked")
         sent = time.monotonic()
@@ -90,7 +90,7 @@ def _init_alone(rank: Rank) -> str:
 
 
 def test_ctrl_c_ends_an_init_that_waits_for_a_rank() -> None:
-    with Cluster(2) as cluster:
+    with Cluster(2, fresh=False) as cluster:
         cluster.start(_init_alone)
         cluster.wait_for("blocked")
         cluster.signal(0, signal.SIGINT)
@@ -113,7 +113,7 @@ def _handler_that_returns(rank: Rank) -> list[float]:
 
 
 def test_handlers_of_the_program_run_while_a_call_waits_and_it_goes_on() -> None:
-    with Cluster(2) as cluster:
+    with Cluster(2, fresh=False) as cluster:
         cluster.start(_handler_that_returns)
         cluster.wait_for("blocked")
         cluster.signal(0, signal.SIGINT)
@@ -136,7 +136,7 @@ def _waits_for_ever(rank: Rank) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 def test_sigterm_ends_a_rank_inside_the_library() -> None:
-    with Cluster(2) as cluster:
+    with Cluster(2, fresh=False) as cluster:
         cluster.start(_waits_for_ever)
         cluster.wait_for("blocked")
         cluster.signal(0, signal.SIGTERM)

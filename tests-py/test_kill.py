@@ -40,7 +40,7 @@ def _wait_until_running(cluster: Cluster) -> None:
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("victim", [0, 2])
 def test_survivors_learn_who_was_killed(setting: str, victim: int) -> None:
-    with Cluster(4, **SETTINGS[setting]) as cluster:
+    with Cluster(4, fresh=False, **SETTINGS[setting]) as cluster:
         cluster.start(_all_reduce_for_ever)
         _wait_until_running(cluster)
         killed = time.monotonic()
@@ -66,13 +66,13 @@ def _sum(rank: Rank) -> float:
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_all_ranks_killed_at_once_leave_nothing_and_a_new_job_starts(setting: str) -> None:
-    with Cluster(4, **SETTINGS[setting]) as cluster:
+    with Cluster(4, fresh=False, **SETTINGS[setting]) as cluster:
         cluster.start(_all_reduce_for_ever)
         _wait_until_running(cluster)
         for rank in range(4):
             cluster.signal(rank, signal.SIGKILL)
         assert all(outcome.died for outcome in cluster.join())
-    with Cluster(4, **SETTINGS[setting]) as cluster:
+    with Cluster(4, fresh=False, **SETTINGS[setting]) as cluster:
         assert cluster.start(_sum).values() == [4.0] * 4
 
 
@@ -110,7 +110,7 @@ def _late(rank: Rank) -> float:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_stopped_rank_is_late_not_dead(setting: str) -> None:
-    with Cluster(3, **SETTINGS[setting]) as cluster:
+    with Cluster(3, fresh=False, **SETTINGS[setting]) as cluster:
         cluster.start(_late)
         _wait_until_running(cluster)
         cluster.signal(1, signal.SIGSTOP)
@@ -139,7 +139,7 @@ def _timeout(rank: Rank) -> str:
 
 
 def test_an_operation_ends_at_its_time_limit_and_names_the_late_rank() -> None:
-    with Cluster(3) as cluster:
+    with Cluster(3, fresh=False) as cluster:
         cluster.start(_timeout)
         cluster.wait_for("done/0", "done/2")
         cluster.put("end")
@@ -166,7 +166,7 @@ def _dies_quietly(rank: Rank) -> str:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_receive_from_a_rank_that_ended_is_an_error(setting: str) -> None:
-    with Cluster(2, **SETTINGS[setting]) as cluster:
+    with Cluster(2, fresh=False, **SETTINGS[setting]) as cluster:
         outcomes = cluster.start(_dies_quietly).join()
     assert outcomes[1].died
     assert outcomes[0].value.startswith("RemoteError"), outcomes[0]

@@ -213,7 +213,7 @@ def _peer_leaves(rank: Rank) -> str:
 
 @pytest.mark.parametrize("options", [{}, {"environment": NET}])
 def test_a_peer_that_ended_on_purpose_is_named(options: dict[str, Any]) -> None:
-    text, _ = run_ranks(_peer_leaves, 2, **options)
+    text, _ = run_ranks(_peer_leaves, 2, fresh=True, **options)
     assert text.startswith("RemoteError")
     assert "rank 1" in text
 

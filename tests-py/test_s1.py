@@ -96,7 +96,6 @@ def test_scenario_s1_in_other_settings(setting: str) -> None:
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("repetition", range(30))
-def test_scenario_s1_in_fresh_processes(repetition: int, setting: str) -> None:
-    assert run_ranks(scenario, 4, **SETTINGS[setting]) == EXPECTED
+def test_scenario_s1_in_fresh_processes(repetition: int) -> None:
+    assert run_ranks(scenario, 4, hosts=2, fresh=True) == EXPECTED
