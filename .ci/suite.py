@@ -2,6 +2,8 @@
 
 Usage: suite.py test     formatter, static checks, JUnit, installation, pytest
        suite.py stress   the long form; its log is docs/stress.log
+
+JUnit runs beside the other stages, since tests of late and dead ranks mostly wait.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -45,15 +48,30 @@ class FailedError(Exception):
     """A stage failed; the text says how."""
 
 
+#: What runs now; each is the leader of its process group.
+_running: set[subprocess.Popen[str]] = set()
+
+
+def _show(line: str) -> None:
+    """Prints a line; those of a stage beside the others begin with its name."""
+    beside = threading.current_thread() is not threading.main_thread()
+    print(f"{threading.current_thread().name} | {line}" if beside else line, flush=True)
+
+
+def _end(process: subprocess.Popen[str], number: int) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, number)
+
+
 def _run(name: str, command: list[str], limit_s: int) -> str:
     """Runs a command, shows and logs its output, and returns it."""
     LOGS.mkdir(parents=True, exist_ok=True)
-    print("$ " + shlex.join(command).replace(str(ROOT) + "/", ""), flush=True)
+    _show("$ " + shlex.join(command).replace(str(ROOT) + "/", ""))
     home = jdk.find()
     env = jdk.maven_environment(home) if home else dict(os.environ)
     env["PATH"] = f"{VENV / 'bin'}{os.pathsep}{env['PATH']}"
     text: list[str] = []
-    expired: list[bool] = []
+    start = time.monotonic()
     with (LOGS / f"{name}.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
             command,
@@ -65,28 +83,27 @@ def _run(name: str, command: list[str], limit_s: int) -> str:
             errors="replace",
             start_new_session=True,
         )
-
-        def end(*_: object) -> None:
-            # An interrupt first: pytest then says what has failed so far.
-            expired.append(True)
-            os.killpg(process.pid, signal.SIGINT if len(expired) == 1 else signal.SIGKILL)
-            signal.alarm(30)
-
-        signal.signal(signal.SIGALRM, end)
-        signal.alarm(limit_s)
+        _running.add(process)
+        # An interrupt first: pytest then says what has failed so far.
+        timers = [
+            threading.Timer(limit_s, _end, (process, signal.SIGINT)),
+            threading.Timer(limit_s + 30, _end, (process, signal.SIGKILL)),
+        ]
+        for timer in timers:
+            timer.daemon = True
+            timer.start()
         try:
             assert process.stdout is not None
             for line in process.stdout:
-                print(line, end="", flush=True)
+                _show(line.rstrip("\n"))
                 log.write(line)
                 text.append(line)
             status = process.wait()
-        except KeyboardInterrupt:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
         finally:
-            signal.alarm(0)
-    if expired:
+            for timer in timers:
+                timer.cancel()
+            _running.discard(process)
+    if time.monotonic() - start >= limit_s:
         raise FailedError(f"ended after {limit_s} s; {LOGS.relative_to(ROOT)}/{name}.log")
     if status != 0:
         raise FailedError(f"status {status}; {LOGS.relative_to(ROOT)}/{name}.log")
@@ -106,7 +123,7 @@ def _junit_summary() -> str:
                 skipped += 1
                 why = (reason.get("message") or reason.text or "no reason given").strip()
                 name = f"{case.get('classname')}.{case.get('name')}"
-                print(f"SKIPPED {name}: {why.splitlines()[0]}")
+                _show(f"SKIPPED {name}: {why.splitlines()[0]}")
     if total == 0:
         raise FailedError("no JUnit test ran")
     return f"{total} tests, {failed} failed, {skipped} skipped"
@@ -124,10 +141,11 @@ class Suite:
         self.kind = kind
         self.stages: list[Stage] = []
         self.limit_s = STAGE_LIMIT_S[kind]
+        self.start = time.monotonic()
 
     def stage(self, name: str, work: Callable[[], str]) -> bool:
         """Runs one stage; returns whether it was good."""
-        print(f"\n=== {name}", flush=True)
+        _show(f"=== {name}")
         start = time.monotonic()
         try:
             detail, good = work(), True
@@ -135,8 +153,10 @@ class Suite:
             detail, good = str(failed), False
         except SystemExit as end:
             detail, good = str(end).splitlines()[-1], False
-            print(end)
-        self.stages.append(Stage(name, good, time.monotonic() - start, detail))
+            _show(str(end))
+        seconds = time.monotonic() - start
+        self.stages.append(Stage(name, good, seconds, detail))
+        _show(f"=== {name}: {'ok' if good else 'FAILED'}, {seconds:.0f} s")
         return good
 
     def command(self, name: str, *command: str) -> bool:
@@ -189,7 +209,7 @@ class Suite:
             lines.append(
                 f"  {verdict} {stage.name:{width}} {stage.seconds:6.1f} s  {stage.detail}".rstrip()
             )
-        total = sum(stage.seconds for stage in self.stages)
+        total = time.monotonic() - self.start
         result = "green" if self.good() else "RED"
         lines.append(f"  make {self.kind}: {result}, {total:.0f} s")
         return "\n".join(lines)
@@ -223,26 +243,31 @@ def _checked_directories() -> list[str]:
 def _test(suite: Suite) -> None:
     python = str(PYTHON)
     suite.stage("prerequisites", _doctor)
+    junit = threading.Thread(target=suite.junit, name="JUnit")
+    junit.start()
     ready = suite.stage("environment", _prepare)
     if ready:
         suite.command("formatter", python, ".ci/formatting.py", "--check")
         suite.command("ruff", python, "-m", "ruff", "check", ".")
         suite.command("mypy", python, "-m", "mypy", *_checked_directories())
     suite.stage("C", suite.compile_c)
-    suite.junit()
     if ready and suite.stage("installation", _install):
         suite.pytest()
     else:
         suite.skip("pytest", "JCCL is not installed")
+    junit.join()
 
 
 def _stress(suite: Suite) -> None:
     ready = suite.stage("environment", _prepare)
-    suite.junit("-Djccl.groups=stress", "-Djccl.excludedGroups=")
+    long_form = ("-Djccl.groups=stress", "-Djccl.excludedGroups=")
+    junit = threading.Thread(target=suite.junit, args=long_form, name="JUnit")
+    junit.start()
     if ready and suite.stage("installation", _install):
         suite.pytest("-m", "stress")
     else:
         suite.skip("pytest", "JCCL is not installed")
+    junit.join()
     _write_stress_log(suite)
 
 
@@ -269,7 +294,12 @@ def main() -> int:
     if len(sys.argv) != 2 or sys.argv[1] not in runs:
         sys.exit("usage: suite.py test|stress")
     suite = Suite(sys.argv[1])
-    runs[sys.argv[1]](suite)
+    try:
+        runs[sys.argv[1]](suite)
+    except KeyboardInterrupt:
+        for process in list(_running):
+            _end(process, signal.SIGKILL)
+        return 130
     print("\n" + suite.summary())
     return 0 if suite.good() else 1
 
