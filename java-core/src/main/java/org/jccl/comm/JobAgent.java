@@ -2,6 +2,7 @@ package org.jccl.comm;
 
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
@@ -10,6 +11,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Thread {@code jccl-job-k}: runs background jobs, any number of them on at most four threads, each
  * made when there is more work than threads. A job that cannot go on goes to the end of the queue.
+ * It belongs to the thread that took it until then, also while that thread waits for its activity:
+ * a job in the queue may be ended, and its memory freed, by any other thread.
  */
 final class JobAgent implements Runnable {
     private static final int MAX_AGENTS = 4;
@@ -79,25 +82,34 @@ final class JobAgent implements Runnable {
                 continue;
             }
             fruitless++;
-            int waiting = putBack(job);
-            if (fruitless > waiting) {
-                job.awaitActivity(waiting == 1 ? LONG_WAIT_MS : SHORT_WAIT_MS);
+            int others = queued();
+            if (fruitless > others) {
+                job.awaitActivity(others == 0 ? LONG_WAIT_MS : SHORT_WAIT_MS);
                 fruitless = 0;
             }
+            putBack(job);
         }
     }
 
-    private static int putBack(Job job) {
+    private static int queued() {
         LOCK.lock();
         try {
-            QUEUE.add(job);
             return QUEUE.size();
         } finally {
             LOCK.unlock();
         }
     }
 
-    private static @org.jspecify.annotations.Nullable Job take() {
+    private static void putBack(Job job) {
+        LOCK.lock();
+        try {
+            QUEUE.add(job);
+        } finally {
+            LOCK.unlock();
+        }
+    }
+
+    private static @Nullable Job take() {
         LOCK.lock();
         try {
             long left = IDLE_NS;
