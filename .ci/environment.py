@@ -130,7 +130,8 @@ def prepare(purpose: str) -> None:
         requirements = ROOT / ".ci" / f"requirements-{name}.txt"
         size = " (torch: 3 GB to download, 5 GB on disk)" if name == "demo" else ""
         what = f"installing {requirements.relative_to(ROOT)}{size}"
-        _step(name, what, [requirements], _pip("-r", str(requirements)))
+        # Python compiles what is imported; pip would compile all of torch, for half a minute.
+        _step(name, what, [requirements], _pip("--no-compile", "-r", str(requirements)))
 
 
 def install() -> None:

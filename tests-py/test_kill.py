@@ -37,8 +37,7 @@ def _wait_until_running(cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize(("setting", "victim"), [("shm", 0), ("tcp", 2)])
 def test_survivors_learn_who_was_killed(setting: str, victim: int) -> None:
     with Cluster(4, fresh=False, **SETTINGS[setting]) as cluster:
         cluster.start(_all_reduce_for_ever)
@@ -88,9 +87,9 @@ def _init_without(rank: Rank, absent: int) -> str:
     return "no error"
 
 
-@pytest.mark.parametrize("absent", [1, 3])
+@pytest.mark.parametrize("absent", [1])
 def test_a_rank_that_never_comes_ends_init_at_its_limit_by_name(absent: int) -> None:
-    with Cluster(4, environment={"JCCL_INIT_TIMEOUT": "5"}) as cluster:
+    with Cluster(4, environment={"JCCL_INIT_TIMEOUT": "4"}) as cluster:
         values = cluster.start(_init_without, absent).values()
     for rank, text in enumerate(values):
         if rank != absent:

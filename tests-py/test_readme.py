@@ -1,12 +1,14 @@
 """Every block of the README does what it says.
 
 ``python`` and ``c`` blocks run on 2 ranks (``ranks=N`` on the fence's line changes that), ``java``
-blocks in one JVM. In ``sh`` blocks, ``python`` lines are run, ``make`` lines must name targets
-and ``pip install`` lines something that exists. A block marked ``not run: why`` is skipped.
+blocks in one JVM. In ``sh`` blocks, ``make`` lines must name targets and ``pip install`` lines
+something that exists; others are run beside the blocks above, which lie there as ``script.py``,
+``train.py``, ``Sum.java`` and ``sum.c``. A block marked ``not run: why`` is skipped.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -70,7 +72,23 @@ def run_java(block: Block, tmp_path: Path) -> None:
     run([str(java), *flags, str(source)], tmp_path)
 
 
+def commands_path() -> str:
+    """Makes the commands of the README's reader those of this environment."""
+    places = [Path(sys.executable).parent, Path(load().java_home(), "bin")]
+    return f"export PATH={os.pathsep.join(map(str, places))}:$PATH;"
+
+
+def lay_files(block: Block, folder: Path) -> None:
+    """Writes the blocks above this one under the names that its commands use."""
+    names = {"c": "sum.c", "java": "Sum.java"}
+    for other in readme.blocks():
+        if other.line < block.line and other.language in (*names, "python"):
+            script = "train.py" if "init_process_group" in other.code else "script.py"
+            (folder / names.get(other.language, script)).write_text(other.code, encoding="utf-8")
+
+
 def run_shell(block: Block, tmp_path: Path) -> None:
+    lay_files(block, tmp_path)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for line in block.code.replace("\\\n", " ").splitlines():
         words = shlex.split(line.removeprefix("$ "), comments=True)
@@ -83,8 +101,8 @@ def run_shell(block: Block, tmp_path: Path) -> None:
                     assert known, f"make has no target {target}"
             case ["pip", "install", what, *_]:
                 assert what == "." or (ROOT / what.split("[")[0]).exists(), line
-            case ["python", *arguments]:
-                run([sys.executable, *arguments], ROOT)
+            case ["python" | "torchrun" | "java" | "cc" | "./sum", *_]:
+                run(["bash", "-c", f"{commands_path()} {line}"], tmp_path)
             case _:
                 pytest.fail(f"README, line {block.line}: nobody tests `{line}`")
 

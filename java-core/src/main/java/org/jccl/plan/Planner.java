@@ -26,6 +26,12 @@ public final class Planner {
     /** Bound of all cached plans together, in array elements. */
     private static final int MAX_WEIGHT = 4 << 20;
 
+    /**
+     * Bound of one plan, in chunks times ranks: a plan has a few elements for each chunk and peer,
+     * and building it takes ten times its memory. 32 GiB with 2 ranks, 8 GiB with 8.
+     */
+    private static final long MAX_CHUNKS = 1 << 18;
+
     private record Entry(long key, long count, Plan plan) {}
 
     private final int rank;
@@ -85,6 +91,7 @@ public final class Planner {
                         RegionLayout.RING_SLOTS,
                         RegionLayout.FLAG_COUNT);
         Shape shape = new Shape(operation, nRanks, root, count, type.sizeBytes(), inPlace, limits);
+        requirePlannable(shape);
         Algorithm algorithm = Algorithms.choose(shape);
         String algorithmName = algorithm.getClass().getSimpleName();
         Plan plan =
@@ -109,5 +116,21 @@ public final class Planner {
         }
         entries[at] = new Entry(key, count, plan);
         return plan;
+    }
+
+    private static void requirePlannable(Shape shape) {
+        long bytes = Math.max(shape.inBytes(), shape.outBytes());
+        long most = MAX_CHUNKS / shape.nRanks() * RegionLayout.RING_SLOT_BYTES;
+        if (bytes > most && shape.nRanks() > 1) {
+            throw NcclException.invalidUsage(
+                    shape.operation().ncclName()
+                            + " of "
+                            + bytes
+                            + " bytes on "
+                            + shape.nRanks()
+                            + " ranks is more than one call can move, "
+                            + most
+                            + " bytes; call it for parts");
+        }
     }
 }

@@ -16,7 +16,7 @@ import java.util.Random;
  */
 final class MatrixTest {
     private static final int[] RANKS = {1, 2, 3, 4, 7, 8};
-    private static final int SAMPLED_CELLS = 50;
+    private static final int SAMPLED_CELLS = 30;
     private static final int DEADLINE_S = 120;
     private static final int STRESS_DEADLINE_S = 1200;
 

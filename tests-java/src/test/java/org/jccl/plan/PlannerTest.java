@@ -1,0 +1,43 @@
+package org.jccl.plan;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.executor.Plan;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.Operation;
+import org.junit.jupiter.api.Test;
+
+final class PlannerTest {
+    private static Planner planner(int nRanks) {
+        return new Planner(0, nRanks, new boolean[nRanks], "a test's communicator");
+    }
+
+    private static Plan allReduce(Planner planner, long count) {
+        return planner.plan(Operation.ALL_REDUCE, count, DataType.FLOAT32, 0, true);
+    }
+
+    @Test
+    void planIsMadeOnce() {
+        Planner planner = planner(4);
+        assertSame(allReduce(planner, 1000), allReduce(planner, 1000));
+    }
+
+    @Test
+    void callThatNeedsAPlanTooLargeForTheHeapIsRefused() {
+        for (int nRanks : new int[] {2, 8, 64}) {
+            Planner planner = planner(nRanks);
+            long most = (64L << 30) / nRanks / 4;
+            assertTrue(allReduce(planner, most / 16).weight() > 0);
+            NcclException thrown =
+                    assertThrows(NcclException.class, () -> allReduce(planner, most + 1));
+            assertEquals(NcclResult.INVALID_USAGE, thrown.result());
+            String message = String.valueOf(thrown.getMessage());
+            assertTrue(message.contains(4 * most + " bytes; call it for parts"), message);
+        }
+    }
+}
