@@ -23,6 +23,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # Compiling is most of what a short life costs; the long form of the tests runs what ships.
+    if config.getoption("markexpr") != "stress":
+        os.environ.setdefault("JCCL_JVM_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+
 def pytest_report_header() -> str:
     return f"JCCL_TEST_SEED={_SEED}"
 

@@ -189,6 +189,14 @@ public final class Cluster {
                 once);
     }
 
+    /**
+     * Processes compile hot code to its last stage, as programs do. Others stop at the first, since
+     * compiling is most of what short lives cost.
+     */
+    public Cluster optimized() {
+        return place == Place.THREADS ? this : jvmFlag("-XX:TieredStopAtLevel=4");
+    }
+
     /** Every rank's process is a new one and must end by itself after its ranks, as a program. */
     public Cluster once() {
         return new Cluster(

@@ -58,6 +58,7 @@ final class RankProcess {
                 List.of(
                         "-XX:+UseSerialGC",
                         "-XX:-UsePerfData",
+                        "-XX:TieredStopAtLevel=1",
                         "-Xmx768m",
                         "-ea",
                         "--add-modules=jdk.incubator.vector",

@@ -69,6 +69,6 @@ final class AllocationTest {
     @Tag("stress")
     @Test
     void millionAllReducesOfProcessesAllocateNothing() {
-        Cluster.processes(2).deadline(240).run(Million.class).assertAllSucceeded();
+        Cluster.processes(2).optimized().deadline(240).run(Million.class).assertAllSucceeded();
     }
 }

@@ -137,7 +137,7 @@ final class InitTest {
     @ParameterizedTest
     @MethodSource("processes")
     void rankThatNeverComesEndsInitByItsName(Cluster cluster) {
-        Outcome outcome = cluster.environment("JCCL_INIT_TIMEOUT", "3").run(OneNeverComes.class);
+        Outcome outcome = cluster.environment("JCCL_INIT_TIMEOUT", "5").run(OneNeverComes.class);
         String missing = "rank " + outcome.ranks().size();
         for (RankResult result : outcome.ranks()) {
             assertEquals(RankResult.End.FAILED, result.end(), outcome::toString);

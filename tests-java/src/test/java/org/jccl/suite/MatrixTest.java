@@ -83,7 +83,8 @@ final class MatrixTest {
 
     private static void check(Cluster cluster, long seed, int cells, int large) {
         System.out.println("matrix on " + cluster + ", JCCL_TEST_SEED=" + seed);
-        cluster.run(MatrixScenario.class, seed, cells, large)
+        cluster.optimized()
+                .run(MatrixScenario.class, seed, cells, large)
                 .assertAllSucceeded()
                 .assertAllSaidTheSame();
     }

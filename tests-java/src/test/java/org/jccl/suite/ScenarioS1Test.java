@@ -99,6 +99,6 @@ final class ScenarioS1Test {
     @Tag("stress")
     @RepeatedTest(30)
     void worksThirtyTimesInFreshProcesses() {
-        Cluster.processes(4).nodes(2).once().run(S1.class).assertAllSucceeded();
+        Cluster.processes(4).nodes(2).optimized().once().run(S1.class).assertAllSucceeded();
     }
 }
