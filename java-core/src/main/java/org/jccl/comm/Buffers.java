@@ -81,13 +81,49 @@ public final class Buffers {
         }
     }
 
-    /** Whether the buffers are in place as NCCL defines it for the operation. */
-    static boolean inPlace(Comm comm, Operation op, long in, long out, long count, DataType type) {
-        long block = comm.rank() * count * type.sizeBytes();
-        return switch (op) {
-            case ALL_GATHER -> in == out + block;
-            case REDUCE_SCATTER -> out == in + block;
-            default -> in == out;
-        };
+    /**
+     * Whether the buffers are in place as NCCL defines it for the operation.
+     *
+     * @throws NcclException INVALID_ARGUMENT if they overlap in any other way; where only the root
+     *     sends, {@code in} means nothing to the others
+     */
+    static boolean inPlace(
+            Comm comm, Operation op, long in, long out, long count, DataType type, int root) {
+        long bytes = count * type.sizeBytes();
+        long block = comm.rank() * bytes;
+        long inBytes = op == Operation.REDUCE_SCATTER ? bytes * comm.nRanks() : bytes;
+        long outBytes = op == Operation.ALL_GATHER ? bytes * comm.nRanks() : bytes;
+        boolean inPlace =
+                switch (op) {
+                    case ALL_GATHER -> in == out + block;
+                    case REDUCE_SCATTER -> out == in + block;
+                    default -> in == out;
+                };
+        if (!inPlace
+                && (Long.compareUnsigned(out - in, inBytes) < 0
+                        || Long.compareUnsigned(in - out, outBytes) < 0)
+                && (!op.rooted() || root == comm.rank())) {
+            throw overlap(comm, op, out - in, block);
+        }
+        return inPlace;
+    }
+
+    private static NcclException overlap(Comm comm, Operation op, long distance, long block) {
+        String rule =
+                switch (op) {
+                    case ALL_GATHER -> "sendbuff is " + block + " bytes after recvbuff";
+                    case REDUCE_SCATTER -> "recvbuff is " + block + " bytes after sendbuff";
+                    default -> "sendbuff is recvbuff";
+                };
+        return NcclException.invalidArgument(
+                "nccl"
+                        + op.ncclName()
+                        + " : sendbuff and recvbuff overlap, with recvbuff "
+                        + Math.abs(distance)
+                        + (distance < 0 ? " bytes before" : " bytes after")
+                        + " sendbuff; in place means on rank "
+                        + comm.rank()
+                        + " that "
+                        + rule);
     }
 }

@@ -40,7 +40,7 @@ public final class Operations {
                                 count,
                                 type,
                                 root,
-                                Buffers.inPlace(comm, op, in, out, count, type));
+                                Buffers.inPlace(comm, op, in, out, count, type, root));
         Group group = Group.current();
         if (group.open()) {
             group.add(
@@ -116,7 +116,7 @@ public final class Operations {
         if (op.pointToPoint()) {
             task.pointToPoint(op, in, out, count, count * type.sizeBytes(), type.number(), root);
         } else {
-            boolean inPlace = Buffers.inPlace(comm, op, in, out, count, type);
+            boolean inPlace = Buffers.inPlace(comm, op, in, out, count, type, root);
             Plan plan = comm.planner().plan(op, count, type, root, inPlace);
             task.collective(op, plan, in, out, count, type.number(), redOp, root);
         }

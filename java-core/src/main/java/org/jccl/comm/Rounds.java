@@ -69,12 +69,22 @@ final class Rounds implements AutoCloseable {
             return new NcclException(NcclResult.of(blob[1]), text);
         }
         if (blob.length == 0 || blob[0] != 0) {
-            return NcclException.remoteError("an unreadable message at init");
+            return NcclException.remoteError(
+                    "participant " + participant + " of init or split sent an unreadable message");
         }
         return null;
     }
 
+    /**
+     * What the participant sent.
+     *
+     * @throws NcclException if it gave up, or sent what is no message of a round
+     */
     byte[] payload(int participant) {
+        NcclException failed = failure(participant);
+        if (failed != null) {
+            throw failed;
+        }
         byte[] blob = received[participant];
         return Arrays.copyOfRange(blob, 1, blob.length);
     }

@@ -155,6 +155,19 @@ final class CallWords {
     }
 
     /**
+     * For a rank that has signalled from this call or a later one. It published the word of this
+     * call before that, and keeps it until this rank has published the next one.
+     *
+     * @throws NcclException if its call is not this one
+     */
+    void requireSameCall(int q) {
+        long at = links.base(q) + RegionLayout.callWord(nRanks, parity);
+        if (Memory.getLongAcquire(at) != word) {
+            throw mismatch(q, number);
+        }
+    }
+
+    /**
      * Looks for a rank whose current call differs from this one.
      *
      * @throws NcclException if there is one

@@ -24,7 +24,6 @@ import org.jccl.type.NcclException;
  */
 public final class Interpreter {
     private static final int POLLS = 64;
-    private static final int SEQUENCE_SHIFT = 16;
 
     private enum Phase {
         IDLE,
@@ -196,7 +195,7 @@ public final class Interpreter {
      * @throws NcclException if there is one
      */
     void checkPeers() {
-        if (phase != Phase.IDLE) {
+        if (phase != Phase.IDLE && announced) {
             calls.checkPeers();
         }
     }
@@ -233,8 +232,9 @@ public final class Interpreter {
                     next = at + 4;
                 }
                 case OpCode.SIGNAL -> {
-                    Memory.putLongRelease(
-                            links.ownBase() + RegionLayout.flag(c[at + 1]), flagValue(c[at + 2]));
+                    long flag = links.ownBase() + RegionLayout.flag(c[at + 1]);
+                    Memory.putLong(flag + RegionLayout.FLAG_WORD, calls.word());
+                    Memory.putLongRelease(flag, sequence + c[at + 2]);
                     links.wakeSleepers();
                     next = at + 3;
                 }
@@ -269,7 +269,7 @@ public final class Interpreter {
     private boolean netSignal(int[] c, int at) {
         int flag = c[at + 2];
         long offset = flag < 0 ? -1 : RegionLayout.flag(flag);
-        return post(c[at + 1], Area.BASE, 0, 0, 0, offset, flagValue(c[at + 3]));
+        return post(c[at + 1], Area.BASE, 0, 0, 0, offset, sequence + c[at + 3]);
     }
 
     private boolean netTiny(int[] c, int at) {
@@ -289,18 +289,16 @@ public final class Interpreter {
         return true;
     }
 
-    private long flagValue(int delta) {
-        return ((sequence + delta) << SEQUENCE_SHIFT) | (calls.hash() & 0xffff);
-    }
-
     private boolean await(int[] c, int at) {
         int q = c[at + 1];
         long address = links.base(q) + RegionLayout.flag(c[at + 2]);
         long wanted = sequence + c[at + 3];
         for (int i = 0; i < POLLS; i++) {
             long seen = Memory.getLongAcquire(address);
-            if (seen >>> SEQUENCE_SHIFT >= wanted) {
-                checkFlag(q, seen);
+            if (seen >= wanted) {
+                if (Memory.getLong(address + RegionLayout.FLAG_WORD) != calls.word()) {
+                    calls.requireSameCall(q);
+                }
                 return true;
             }
             if (links.anyNet() && !arrivedFrom(q)) {
@@ -308,15 +306,6 @@ public final class Interpreter {
             }
         }
         return block(q, address, Memory.getLongAcquire(address));
-    }
-
-    private void checkFlag(int q, long seen) {
-        Plan plan = task.plan;
-        if ((seen & 0xffff) != (calls.hash() & 0xffff)
-                && plan != null
-                && seen >>> SEQUENCE_SHIFT <= sequence + plan.sequenceNumbers()) {
-            throw calls.mismatch(q, calls.number());
-        }
     }
 
     private int fold(int[] c, int at) {
@@ -437,7 +426,7 @@ public final class Interpreter {
                 buffers[c[at + 2]] + args[a + 1],
                 (int) args[a + 2],
                 flag < 0 ? -1 : RegionLayout.flag(flag),
-                flagValue(c[at + 5]));
+                sequence + c[at + 5]);
     }
 
     private boolean post(

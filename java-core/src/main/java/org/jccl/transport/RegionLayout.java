@@ -10,7 +10,7 @@ package org.jccl.transport;
  */
 public final class RegionLayout {
     /** Version of this layout and of the frames between mirrors; ranks must agree. */
-    public static final int WIRE_VERSION = 1;
+    public static final int WIRE_VERSION = 2;
 
     /** First word of a region. */
     public static final long MAGIC = 0x4a43434c5245474eL;
@@ -51,6 +51,12 @@ public final class RegionLayout {
 
     /** Flag words that schedules may use. */
     public static final int FLAG_COUNT = 8;
+
+    /**
+     * From a flag to the word of the call in which it was stored last. Both lie in one cache line:
+     * who reads the flag gets the word with it.
+     */
+    public static final int FLAG_WORD = 8;
 
     private static final long FIFO_WORDS = 4096;
     private static final int FIFO_WORD_STRIDE = 128;
@@ -101,6 +107,12 @@ public final class RegionLayout {
     /** Offset of a flag word. */
     public static long flag(int flag) {
         return FLAGS + (long) flag * FLAG_STRIDE;
+    }
+
+    /** Whether a flag word has this offset. */
+    public static boolean isFlag(long offset) {
+        long at = offset - FLAGS;
+        return at >= 0 && at < FLAG_COUNT * FLAG_STRIDE && at % FLAG_STRIDE == 0;
     }
 
     /** Offset of the word that counts the chunks which the owner has put for {@code peer}. */

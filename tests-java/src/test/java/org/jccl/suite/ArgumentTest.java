@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.Communicator;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Rank;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -70,6 +72,49 @@ final class ArgumentTest {
         refused("1", () -> comm.broadcast(eight, eight, 1, DataType.INT32, 1));
         refused("-1", () -> comm.send(eight, 1, DataType.INT32, -1));
         refused("7", () -> comm.recv(eight, 1, DataType.INT32, 7));
+    }
+
+    @Test
+    void buffersThatOverlapInPartAreRefused() {
+        DataType type = DataType.FLOAT32;
+        MemorySegment later = eight.asSlice(8);
+        MemorySegment next = eight.asSlice(16);
+        refused("8 bytes after", () -> comm.allReduce(eight, later, 6, type, RedOp.SUM));
+        refused("8 bytes before", () -> comm.allReduce(later, eight, 6, type, RedOp.SUM));
+        refused("overlap", () -> comm.broadcast(eight, later, 3, type, 0));
+        refused("overlap", () -> comm.allGather(later, eight, 3, type));
+        refused("overlap", () -> comm.reduceScatter(eight, later, 3, type, RedOp.SUM));
+        comm.allReduce(eight, next, 4, type, RedOp.SUM);
+        comm.allReduce(next, eight, 4, type, RedOp.SUM);
+        comm.allReduce(eight, later, 0, type, RedOp.SUM);
+        comm.allGather(eight, eight, 8, type);
+    }
+
+    /** With several ranks each has its own place in the longer buffer. */
+    @Test
+    void onlyTheOwnPartOfTheLongerBufferIsInPlace() {
+        Cluster.threads(2).runHere(ArgumentTest::overlapOfTwo).assertAllSucceeded();
+    }
+
+    private static void overlapOfTwo(Rank rank) {
+        try (Arena buffers = Arena.ofConfined();
+                Communicator pair = rank.init()) {
+            DataType type = DataType.INT32;
+            MemorySegment whole = buffers.allocate(64, 8);
+            MemorySegment own = whole.asSlice(32L * rank.number());
+            MemorySegment other = whole.asSlice(32L - 32L * rank.number());
+            refused("overlap", () -> pair.allGather(other, whole, 8, type));
+            refused("overlap", () -> pair.reduceScatter(whole, other, 8, type, RedOp.SUM));
+            refused("overlap", () -> pair.allGather(whole.asSlice(4), whole, 8, type));
+            pair.allGather(own, whole, 8, type);
+            pair.reduceScatter(whole, own, 8, type, RedOp.SUM);
+            if (rank.number() == 0) {
+                MemorySegment later = whole.asSlice(4);
+                refused("overlap", () -> pair.broadcast(whole, later, 8, type, 0));
+            }
+            pair.broadcast(whole, rank.number() == 0 ? whole : whole.asSlice(4), 8, type, 0);
+            Sums.barrier(pair);
+        }
     }
 
     @Test

@@ -202,15 +202,17 @@ public final class NetLink implements AutoCloseable {
     private void complete(long header) {
         long base = mirror.base();
         long number = Frame.callNumber(header);
+        long flag = Frame.flagOffset(header);
         if (number != 0) {
             long description = Frame.callDescription(header);
             long count = Frame.callCount(header);
+            long word = CallRecord.word(number, CallRecord.hash(description, count));
             CallRecord.write(base, number, description, count);
-            Memory.putLongRelease(
-                    base + RegionLayout.callWord(nRanks, (int) (number & 1)),
-                    CallRecord.word(number, CallRecord.hash(description, count)));
+            Memory.putLongRelease(base + RegionLayout.callWord(nRanks, (int) (number & 1)), word);
+            if (RegionLayout.isFlag(flag)) {
+                Memory.putLong(base + flag + RegionLayout.FLAG_WORD, word);
+            }
         }
-        long flag = Frame.flagOffset(header);
         if (flag >= 0) {
             Memory.putLongRelease(base + flag, Frame.flagValue(header));
         }
