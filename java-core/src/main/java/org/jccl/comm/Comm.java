@@ -160,10 +160,10 @@ public final class Comm implements GroupMember {
         }
     }
 
-    synchronized void splitEnded(@Nullable NcclException why) {
+    synchronized void splitEnded(@Nullable NcclException why, boolean broken) {
         jobs--;
         CommExecutor ex = executor;
-        if (why != null && ex != null && ex.failure() != null) {
+        if (why != null && (broken || (ex != null && ex.failure() != null))) {
             failure = why;
         }
         notifyAll();

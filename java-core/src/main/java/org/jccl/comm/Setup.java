@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
+import java.util.Arrays;
 
 /**
  * Connects the ranks of a communicator that know of each other: allocates the own region, maps node
@@ -195,8 +196,7 @@ final class Setup {
         for (int q = 0; q < nRanks; q++) {
             listeners[q] = infos[q].listener();
         }
-        linkSetup =
-                new LinkSetup(key, commId, rank, listeners, java.util.Arrays.copyOf(far, count));
+        linkSetup = new LinkSetup(key, commId, rank, listeners, Arrays.copyOf(far, count));
     }
 
     private boolean connect() {
@@ -298,10 +298,12 @@ final class Setup {
         return count;
     }
 
-    /** Members that have not come as far, as well as known. */
+    /** Participants that have not come as far, as well as known. */
     int[] missing() {
         LinkSetup setup = linkSetup;
-        return phase == Phase.LINKED && setup != null ? setup.missing() : rounds.missing();
+        return phase == Phase.LINKED && setup != null
+                ? Arrays.stream(setup.missing()).map(q -> participants[q]).toArray()
+                : rounds.missing();
     }
 
     void awaitActivity(int maxMs) {
