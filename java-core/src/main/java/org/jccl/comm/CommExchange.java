@@ -96,7 +96,7 @@ final class CommExchange implements Exchange {
         int[] late = new int[comm.nRanks()];
         int n = 0;
         for (int q = 0; q < late.length; q++) {
-            if (q != comm.rank() && !executor.inLastCall(q)) {
+            if (q != comm.rank() && !executor.health().inLastCall(executor, q)) {
                 late[n++] = q;
             }
         }

@@ -312,7 +312,7 @@ final class FailureTest {
     void rankThatAbortedIsNamed(Cluster cluster) {
         for (int count : new int[] {1, LARGE}) {
             Outcome outcome = cluster.run(PeerLeaves.class, count);
-            outcome.rank(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1");
+            outcome.rank(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1 aborted");
         }
     }
 
