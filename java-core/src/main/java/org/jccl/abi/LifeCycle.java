@@ -31,11 +31,26 @@ final class LifeCycle {
             try {
                 return creation.result();
             } catch (NcclException e) {
-                Handles.remove(handle);
-                if (commOut != 0) {
-                    Memory.putLong(commOut, 0);
-                }
+                forget();
                 throw e;
+            }
+        }
+
+        /** Puts it into the open group. */
+        int queue() {
+            try {
+                Group.current().add(creation);
+                return NcclApi.SUCCESS;
+            } catch (NcclException e) {
+                forget();
+                throw e;
+            }
+        }
+
+        private void forget() {
+            Handles.remove(handle);
+            if (commOut != 0) {
+                Memory.putLong(commOut, 0);
             }
         }
 
@@ -90,18 +105,22 @@ final class LifeCycle {
         return new UniqueId(bytes);
     }
 
-    private static int open(Creation creation, long commOut) {
+    /** Gives the caller a handle before the communicator is ready. */
+    private static Opening present(Creation creation, long commOut) {
         long handle = Handles.add(creation.comm());
         if (commOut != 0) {
             Memory.putLong(commOut, handle);
         }
-        Group group = Group.current();
-        if (group.open()) {
-            group.add(creation);
-            return NcclApi.SUCCESS;
+        return new Opening(creation, handle, commOut);
+    }
+
+    private static int open(Creation creation, long commOut) {
+        Opening opening = present(creation, commOut);
+        if (Group.current().open()) {
+            return opening.queue();
         }
         if (creation.blocking()) {
-            return Parking.current().await(new Opening(creation, handle, commOut));
+            return Parking.current().await(opening);
         }
         creation.start();
         return NcclApi.IN_PROGRESS;
@@ -175,28 +194,24 @@ final class LifeCycle {
 
     /** As {@link #open}, but a non-blocking split returns SUCCESS, as NCCL's does. */
     private static int openChild(Comm parent, Creation creation, long newComm) {
-        long handle = Handles.add(creation.comm());
-        Memory.putLong(newComm, handle);
-        Group group = Group.current();
-        if (group.open()) {
-            group.add(creation);
-            return NcclApi.SUCCESS;
+        Opening opening = present(creation, newComm);
+        if (Group.current().open()) {
+            return opening.queue();
         }
         if (parent.blocking()) {
-            return Parking.current().await(new Opening(creation, handle, newComm));
+            return Parking.current().await(opening);
         }
         creation.start();
         return NcclApi.SUCCESS;
     }
 
     private static int run(Comm parent, Creation creation) {
-        Group group = Group.current();
-        if (group.open()) {
-            group.add(creation);
-            return NcclApi.SUCCESS;
+        Opening opening = new Opening(creation, 0, 0);
+        if (Group.current().open()) {
+            return opening.queue();
         }
         if (parent.blocking()) {
-            return Parking.current().await(new Opening(creation, 0, 0));
+            return Parking.current().await(opening);
         }
         creation.start();
         return NcclApi.SUCCESS;

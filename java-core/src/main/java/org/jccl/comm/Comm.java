@@ -77,12 +77,12 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT for a bad rank or size
      */
     public static Creation create(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, resolve(config));
+        return make(id, nRanks, rank, Settings.resolve(config));
     }
 
     /** As {@link #create}, but blocking whatever the environment says. */
     public static Creation createBlocking(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, resolve(config).withBlocking(true));
+        return make(id, nRanks, rank, Settings.resolve(config).withBlocking(true));
     }
 
     private static Creation make(UniqueId id, int nRanks, int rank, NcclConfig resolved) {
@@ -108,18 +108,6 @@ public final class Comm implements GroupMember {
                         + (resolved.blocking() ? 1 : 0)
                         + " - Init START");
         return new Creation(comm, new InitJob(comm, id));
-    }
-
-    private static NcclConfig resolve(NcclConfig config) {
-        NcclConfig resolved = config;
-        Boolean blocking = Params.COMM_BLOCKING.get();
-        if (blocking != null) {
-            resolved = resolved.withBlocking(blocking);
-        }
-        if (resolved.timeoutMs() == 0) {
-            resolved = resolved.withTimeoutMs(Params.TIMEOUT.getMs());
-        }
-        return resolved;
     }
 
     // ---- what jobs report ----
@@ -156,14 +144,17 @@ public final class Comm implements GroupMember {
         CommExecutor ex = executor;
         NcclException stop = stopRequest;
         if (ex != null && stop != null && state.get() == CommState.DESTROYED) {
-            ex.close(stop);
+            // Named anew: the child of a split had no rank yet.
+            NcclException aborted = aborted();
+            ex.requestStop(aborted);
+            ex.close(aborted);
         }
     }
 
-    synchronized void splitEnded(@Nullable NcclException why) {
+    synchronized void splitEnded(@Nullable NcclException why, boolean broken) {
         jobs--;
         CommExecutor ex = executor;
-        if (why != null && ex != null && ex.failure() != null) {
+        if (why != null && (broken || (ex != null && ex.failure() != null))) {
             failure = why;
         }
         notifyAll();
@@ -362,7 +353,7 @@ public final class Comm implements GroupMember {
      */
     public Creation split(int color, int rankKey, @Nullable NcclConfig childConfig) {
         ensureReady();
-        NcclConfig resolved = childConfig == null ? config : resolve(childConfig);
+        NcclConfig resolved = childConfig == null ? config : Settings.resolve(childConfig);
         if (resolved.hostId() == null) {
             resolved = resolved.withHostId(config.hostId());
         }
@@ -418,13 +409,17 @@ public final class Comm implements GroupMember {
 
     /** Stops everything and frees the communicator, whatever its state and whatever peers do. */
     public void abort() {
-        NcclException why = NcclException.remoteError("rank " + rank + " aborted " + identity());
+        NcclException why = aborted();
         stopRequest = why;
         CommExecutor ex = executor;
         if (ex != null) {
             ex.requestStop(why);
         }
         end("Abort", "aborted its communicator");
+    }
+
+    private NcclException aborted() {
+        return NcclException.remoteError("rank " + rank + " aborted " + identity());
     }
 
     private void end(String what, String said) {

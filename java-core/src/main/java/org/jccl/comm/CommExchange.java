@@ -7,6 +7,7 @@ import org.jccl.executor.Task;
 import org.jccl.executor.Waiter;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
+import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
@@ -20,9 +21,6 @@ import java.util.Arrays;
  */
 final class CommExchange implements Exchange {
     private static final int BLOB_BYTES = 1024;
-
-    /** Marks an internal call in call records, where a reduction operation would stand. */
-    static final int MARK = 0x80;
 
     private final Comm comm;
     private final CommExecutor executor;
@@ -57,7 +55,7 @@ final class CommExchange implements Exchange {
                                 at + blobBytes,
                                 blobBytes,
                                 DataType.UINT8.number(),
-                                MARK,
+                                CallRecord.SPLIT,
                                 0);
         task = next;
         executor.submit(next);
@@ -98,7 +96,7 @@ final class CommExchange implements Exchange {
         int[] late = new int[comm.nRanks()];
         int n = 0;
         for (int q = 0; q < late.length; q++) {
-            if (q != comm.rank() && !executor.inLastCall(q)) {
+            if (q != comm.rank() && !executor.health().inLastCall(executor, q)) {
                 late[n++] = q;
             }
         }

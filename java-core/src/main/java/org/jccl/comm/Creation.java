@@ -11,7 +11,7 @@ public final class Creation implements Group.GroupJob, Job {
     private static final long MS = 1_000_000;
 
     private final Comm comm;
-    private final Job job;
+    private final SetupJob job;
 
     /** Guarded by this, as the two below. */
     private boolean background;
@@ -19,7 +19,7 @@ public final class Creation implements Group.GroupJob, Job {
     private boolean over;
     private @Nullable NcclException failure;
 
-    Creation(Comm comm, Job job) {
+    Creation(Comm comm, SetupJob job) {
         this.comm = comm;
         this.job = job;
     }
@@ -117,6 +117,6 @@ public final class Creation implements Group.GroupJob, Job {
 
     @Override
     public void interrupt() {
-        comm.interrupt();
+        job.interrupt();
     }
 }

@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Closes the links of a communicator that has ended. A socket with unread bytes that is closed
- * resets the connection and may destroy what the peer has not read yet; so the output is shut down
- * and the input drained until the peer has ended, too, or time is up. Shared memory needs none of
- * this: the node mates have mapped all of it.
+ * resets the connection and may destroy what the peer has not read yet; so what waits is sent, the
+ * output is shut down and the input drained until the peer has ended, too, or time is up. Shared
+ * memory needs none of this: the node mates have mapped all of it.
  */
 final class Farewell implements Job {
     private static final long LIMIT_NS = 10_000_000_000L;
@@ -20,10 +20,12 @@ final class Farewell implements Job {
 
     private final Links links;
     private final long untilNs = System.nanoTime() + LIMIT_NS;
+    private final boolean[] sent;
     private final boolean[] ended;
 
     private Farewell(Links links) {
         this.links = links;
+        this.sent = new boolean[links.nRanks()];
         this.ended = new boolean[links.nRanks()];
     }
 
@@ -32,12 +34,6 @@ final class Farewell implements Job {
         if (!links.anyNet()) {
             links.close();
             return;
-        }
-        for (int q = 0; q < links.nRanks(); q++) {
-            NetLink link = links.net(q);
-            if (link != null) {
-                link.shutdownOutput();
-            }
         }
         UNDER_WAY.getAndIncrement();
         Farewell job = new Farewell(links);
@@ -60,7 +56,12 @@ final class Farewell implements Job {
         for (int q = 0; q < links.nRanks(); q++) {
             NetLink link = links.net(q);
             if (link != null && !ended[q]) {
-                ended[q] = link.drain();
+                boolean over = link.drain();
+                if (!sent[q] && link.flush()) {
+                    sent[q] = true;
+                    link.shutdownOutput();
+                }
+                ended[q] = over && sent[q];
                 all &= ended[q];
             }
         }

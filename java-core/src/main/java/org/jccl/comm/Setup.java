@@ -6,6 +6,7 @@ import org.jccl.log.Subsystem;
 import org.jccl.platform.Pidfd;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.SocketAddress;
+import org.jccl.platform.Sockets;
 import org.jccl.transport.Links;
 import org.jccl.transport.Region;
 import org.jccl.transport.net.NetLink;
@@ -14,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
+import java.util.Arrays;
 
 /**
  * Connects the ranks of a communicator that know of each other: allocates the own region, maps node
@@ -195,8 +197,7 @@ final class Setup {
         for (int q = 0; q < nRanks; q++) {
             listeners[q] = infos[q].listener();
         }
-        linkSetup =
-                new LinkSetup(key, commId, rank, listeners, java.util.Arrays.copyOf(far, count));
+        linkSetup = new LinkSetup(key, commId, rank, listeners, Arrays.copyOf(far, count));
     }
 
     private boolean connect() {
@@ -223,13 +224,23 @@ final class Setup {
     private Links assemble(@Nullable LinkSetup setup) {
         Region[] all = new Region[nRanks];
         int[] pidfds = new int[nRanks];
+        Arrays.fill(pidfds, -1);
+        try {
+            assemble(setup, all, pidfds);
+        } catch (NcclException e) {
+            Arrays.stream(pidfds).filter(pidfd -> pidfd >= 0).forEach(Pidfd::close);
+            throw e;
+        }
+        return new Links(rank, all, nets, pidfds);
+    }
+
+    private void assemble(@Nullable LinkSetup setup, Region[] all, int[] pidfds) {
         for (int q = 0; q < nRanks; q++) {
-            pidfds[q] = -1;
             Region region = regions[q];
             if (region == null && setup != null) {
                 region = Region.mirror(nRanks, q);
                 regions[q] = region;
-                nets[q] = new NetLink(setup.descriptor(q), q, nRanks, region);
+                nets[q] = link(setup.descriptor(q), q, region);
                 Log.info(
                         Subsystem.INIT,
                         "Channel 00 : "
@@ -256,7 +267,15 @@ final class Setup {
             }
             all[q] = region;
         }
-        return new Links(rank, all, nets, pidfds);
+    }
+
+    private NetLink link(int descriptor, int q, Region mirror) {
+        try {
+            return new NetLink(descriptor, q, nRanks, mirror);
+        } catch (NcclException e) {
+            Sockets.close(descriptor);
+            throw e;
+        }
     }
 
     private int watch(int q) {
@@ -298,10 +317,12 @@ final class Setup {
         return count;
     }
 
-    /** Members that have not come as far, as well as known. */
+    /** Participants that have not come as far, as well as known. */
     int[] missing() {
         LinkSetup setup = linkSetup;
-        return phase == Phase.LINKED && setup != null ? setup.missing() : rounds.missing();
+        return phase == Phase.LINKED && setup != null
+                ? Arrays.stream(setup.missing()).map(q -> participants[q]).toArray()
+                : rounds.missing();
     }
 
     void awaitActivity(int maxMs) {

@@ -35,8 +35,27 @@ abstract class SetupJob implements Job {
      */
     protected abstract boolean meet();
 
+    /** The communicator whose ranks meet, and whose end stops the job. */
+    protected Comm meeting() {
+        return comm;
+    }
+
+    /** Whether the exchange has been opened, or an attempt was made. */
+    protected final boolean opened() {
+        return opened;
+    }
+
+    /** The user has interrupted the thread that waits. */
+    void interrupt() {
+        meeting().interrupt();
+    }
+
     /** The call in sentences. */
     protected abstract String what();
+
+    protected final @Nullable Rounds roundsOrNull() {
+        return rounds;
+    }
 
     protected final Rounds rounds() {
         Rounds open = rounds;
@@ -66,7 +85,7 @@ abstract class SetupJob implements Job {
 
     @Override
     public final boolean advance() {
-        NcclException stop = comm.stopRequest();
+        NcclException stop = meeting().stopRequest();
         if (stop != null) {
             throw stop;
         }
@@ -130,7 +149,7 @@ abstract class SetupJob implements Job {
                                 + Arrays.toString(missing).replaceAll("[\\[\\]]", "");
         return NcclException.timeout(
                 "rank "
-                        + comm.rank()
+                        + meeting().rank()
                         + " waited "
                         + limitNs / (1000 * NS_PER_MS)
                         + " s in "
@@ -138,7 +157,7 @@ abstract class SetupJob implements Job {
                         + " for "
                         + who
                         + " of "
-                        + comm.nRanks()
+                        + meeting().nRanks()
                         + " ranks; were all started? (JCCL_INIT_TIMEOUT sets the limit in"
                         + " seconds)");
     }

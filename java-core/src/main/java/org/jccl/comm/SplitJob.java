@@ -3,6 +3,7 @@ package org.jccl.comm;
 import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
 import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -11,7 +12,9 @@ import java.util.List;
 
 /**
  * Creates the children of a communicator. All ranks of the parent take part in all rounds, in the
- * parent's order of operations, whatever becomes of their own child.
+ * parent's order of operations, whatever becomes of their own child: one that is aborted meanwhile
+ * is finished and then leaves its peers. A rank that cannot take part to the end fails the parent,
+ * whose ranks would be out of step.
  */
 final class SplitJob extends SetupJob {
     private static final int ROUNDS = 4;
@@ -31,6 +34,11 @@ final class SplitJob extends SetupJob {
         this.color = color;
         this.key = key;
         this.number = number;
+    }
+
+    @Override
+    protected Comm meeting() {
+        return parent;
     }
 
     @Override
@@ -101,9 +109,18 @@ final class SplitJob extends SetupJob {
     }
 
     @Override
-    public void ended(@org.jspecify.annotations.Nullable NcclException why) {
+    public void ended(@Nullable NcclException why) {
+        boolean broken = opened() && !allRounds();
+        if (why != null && broken) {
+            parent.executor().requestStop(why);
+        }
         super.ended(why);
-        parent.splitEnded(why);
+        parent.splitEnded(why, broken);
+    }
+
+    private boolean allRounds() {
+        Rounds open = roundsOrNull();
+        return open != null && open.finished() == ROUNDS;
     }
 
     @Override

@@ -3,10 +3,10 @@ package org.jccl.executor;
 import org.jccl.platform.SharedMemory;
 import org.jccl.transport.Links;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
+import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
@@ -182,7 +182,7 @@ public final class CommExecutor {
                 }
             }
         } catch (RuntimeException | Error e) {
-            NcclException why = asNccl(e);
+            NcclException why = Failures.of(e);
             fail(why, -1);
             throw why;
         }
@@ -207,7 +207,7 @@ public final class CommExecutor {
     public void submit(Task task) {
         NcclException failed = failure;
         if (failed != null) {
-            throw refused(failed);
+            throw Failures.refused(failed);
         }
         if (pending.incrementAndGet() > MAX_PENDING) {
             pending.getAndDecrement();
@@ -226,13 +226,6 @@ public final class CommExecutor {
                 gate.release();
             }
         }
-    }
-
-    static NcclException refused(NcclException failed) {
-        return new NcclException(
-                failed.result(),
-                "the communicator can only be destroyed or aborted: " + failed.getMessage(),
-                failed);
     }
 
     /**
@@ -299,18 +292,6 @@ public final class CommExecutor {
         }
     }
 
-    /** Whether rank {@code q} has come to the call that this rank made last; for diagnosis. */
-    public boolean inLastCall(int q) {
-        if (!gate.enter()) {
-            return true;
-        }
-        try {
-            return interpreter.calls().inThisCall(q);
-        } finally {
-            gate.leave();
-        }
-    }
-
     /**
      * Moves everything that can move; for the owner.
      *
@@ -318,12 +299,11 @@ public final class CommExecutor {
      */
     boolean progress() {
         if (gate.closed()) {
+            // What was submitted meanwhile; has a failure, so that no memory is touched.
+            drainInbox();
             return false;
         }
-        NcclException stop = stopRequest;
-        if (stop != null && failure == null) {
-            fail(stop, links.rank());
-        }
+        failIfStopped();
         drainInbox();
         if (failure != null) {
             return false;
@@ -336,16 +316,30 @@ public final class CommExecutor {
             }
             return moved;
         } catch (RuntimeException | Error e) {
-            fail(asNccl(e), -1);
+            fail(Failures.of(e), -1);
             return true;
         }
     }
 
-    private static NcclException asNccl(Throwable e) {
-        return e instanceof NcclException known
-                ? known
-                : new NcclException(
-                        NcclResult.INTERNAL_ERROR, "unexpected " + e + " in an operation", e);
+    /** Does what somebody has asked for with {@link #requestStop}; for the owner. */
+    void failIfStopped() {
+        NcclException stop = stopRequest;
+        if (stop != null && failure == null) {
+            fail(stop, links.rank());
+        }
+    }
+
+    /** Ends what was submitted while the gate was closed; after the closer has released it. */
+    void drainLate() {
+        VarHandle.fullFence();
+        while (!inbox.isEmpty() && gate.tryOwn()) {
+            try {
+                drainInbox();
+            } finally {
+                gate.release();
+            }
+            VarHandle.fullFence();
+        }
     }
 
     private void drainInbox() {

@@ -121,6 +121,18 @@ public final class Health {
         return false;
     }
 
+    /** Whether rank {@code q} has come to the call that this rank made last; for diagnosis. */
+    public boolean inLastCall(CommExecutor executor, int q) {
+        if (!executor.gate().enter()) {
+            return true;
+        }
+        try {
+            return executor.interpreter().calls().inThisCall(q);
+        } finally {
+            executor.gate().leave();
+        }
+    }
+
     private boolean lost(CommExecutor executor, @Nullable Task task, int q, boolean awaited) {
         Links links = executor.links();
         long status = links.region(q).status();
@@ -319,7 +331,7 @@ public final class Health {
     }
 
     /**
-     * Says goodbye and forbids everything else.
+     * Says goodbye, or why the communicator was stopped, and forbids everything else.
      *
      * @return false if that has been done before
      */
@@ -332,6 +344,7 @@ public final class Health {
             if (executor.gate().closed()) {
                 return false;
             }
+            executor.failIfStopped();
             boolean well = executor.failure() == null;
             executor.forbid(goodbye);
             if (well) {
@@ -342,6 +355,7 @@ public final class Health {
             return true;
         } finally {
             executor.gate().release();
+            executor.drainLate();
         }
     }
 

@@ -11,6 +11,7 @@ import org.jccl.transport.net.NetLink;
 import org.jspecify.annotations.Nullable;
 
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A thread that waits for a task and lends itself to the communicator meanwhile: polls, then
@@ -23,6 +24,7 @@ public final class Waiter {
     private static final int YIELDS = 50;
     private static final int SHORT_MS = 1;
     private static final int LONG_MS = 100;
+    private static final long CLOSING_NS = 50_000;
     private static final short POLLIN = 1;
     private static final short POLLOUT = 4;
 
@@ -159,6 +161,8 @@ public final class Waiter {
     /** Sleeps once, for the {@code nap}th time in a row, after a look at the peers' health. */
     static void sleep(CommExecutor executor, @Nullable Task task, int nap, long untilNs) {
         if (!executor.gate().enter()) {
+            // The closer is still at it and ends the task, or the caller does.
+            LockSupport.parkNanos(CLOSING_NS);
             return;
         }
         try {

@@ -60,13 +60,21 @@ public final class Group {
         operations.add(new Operation(member, task));
     }
 
-    /** Queues a background task. */
+    /**
+     * Queues a background task.
+     *
+     * @throws NcclException if it cannot be in this group; the task has been dropped then
+     */
     public void add(GroupJob job) {
         for (GroupJob other : jobs) {
             if (other.blocking() != job.blocking()) {
-                throw NcclException.invalidArgument(
-                        "blocking and non-blocking communicators cannot be created or changed in"
-                                + " one group; use the same blocking setting for all");
+                NcclException why =
+                        NcclException.invalidArgument(
+                                "blocking and non-blocking communicators cannot be created or"
+                                        + " changed in one group; use the same blocking setting for"
+                                        + " all");
+                job.drop(why);
+                throw why;
             }
         }
         jobs.add(job);

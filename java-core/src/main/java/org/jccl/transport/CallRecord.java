@@ -13,6 +13,9 @@ import org.jccl.type.RedOp;
  * operation, type, reduction operation and root.
  */
 public final class CallRecord {
+    /** Where a reduction operation would stand: the call is part of a split. */
+    public static final int SPLIT = 0x80;
+
     private CallRecord() {}
 
     /** Packs a call into one word; {@code redOp} and {@code root} are 0 where they mean nothing. */
@@ -59,6 +62,9 @@ public final class CallRecord {
         int type = (int) (description >>> 40) & 0xff;
         int redOp = (int) (description >>> 32) & 0xff;
         StringBuilder text = new StringBuilder("call ").append(number).append(' ');
+        if (redOp == SPLIT) {
+            return text.append("ncclCommSplit").toString();
+        }
         text.append(operation == null ? "unknown" : "nccl" + operation.ncclName());
         text.append('(').append(count).append(" x ");
         text.append(DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type);

@@ -1,6 +1,7 @@
 package org.jccl.transport;
 
 import org.jccl.platform.Futex;
+import org.jccl.platform.Membarrier;
 import org.jccl.platform.Memory;
 import org.jccl.platform.Pidfd;
 import org.jccl.transport.net.NetLink;
@@ -28,6 +29,7 @@ public final class Links implements AutoCloseable {
      * @param pidfds by rank, -1 where death is noticed otherwise
      */
     public Links(int rank, Region[] regions, @Nullable NetLink[] nets, int[] pidfds) {
+        Membarrier.register();
         this.rank = rank;
         this.regions = regions;
         this.nets = nets;

@@ -1,6 +1,7 @@
 package org.jccl.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.Communicator;
@@ -210,6 +211,35 @@ final class FailureTest {
         }
     }
 
+    /** Rank 0 aborts a call that rank 1 has not joined, and its process ends in good order. */
+    public static final class AbortsAndExits implements Scenario {
+        @Override
+        public void run(Rank rank) throws InterruptedException {
+            Communicator comm = rank.init();
+            try {
+                Sums.barrier(comm);
+                if (rank.number() == 1) {
+                    rank.await("rank 0 is gone");
+                } else {
+                    Thread aborter = Thread.ofPlatform().start(() -> AbortsAndExits.abort(comm));
+                    assertThrows(
+                            NcclException.class, () -> Sums.allReduce(comm, rank.intArgument(0)));
+                    aborter.join();
+                    System.exit(0);
+                }
+                Sums.allReduce(comm, rank.intArgument(0));
+                Sums.barrier(comm);
+            } finally {
+                comm.abort();
+            }
+        }
+
+        private static void abort(Communicator comm) {
+            AbortedFromOutside.pause();
+            comm.abort();
+        }
+    }
+
     @ParameterizedTest
     @MethodSource("fours")
     void survivorsNameTheRankThatWasKilled(Cluster cluster) throws IOException {
@@ -312,7 +342,20 @@ final class FailureTest {
     void rankThatAbortedIsNamed(Cluster cluster) {
         for (int count : new int[] {1, LARGE}) {
             Outcome outcome = cluster.run(PeerLeaves.class, count);
-            outcome.rank(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1");
+            outcome.rank(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1 aborted");
+        }
+    }
+
+    /** The last words of a process that has ended long ago are read before it is found gone. */
+    @Test
+    void reasonOutlivesTheProcessOverTcp() throws InterruptedException {
+        Cluster cluster = Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1");
+        for (int count : new int[] {1, 1 << 16}) {
+            try (RunningCluster running = cluster.start(AbortsAndExits.class, count)) {
+                assertEquals(RankResult.End.DIED, running.awaitEnd(0).end());
+                running.post("rank 0 is gone", "");
+                running.awaitEnd(1).assertFailed(NcclResult.REMOTE_ERROR, "rank 0 aborted");
+            }
         }
     }
 

@@ -257,4 +257,25 @@ final class GroupTest {
     static void closeAll(List<Communicator> comms) {
         Group.run(() -> comms.forEach(Communicator::close));
     }
+
+    /** A split that the group refuses leaves its parent as it was. */
+    @Test
+    void refusedSplitLeavesItsParentReady() {
+        try (Communicator first = alone(Config.DEFAULT);
+                Communicator second = alone(Config.DEFAULT.withBlocking(false))) {
+            second.awaitReady(InitTest.SOON);
+            Group.start();
+            first.split(0, 0);
+            NcclException mixed = assertThrows(NcclException.class, () -> second.split(0, 0));
+            assertEquals(NcclResult.INVALID_ARGUMENT, mixed.result());
+            assertThrows(NcclException.class, Group::end);
+            assertEquals(NcclResult.SUCCESS, second.asyncError());
+            NonBlocking.allReduce(second, 10);
+            Sums.allReduce(first, 10);
+        }
+    }
+
+    private static Communicator alone(Config config) {
+        return Communicator.initRank(1, Communicator.uniqueId(), 0, config);
+    }
 }

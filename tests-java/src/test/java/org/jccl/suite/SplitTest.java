@@ -3,11 +3,18 @@ package org.jccl.suite;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.Communicator;
 import org.jccl.harness.Cluster;
+import org.jccl.harness.Outcome;
 import org.jccl.harness.Rank;
+import org.jccl.harness.RankResult;
 import org.jccl.harness.Scenario;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -23,6 +30,13 @@ final class SplitTest {
                 Cluster.processes(4),
                 Cluster.processes(3).environment("NCCL_SHM_DISABLE", "1"),
                 Cluster.processes(4).ranksPerProcess(2).nodes(2));
+    }
+
+    static List<Cluster> pairs() {
+        return List.of(
+                Cluster.threads(2),
+                Cluster.processes(2),
+                Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"));
     }
 
     /** Colours are parity, keys turn the order round. */
@@ -95,6 +109,101 @@ final class SplitTest {
                 Sums.allReduce(child, 1 + i * 500);
             }
             child.close();
+        }
+    }
+
+    /** Rank 0 aborts its child before the others have split; the parent goes on. */
+    public static final class ChildIsAborted implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator world = rank.init(InitTest.NON_BLOCKING);
+            world.awaitReady(InitTest.SOON);
+            if (rank.number() != 0) {
+                rank.await("child of rank 0 is aborted");
+            }
+            Communicator child = Objects.requireNonNull(world.split(0, 0, InitTest.NON_BLOCKING));
+            if (rank.number() == 0) {
+                child.abort();
+                rank.post("child of rank 0 is aborted", "");
+            }
+            world.awaitReady(InitTest.SOON);
+            NonBlocking.allReduce(world, 30_000);
+            if (rank.number() != 0) {
+                child.abort();
+            }
+            Communicator next = Objects.requireNonNull(world.split(0, 0, InitTest.NON_BLOCKING));
+            next.awaitReady(InitTest.SOON);
+            world.awaitReady(InitTest.SOON);
+            NonBlocking.allReduce(next, 10);
+            next.close();
+            world.close();
+        }
+    }
+
+    /** Rank 1 splits too late; the parent is of no use any more. */
+    public static final class OneSplitsTooLate implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator world = rank.init();
+            Sums.barrier(world);
+            if (rank.number() == 1) {
+                rank.await("rank 0 has ended");
+                world.split(0, 0);
+            }
+            NcclException late = assertThrows(NcclException.class, () -> world.split(0, 0));
+            rank.say(late.result() + " " + late.getMessage());
+            assertEquals(NcclResult.TIMEOUT, world.asyncError());
+            try {
+                Sums.allReduce(world, 10);
+            } finally {
+                rank.post("rank 0 has ended", "");
+                world.abort();
+            }
+        }
+    }
+
+    /** Rank 0 splits, the others reduce. */
+    public static final class SplitMeetsAllReduce implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator world = rank.init();
+            try {
+                Sums.barrier(world);
+                if (rank.number() == 0) {
+                    world.split(0, 0);
+                } else {
+                    Sums.allReduce(world, 100);
+                }
+                Sums.barrier(world);
+            } finally {
+                world.abort();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void parentSurvivesTheAbortOfAChild(Cluster cluster) {
+        cluster.run(ChildIsAborted.class).assertAllSucceeded();
+    }
+
+    @Test
+    void timeLimitOfASplitEndsTheParentWithItsSentence() {
+        Cluster cluster = Cluster.processes(2).environment("JCCL_INIT_TIMEOUT", "2");
+        Outcome outcome = cluster.run(OneSplitsTooLate.class);
+        String sentence = "rank 0 waited 2 s in ncclCommSplit for rank 1 of 2 ranks";
+        assertEquals(1, outcome.rank(0).said().size(), outcome::toString);
+        String said = outcome.rank(0).said().getFirst();
+        assertTrue(said.startsWith("TIMEOUT " + sentence), outcome::toString);
+        outcome.rank(0).assertFailed(NcclResult.TIMEOUT, sentence);
+        outcome.rank(1).assertFailed(NcclResult.REMOTE_ERROR, sentence);
+    }
+
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void splitIsNamedWhereOthersCallSomethingElse(Cluster cluster) {
+        for (RankResult result : cluster.run(SplitMeetsAllReduce.class).ranks()) {
+            result.assertFailed(NcclResult.INVALID_USAGE, "ncclCommSplit", "ncclAllReduce");
         }
     }
 

@@ -26,6 +26,13 @@ public final class NetLink implements AutoCloseable {
     /** Bytes read from one socket before the others get their turn. */
     private static final long RECEIVE_TURN = 4L << 20;
 
+    /** A link at which nobody has looked for so long is read before anything is sent on it. */
+    private static final long QUIET_NS = 50_000_000;
+
+    /** How often, a millisecond each, a quiet link is given time to finish a frame. */
+    private static final int QUIET_NAPS = 5;
+
+    private static final int DRAINED_BYTES = 1 << 16;
     private static final int AGAIN = -11;
     private static final int INTERRUPTED = -4;
 
@@ -40,7 +47,9 @@ public final class NetLink implements AutoCloseable {
     private long tail;
     private long sentOfHead;
     private long received;
+    private long lookedNs = System.nanoTime();
     private @Nullable SharedMemory rescued;
+    private @Nullable SharedMemory drained;
     private @Nullable String ended;
     private boolean closed;
 
@@ -116,6 +125,36 @@ public final class NetLink implements AutoCloseable {
      * @return whether nothing waits any more
      */
     public boolean flush() {
+        if (head != tail) {
+            hear();
+        }
+        return sendQueued();
+    }
+
+    /**
+     * Reads a quiet link before something is sent on it: if the peer's process has ended, its
+     * system answers what is sent with a reset, and destroys what this side has not read yet, which
+     * says why the peer ended.
+     */
+    private void hear() {
+        if (received == -1 || System.nanoTime() - lookedNs < QUIET_NS) {
+            return;
+        }
+        try {
+            receive();
+            int naps = 0;
+            while (received > 0 && naps < QUIET_NAPS) {
+                if (!receive()) {
+                    naps++;
+                    Sockets.pollOne(descriptor, Sockets.POLLIN, 1);
+                }
+            }
+        } catch (NcclException e) {
+            // Shows in ended.
+        }
+    }
+
+    private boolean sendQueued() {
         while (head != tail) {
             int slot = (int) (head % QUEUE);
             long header = headers.address() + (long) slot * Frame.HEADER_BYTES;
@@ -163,6 +202,7 @@ public final class NetLink implements AutoCloseable {
         if (ended != null && received == -1) {
             return false;
         }
+        lookedNs = System.nanoTime();
         long turn = 0;
         long header = headers.address() + (long) QUEUE * Frame.HEADER_BYTES;
         while (turn < RECEIVE_TURN) {
@@ -183,8 +223,7 @@ public final class NetLink implements AutoCloseable {
             received += n;
             turn += n;
             if (received == Frame.HEADER_BYTES) {
-                Frame.validate(header, nRanks, peer);
-                mirror.map(Frame.area(header));
+                accept(header);
             }
             if (received >= Frame.HEADER_BYTES
                     && received == Frame.HEADER_BYTES + Frame.length(header)) {
@@ -193,6 +232,17 @@ public final class NetLink implements AutoCloseable {
             }
         }
         return true;
+    }
+
+    private void accept(long header) {
+        try {
+            Frame.validate(header, nRanks, peer);
+            mirror.map(Frame.area(header));
+        } catch (NcclException e) {
+            received = -1;
+            ended = "it sent something impossible: " + e.getMessage();
+            throw e;
+        }
     }
 
     private long target(long header) {
@@ -255,11 +305,21 @@ public final class NetLink implements AutoCloseable {
         Sockets.shutdown(descriptor);
     }
 
-    /** Reads and discards what has arrived; true once the other side has ended, too. */
+    /**
+     * Reads and discards what has arrived; nothing can be received afterwards.
+     *
+     * @return whether the other side has ended, too
+     */
     public boolean drain() {
-        long scratch = headers.address();
+        SharedMemory scratch = drained;
+        if (scratch == null) {
+            scratch = SharedMemory.anonymous(DRAINED_BYTES);
+            drained = scratch;
+            received = -1;
+            ended = ended == null ? "this side has left" : ended;
+        }
         for (int i = 0; i < 64; i++) {
-            long n = Sockets.recv(descriptor, scratch, (long) QUEUE * Frame.HEADER_BYTES);
+            long n = Sockets.recv(descriptor, scratch.address(), DRAINED_BYTES);
             if (n == AGAIN || n == INTERRUPTED) {
                 return false;
             }
@@ -280,6 +340,9 @@ public final class NetLink implements AutoCloseable {
         headers.close();
         if (rescued != null) {
             rescued.close();
+        }
+        if (drained != null) {
+            drained.close();
         }
     }
 }

@@ -1,0 +1,27 @@
+package org.jccl.executor;
+
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+
+/** What callers are told about a failure. */
+final class Failures {
+    private Failures() {}
+
+    /** What an operation threw, as a failure of the communicator. */
+    static NcclException of(Throwable thrown) {
+        return thrown instanceof NcclException known
+                ? known
+                : new NcclException(
+                        NcclResult.INTERNAL_ERROR,
+                        "unexpected " + thrown + " in an operation",
+                        thrown);
+    }
+
+    /** The answer to a call on a communicator that has failed. */
+    static NcclException refused(NcclException failed) {
+        return new NcclException(
+                failed.result(),
+                "the communicator can only be destroyed or aborted: " + failed.getMessage(),
+                failed);
+    }
+}
