@@ -58,11 +58,11 @@ static bool read_ints(const char* name, PyObject* const* given, Py_ssize_t count
     PyEval_RestoreThread(gil);
 
 /* A call that may block. */
-#define WAIT(expression)                                        \
-    jccl_py_slice_this_thread();                                \
-    CALL(expression)                                            \
-    if (result == ncclInProgress && !jccl_py_finish(&result)) { \
-        return NULL;                                            \
+#define WAIT(expression)            \
+    jccl_py_slice();                \
+    CALL(expression)                \
+    if (!jccl_py_finish(&result)) { \
+        return NULL;                \
     }
 
 #define CODE return PyLong_FromLong((long)result);
@@ -124,7 +124,7 @@ static PyObject* init_all(int n, const int* devices) {
     if (comms == NULL) {
         return PyErr_NoMemory();
     }
-    jccl_py_slice_this_thread();
+    jccl_py_slice();
     CALL(LIB.ncclCommInitAll((ncclComm_t*)comms, n, devices))
     PyObject* list = jccl_py_finish(&result) ? words(comms, places) : NULL;
     free(comms);
