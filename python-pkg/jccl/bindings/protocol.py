@@ -2,7 +2,8 @@
 
 Pointers, handles and streams are ints. Every function that is an NCCL call returns its result
 code (``ncclResult_t`` as an int), or ``(code, value)`` where C has an out parameter; none raises
-for a code. A call that blocks releases the GIL and waits in slices, running Python's signal
+for a code. A number that does not fit its type in C is an OverflowError that names the argument.
+A call that blocks releases the GIL and waits in slices, running Python's signal
 handlers in between: when a handler raises (Ctrl-C), the communicators the call waits for are
 revoked ("rank n was interrupted") and the exception propagates.
 """
