@@ -102,6 +102,7 @@ class Binding(Protocol):
 
     # jccl.h. start, poll, wait, start_group and end_group are the asynchronous forms. wait lends
     # the thread until the operation is over; a signal handler that raises revokes the communicator.
+    # run is start and wait in one, so that no signal comes between them.
     def start(
         self,
         operation: int,
@@ -115,6 +116,17 @@ class Binding(Protocol):
     ) -> CodeInt: ...
     def poll(self, comm: int, ticket: int, ms: int) -> int: ...
     def wait(self, comm: int, ticket: int) -> int: ...
+    def run(
+        self,
+        operation: int,
+        send: int,
+        recv: int,
+        count: int,
+        datatype: int,
+        op: int,
+        root: int,
+        comm: int,
+    ) -> int: ...
     def comm_interrupt(self, comm: int) -> int: ...
     def start_group(self) -> int: ...
     def end_group(self, comm: int) -> CodeInt: ...

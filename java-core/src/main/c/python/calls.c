@@ -272,6 +272,13 @@ QUICK_CODE(poll, "wwi", "comm ticket ms", LIB.jcclPoll(COMM(0), in.at[1], INT(2)
 DEFINE(
     wait, "ww", "comm ticket", ncclResult_t result;
     if (!jccl_py_finish_ticket(COMM(0), in.at[1], &result)) { return NULL; } CODE);
+DEFINE(
+    run, "iwwwiiiw", "operation send recv count datatype op root comm", uint64_t ticket = 0;
+    CALL(LIB.jcclStart(INT(0), PTR(1), PTR(2), SIZE(3), TYPE(4), OP(5), INT(6), COMM(7),
+                       &ticket)) if (ticket != 0 &&
+                                     !jccl_py_finish_ticket(COMM(7), ticket, &result)) {
+        return NULL;
+    } CODE);
 QUICK_CODE(comm_interrupt, "w", "comm", LIB.jcclCommInterrupt(COMM(0)));
 QUICK_CODE(start_group, "", "", LIB.jcclStartGroup());
 QUICK_WORD(end_group, "w", "comm", uint64_t, LIB.jcclEndGroup(COMM(0), &out));
@@ -335,6 +342,7 @@ PyMethodDef jccl_py_calls[] = {
     ENTRY(start),
     ENTRY(poll),
     ENTRY(wait),
+    ENTRY(run),
     ENTRY(comm_interrupt),
     ENTRY(start_group),
     ENTRY(end_group),
