@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import faulthandler
+import functools
 import importlib
 import os
 import pickle
@@ -154,7 +155,7 @@ class _Process:
         self.finished = False
         self.tainted = False
         self._received = bytearray()
-        self._log = Path(_logs.name, f"{len(started)}.log")
+        self._log = Path(_logs().name, f"{len(started)}.log")
         self._logged = 0
         with self._log.open("wb") as output:
             self.popen = subprocess.Popen(
@@ -207,8 +208,13 @@ class _Process:
 
 
 _MAX_IDLE = 16
-_logs = tempfile.TemporaryDirectory(prefix="jccl-test-logs-")
 _idle: list[_Process] = []
+
+
+@functools.cache
+def _logs() -> tempfile.TemporaryDirectory[str]:
+    """Only in processes that start ranks: a rank that is killed could not remove it."""
+    return tempfile.TemporaryDirectory(prefix="jccl-test-logs-")
 
 
 def _lend(key: object) -> _Process | None:

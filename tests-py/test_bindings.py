@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
 
 import jccl
+import numpy
 import pytest
 from jccl.bindings import Binding, cpython, load, use
-from jccl.core import NcclDataType, NcclRedOp, Result, get_error_string
+from jccl.core import (
+    Communicator,
+    NcclDataType,
+    NcclRedOp,
+    Result,
+    get_error_string,
+    get_unique_id,
+)
 
 
 def _functions() -> set[str]:
@@ -37,6 +46,51 @@ def test_wrong_argument_types_are_type_errors() -> None:
         load().all_reduce("x", 0, 0, 0, 0, 0, 0)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         load().all_reduce(1)  # type: ignore[call-arg]
+
+
+INTS = {"color", "datatype", "flags", "key", "ms", "n", "n_id", "n_ranks", "ndev", "nranks", "op"}
+INTS |= {"operation", "peer", "rank", "result", "root", "stat"}
+
+
+def _arguments() -> list[tuple[str, int, str]]:
+    """(function, number, name) of every argument of the protocol."""
+    found = []
+    for function in sorted(_functions()):
+        names = list(inspect.signature(getattr(Binding, function)).parameters)[1:]
+        found += [(function, i, name) for i, name in enumerate(names)]
+    return found
+
+
+def test_numbers_that_do_not_fit_their_argument_are_refused_by_name() -> None:
+    for function, i, name in _arguments():
+        call = getattr(load(), function)
+        given = [0] * sum(f == function for f, _, _ in _arguments())
+        edges = [2**70, -(2**70)]
+        if name in INTS:
+            edges += [2**31, 2**32, -(2**31) - 1]
+        elif name == "timeout_ms":
+            edges += [2**63]
+        for given[i] in edges:
+            with pytest.raises(OverflowError, match=rf"^{function}: {name} is {given[i]}: "):
+                call(*given)
+        given[i] = None  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match=rf"^{function}: {name} is None: .* is meant$"):
+            call(*given)
+
+
+@pytest.mark.parametrize("number", [2**32, 2**32 + 2, 2**70])
+def test_operations_refuse_numbers_that_do_not_fit(number: int) -> None:
+    data = numpy.ones(4)
+    with Communicator.init(1, 0, get_unique_id()) as comm:
+        with pytest.raises(OverflowError, match="op is"):
+            comm.allreduce(data, data, number)
+        with pytest.raises(OverflowError, match="root is"):
+            comm.broadcast(data, data, number)
+        with pytest.raises(OverflowError, match="color is"):
+            comm.split(number)
+        with pytest.raises(OverflowError, match="nranks is"):
+            Communicator.init(number + 1, 0, get_unique_id())
+        comm.broadcast(data, data, numpy.int64(0))  # type: ignore[arg-type]
 
 
 def test_calls_without_a_communicator_are_invalid_arguments() -> None:

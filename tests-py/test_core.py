@@ -26,6 +26,7 @@ from jccl.core import (
     get_version,
 )
 from jccl.core.config import CConfig
+from jccl.core.rendezvous import _limit
 
 
 @pytest.fixture
@@ -291,9 +292,40 @@ def test_a_second_initialize_is_refused(comm: Communicator) -> None:
 
 @pytest.mark.parametrize("wrong", [None, [], b"x" * 128, [b"x"]])
 def test_init_without_an_id_is_refused(fake: FakeBinding, wrong: Any) -> None:
-    with pytest.raises((NcclInvalid, TypeError)):
+    with pytest.raises(NcclInvalid, match="unique_id is neither a UniqueId nor a sequence of them"):
         Communicator.init(NRANKS, RANK, wrong)
     assert fake.count("comm_init_rank_scalable") == 0
+
+
+@pytest.mark.parametrize("wrong", ["sum", None, 1.5])
+def test_an_op_that_is_none_is_refused(comm: Communicator, wrong: Any) -> None:
+    sentence = rf"^op is {wrong!r}: SUM, PROD, MAX, MIN or AVG is meant$"
+    for call in (comm.allreduce, comm.reduce_scatter):
+        with pytest.raises(NcclInvalid, match=sentence):
+            call(floats(4), floats(4), wrong)
+    with pytest.raises(NcclInvalid, match=sentence):
+        comm.reduce(floats(4), floats(4), wrong, 0)
+
+
+@pytest.mark.parametrize("nranks", [0, -1])
+def test_init_of_no_ranks_is_refused(nranks: int) -> None:
+    with pytest.raises(NCCLError, match=f"nranks {nranks} must be positive"):
+        Communicator.init(nranks, 0, get_unique_id())
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("abc", None), ("-3", None), ("nan", None), ("inf", None), ("0", 0), ("2.5", 2.5), ("", 120)],
+)
+def test_an_invalid_time_limit_is_left_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, text: str, limit: float | None
+) -> None:
+    monkeypatch.setenv("JCCL_INIT_TIMEOUT", text)
+    if limit is None:
+        with pytest.warns(RuntimeWarning, match=f"JCCL_INIT_TIMEOUT value '{text}' is not valid"):
+            assert _limit() == 120
+    else:
+        assert _limit() == limit
 
 
 def test_from_env_says_how_to_start(fake: FakeBinding, monkeypatch: pytest.MonkeyPatch) -> None:

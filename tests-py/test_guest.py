@@ -372,6 +372,42 @@ def test_both_libraries_of_one_process_share_one_java() -> None:
     _python(code)
 
 
+@pytest.mark.parametrize("library", ["libnccl.so.2", "libjccl.so"])
+def test_calls_of_others_on_a_thread_of_jccl_core_wait_until_their_end(library: str) -> None:
+    code = f"""
+    add(one_rank())
+    other = ctypes.CDLL({str(LIBRARIES / library)!r})
+    comms = (ctypes.c_void_p * 2)()
+    assert other.ncclCommInitAll(comms, 2, None) == 0
+    size, ranks = ctypes.c_size_t(4), [ctypes.c_void_p(comm) for comm in comms]
+
+    def late(call, *arguments):
+        data = (ctypes.c_float * 4)(*[5] * 4)
+        time.sleep(0.2)
+        assert call(data, *arguments, None) == 0
+
+    def with_peer(call, *arguments):
+        peer = threading.Thread(target=late, args=(call, *arguments))
+        peer.start()
+        return peer
+
+    mine = (ctypes.c_float * 4)()
+    peer = with_peer(other.ncclSend, size, 7, 0, ranks[1])
+    assert other.ncclRecv(mine, size, 7, 1, ranks[0], None) == 0
+    assert list(mine) == [5] * 4, list(mine)
+    peer.join()
+
+    sums = (ctypes.c_float * 4)()
+    peer = with_peer(other.ncclAllReduce, sums, size, 7, 0, ranks[1])
+    assert other.ncclAllReduce(mine, mine, size, 7, 0, ranks[0], None) == 0
+    assert list(mine) == [10] * 4, list(mine)
+    peer.join()
+    add(one_rank())
+    print("waited")
+    """
+    assert _python(code) == "waited\n"
+
+
 def test_a_java_that_runs_already_is_used() -> None:
     home = Path(jccl.bindings.load().java_home())
     program = cprogram.program(

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,6 +80,15 @@ def test_a_killed_rank_is_an_outcome() -> None:
         (outcome,) = cluster.join()
         assert cluster.status(0) == -signal.SIGKILL
     assert outcome.died
+
+
+def test_a_killed_rank_leaves_no_folder(tmp_path: Path) -> None:
+    with Cluster(1, environment={"TMPDIR": str(tmp_path)}) as cluster:
+        cluster.start(_sleeps)
+        cluster.wait_for("asleep/0")
+        cluster.signal(0, signal.SIGKILL)
+        cluster.join()
+    assert list(tmp_path.iterdir()) == []
 
 
 def _sleeps_in_a_thread(rank: Rank) -> None:

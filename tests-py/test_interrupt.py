@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 import pytest
 from harness import NET, Cluster, Rank, announce_blocked
-from jccl.core import SUM, Communicator, NcclInvalid, Result, group
+from jccl.core import SUM, Communicator, NCCLConfig, NcclInvalid, Result, group
 
 # Generous: the point is that it ends at all; how fast is measured elsewhere.
 SOON_S = 10.0
@@ -122,6 +122,35 @@ def test_handlers_of_the_program_run_while_a_call_waits_and_it_goes_on() -> None
         cluster.put("signalled")
         expected = [2.0, float(signal.SIGINT), float(signal.SIGUSR2)]
         assert cluster.values() == [expected, [2.0]]
+
+
+def _handler_that_uses_jccl(rank: Rank) -> float:
+    """Rank 0's handler runs on the thread of a call that waits, and makes another that does not."""
+
+    def handle(number: int, frame: object) -> None:
+        starting = Communicator.init(2, 0, rank.unique_id("never"), NCCLConfig(blocking=False))
+        assert starting.get_async_error() is Result.InProgress
+        starting.abort()
+        rank.put("handled")
+
+    comm = rank.comm()
+    data = numpy.ones(4)
+    if rank.rank == 0:
+        signal.signal(signal.SIGUSR2, handle)
+        announce_blocked(rank)
+    else:
+        rank.get("handled")
+    comm.allreduce(data, data, SUM)
+    comm.destroy()
+    return float(data[0])
+
+
+def test_a_call_made_by_a_handler_leaves_the_one_that_waits_alone() -> None:
+    with Cluster(2, fresh=False) as cluster:
+        cluster.start(_handler_that_uses_jccl)
+        cluster.wait_for("blocked")
+        cluster.signal(0, signal.SIGUSR2)
+        assert cluster.values() == [2.0, 2.0]
 
 
 def _waits_for_ever(rank: Rank) -> None:

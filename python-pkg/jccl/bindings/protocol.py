@@ -2,7 +2,8 @@
 
 Pointers, handles and streams are ints. Every function that is an NCCL call returns its result
 code (``ncclResult_t`` as an int), or ``(code, value)`` where C has an out parameter; none raises
-for a code. A call that blocks releases the GIL and waits in slices, running Python's signal
+for a code. A number that does not fit its type in C is an OverflowError that names the argument.
+A call that blocks releases the GIL and waits in slices, running Python's signal
 handlers in between: when a handler raises (Ctrl-C), the communicators the call waits for are
 revoked ("rank n was interrupted") and the exception propagates.
 """
@@ -101,6 +102,7 @@ class Binding(Protocol):
 
     # jccl.h. start, poll, wait, start_group and end_group are the asynchronous forms. wait lends
     # the thread until the operation is over; a signal handler that raises revokes the communicator.
+    # run is start and wait in one, so that no signal comes between them.
     def start(
         self,
         operation: int,
@@ -114,6 +116,17 @@ class Binding(Protocol):
     ) -> CodeInt: ...
     def poll(self, comm: int, ticket: int, ms: int) -> int: ...
     def wait(self, comm: int, ticket: int) -> int: ...
+    def run(
+        self,
+        operation: int,
+        send: int,
+        recv: int,
+        count: int,
+        datatype: int,
+        op: int,
+        root: int,
+        comm: int,
+    ) -> int: ...
     def comm_interrupt(self, comm: int) -> int: ...
     def start_group(self) -> int: ...
     def end_group(self, comm: int) -> CodeInt: ...

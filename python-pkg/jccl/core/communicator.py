@@ -13,7 +13,7 @@ from jccl.core.config import CConfig, NCCLConfig
 from jccl.core.errors import IN_PROGRESS, SUCCESS, check
 from jccl.core.group import open_group
 from jccl.core.rendezvous import exchange_unique_id, rank_from_environment
-from jccl.core.types import NcclInvalid, Result
+from jccl.core.types import NcclInvalid, Result, redop
 from jccl.core.unfinished import Unfinished
 from jccl.core.unique_id import UniqueId
 
@@ -109,7 +109,7 @@ class Communicator(Unfinished):
         """As ``init``, for an object made without a handle."""
         if self._ptr:
             raise NcclInvalid("Communicator is already initialized")
-        ids = [unique_id] if isinstance(unique_id, UniqueId) else list(unique_id)
+        ids = list(unique_id) if isinstance(unique_id, Sequence) else [unique_id]
         if not ids or not all(isinstance(i, UniqueId) for i in ids):
             raise NcclInvalid("unique_id is neither a UniqueId nor a sequence of them")
         packed = array.array("B", b"".join(bytes(i) for i in ids))
@@ -275,7 +275,7 @@ class Communicator(Unfinished):
             raise _too_small(recv, send.count)
         self._plain("ncclAllReduceConfig", stream, config)
         code = self._library.all_reduce(
-            send.ptr, recv.ptr, send.count, send.dtype, int(op), self._require(), 0
+            send.ptr, recv.ptr, send.count, send.dtype, redop(op), self._require(), 0
         )
         self._after(code, send, recv)
 
@@ -342,7 +342,7 @@ class Communicator(Unfinished):
             raise _too_small(recv, count)
         self._plain("ncclReduceScatterConfig", stream, config)
         code = self._library.reduce_scatter(
-            send.ptr, recv.ptr, count, send.dtype, int(op), self._require(), 0
+            send.ptr, recv.ptr, count, send.dtype, redop(op), self._require(), 0
         )
         self._after(code, send, recv)
 

@@ -10,12 +10,16 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import warnings
 
 from jccl.core.types import NcclInvalid
 from jccl.core.unique_id import UniqueId, get_unique_id
 
 STORE_VARIABLE = "JCCL_STORE"
+LIMIT_VARIABLE = "JCCL_INIT_TIMEOUT"
 _DEFAULT_LIMIT_S = 120.0
+_LONGEST_S = 1e9
+_SHORTEST_S = 0.001  # 0 would make the socket non-blocking
 
 # Number of exchanges so far; written and read under the lock.
 _exchanges = 0
@@ -53,6 +57,25 @@ def exchange_unique_id(rank: int) -> UniqueId:
     return UniqueId.from_bytes(bytes.fromhex(_ask(f"GET {key}\n")))
 
 
+def _limit() -> float:
+    """Seconds of JCCL_INIT_TIMEOUT; like the library, the default with a warning if invalid."""
+    text = os.environ.get(LIMIT_VARIABLE)
+    if not text:
+        return _DEFAULT_LIMIT_S
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = -1.0
+    if not 0 <= limit <= _LONGEST_S:
+        warnings.warn(
+            f"{LIMIT_VARIABLE} value '{text}' is not valid, leaving it set at {_DEFAULT_LIMIT_S:g}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return _DEFAULT_LIMIT_S
+    return limit
+
+
 def _ask(request: str) -> str:
     name = os.environ.get(STORE_VARIABLE)
     if not name:
@@ -60,10 +83,10 @@ def _ask(request: str) -> str:
             f"{STORE_VARIABLE} is not set, so the ranks cannot share an id: start this program"
             " with `python -m jccl.run`, or pass one yourself to Communicator.init"
         )
-    limit = float(os.environ.get("JCCL_INIT_TIMEOUT") or _DEFAULT_LIMIT_S)
+    limit = _limit()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(limit)
+            connection.settimeout(max(limit, _SHORTEST_S))
             connection.connect("\0" + name)
             connection.sendall(request.encode())
             answer = connection.makefile("r", encoding="ascii").readline()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -142,6 +143,17 @@ class NcclRedOp(enum.IntEnum):
     MAX = 2
     MIN = 3
     AVG = 4
+
+
+def redop(op: object) -> int:
+    """The number of a reduction.
+
+    Raises:
+        NcclInvalid: if it is none.
+    """
+    if not hasattr(op, "__index__"):
+        raise NcclInvalid(f"op is {op!r}: SUM, PROD, MAX, MIN or AVG is meant")
+    return operator.index(op)
 
 
 class CTAPolicy(enum.IntFlag):

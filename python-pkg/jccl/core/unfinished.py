@@ -20,6 +20,7 @@ from jccl.core.types import (
     NcclDataType,
     NcclInvalid,
     Result,
+    redop,
 )
 from jccl.core.unique_id import UniqueId
 
@@ -85,7 +86,7 @@ class Unfinished:
             return
         send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
         code = self._library.reduce(
-            send.ptr, recv.ptr, send.count, send.dtype, int(op), root, self._require(), 0
+            send.ptr, recv.ptr, send.count, send.dtype, redop(op), root, self._require(), 0
         )
         self._after(code, send, recv)
 

@@ -26,6 +26,9 @@ DONE: Final = DoneWork()
 SHUTDOWN_LIMIT_S = 10.0
 """How long a group that is shut down waits for operations whose peers do not come."""
 
+# What a call raises that has started nothing, or whose operation has failed.
+_REFUSALS: Final = (DistBackendError, OverflowError, TypeError)
+
 _KEPT_WORKS: Final = 4096
 _KEPT_BYTES: Final = 64 << 20
 
@@ -63,23 +66,54 @@ class Communicator:
         if code and code != IN_PROGRESS:
             raise DistBackendError(failure(self.native, code, self.handle))
 
-    def start(
-        self, operation: int, send: int, recv: int, count: int, kind: int, op: int, root: int
-    ) -> int:
-        """Starts one operation; its ticket, 0 if it is complete already."""
-        code, ticket = self.native.start(operation, send, recv, count, kind, op, root, self.handle)
-        if code and code != IN_PROGRESS:
-            self.check(code)
-        return ticket if code else 0
-
-    def start_all(self, calls: list[Call]) -> int:
-        """Starts operations as one group; their ticket, 0 if all are complete already."""
-        if not calls:
-            return 0
+    def run(
+        self,
+        call: Call,
+        waits: bool,
+        result: list[torch.Tensor],
+        sources: Any = None,
+        after: Callable[[], object] | None = None,
+        source_rank: int = -1,
+    ) -> DoneWork | QueuedWork:
+        """Starts one operation; its handle, which is over already with ``waits``."""
         native, handle = self.native, self.handle
-        self.check(native.start_group())
+        if waits:
+            code = native.run(*call, handle)
+            if code:
+                self.check(code)
+            return _done(after)
+        with _Watch(self):
+            code, ticket = native.start(*call, handle)
+            self.check(code)
+            return self._queue(ticket if code else 0, result, sources, after, source_rank)
+
+    def run_all(
+        self,
+        calls: list[Call],
+        waits: bool,
+        result: list[torch.Tensor],
+        sources: Any = None,
+        after: Callable[[], object] | None = None,
+    ) -> DoneWork | QueuedWork:
+        """As ``run`` for operations that are one group."""
+        with _Watch(self):
+            ticket = self._start_all(calls) if calls else 0
+            if not waits:
+                return self._queue(ticket, result, sources, after)
+            if ticket:
+                self.check(self.native.wait(self.handle, ticket))
+        return _done(after)
+
+    def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | QueuedWork:
+        """The handle of what is complete already."""
+        return DONE if waits else self._queue(0, result)
+
+    def _start_all(self, calls: list[Call]) -> int:
+        """Starts operations as one group; their ticket, 0 if all are complete already."""
+        native, handle = self.native, self.handle
         failed = 0
         try:
+            self.check(native.start_group())
             for call in calls:
                 code, _ = native.start(*call, handle)
                 if code and code != IN_PROGRESS:
@@ -93,32 +127,15 @@ class Communicator:
         self.check(code)
         return ticket if code else 0
 
-    def finish(self, ticket: int) -> None:
-        """Lends the thread until the operation of the ticket is over.
-
-        Whatever ends the wait early, such as Ctrl-C, revokes the communicator: the library must
-        not write into buffers that the caller believes to be its own again.
-        """
-        code = self.native.wait(self.handle, ticket)
-        if code:
-            self.check(code)
-
-    def work(
+    def _queue(
         self,
         ticket: int,
-        waits: bool,
         result: list[torch.Tensor],
         sources: Any = None,
         after: Callable[[], object] | None = None,
         source_rank: int = -1,
-    ) -> DoneWork | QueuedWork:
-        """The handle of a started operation; with ``waits`` it is over when this returns."""
-        if waits:
-            if ticket:
-                self.finish(ticket)
-            if after is not None:
-                after()
-            return DONE
+    ) -> QueuedWork:
+        """The handle of a started operation; what it uses is kept until it is over."""
         work = QueuedWork(self.native, self.handle, ticket, result, sources, after, source_rank)
         size = sum(t.nbytes for t in result if t.layout is torch.strided)
         self._works.append((work, size))
@@ -179,3 +196,29 @@ class Communicator:
             self._kept_bytes = 0
         for work, _ in works:
             work.fail(reason)
+
+
+class _Watch:
+    """Revokes a communicator if what starts operations on it ends early, such as by Ctrl-C.
+
+    The library must not write into buffers that the caller believes to be its own again; when the
+    revocation returns, it does not.
+    """
+
+    __slots__ = ("_comm",)
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm = comm
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, _REFUSALS):
+            self._comm.native.comm_interrupt(self._comm.handle)
+
+
+def _done(after: Callable[[], object] | None) -> DoneWork:
+    if after is not None:
+        after()
+    return DONE

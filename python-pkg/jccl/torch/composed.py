@@ -53,9 +53,8 @@ class _Exchange:
     def start(self, results: list[Tensor], opts: Any) -> Handle:
         """Starts them all; the handle is over when all are."""
         comm = self._group._comm
-        ticket = comm.start_all(self._calls)
         waits = opts is not None and not opts.asyncOp
-        return comm.work(ticket, waits, results, self._kept, each(self._after))
+        return comm.run_all(self._calls, waits, results, self._kept, each(self._after))
 
 
 def gather(group: ProcessGroupJccl, outputs: list[Tensor], tensor: Tensor, opts: Any) -> Handle:
@@ -204,15 +203,13 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
     # detach() of a sparse tensor shares its entries, but not that there are more of them now.
     with torch.no_grad():
         tensor.copy_(total)
-    return comm.work(0, not opts.asyncOp, [tensor])
+    return comm.over(not opts.asyncOp, [tensor])
 
 
 def _gathered(group: ProcessGroupJccl, tensor: Tensor) -> Tensor:
     """Every rank's tensor, all of one shape, stacked."""
     buffer = torch.empty((group._size, *tensor.shape), dtype=tensor.dtype)
     count, kind = moved(tensor)
-    comm = group._comm
-    ticket = comm.start(ALL_GATHER, tensor.data_ptr(), buffer.data_ptr(), count, kind, 0, 0)
-    if ticket:
-        comm.finish(ticket)
+    call = (ALL_GATHER, tensor.data_ptr(), buffer.data_ptr(), count, kind, 0, 0)
+    group._comm.run(call, True, [buffer])
     return buffer

@@ -26,7 +26,7 @@ from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Call, Communicator
 from jccl.torch.monitored import MonitoredBarrier
 from jccl.torch.tensors import After, alike, copying, each, landing, packed, single, spreading
-from jccl.torch.work import IN_PROGRESS, DoneWork, QueuedWork, untraced
+from jccl.torch.work import DoneWork, QueuedWork, untraced
 
 if TYPE_CHECKING:
     from jccl.torch.creation import Identity
@@ -76,7 +76,7 @@ class ProcessGroupJccl(ProcessGroup):
         self._backend = GroupBackend(self, rank, size, timeout)
         self._register_backend(torch.device("cpu"), ProcessGroup.BackendType.CUSTOM, self._backend)
         self._set_default_backend(ProcessGroup.BackendType.CUSTOM)
-        self._start = comm.native.start
+        self._run = comm.native.run
         self._token = torch.zeros(1, dtype=torch.int32)
         self._monitored = MonitoredBarrier(store, rank, size, identity.nonce)
         # The calls of an open batch and the tensors they use; None outside a batch. Only the
@@ -103,18 +103,14 @@ class ProcessGroupJccl(ProcessGroup):
             return self._unusual_allreduce(tensor, opts)
         address = tensor.data_ptr()
         comm = self._comm
-        code, ticket = self._start(
+        if opts.asyncOp:
+            call = (ALL_REDUCE, address, address, tensor.numel(), kinds[0], kinds[1], 0)
+            return comm.run(call, False, [tensor])
+        code = self._run(
             ALL_REDUCE, address, address, tensor.numel(), kinds[0], kinds[1], 0, comm.handle
         )
         if code:
-            if code != IN_PROGRESS:
-                comm.check(code)
-        else:
-            ticket = 0
-        if opts.asyncOp:
-            return comm.work(ticket, False, [tensor])
-        if ticket:
-            comm.finish(ticket)
+            comm.check(code)
         return DONE
 
     def _unusual_allreduce(self, tensor: Tensor, opts: Any) -> Handle:
@@ -125,8 +121,8 @@ class ProcessGroupJccl(ProcessGroup):
         kind, op = reduction(opts.reduceOp, tensor.dtype)
         buffer = packed(tensor)
         address = buffer.data_ptr()
-        ticket = self._comm.start(ALL_REDUCE, address, address, buffer.numel(), kind, op, 0)
-        return self._comm.work(ticket, not opts.asyncOp, [tensor], buffer, copying(tensor, buffer))
+        call = (ALL_REDUCE, address, address, buffer.numel(), kind, op, 0)
+        return self._comm.run(call, not opts.asyncOp, [tensor], buffer, copying(tensor, buffer))
 
     @untraced
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = None) -> Handle:
@@ -143,8 +139,7 @@ class ProcessGroupJccl(ProcessGroup):
             calls.append((ALL_REDUCE, address, address, buffer.numel(), kind, op, 0))
             buffers.append(buffer)
             copies.append(copying(tensor, buffer))
-        ticket = self._comm.start_all(calls)
-        return self._comm.work(ticket, not opts.asyncOp, tensors, buffers, each(copies))
+        return self._comm.run_all(calls, not opts.asyncOp, tensors, buffers, each(copies))
 
     @untraced
     def broadcast(self, tensors: list[Tensor] | Tensor, opts: Any = 0) -> Handle:
@@ -157,9 +152,9 @@ class ProcessGroupJccl(ProcessGroup):
         buffer = packed(tensor)
         count, kind = moved(buffer)
         address = buffer.data_ptr()
-        ticket = self._comm.start(BROADCAST, address, address, count, kind, 0, root)
+        call = (BROADCAST, address, address, count, kind, 0, root)
         after = copying(tensor, buffer) if root != self._rank else None
-        return self._comm.work(ticket, not opts.asyncOp, [tensor], buffer, after)
+        return self._comm.run(call, not opts.asyncOp, [tensor], buffer, after)
 
     @untraced
     def reduce(self, tensors: list[Tensor] | Tensor, opts: Any = None) -> Handle:
@@ -172,18 +167,15 @@ class ProcessGroupJccl(ProcessGroup):
         at_root = opts.rootRank == self._rank
         # The library has no Reduce yet, so all ranks compute it; only the root's tensor changes.
         buffer = source if at_root else torch.empty_like(source)
-        ticket = self._comm.start(
-            ALL_REDUCE, source.data_ptr(), buffer.data_ptr(), source.numel(), kind, op, 0
-        )
+        call = (ALL_REDUCE, source.data_ptr(), buffer.data_ptr(), source.numel(), kind, op, 0)
         after = copying(tensor, buffer) if at_root else None
-        return self._comm.work(ticket, not opts.asyncOp, [tensor], (source, buffer), after)
+        return self._comm.run(call, not opts.asyncOp, [tensor], (source, buffer), after)
 
     @untraced
     def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
         """Gathers all ranks' tensors, one after another, into one tensor on all ranks."""
         call, kept, after = self._gather_call(output, tensor)
-        ticket = self._comm.start(*call)
-        return self._comm.work(ticket, _waits(opts), [output], kept, after)
+        return self._comm.run(call, _waits(opts), [output], kept, after)
 
     @untraced
     def all_gather_single_coalesced(
@@ -213,8 +205,7 @@ class ProcessGroupJccl(ProcessGroup):
         """Gathers all ranks' tensors into a list of tensors on all ranks."""
         into = single(outputs)
         call, kept, after = self._listed_gather_call(into, single(tensors))
-        ticket = self._comm.start(*call)
-        return self._comm.work(ticket, _waits(opts), into, kept, after)
+        return self._comm.run(call, _waits(opts), into, kept, after)
 
     @untraced
     def allgather_coalesced(
@@ -244,8 +235,7 @@ class ProcessGroupJccl(ProcessGroup):
         if opts is None:
             opts = torch.distributed.ReduceScatterOptions()
         call, kept, after = self._scatter_call(output, tensor, opts)
-        ticket = self._comm.start(*call)
-        return self._comm.work(ticket, not opts.asyncOp, [output], kept, after)
+        return self._comm.run(call, not opts.asyncOp, [output], kept, after)
 
     @untraced
     def reduce_scatter_single_coalesced(
@@ -289,10 +279,10 @@ class ProcessGroupJccl(ProcessGroup):
         return self._reduce_scatter(output, joined, opts)
 
     def _coalesced(self, parts: list[Parts], results: list[Tensor], opts: Any) -> Handle:
-        ticket = self._comm.start_all([call for call, _, _ in parts])
+        calls = [call for call, _, _ in parts]
         kept = [kept for _, kept, _ in parts]
         after = each([after for _, _, after in parts])
-        return self._comm.work(ticket, _waits(opts), results, kept, after)
+        return self._comm.run_all(calls, _waits(opts), results, kept, after)
 
     # Composed of sends and receives.
 
@@ -360,8 +350,7 @@ class ProcessGroupJccl(ProcessGroup):
         if self._batch is not None:
             self._batch.append((call, (tensor, buffer, after)))
             return DONE
-        ticket = self._comm.start(*call)
-        return self._comm.work(ticket, False, [tensor], buffer, after, source_rank)
+        return self._comm.run(call, False, [tensor], buffer, after, source_rank)
 
     @untraced
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Handle:
@@ -379,10 +368,10 @@ class ProcessGroupJccl(ProcessGroup):
     @untraced
     def _end_coalescing(self, device: torch.device | None = None) -> Handle:
         batch, self._batch = self._batch or [], None
-        ticket = self._comm.start_all([call for call, _ in batch])
+        calls = [call for call, _ in batch]
         parts = [part for _, part in batch]
         after = each([after for _, _, after in parts])
-        return self._comm.work(ticket, False, [tensor for tensor, _, _ in parts], parts, after)
+        return self._comm.run_all(calls, False, [tensor for tensor, _, _ in parts], parts, after)
 
     # Barriers.
 
@@ -390,8 +379,8 @@ class ProcessGroupJccl(ProcessGroup):
     def barrier(self, opts: Any = None) -> Handle:
         """Ends on no rank before it began on all: an all-reduce of 4 bytes."""
         address = self._token.data_ptr()
-        ticket = self._comm.start(ALL_REDUCE, address, address, 1, INT32, 0, 0)
-        return self._comm.work(ticket, _waits(opts), [], self._token)
+        call = (ALL_REDUCE, address, address, 1, INT32, 0, 0)
+        return self._comm.run(call, _waits(opts), [], self._token)
 
     @untraced
     def monitored_barrier(

@@ -13,18 +13,25 @@ extern "C" {
 
 /* ---- Waiting in slices, so that a language runtime can look after its signals ---- */
 
+/* How one blocking call waits. It lies with whoever makes the call. */
+typedef struct {
+    int ms;     /* of the caller: how long the call may keep the thread; 0: until its end */
+    int parked; /* set to 1 by a call that is not over after ms milliseconds */
+} jcclSlice;
 /*
- * Of this thread only. ms > 0: from now on a blocking call that cannot finish within ms
- * milliseconds returns ncclInProgress and is parked; what its pointers point at must stay until it
- * has been resumed to its end. 0, the default, switches this off.
+ * Of this thread only: blocking calls look at *slice from now on, which must live as long as the
+ * thread makes calls; NULL, the default, switches this off. While slice->ms is positive, a call
+ * that cannot finish in time returns ncclInProgress and is parked: what its pointers point at must
+ * stay until it has been resumed to its end or interrupted. Both are for the caller whose slice
+ * says so; since other code may make calls on the thread too, ms is set before a call and taken
+ * back after it.
  */
-ncclResult_t jcclSliced(int ms);
+ncclResult_t jcclSliced(jcclSlice* slice);
 /*
- * Continues this thread's parked call for at most ms milliseconds: its result, or ncclInProgress.
- * ncclInvalidUsage if nothing is parked. A negative ms only asks, leaving the last error alone:
- * ncclInProgress if a call is parked, else ncclSuccess.
+ * Continues this thread's parked call, the youngest of several, for slice->ms milliseconds at most:
+ * its result, or ncclInProgress if it is parked again. ncclInvalidUsage if nothing is parked.
  */
-ncclResult_t jcclResume(int ms);
+ncclResult_t jcclResume(void);
 /*
  * Ends this thread's parked call: the communicators it waits for are revoked, the peers learn that
  * this rank was interrupted. Returns the call's result.

@@ -204,9 +204,11 @@ JCCL_EXPORT const char* jcclJavaHome(void) {
     pthread_mutex_lock(&lock);
     found = found || jccl_find_jdk(&jdk);
     bool ok = found;
+    char reason[sizeof jdk.reason];
+    memcpy(reason, jdk.reason, sizeof reason);
     pthread_mutex_unlock(&lock);
     if (!ok) {
-        jccl_fail(ncclSystemError, "%s", jdk.reason);
+        jccl_fail(ncclSystemError, "%s", reason);
     }
     return ok ? jdk.home : NULL;
 }

@@ -46,13 +46,13 @@ extern PyMethodDef jccl_py_calls[];
 /* How long a call may keep the thread before signals are looked at, in milliseconds. */
 enum { JCCL_SLICE_MS = 20 };
 
-/* Once in each thread, before a call that may block: such calls return after a slice. */
-void jccl_py_slice_this_thread(void);
+/* Before a call that may block: it returns after a slice. To be followed by jccl_py_finish. */
+void jccl_py_slice(void);
 
 /*
- * Goes on with a call that returned ncclInProgress until it is complete, if it was parked; looks at
- * signals between the slices. False with a Python exception if a handler raised: then the call has
- * been ended and its communicators revoked.
+ * After that call: goes on with it until it is complete, if it was parked; looks at signals between
+ * the slices. False with a Python exception if a handler raised: then the call has been ended and
+ * its communicators revoked.
  */
 bool jccl_py_finish(ncclResult_t* result);
 

@@ -2,6 +2,8 @@
  * One Python function for each function of the library, under nccl4py's names. All arguments are
  * ints: numbers, addresses and handles. A function returns its result code, or (code, value).
  */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,18 +16,66 @@ typedef struct {
     unsigned long long at[9];
 } ints;
 
-static bool read_ints(const char* name, PyObject* const* given, Py_ssize_t count, Py_ssize_t wanted,
-                      ints* read) {
+/* What an argument may be, by its letter in the kinds of a function. */
+static bool read_int(char kind, PyObject* given, unsigned long long* read) {
+    if (kind == 'w') {
+        *read = PyLong_AsUnsignedLongLong(given);
+        return *read != (unsigned long long)-1 || PyErr_Occurred() == NULL;
+    }
+    long long value = PyLong_AsLongLong(given);
+    if (value == -1 && PyErr_Occurred() != NULL) {
+        return false;
+    }
+    if (kind == 'i' && (value < INT_MIN || value > INT_MAX)) {
+        PyErr_SetNone(PyExc_OverflowError);
+        return false;
+    }
+    *read = (unsigned long long)value;
+    return true;
+}
+
+/* Puts a sentence that names argument number i in place of the exception about it. */
+static void refuse(const char* function, char kind, const char* names, Py_ssize_t i,
+                   PyObject* given) {
+    bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
+    if (!too_large && !PyErr_ExceptionMatches(PyExc_TypeError)) {
+        return;
+    }
+    for (; i > 0; i--) {
+        names = strchr(names, ' ') + 1;
+    }
+    char name[32];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(names, " "), names);
+    const char* range = kind == 'i'   ? "an int of C"
+                        : kind == 'l' ? "a signed number of 64 bits"
+                                      : "an unsigned number of 64 bits";
+    PyErr_Clear();
+    PyErr_Format(too_large ? PyExc_OverflowError : PyExc_TypeError, "%s: %s is %R: %s is meant",
+                 function, name, given, range);
+}
+
+static bool read_one(char kind, PyObject* given, unsigned long long* read) {
+    if (PyLong_Check(given)) {
+        return read_int(kind, given, read);
+    }
+    PyObject* number = PyNumber_Index(given);
+    bool ok = number != NULL && read_int(kind, number, read);
+    Py_XDECREF(number);
+    return ok;
+}
+
+static bool read_ints(const char* function, PyObject* const* given, Py_ssize_t count,
+                      const char* kinds, const char* names, ints* read) {
+    Py_ssize_t wanted = (Py_ssize_t)strlen(kinds);
     if (count != wanted) {
-        PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, count);
+        PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", function, wanted, count);
         return false;
     }
     for (Py_ssize_t i = 0; i < wanted; i++) {
-        unsigned long long value = PyLong_AsUnsignedLongLongMask(given[i]);
-        if (value == (unsigned long long)-1 && PyErr_Occurred() != NULL) {
+        if (!read_one(kinds[i], given[i], &read->at[i])) {
+            refuse(function, kinds[i], names, i, given[i]);
             return false;
         }
-        read->at[i] = value;
     }
     return true;
 }
@@ -39,12 +89,15 @@ static bool read_ints(const char* name, PyObject* const* given, Py_ssize_t count
 #define TYPE(i) ((ncclDataType_t)in.at[i])
 #define OP(i) ((ncclRedOp_t)in.at[i])
 
-/* The head of a function: its ints, read. */
-#define DEFINE(name, wanted, body)                                                      \
+/*
+ * The head of a function: its ints, read. Kinds has a letter for each argument: w is an address, a
+ * handle or a count, i an int or an enum, l an int64_t. Names are separated by spaces.
+ */
+#define DEFINE(name, kinds, names, body)                                                \
     static PyObject* name(PyObject* module, PyObject* const* given, Py_ssize_t count) { \
         (void)module;                                                                   \
         ints in;                                                                        \
-        if (!read_ints(#name, given, count, wanted, &in)) {                             \
+        if (!read_ints(#name, given, count, kinds, names, &in)) {                       \
             return NULL;                                                                \
         }                                                                               \
         body                                                                            \
@@ -58,11 +111,11 @@ static bool read_ints(const char* name, PyObject* const* given, Py_ssize_t count
     PyEval_RestoreThread(gil);
 
 /* A call that may block. */
-#define WAIT(expression)                                        \
-    jccl_py_slice_this_thread();                                \
-    CALL(expression)                                            \
-    if (result == ncclInProgress && !jccl_py_finish(&result)) { \
-        return NULL;                                            \
+#define WAIT(expression)            \
+    jccl_py_slice();                \
+    CALL(expression)                \
+    if (!jccl_py_finish(&result)) { \
+        return NULL;                \
     }
 
 #define CODE return PyLong_FromLong((long)result);
@@ -71,18 +124,18 @@ static bool read_ints(const char* name, PyObject* const* given, Py_ssize_t count
 #define ID return Py_BuildValue("(iy#)", (int)result, out.internal, (Py_ssize_t)sizeof out);
 
 /* A function that soon returns a code, or blocks and returns one. */
-#define QUICK_CODE(name, wanted, expression) DEFINE(name, wanted, CALL(expression) CODE)
-#define WAIT_CODE(name, wanted, expression) DEFINE(name, wanted, WAIT(expression) CODE)
+#define QUICK_CODE(name, kinds, names, expression) DEFINE(name, kinds, names, CALL(expression) CODE)
+#define WAIT_CODE(name, kinds, names, expression) DEFINE(name, kinds, names, WAIT(expression) CODE)
 /* The same for (code, value); the expression writes to `out`. */
-#define QUICK_NUMBER(name, wanted, type, expression) \
-    DEFINE(name, wanted, type out = (type)0; CALL(expression) NUMBER)
-#define QUICK_WORD(name, wanted, type, expression) \
-    DEFINE(name, wanted, type out = (type)0; CALL(expression) WORD)
-#define WAIT_WORD(name, wanted, type, expression) \
-    DEFINE(name, wanted, type out = (type)0; WAIT(expression) WORD)
-#define WAIT_ID(name, wanted, expression) \
-    DEFINE(name, wanted, ncclUniqueId out = {{0}}; WAIT(expression) ID)
-#define TEXT(name, wanted, expression) DEFINE(name, wanted, return (expression);)
+#define QUICK_NUMBER(name, kinds, names, type, expression) \
+    DEFINE(name, kinds, names, type out = (type)0; CALL(expression) NUMBER)
+#define QUICK_WORD(name, kinds, names, type, expression) \
+    DEFINE(name, kinds, names, type out = (type)0; CALL(expression) WORD)
+#define WAIT_WORD(name, kinds, names, type, expression) \
+    DEFINE(name, kinds, names, type out = (type)0; WAIT(expression) WORD)
+#define WAIT_ID(name, kinds, names, expression) \
+    DEFINE(name, kinds, names, ncclUniqueId out = {{0}}; WAIT(expression) ID)
+#define TEXT(name, kinds, names, expression) DEFINE(name, kinds, names, return (expression);)
 
 /* ---- What does not fit one line ---- */
 
@@ -124,7 +177,7 @@ static PyObject* init_all(int n, const int* devices) {
     if (comms == NULL) {
         return PyErr_NoMemory();
     }
-    jccl_py_slice_this_thread();
+    jccl_py_slice();
     CALL(LIB.ncclCommInitAll((ncclComm_t*)comms, n, devices))
     PyObject* list = jccl_py_finish(&result) ? words(comms, places) : NULL;
     free(comms);
@@ -142,89 +195,107 @@ static PyObject* stats(ncclComm_t comm, int n) {
 
 /* ---- Version and errors ---- */
 
-QUICK_NUMBER(get_version, 0, int, LIB.ncclGetVersion(&out));
-WAIT_ID(get_unique_id, 0, LIB.ncclGetUniqueId(&out));
-TEXT(get_error_string, 1, PyUnicode_FromString(LIB.ncclGetErrorString((ncclResult_t)INT(0))));
-TEXT(get_last_error, 1, last_error(COMM(0)));
+QUICK_NUMBER(get_version, "", "", int, LIB.ncclGetVersion(&out));
+WAIT_ID(get_unique_id, "", "", LIB.ncclGetUniqueId(&out));
+TEXT(get_error_string, "i", "result",
+     PyUnicode_FromString(LIB.ncclGetErrorString((ncclResult_t)INT(0))));
+TEXT(get_last_error, "w", "comm", last_error(COMM(0)));
 
 /* ---- Making communicators ---- */
 
-WAIT_WORD(comm_init_rank, 3, ncclComm_t, LIB.ncclCommInitRank(&out, INT(0), id_at(PTR(1)), INT(2)));
-WAIT_WORD(comm_init_rank_config, 4, ncclComm_t,
+WAIT_WORD(comm_init_rank, "iwi", "nranks comm_id rank", ncclComm_t,
+          LIB.ncclCommInitRank(&out, INT(0), id_at(PTR(1)), INT(2)));
+WAIT_WORD(comm_init_rank_config, "iwiw", "nranks comm_id rank config", ncclComm_t,
           LIB.ncclCommInitRankConfig(&out, INT(0), id_at(PTR(1)), INT(2), PTR(3)));
-WAIT_WORD(comm_init_rank_scalable, 5, ncclComm_t,
+WAIT_WORD(comm_init_rank_scalable, "iiiww", "nranks rank n_id comm_ids config", ncclComm_t,
           LIB.ncclCommInitRankScalable(&out, INT(0), INT(1), INT(2), PTR(3), PTR(4)));
-DEFINE(comm_init_all, 2, return init_all(INT(0), PTR(1)););
-WAIT_WORD(comm_split, 4, ncclComm_t, LIB.ncclCommSplit(COMM(0), INT(1), INT(2), &out, PTR(3)));
-WAIT_WORD(comm_shrink, 5, ncclComm_t,
+DEFINE(comm_init_all, "iw", "ndev devlist", return init_all(INT(0), PTR(1)););
+WAIT_WORD(comm_split, "wiiw", "comm color key config", ncclComm_t,
+          LIB.ncclCommSplit(COMM(0), INT(1), INT(2), &out, PTR(3)));
+WAIT_WORD(comm_shrink, "wwiwi", "comm exclude count config flags", ncclComm_t,
           LIB.ncclCommShrink(COMM(0), PTR(1), INT(2), &out, PTR(3), INT(4)));
-WAIT_ID(comm_get_unique_id, 1, LIB.ncclCommGetUniqueId(COMM(0), &out));
-WAIT_WORD(comm_grow, 5, ncclComm_t,
+WAIT_ID(comm_get_unique_id, "w", "comm", LIB.ncclCommGetUniqueId(COMM(0), &out));
+WAIT_WORD(comm_grow, "wiwiw", "comm n_ranks unique_id rank config", ncclComm_t,
           LIB.ncclCommGrow(COMM(0), INT(1), PTR(2), INT(3), &out, PTR(4)));
 
 /* ---- Life cycle and queries ---- */
 
-WAIT_CODE(comm_finalize, 1, LIB.ncclCommFinalize(COMM(0)));
-WAIT_CODE(comm_destroy, 1, LIB.ncclCommDestroy(COMM(0)));
-WAIT_CODE(comm_abort, 1, LIB.ncclCommAbort(COMM(0)));
-WAIT_CODE(comm_revoke, 2, LIB.ncclCommRevoke(COMM(0), INT(1)));
-WAIT_CODE(comm_suspend, 2, LIB.ncclCommSuspend(COMM(0), INT(1)));
-WAIT_CODE(comm_resume, 1, LIB.ncclCommResume(COMM(0)));
-QUICK_WORD(comm_mem_stats, 2, uint64_t,
+WAIT_CODE(comm_finalize, "w", "comm", LIB.ncclCommFinalize(COMM(0)));
+WAIT_CODE(comm_destroy, "w", "comm", LIB.ncclCommDestroy(COMM(0)));
+WAIT_CODE(comm_abort, "w", "comm", LIB.ncclCommAbort(COMM(0)));
+WAIT_CODE(comm_revoke, "wi", "comm flags", LIB.ncclCommRevoke(COMM(0), INT(1)));
+WAIT_CODE(comm_suspend, "wi", "comm flags", LIB.ncclCommSuspend(COMM(0), INT(1)));
+WAIT_CODE(comm_resume, "w", "comm", LIB.ncclCommResume(COMM(0)));
+QUICK_WORD(comm_mem_stats, "wi", "comm stat", uint64_t,
            LIB.ncclCommMemStats(COMM(0), (ncclCommMemStat_t)INT(1), &out));
-QUICK_NUMBER(comm_get_async_error, 1, ncclResult_t, LIB.ncclCommGetAsyncError(COMM(0), &out));
-QUICK_NUMBER(comm_count, 1, int, LIB.ncclCommCount(COMM(0), &out));
-QUICK_NUMBER(comm_cu_device, 1, int, LIB.ncclCommCuDevice(COMM(0), &out));
-QUICK_NUMBER(comm_user_rank, 1, int, LIB.ncclCommUserRank(COMM(0), &out));
+QUICK_NUMBER(comm_get_async_error, "w", "comm", ncclResult_t,
+             LIB.ncclCommGetAsyncError(COMM(0), &out));
+QUICK_NUMBER(comm_count, "w", "comm", int, LIB.ncclCommCount(COMM(0), &out));
+QUICK_NUMBER(comm_cu_device, "w", "comm", int, LIB.ncclCommCuDevice(COMM(0), &out));
+QUICK_NUMBER(comm_user_rank, "w", "comm", int, LIB.ncclCommUserRank(COMM(0), &out));
 
 /* ---- Operations ---- */
 
-WAIT_CODE(all_reduce, 7,
+WAIT_CODE(all_reduce, "wwwiiww", "send recv count datatype op comm stream",
           LIB.ncclAllReduce(PTR(0), PTR(1), SIZE(2), TYPE(3), OP(4), COMM(5), STREAM(6)));
-WAIT_CODE(broadcast, 7,
+WAIT_CODE(broadcast, "wwwiiww", "send recv count datatype root comm stream",
           LIB.ncclBroadcast(PTR(0), PTR(1), SIZE(2), TYPE(3), INT(4), COMM(5), STREAM(6)));
-WAIT_CODE(bcast, 6, LIB.ncclBcast(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
-WAIT_CODE(reduce, 8,
+WAIT_CODE(bcast, "wwiiww", "buff count datatype root comm stream",
+          LIB.ncclBcast(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
+WAIT_CODE(reduce, "wwwiiiww", "send recv count datatype op root comm stream",
           LIB.ncclReduce(PTR(0), PTR(1), SIZE(2), TYPE(3), OP(4), INT(5), COMM(6), STREAM(7)));
-WAIT_CODE(all_gather, 6, LIB.ncclAllGather(PTR(0), PTR(1), SIZE(2), TYPE(3), COMM(4), STREAM(5)));
-WAIT_CODE(reduce_scatter, 7,
+WAIT_CODE(all_gather, "wwwiww", "send recv sendcount datatype comm stream",
+          LIB.ncclAllGather(PTR(0), PTR(1), SIZE(2), TYPE(3), COMM(4), STREAM(5)));
+WAIT_CODE(reduce_scatter, "wwwiiww", "send recv recvcount datatype op comm stream",
           LIB.ncclReduceScatter(PTR(0), PTR(1), SIZE(2), TYPE(3), OP(4), COMM(5), STREAM(6)));
-WAIT_CODE(allto_all, 6, LIB.ncclAlltoAll(PTR(0), PTR(1), SIZE(2), TYPE(3), COMM(4), STREAM(5)));
-WAIT_CODE(gather, 7, LIB.ncclGather(PTR(0), PTR(1), SIZE(2), TYPE(3), INT(4), COMM(5), STREAM(6)));
-WAIT_CODE(scatter, 7,
+WAIT_CODE(allto_all, "wwwiww", "send recv count datatype comm stream",
+          LIB.ncclAlltoAll(PTR(0), PTR(1), SIZE(2), TYPE(3), COMM(4), STREAM(5)));
+WAIT_CODE(gather, "wwwiiww", "send recv count datatype root comm stream",
+          LIB.ncclGather(PTR(0), PTR(1), SIZE(2), TYPE(3), INT(4), COMM(5), STREAM(6)));
+WAIT_CODE(scatter, "wwwiiww", "send recv count datatype root comm stream",
           LIB.ncclScatter(PTR(0), PTR(1), SIZE(2), TYPE(3), INT(4), COMM(5), STREAM(6)));
-WAIT_CODE(send, 6, LIB.ncclSend(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
-WAIT_CODE(recv, 6, LIB.ncclRecv(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
-QUICK_CODE(group_start, 0, LIB.ncclGroupStart());
-WAIT_CODE(group_end, 0, LIB.ncclGroupEnd());
-WAIT_CODE(group_simulate_end, 1, LIB.ncclGroupSimulateEnd(PTR(0)));
-QUICK_WORD(mem_alloc, 1, void*, LIB.ncclMemAlloc(&out, SIZE(0)));
-QUICK_CODE(mem_free, 1, LIB.ncclMemFree(PTR(0)));
+WAIT_CODE(send, "wwiiww", "buff count datatype peer comm stream",
+          LIB.ncclSend(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
+WAIT_CODE(recv, "wwiiww", "buff count datatype peer comm stream",
+          LIB.ncclRecv(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
+QUICK_CODE(group_start, "", "", LIB.ncclGroupStart());
+WAIT_CODE(group_end, "", "", LIB.ncclGroupEnd());
+WAIT_CODE(group_simulate_end, "w", "sim_info", LIB.ncclGroupSimulateEnd(PTR(0)));
+QUICK_WORD(mem_alloc, "w", "size", void*, LIB.ncclMemAlloc(&out, SIZE(0)));
+QUICK_CODE(mem_free, "w", "ptr", LIB.ncclMemFree(PTR(0)));
 
 /* ---- Asynchronous forms ---- */
 
-QUICK_WORD(start, 8, uint64_t,
+QUICK_WORD(start, "iwwwiiiw", "operation send recv count datatype op root comm", uint64_t,
            LIB.jcclStart(INT(0), PTR(1), PTR(2), SIZE(3), TYPE(4), OP(5), INT(6), COMM(7), &out));
-QUICK_CODE(poll, 3, LIB.jcclPoll(COMM(0), in.at[1], INT(2)));
+QUICK_CODE(poll, "wwi", "comm ticket ms", LIB.jcclPoll(COMM(0), in.at[1], INT(2)));
 DEFINE(
-    wait, 2, ncclResult_t result;
+    wait, "ww", "comm ticket", ncclResult_t result;
     if (!jccl_py_finish_ticket(COMM(0), in.at[1], &result)) { return NULL; } CODE);
-QUICK_CODE(comm_interrupt, 1, LIB.jcclCommInterrupt(COMM(0)));
-QUICK_CODE(start_group, 0, LIB.jcclStartGroup());
-QUICK_WORD(end_group, 1, uint64_t, LIB.jcclEndGroup(COMM(0), &out));
-QUICK_WORD(wait_completion, 2, uint64_t, LIB.jcclWaitCompletion(in.at[0], INT(1), &out));
+DEFINE(
+    run, "iwwwiiiw", "operation send recv count datatype op root comm", uint64_t ticket = 0;
+    CALL(LIB.jcclStart(INT(0), PTR(1), PTR(2), SIZE(3), TYPE(4), OP(5), INT(6), COMM(7),
+                       &ticket)) if (ticket != 0 &&
+                                     !jccl_py_finish_ticket(COMM(7), ticket, &result)) {
+        return NULL;
+    } CODE);
+QUICK_CODE(comm_interrupt, "w", "comm", LIB.jcclCommInterrupt(COMM(0)));
+QUICK_CODE(start_group, "", "", LIB.jcclStartGroup());
+QUICK_WORD(end_group, "w", "comm", uint64_t, LIB.jcclEndGroup(COMM(0), &out));
+QUICK_WORD(wait_completion, "wi", "seen ms", uint64_t,
+           LIB.jcclWaitCompletion(in.at[0], INT(1), &out));
 
 /* ---- Communicators and the process ---- */
 
-QUICK_CODE(comm_options, 2, LIB.jcclCommOptions(COMM(0), (int64_t)in.at[1]));
-DEFINE(comm_stats, 2, return stats(COMM(0), INT(1)););
-QUICK_CODE(shutdown, 0, LIB.jcclShutdown());
-QUICK_CODE(warm, 1, LIB.jcclWarm(INT(0)));
-TEXT(version_string, 0, PyUnicode_FromString(LIB.jcclVersionString()));
-TEXT(java_home, 0, java_home_or_nothing());
-QUICK_CODE(jvm_start, 0, LIB.jcclJavaStart());
-TEXT(jvm_started, 0, PyBool_FromLong(LIB.jcclJavaStarted()));
-TEXT(restore_signals, 0, restore_and_return_none());
+QUICK_CODE(comm_options, "wl", "comm timeout_ms", LIB.jcclCommOptions(COMM(0), (int64_t)in.at[1]));
+DEFINE(comm_stats, "wi", "comm n", return stats(COMM(0), INT(1)););
+QUICK_CODE(shutdown, "", "", LIB.jcclShutdown());
+QUICK_CODE(warm, "i", "ms", LIB.jcclWarm(INT(0)));
+TEXT(version_string, "", "", PyUnicode_FromString(LIB.jcclVersionString()));
+TEXT(java_home, "", "", java_home_or_nothing());
+QUICK_CODE(jvm_start, "", "", LIB.jcclJavaStart());
+TEXT(jvm_started, "", "", PyBool_FromLong(LIB.jcclJavaStarted()));
+TEXT(restore_signals, "", "", restore_and_return_none());
 
 #define ENTRY(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 
@@ -271,6 +342,7 @@ PyMethodDef jccl_py_calls[] = {
     ENTRY(start),
     ENTRY(poll),
     ENTRY(wait),
+    ENTRY(run),
     ENTRY(comm_interrupt),
     ENTRY(start_group),
     ENTRY(end_group),

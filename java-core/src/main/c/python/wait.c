@@ -1,16 +1,30 @@
 /* Waiting in slices, so that Ctrl-C ends a call that is blocked in Java. */
 #include "binding.h"
 
-/* Whether this thread's calls are sliced already. */
-static __thread bool sliced;
+/*
+ * How the call that this thread is making from Python waits; ms is 0 outside of such calls, since
+ * the thread may also call the library by other ways.
+ */
+static __thread jcclSlice slice;
 
-void jccl_py_slice_this_thread(void) {
-    if (!sliced) {
+/* Whether the library knows of it. */
+static __thread bool known;
+
+void jccl_py_slice(void) {
+    if (!known) {
         Py_BEGIN_ALLOW_THREADS
             /* If Java does not start, the call that follows says why. */
-            sliced = jccl_py_library.jcclSliced(JCCL_SLICE_MS) == ncclSuccess;
+            known = jccl_py_library.jcclSliced(&slice) == ncclSuccess;
         Py_END_ALLOW_THREADS
     }
+    slice = (jcclSlice){JCCL_SLICE_MS, 0};
+}
+
+/* Takes the slice back; whether the call is parked. */
+static bool leave_slice(void) {
+    bool parked = slice.parked != 0;
+    slice = (jcclSlice){0, 0};
+    return parked;
 }
 
 /*
@@ -34,12 +48,12 @@ static bool signals_allow_waiting(ncclComm_t started_on) {
 }
 
 bool jccl_py_finish(ncclResult_t* result) {
-    /* A non-blocking communicator answers ncclInProgress too, without anything being parked. */
-    while (*result == ncclInProgress && jccl_py_library.jcclResume(-1) == ncclInProgress) {
+    while (leave_slice()) {
         if (!signals_allow_waiting(NULL)) {
             return false;
         }
-        Py_BEGIN_ALLOW_THREADS* result = jccl_py_library.jcclResume(JCCL_SLICE_MS);
+        jccl_py_slice();
+        Py_BEGIN_ALLOW_THREADS* result = jccl_py_library.jcclResume();
         Py_END_ALLOW_THREADS
     }
     return true;

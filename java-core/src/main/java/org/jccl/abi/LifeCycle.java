@@ -87,6 +87,10 @@ final class LifeCycle {
     static int initRankScalable(
             long commOut, int nRanks, int rank, int nId, long ids, long config) {
         try {
+            if (nRanks < 1) {
+                throw NcclException.invalidArgument(
+                        "CommInitRankScalable : nranks " + nRanks + " must be positive");
+            }
             if (nId < 1 || nId > nRanks) {
                 throw NcclException.invalidArgument(
                         "CommInitRankScalable : nId " + nId + " must lie in [1, " + nRanks + "]");

@@ -279,16 +279,16 @@ public final class NcclApi {
 
     // ---- jccl.h ----
 
-    /** jcclSliced: how long a blocking call of this thread may take before it is parked. */
-    public static int sliced(int ms) {
-        Parking.current().sliceMs(ms);
+    /** jcclSliced: where this thread's blocking calls find their slice, 0 for nowhere. */
+    public static int sliced(long slice) {
+        Parking.current().slice(slice);
         return SUCCESS;
     }
 
-    /** jcclResume: goes on with this thread's parked call; with a negative time only asks. */
-    public static int resume(int ms) {
+    /** jcclResume: goes on with this thread's parked call. */
+    public static int resume() {
         try {
-            return Parking.current().resume(ms);
+            return Parking.current().resume();
         } catch (Throwable t) {
             return failed(t);
         }

@@ -1,6 +1,7 @@
 package org.jccl.abi;
 
 import org.jccl.group.Call;
+import org.jccl.platform.Memory;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
@@ -8,13 +9,19 @@ import java.util.ArrayDeque;
 
 /**
  * The current thread's way of waiting: until the end, or in slices between which the caller can do
- * something else, such as look for signals.
+ * something else, such as look for signals. A slice belongs to one call, whose caller has laid it
+ * into its {@code jcclSlice} and takes it out again; calls that others make on the same thread,
+ * such as through another library, wait until their end.
  */
 final class Parking {
     private static final long MS = 1_000_000;
     private static final ThreadLocal<Parking> CURRENT = ThreadLocal.withInitial(Parking::new);
 
-    private int sliceMs;
+    /** Offset of the flag in a {@code jcclSlice}; its milliseconds come first. */
+    private static final int PARKED = 4;
+
+    /** The {@code jcclSlice} of whoever parks calls on this thread, 0 for nobody. */
+    private long slice;
 
     /**
      * Innermost first: a signal handler that runs while a call is parked may make calls that are
@@ -28,30 +35,28 @@ final class Parking {
         return CURRENT.get();
     }
 
-    void sliceMs(int ms) {
-        sliceMs = Math.max(0, ms);
+    void slice(long address) {
+        slice = address;
     }
 
-    /** Waits for the call as this thread waits; IN_PROGRESS means that it is parked. */
+    /** Waits for the call: until its end, or for the slice that its caller has laid out. */
     int await(Call call) {
-        return await(call, sliceMs);
+        return await(call, slice == 0 ? 0 : Memory.getInt(slice));
     }
 
     private int await(Call call, int ms) {
-        long until = ms == 0 ? 0 : System.nanoTime() + ms * MS;
+        long until = ms <= 0 ? 0 : System.nanoTime() + ms * MS;
         if (call.await(until)) {
             return call.result().code();
         }
         parked.push(call);
+        Memory.putInt(slice + PARKED, 1);
         return NcclResult.IN_PROGRESS.code();
     }
 
-    /** A negative time only asks: IN_PROGRESS if a call is parked. */
-    int resume(int ms) {
-        if (ms < 0) {
-            return (parked.isEmpty() ? NcclResult.SUCCESS : NcclResult.IN_PROGRESS).code();
-        }
-        return await(take("jcclResume"), Math.max(1, ms));
+    /** Goes on with the parked call as its caller waits now. */
+    int resume() {
+        return await(take("jcclResume"));
     }
 
     /** Ends the parked call; its result is that of the interrupted operation. */

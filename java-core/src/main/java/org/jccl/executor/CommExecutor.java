@@ -448,14 +448,14 @@ public final class CommExecutor {
         }
     }
 
-    /** The user interrupted a thread that waits here: nothing can be trusted any more. */
+    /** The user interrupted a thread that waits here: buffers are the caller's on return. */
     public void interrupt() {
         requestStop(
                 NcclException.remoteError(
                         "rank "
                                 + links.rank()
-                                + " was interrupted by its user; destroy the"
-                                + " communicator"));
+                                + " was interrupted by its user; destroy the communicator"));
+        Waiter.awaitStop(this);
     }
 
     /** The task that a waiter for {@code task} really waits for; for the owner. */

@@ -74,6 +74,24 @@ public final class Waiter {
         return true;
     }
 
+    /**
+     * Waits until a stop that was requested has taken effect: whoever owns the communicator may be
+     * copying into a caller's buffer. That is short, since no owner sleeps.
+     */
+    static void awaitStop(CommExecutor executor) {
+        while (executor.failure() == null && !executor.gate().closed()) {
+            if (executor.gate().tryOwn()) {
+                try {
+                    executor.progress();
+                } finally {
+                    executor.gate().release();
+                }
+            } else {
+                Threads.yield();
+            }
+        }
+    }
+
     /** Moves what can be moved without waiting; whether the task is over. */
     public static boolean look(CommExecutor executor, Task task) {
         if (!task.over() && executor.gate().tryOwn()) {

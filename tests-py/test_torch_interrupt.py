@@ -1,0 +1,103 @@
+"""Ctrl-C between the steps of one operation of a group."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+import torch
+from fake import COMM, FakeBinding
+from harness import Rank
+from jccl.torch.communicator import Call, Communicator
+from jccl.torch.work import IN_PROGRESS
+from torch_team import Team, dist
+
+CALL: Call = (4, 64, 64, 1, 7, 0, 0)
+
+
+class Interrupted:
+    """A library in front of another; Ctrl-C arrives when one of its functions has returned."""
+
+    def __init__(self, library: Any, function: str) -> None:
+        self._library = library
+        self._function = function
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._library, name)
+        if name != self._function:
+            return function
+
+        def call(*args: Any) -> Any:
+            function(*args)
+            raise KeyboardInterrupt
+
+        return call
+
+
+def _communicator(fake: FakeBinding, function: str) -> Communicator:
+    fake.answers.update(start=(IN_PROGRESS, 1), end_group=(IN_PROGRESS, 1))
+    return Communicator(cast(Any, Interrupted(fake, function)), COMM, timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("function", ["start_group", "start", "end_group"])
+def test_an_interrupt_while_a_group_starts_revokes(
+    fake: FakeBinding, function: str, waits: bool
+) -> None:
+    comm = _communicator(fake, function)
+    with pytest.raises(KeyboardInterrupt):
+        comm.run_all([CALL, CALL], waits, [torch.ones(1)])
+    assert fake.last("comm_interrupt") == (COMM,)
+    assert fake.count("end_group") == 1
+
+
+def test_an_interrupt_while_an_operation_starts_revokes(fake: FakeBinding) -> None:
+    comm = _communicator(fake, "start")
+    with pytest.raises(KeyboardInterrupt):
+        comm.run(CALL, False, [torch.ones(1)])
+    assert fake.last("comm_interrupt") == (COMM,)
+
+
+def test_an_operation_that_is_waited_for_is_one_call(fake: FakeBinding) -> None:
+    comm = _communicator(fake, "")
+    comm.run(CALL, True, [torch.ones(1)])
+    assert fake.last("run") == (*CALL, COMM)
+    assert not fake.count("start")
+    assert not fake.count("comm_interrupt")
+
+
+def test_a_refused_operation_revokes_nothing(fake: FakeBinding) -> None:
+    comm = _communicator(fake, "")
+    fake.answers.update(start=(4, 0), end_group=(4, 0), run=4)
+    for waits in (True, False):
+        with pytest.raises(dist.DistBackendError):
+            comm.run(CALL, waits, [torch.ones(1)])
+        with pytest.raises(dist.DistBackendError):
+            comm.run_all([CALL], waits, [torch.ones(1)])
+    assert not fake.count("comm_interrupt")
+
+
+def an_interrupt_after_the_start(rank: Rank) -> str:
+    group = dist.group.WORLD
+    tensors = [torch.ones(3) for _ in range(rank.nranks)]
+    if rank.rank == 0:
+        group._comm.native = Interrupted(group._comm.native, "end_group")
+        with pytest.raises(KeyboardInterrupt):
+            dist.all_to_all([torch.empty(3) for _ in tensors], tensors)
+        group._comm.native = group._comm.native._library
+        rank.put("interrupted")
+    else:
+        rank.get("interrupted")
+    with pytest.raises(dist.DistBackendError) as caught:
+        dist.barrier()
+    return str(caught.value)
+
+
+def test_peers_learn_of_an_interrupt_after_the_start() -> None:
+    team = Team(2)
+    try:
+        sentences = team.run(an_interrupt_after_the_start)
+    finally:
+        team.dismiss()
+    assert all("rank 0 was interrupted" in sentence for sentence in sentences)
