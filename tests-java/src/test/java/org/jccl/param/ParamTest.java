@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Rank;
+import org.jccl.harness.Scenario;
 import org.jccl.param.Param.Choice;
 import org.jccl.param.Param.Flag;
 import org.jccl.param.Param.Seconds;
@@ -60,23 +63,32 @@ class ParamTest {
         assertEquals("none", new Seconds("JCCL_TEST", 0, "A test.").defaultText());
     }
 
+    /** In a process where nothing has asked for reports yet. */
+    public static final class InvalidValues implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Whole before = new Whole("JCCL_BEFORE", 3, 1, 8, "A test.");
+            assertEquals(3, before.get("nine"));
+            List<String> reports = new ArrayList<>();
+            Param.reportInvalidTo(reports::add);
+            assertEquals(3, before.get("9"));
+            assertEquals(8, before.get("8"));
+            Seconds time = new Seconds("JCCL_TIME", 10, "A test.");
+            for (String value : List.of("-1", "ten", "1e10", "NaN")) {
+                assertEquals(10_000, time.getMs(value));
+            }
+            assertTrue(new Flag("JCCL_FLAG", true, "A test.").get("yes"));
+            assertNull(new Choice("JCCL_CHOICE", "A test.").get("maybe"));
+            assertEquals(
+                    "JCCL_BEFORE value 'nine' is not valid, leaving it set at 3",
+                    reports.getFirst());
+            assertEquals(8, reports.size());
+            assertEquals("JCCL_FLAG value 'yes' is not valid, leaving it set at 1", reports.get(6));
+        }
+    }
+
     @Test
     void reportsInvalidValuesAndKeepsTheDefault() {
-        Whole before = new Whole("JCCL_BEFORE", 3, 1, 8, "A test.");
-        assertEquals(3, before.get("nine"));
-        List<String> reports = new ArrayList<>();
-        Param.reportInvalidTo(reports::add);
-        assertEquals(3, before.get("9"));
-        assertEquals(8, before.get("8"));
-        Seconds time = new Seconds("JCCL_TIME", 10, "A test.");
-        for (String value : List.of("-1", "ten", "1e10", "NaN")) {
-            assertEquals(10_000, time.getMs(value));
-        }
-        assertTrue(new Flag("JCCL_FLAG", true, "A test.").get("yes"));
-        assertNull(new Choice("JCCL_CHOICE", "A test.").get("maybe"));
-        assertEquals(
-                "JCCL_BEFORE value 'nine' is not valid, leaving it set at 3", reports.getFirst());
-        assertEquals(8, reports.size());
-        assertEquals("JCCL_FLAG value 'yes' is not valid, leaving it set at 1", reports.get(6));
+        Cluster.processes(1).once().run(InvalidValues.class).assertAllSucceeded();
     }
 }
