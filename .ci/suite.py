@@ -99,6 +99,9 @@ def _run(name: str, command: list[str], limit_s: int) -> str:
                 log.write(line)
                 text.append(line)
             status = process.wait()
+        except KeyboardInterrupt:
+            _end(process, signal.SIGKILL)
+            raise
         finally:
             for timer in timers:
                 timer.cancel()
