@@ -3,7 +3,7 @@
 Usage: suite.py test     formatter, static checks, JUnit, installation, pytest
        suite.py stress   the long form; its log is docs/stress.log
 
-JUnit runs beside the other stages, since tests of late and dead ranks mostly wait.
+JUnit runs beside all stages but pytest: two suites at once would make each other's ranks late.
 """
 
 from __future__ import annotations
@@ -254,23 +254,22 @@ def _test(suite: Suite) -> None:
         suite.command("ruff", python, "-m", "ruff", "check", ".")
         suite.command("mypy", python, "-m", "mypy", *_checked_directories())
     suite.stage("C", suite.compile_c)
-    if ready and suite.stage("installation", _install):
+    installed = ready and suite.stage("installation", _install)
+    junit.join()
+    if installed:
         suite.pytest()
     else:
         suite.skip("pytest", "JCCL is not installed")
-    junit.join()
 
 
 def _stress(suite: Suite) -> None:
     ready = suite.stage("environment", _prepare)
     long_form = ("-Djccl.groups=stress", "-Djccl.excludedGroups=")
-    junit = threading.Thread(target=suite.junit, args=long_form, name="JUnit")
-    junit.start()
+    suite.junit(*long_form)
     if ready and suite.stage("installation", _install):
         suite.pytest("-m", "stress")
     else:
         suite.skip("pytest", "JCCL is not installed")
-    junit.join()
     _write_stress_log(suite)
 
 
