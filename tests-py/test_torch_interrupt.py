@@ -8,9 +8,10 @@ from typing import Any, cast
 import pytest
 import torch
 from fake import COMM, FakeBinding
+from harness import Rank
 from jccl.torch.communicator import Call, Communicator
 from jccl.torch.work import IN_PROGRESS
-from torch_team import dist
+from torch_team import Team, dist
 
 CALL: Call = (4, 64, 64, 1, 7, 0, 0)
 
@@ -75,3 +76,29 @@ def test_a_refused_operation_revokes_nothing(fake: FakeBinding) -> None:
         with pytest.raises(dist.DistBackendError):
             comm.run_all([CALL], waits, [torch.ones(1)])
     assert not fake.count("comm_interrupt")
+
+
+def an_interrupt_after_the_start(rank: Rank) -> str:
+    group = dist.group.WORLD
+    tensors = [torch.ones(3) for _ in range(rank.nranks)]
+    rank.meet("joined")
+    if rank.rank == 0:
+        group._comm.native = Interrupted(group._comm.native, "end_group")
+        with pytest.raises(KeyboardInterrupt):
+            dist.all_to_all([torch.empty(3) for _ in tensors], tensors)
+        group._comm.native = group._comm.native._library
+        rank.put("interrupted")
+    else:
+        rank.get("interrupted")
+    with pytest.raises(dist.DistBackendError) as caught:
+        dist.barrier()
+    return str(caught.value)
+
+
+def test_peers_learn_of_an_interrupt_after_the_start() -> None:
+    team = Team(2)
+    try:
+        sentences = team.run(an_interrupt_after_the_start)
+    finally:
+        team.dismiss()
+    assert all("rank 0 was interrupted" in sentence for sentence in sentences)
