@@ -34,7 +34,7 @@ final class MismatchTest {
     private static final int LATE_MS = 3;
 
     /** A rank that returns with wrong data leaves the other waiting for its next communicator. */
-    private static final int DEADLINE_S = 30;
+    private static final int DEADLINE_S = 120;
 
     /** What a rank calls. */
     private record Call(Operation operation, int count) {
