@@ -15,7 +15,7 @@ import java.util.Map;
  */
 public final class Cluster {
     /** Long enough for a cold JVM on a loaded machine; a test that hits it has failed. */
-    private static final Duration DEFAULT_DEADLINE = Duration.ofSeconds(120);
+    private static final Duration DEFAULT_DEADLINE = Duration.ofMinutes(2);
 
     /** Where ranks run. */
     public enum Place {
