@@ -76,7 +76,8 @@ public final class Waiter {
 
     /**
      * Waits until a stop that was requested has taken effect: whoever owns the communicator may be
-     * copying into a caller's buffer. That is short, since no owner sleeps.
+     * copying into a caller's buffer. That is short: no owner waits longer than a quiet link is
+     * given to finish a frame.
      */
     static void awaitStop(CommExecutor executor) {
         while (executor.failure() == null && !executor.gate().closed()) {

@@ -32,6 +32,7 @@ public final class Sockets {
     private static final int STREAM_NONBLOCK_CLOEXEC = 1 | 04000 | 02000000;
     private static final int NONBLOCK_CLOEXEC = 04000 | 02000000;
     private static final int MSG_NOSIGNAL = 0x4000;
+    private static final int MSG_TRUNC = 0x20;
     private static final int SOL_SOCKET = 1;
     private static final int SO_REUSEADDR = 2;
     private static final int SO_ERROR = 4;
@@ -126,6 +127,15 @@ public final class Sockets {
             sent = SystemCall.call(SystemCall.SENDMSG, fd, message, MSG_NOSIGNAL);
         } while (sent == -Errno.EINTR);
         return sent;
+    }
+
+    /** Discards at most so many bytes of what is there; results as {@link #recv}. */
+    public static long discard(int fd, long bytes) {
+        long discarded;
+        do {
+            discarded = SystemCall.call(SystemCall.RECVFROM, fd, 0, bytes, MSG_TRUNC);
+        } while (discarded == -Errno.EINTR);
+        return discarded;
     }
 
     /** Receives what is there: bytes, 0 at the end of the stream, or -errno (-EAGAIN: nothing). */

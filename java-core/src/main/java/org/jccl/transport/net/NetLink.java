@@ -29,10 +29,12 @@ public final class NetLink implements AutoCloseable {
     /** A link at which nobody has looked for so long is read before anything is sent on it. */
     private static final long QUIET_NS = 50_000_000;
 
-    /** How often, a millisecond each, a quiet link is given time to finish a frame. */
-    private static final int QUIET_NAPS = 5;
+    /** How long a quiet link is given to finish a frame, whatever its peer does. */
+    private static final long QUIET_LIMIT_NS = 5_000_000;
 
-    private static final int DRAINED_BYTES = 1 << 16;
+    /** Bytes discarded in one look. */
+    private static final long DRAIN_TURN = 4L << 20;
+
     private static final int AGAIN = -11;
     private static final int INTERRUPTED = -4;
 
@@ -49,7 +51,7 @@ public final class NetLink implements AutoCloseable {
     private long received;
     private long lookedNs = System.nanoTime();
     private @Nullable SharedMemory rescued;
-    private @Nullable SharedMemory drained;
+    private boolean draining;
     private @Nullable String ended;
     private boolean closed;
 
@@ -142,10 +144,9 @@ public final class NetLink implements AutoCloseable {
         }
         try {
             receive();
-            int naps = 0;
-            while (received > 0 && naps < QUIET_NAPS) {
+            long began = System.nanoTime();
+            while (received > 0 && System.nanoTime() - began < QUIET_LIMIT_NS) {
                 if (!receive()) {
-                    naps++;
                     Sockets.pollOne(descriptor, Sockets.POLLIN, 1);
                 }
             }
@@ -311,21 +312,20 @@ public final class NetLink implements AutoCloseable {
      * @return whether the other side has ended, too
      */
     public boolean drain() {
-        SharedMemory scratch = drained;
-        if (scratch == null) {
-            scratch = SharedMemory.anonymous(DRAINED_BYTES);
-            drained = scratch;
+        if (!draining) {
+            draining = true;
             received = -1;
             ended = ended == null ? "this side has left" : ended;
         }
-        for (int i = 0; i < 64; i++) {
-            long n = Sockets.recv(descriptor, scratch.address(), DRAINED_BYTES);
+        for (long discarded = 0; discarded < DRAIN_TURN; ) {
+            long n = Sockets.discard(descriptor, DRAIN_TURN);
             if (n == AGAIN || n == INTERRUPTED) {
                 return false;
             }
             if (n <= 0) {
                 return true;
             }
+            discarded += n;
         }
         return false;
     }
@@ -340,9 +340,6 @@ public final class NetLink implements AutoCloseable {
         headers.close();
         if (rescued != null) {
             rescued.close();
-        }
-        if (drained != null) {
-            drained.close();
         }
     }
 }
