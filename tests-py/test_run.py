@@ -299,6 +299,27 @@ def test_a_store_without_launcher_is_a_sentence(monkeypatch: pytest.MonkeyPatch)
         _ask("GET x\n")
 
 
+def test_the_store_says_what_it_does_not_take(script: Script) -> None:
+    script.write("""
+        from jccl.core import NcclInvalid
+        from jccl.core.rendezvous import _ask
+        for i in range(4096):
+            _ask(f"PUT {i} 00\\n")
+        for request in ("PUT one 00", "STEAL it", "PUT x " + 2500 * "00"):
+            try:
+                _ask(request + "\\n")
+            except NcclInvalid as e:
+                print(e)
+    """)
+    done = script.run("-n", "1", "--no-prefix")
+    said = done.stdout.splitlines()
+    assert [line.split("request ")[1] for line in said] == [
+        "'PUT one 00\\n': it holds 4096 values already",
+        "'STEAL it\\n': it is neither PUT key hex nor GET key",
+        f"'PUT x {34 * '0'}': it has more than 4096 bytes",
+    ], done.stderr
+
+
 def test_waiting_for_rank_0_ends_at_the_limit(script: Script) -> None:
     script.write("""
         import os

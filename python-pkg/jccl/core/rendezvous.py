@@ -2,7 +2,8 @@
 
 The launcher listens on an abstract Unix socket (its name is in JCCL_STORE; no file exists) and
 keeps a few small values. A request is one line: ``PUT key hex`` is answered ``OK``, ``GET key``
-is answered with the value in hex as soon as it is there.
+is answered with the value in hex as soon as it is there. What the launcher does not take is
+answered ``REFUSED`` and why.
 """
 
 from __future__ import annotations
@@ -96,4 +97,7 @@ def _ask(request: str) -> str:
         raise NcclInvalid(f"the launcher that set {STORE_VARIABLE} does not answer: {e}") from e
     if not answer.endswith("\n"):
         raise NcclInvalid(f"the launcher ended while this rank asked it: {request.split()[:2]}")
+    if answer.startswith("REFUSED "):
+        why = answer.removeprefix("REFUSED ").strip()
+        raise NcclInvalid(f"the launcher refused the request {request[:40]!r}: {why}")
     return answer.strip()

@@ -43,12 +43,15 @@ class Store:
 
     def _receive(self, connection: socket.socket) -> None:
         try:
-            received = connection.recv(_MAX_REQUEST_BYTES)
+            received = connection.recv(16 * _MAX_REQUEST_BYTES)
         except OSError:
             received = b""
         request = self._requests[connection] + received
-        if not received or len(request) > _MAX_REQUEST_BYTES:
+        if not received:
             self._drop(connection)
+            return
+        if len(request) > _MAX_REQUEST_BYTES:
+            self._refuse(connection, f"it has more than {_MAX_REQUEST_BYTES} bytes")
             return
         self._requests[connection] = request
         if request.endswith(b"\n"):
@@ -64,8 +67,10 @@ class Store:
                 self._reply(connection, self._values[key])
             case ["GET", key]:
                 self._waiting.setdefault(key, []).append(connection)
+            case ["PUT", _, _]:
+                self._refuse(connection, f"it holds {_MAX_VALUES} values already")
             case _:
-                self._drop(connection)
+                self._refuse(connection, "it is neither PUT key hex nor GET key")
 
     def put(self, key: str, value: str) -> None:
         """Sets a value and answers those who wait for it."""
@@ -80,6 +85,10 @@ class Store:
     def _reply(self, connection: socket.socket, text: str) -> None:
         with contextlib.suppress(OSError):
             connection.sendall(text.encode() + b"\n")
+
+    def _refuse(self, connection: socket.socket, why: str) -> None:
+        self._reply(connection, "REFUSED " + why)
+        self._drop(connection)
 
     def _drop(self, connection: socket.socket) -> None:
         self._selector.unregister(connection)

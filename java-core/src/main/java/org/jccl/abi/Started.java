@@ -25,7 +25,9 @@ final class Started {
     /** Marks tickets of groups, which are process-wide, among those of operations. */
     private static final long GROUP_MARK = 1L << 62;
 
+    /** Groups not known to have succeeded, the failed ones as long as their communicators. */
     private static final Map<Long, Launch> GROUPS = new ConcurrentHashMap<>();
+
     private static final AtomicLong LAST_GROUP = new AtomicLong();
 
     private Started() {}
@@ -70,7 +72,7 @@ final class Started {
     static int poll(long handle, long ticket, int ms) {
         try {
             if ((ticket & GROUP_MARK) != 0) {
-                return pollGroup(ticket, ms);
+                return pollGroup(handle, ticket, ms);
             }
             CommExecutor executor = Handles.get(handle, "Poll").executor();
             if (!executor.tickets().known(ticket)) {
@@ -99,12 +101,13 @@ final class Started {
         }
     }
 
-    private static int pollGroup(long ticket, int ms) {
+    private static int pollGroup(long handle, long ticket, int ms) {
         Launch launch = GROUPS.get(ticket);
         if (launch == null) {
             if ((ticket & ~GROUP_MARK) > LAST_GROUP.get()) {
                 throw NcclException.invalidArgument("Poll : ticket " + ticket + " was never given");
             }
+            Handles.get(handle, "Poll");
             return NcclApi.SUCCESS;
         }
         boolean over = ms <= 0 ? launch.look() : launch.await(System.nanoTime() + ms * MS);
@@ -130,6 +133,7 @@ final class Started {
                 return launch.result().code();
             }
             long ticket = GROUP_MARK | LAST_GROUP.incrementAndGet();
+            GROUPS.values().removeIf(Launch::closed);
             GROUPS.put(ticket, launch);
             Memory.putLong(ticketOut, ticket);
             for (CommExecutor executor : launch.executors()) {

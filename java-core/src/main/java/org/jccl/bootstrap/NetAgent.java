@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The loop of the thread jccl-net: polls connections and runs commands of other threads. All state
@@ -22,6 +23,9 @@ final class NetAgent implements Runnable {
 
     private static final long MS_NS = 1_000_000;
     private static final int LONGEST_SLEEP_MS = 60_000;
+
+    /** After a failure of the loop itself, which may last: memory or descriptors are exhausted. */
+    private static final long PAUSE_NS = 100 * MS_NS;
 
     private final Wakeup wakeup = new Wakeup();
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
@@ -51,16 +55,23 @@ final class NetAgent implements Runnable {
     public void run() {
         try {
             while (!stopping) {
-                turn();
+                turnOrPause();
             }
-        } catch (RuntimeException | Error failure) {
-            Log.warn("jccl-net has failed, nobody can connect to this process: " + failure);
-            throw failure;
         } finally {
             served.forEach(Pollable::close);
             served.clear();
             pollfds.close();
             wakeup.close();
+        }
+    }
+
+    /** The thread outlives every failure: without it nobody could connect to this process. */
+    private void turnOrPause() {
+        try {
+            turn();
+        } catch (RuntimeException | Error failure) {
+            warn("jccl-net goes on after: ", failure);
+            LockSupport.parkNanos(PAUSE_NS);
         }
     }
 
@@ -81,7 +92,7 @@ final class NetAgent implements Runnable {
         }
         wakeup.drain();
         for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
-            command.run();
+            runOne(command);
         }
         long now = System.nanoTime();
         for (int i = 0; i < n; i++) {
@@ -89,6 +100,14 @@ final class NetAgent implements Runnable {
             serveOne(served.get(i), active, now);
         }
         served.removeIf(Pollable::done);
+    }
+
+    private static void runOne(Runnable command) {
+        try {
+            command.run();
+        } catch (RuntimeException | Error failure) {
+            warn("jccl-net failed to run a command: ", failure);
+        }
     }
 
     /** A failure in one connection's code must not end the others. */
@@ -105,16 +124,26 @@ final class NetAgent implements Runnable {
             if (!connection.done() && deadline != NEVER && now - deadline >= 0) {
                 connection.expired(now);
             }
-        } catch (RuntimeException failure) {
-            Log.warn("a bootstrap connection was dropped: " + failure);
+        } catch (RuntimeException | Error failure) {
             connection.close();
+            warn("a bootstrap connection was dropped: ", failure);
+        }
+    }
+
+    /** Says it, unless there is no memory left to say it with. */
+    private static void warn(String what, Throwable failure) {
+        try {
+            Log.warn(what + failure);
+        } catch (OutOfMemoryError unsaid) {
+            // The caller goes on.
         }
     }
 
     private long entries(int n) {
         if (pollfds.sizeBytes() < entriesBytes(n)) {
+            SharedMemory larger = SharedMemory.anonymous(entriesBytes(2 * n));
             pollfds.close();
-            pollfds = SharedMemory.anonymous(entriesBytes(2 * n));
+            pollfds = larger;
         }
         return pollfds.address();
     }

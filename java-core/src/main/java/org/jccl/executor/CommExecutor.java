@@ -125,6 +125,11 @@ public final class CommExecutor {
         return scratch.address();
     }
 
+    /** Whether the communicator is gone. */
+    public boolean closed() {
+        return gate.closed();
+    }
+
     /** Whether somebody wants the owner to look. */
     boolean wanted() {
         return gate.closed() || stopRequest != null || !inbox.isEmpty();

@@ -47,6 +47,11 @@ public final class Launch implements Call {
         return tasks;
     }
 
+    /** Whether all its communicators are gone, so that nobody can ask for it any more. */
+    public boolean closed() {
+        return executors.stream().allMatch(CommExecutor::closed);
+    }
+
     /** Goes as far as possible without waiting; whether everything is over. */
     public boolean look() {
         boolean over = true;

@@ -52,11 +52,15 @@ public final class Warmup {
     /** Whether start() was called. Guarded by LOCK. */
     private static boolean started;
 
+    private static final boolean IS_VECTOR_AVAILABLE = isVectorAvailable();
+
     static {
-        boolean vector = isVectorAvailable();
         for (int slot = 0; slot < SLOTS; slot++) {
             FOLDS[slot] = STAGED;
-            COLD[slot] = vector && VectorFold.isVectorised(dataType(slot), redOp(slot)) ? 0 : -1;
+            COLD[slot] =
+                    IS_VECTOR_AVAILABLE && VectorFold.isVectorised(dataType(slot), redOp(slot))
+                            ? 0
+                            : -1;
         }
     }
 
@@ -113,7 +117,14 @@ public final class Warmup {
     /** Whether the vector variant may be used at all in this process. */
     static boolean isVectorAvailable() {
         return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
-                && !Params.NO_VECTOR.get();
+                && !Params.NO_VECTOR.get()
+                && isC2There();
+    }
+
+    /** Whether this JVM compiles with C2 at all; the properties are HotSpot's. */
+    private static boolean isC2There() {
+        String mode = System.getProperty("java.vm.info", "");
+        return !mode.contains("interpreted") && !mode.contains("emulated-client");
     }
 
     private static int slot(int dataType, int redOp, int n) {
@@ -160,7 +171,9 @@ public final class Warmup {
     private static void run() {
         boolean ended = false;
         try {
-            WarmupRun.shapeProfile(SCALAR, STAGED, VECTOR);
+            if (IS_VECTOR_AVAILABLE) {
+                WarmupRun.shapeProfile(SCALAR, STAGED, VECTOR);
+            }
             WarmupRun.warmStaged(STAGED);
             for (int slot = next(); slot >= 0; slot = next()) {
                 if (warm(slot)) {

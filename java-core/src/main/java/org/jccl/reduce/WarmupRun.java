@@ -14,8 +14,11 @@ final class WarmupRun {
     private static final int SHAPING_CALLS = 300;
     private static final long BATCH_NS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** After this long the machine is busy or slow: try on, but take less of it. */
+    /** After this long the machine is busy or slow: try on, but take little of it. */
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(3);
+
+    private static final int PAUSE_MS = 1;
+    private static final int LONG_PAUSE_MS = 50;
 
     private static final long LIMIT_NS = TimeUnit.SECONDS.toNanos(60);
 
@@ -72,7 +75,7 @@ final class WarmupRun {
                 stagedNs = Math.min(stagedNs, batch(staged, dataType, redOp, dst, sources, counts));
                 long vectorNs = batch(vector, dataType, redOp, dst, sources, counts);
                 fastBatches = vectorNs < 2 * stagedNs ? fastBatches + 1 : 0;
-                Thread.sleep(spent < PATIENCE_NS ? 1 : 10);
+                Thread.sleep(spent < PATIENCE_NS ? PAUSE_MS : LONG_PAUSE_MS);
                 spent = System.nanoTime() - begin;
             }
             return fastBatches >= 3;

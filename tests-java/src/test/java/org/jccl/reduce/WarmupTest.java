@@ -30,6 +30,12 @@ final class WarmupTest {
         assertEquals("staged staged wrong=0 allocated=0 ended=true", probe(List.of(MODULE), "1"));
     }
 
+    @Test
+    void staysStagedWhereNothingWouldCompileTheVectors() throws Exception {
+        List<String> options = List.of(MODULE, "-XX:TieredStopAtLevel=1");
+        assertEquals("staged staged wrong=0 allocated=0 ended=true", probe(options, null));
+    }
+
     private static String probe(List<String> options, @Nullable String noVector)
             throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();

@@ -1,0 +1,109 @@
+package org.jccl.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.platform.Sockets;
+import org.jccl.platform.Wakeup;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** The thread jccl-net outlives what goes wrong on it. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class NetAgentTest {
+    private final NetAgent agent = new NetAgent();
+    private final Thread thread = new Thread(agent, "jccl-net-test");
+
+    @BeforeEach
+    void start() {
+        thread.start();
+    }
+
+    @AfterEach
+    void stop() throws InterruptedException {
+        agent.stop();
+        thread.join();
+    }
+
+    /** A descriptor that is ready at once and answers with this Error. */
+    private static final class Failing implements Pollable {
+        final CountDownLatch closed = new CountDownLatch(1);
+        private final Wakeup ready = new Wakeup();
+        private final Error failure;
+
+        Failing(Error failure) {
+            this.failure = failure;
+            ready.signal();
+        }
+
+        @Override
+        public int fd() {
+            return ready.fd();
+        }
+
+        @Override
+        public short events() {
+            return Sockets.POLLIN;
+        }
+
+        @Override
+        public void ready(long nowNs) {
+            throw failure;
+        }
+
+        @Override
+        public long deadlineNs() {
+            return NetAgent.NEVER;
+        }
+
+        @Override
+        public void expired(long nowNs) {
+            throw new AssertionError("it has no deadline");
+        }
+
+        @Override
+        public boolean done() {
+            return closed.getCount() == 0;
+        }
+
+        @Override
+        public void close() {
+            closed.countDown();
+            ready.close();
+        }
+    }
+
+    @Test
+    void aConnectionThatFailsIsDroppedAlone() throws Exception {
+        Failing first = new Failing(new StackOverflowError("planted"));
+        Failing second = new Failing(new OutOfMemoryError("planted"));
+        agent.submit(
+                () -> {
+                    agent.serve(first);
+                    agent.serve(second);
+                });
+        assertTrue(first.closed.await(30, TimeUnit.SECONDS));
+        assertTrue(second.closed.await(30, TimeUnit.SECONDS));
+        assertStillRunsCommands();
+    }
+
+    @Test
+    void aCommandThatFailsKeepsNoOtherFromRunning() throws Exception {
+        agent.submit(
+                () -> {
+                    throw new OutOfMemoryError("planted");
+                });
+        assertStillRunsCommands();
+    }
+
+    private void assertStillRunsCommands() throws InterruptedException {
+        CountDownLatch ran = new CountDownLatch(1);
+        agent.submit(ran::countDown);
+        assertTrue(ran.await(30, TimeUnit.SECONDS));
+        assertTrue(thread.isAlive());
+    }
+}
