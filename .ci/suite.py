@@ -12,6 +12,7 @@ import datetime
 import os
 import platform
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -137,6 +138,27 @@ def _pytest_summary(output: str) -> str:
     return re.sub(r" in [\d.]+s.*", "", lines[-1].strip("= ")) if lines else ""
 
 
+class Usage:
+    """What the machine gave since this was made: a virtual one may get less than its cores."""
+
+    def __init__(self) -> None:
+        self._start = self._ticks()
+
+    @staticmethod
+    def _ticks() -> list[int]:
+        with open("/proc/stat", encoding="ascii") as stat:
+            return [int(ticks) for ticks in stat.readline().split()[1:9]]
+
+    def text(self) -> str:
+        """CPU time of the stages, and the share of it that the host kept when it was wanted."""
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = children.ru_utime + children.ru_stime
+        spent = [now - then for then, now in zip(self._start, self._ticks(), strict=True)]
+        idle, stolen = spent[3] + spent[4], spent[7]
+        wanted = max(1, sum(spent) - idle)
+        return f"{used:.0f} s of CPU time, {100 * stolen / wanted:.0f} % of the wanted was stolen"
+
+
 class Suite:
     """The stages of one run; a failed stage does not keep the others from running."""
 
@@ -145,6 +167,7 @@ class Suite:
         self.stages: list[Stage] = []
         self.limit_s = STAGE_LIMIT_S[kind]
         self.start = time.monotonic()
+        self.usage = Usage()
 
     def stage(self, name: str, work: Callable[[], str]) -> bool:
         """Runs one stage; returns whether it was good."""
@@ -214,7 +237,7 @@ class Suite:
             )
         total = time.monotonic() - self.start
         result = "green" if self.good() else "RED"
-        lines.append(f"  make {self.kind}: {result}, {total:.0f} s")
+        lines.append(f"  make {self.kind}: {result}, {total:.0f} s; {self.usage.text()}")
         return "\n".join(lines)
 
     def good(self) -> bool:
