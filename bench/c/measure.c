@@ -6,10 +6,18 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { LINE_FLOATS = 16, SERIES = 9, CALIBRATION_CALLS = 10, MAX_CALLS = 5000, MIN_CALLS = 3 };
+enum { LINE_FLOATS = 16, SERIES = 9, MAX_SERIES = 1000 };
+enum { CALIBRATION_CALLS = 10, MAX_CALLS = 5000, MIN_CALLS = 3 };
 
 static const double WARM_UP_NS = 300e6;
 static const double SERIES_NS = 20e6;
+static const double PATIENCE_NS = 5e9;
+static const struct timespec PAUSE = {0, 50 * 1000 * 1000};
+
+struct series {
+    double ns;
+    double stolen;
+};
 
 static volatile float seen;
 
@@ -17,6 +25,18 @@ static double now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Hundredths of a second that the host of a virtual machine has kept from it so far. */
+static double stolen(void) {
+    double ticks = 0;
+    FILE* file = fopen("/proc/stat", "r");
+    if (!file || fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %lf", &ticks) != 1) {
+        fprintf(stderr, "/proc/stat cannot be read\n");
+        exit(1);
+    }
+    fclose(file);
+    return ticks;
 }
 
 /* One word of every cache line of the input is written before a call, and one of every line of the
@@ -43,10 +63,43 @@ static long agreed(const struct library* library, double budget_ns, double call_
     return n < MIN_CALLS ? MIN_CALLS : n > MAX_CALLS ? MAX_CALLS : (long)n;
 }
 
-static int ascending(const void* a, const void* b) {
-    double x = *(const double*)a;
-    double y = *(const double*)b;
+static int by_stolen(const void* a, const void* b) {
+    double x = ((const struct series*)a)->stolen;
+    double y = ((const struct series*)b)->stolen;
     return (x > y) - (x < y);
+}
+
+static int by_ns(const void* a, const void* b) {
+    double x = ((const struct series*)a)->ns;
+    double y = ((const struct series*)b)->ns;
+    return (x > y) - (x < y);
+}
+
+/* The median of the first series from which the host stole nothing, or of those from which it stole
+ * least if there are too few for too long. */
+static struct series quiet_series(const struct library* library, float* in, float* out,
+                                  size_t count, long n) {
+    static struct series all[MAX_SERIES];
+    int n_series = 0;
+    int n_quiet = 0;
+    double since = now_ns();
+    while (n_series < SERIES || (n_quiet < SERIES && n_series < MAX_SERIES &&
+                                 library->maximum(now_ns() - since) < PATIENCE_NS)) {
+        double before = stolen();
+        double ns = calls(library, in, out, count, n);
+        all[n_series].ns = ns;
+        all[n_series].stolen = library->maximum(stolen() - before);
+        if (all[n_series++].stolen == 0) {
+            n_quiet++;
+        } else {
+            nanosleep(&PAUSE, NULL);
+            calls(library, in, out, count, MIN_CALLS);
+        }
+    }
+    qsort(all, (size_t)n_series, sizeof(all[0]), by_stolen);
+    double most = all[SERIES - 1].stolen;
+    qsort(all, SERIES, sizeof(all[0]), by_ns);
+    return (struct series){all[SERIES / 2].ns, most};
 }
 
 static void check(const struct library* library, float* in, float* out, size_t count, int ranks) {
@@ -63,7 +116,7 @@ static void check(const struct library* library, float* in, float* out, size_t c
     }
 }
 
-static double measure(const struct library* library, size_t bytes, int n_ranks) {
+static struct series measure(const struct library* library, size_t bytes, int n_ranks) {
     size_t count = bytes / sizeof(float);
     float* in = NULL;
     float* out = NULL;
@@ -80,23 +133,19 @@ static double measure(const struct library* library, size_t bytes, int n_ranks) 
         warm_ns += call_ns * (double)n;
     }
     long n = agreed(library, SERIES_NS, call_ns);
-    double series[SERIES];
-    for (int i = 0; i < SERIES; i++) {
-        series[i] = calls(library, in, out, count, n);
-    }
-    qsort(series, SERIES, sizeof(series[0]), ascending);
+    struct series median = quiet_series(library, in, out, count, n);
     check(library, in, out, count, n_ranks);
     free(in);
     free(out);
-    return series[SERIES / 2] / 1000;
+    return median;
 }
 
 void measure_all(const struct library* library, int n_ranks, int n_sizes, char** sizes) {
     for (int i = 0; i < n_sizes; i++) {
         size_t bytes = strtoull(sizes[i], NULL, 10);
-        double us = measure(library, bytes, n_ranks);
+        struct series median = measure(library, bytes, n_ranks);
         if (library->rank == 0) {
-            printf("%zu %.4f\n", bytes, us);
+            printf("%zu %.4f %.0f\n", bytes, median.ns / 1000, median.stolen);
             fflush(stdout);
         }
     }
