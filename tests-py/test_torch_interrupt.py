@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 import torch
-from fake import COMM, FakeBinding
+from fake import CHILD, COMM, FakeBinding
 from harness import Rank
+from jccl.torch import creation
 from jccl.torch.communicator import Call, Communicator
 from jccl.torch.work import IN_PROGRESS
 from torch_team import Team, dist
@@ -76,6 +78,38 @@ def test_a_refused_operation_revokes_nothing(fake: FakeBinding) -> None:
         with pytest.raises(dist.DistBackendError):
             comm.run_all([CALL], waits, [torch.ones(1)])
     assert not fake.count("comm_interrupt")
+
+
+def _split(fake: FakeBinding, function: str, ranks: list[int]) -> None:
+    """Splits a group of the library that ``fake`` plays, as its rank 0."""
+    parent = SimpleNamespace(
+        _comm=_communicator(fake, function),
+        _rank=0,
+        _identity=creation.Identity("parent", "nonce"),
+    )
+    limit = timedelta(seconds=0.01)
+    creation.split(cast(Any, parent), ranks, limit, None, None)
+
+
+def test_an_interrupt_while_a_group_splits_aborts_the_child(fake: FakeBinding) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        _split(fake, "comm_get_async_error", [0, 1])
+    assert fake.last("comm_abort") == (CHILD,)
+    assert fake.count("comm_abort") == 1
+
+
+def test_a_split_that_is_not_over_in_time_aborts_the_child(fake: FakeBinding) -> None:
+    fake.answers["comm_get_async_error"] = (0, IN_PROGRESS)
+    with pytest.raises(dist.DistBackendError, match="not over within"):
+        _split(fake, "", [0, 1])
+    assert fake.last("comm_abort") == (CHILD,)
+
+
+def test_a_split_without_a_child_aborts_nothing(fake: FakeBinding) -> None:
+    fake.answers["comm_split"] = (0, 0)
+    with pytest.raises(KeyboardInterrupt):
+        _split(fake, "comm_get_async_error", [1, 2])
+    assert not fake.count("comm_abort")
 
 
 def an_interrupt_after_the_start(rank: Rank) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import functools
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -93,8 +94,9 @@ def create(options: Any, backend_options: Any) -> ProcessGroup:
         handle, nonce = _lead(native, store, size, name, deadline)
     else:
         handle, nonce = _follow(native, store, rank, size, name, deadline)
-    comm = Communicator(native, handle, timeout)
-    return ProcessGroupJccl(comm, store, rank, size, timeout, Identity(name, nonce))
+    with _aborted_on_failure(native, handle):
+        comm = Communicator(native, handle, timeout)
+        return ProcessGroupJccl(comm, store, rank, size, timeout, Identity(name, nonce))
 
 
 def _keep_signals(native: Binding) -> None:
@@ -184,7 +186,7 @@ def _follow(
         )
     nonce, _, unique_id = store.get(key).decode().partition(":")
     unique = bytes.fromhex(unique_id)
-    return _initialise(native, unique, rank, size, name, deadline, lambda: None), nonce
+    return _initialise(native, unique, rank, size, name, deadline, _idle), nonce
 
 
 def _configuration(name: str) -> CConfig:
@@ -209,16 +211,32 @@ def _initialise(
     )
     if code and code != IN_PROGRESS:
         raise DistBackendError(f"group {name}: {failure(native, code, 0)}")
-    try:
+    with _aborted_on_failure(native, handle):
         _until_ready(native, handle, f"group {name}: init", deadline, meanwhile)
-    except BaseException:
-        native.comm_abort(handle)
-        raise
     return handle
 
 
+@contextlib.contextmanager
+def _aborted_on_failure(native: Binding, handle: int) -> Iterator[None]:
+    """Aborts a communicator, if there is one, when the block ends before a group owns it."""
+    try:
+        yield
+    except BaseException:
+        if handle:
+            native.comm_abort(handle)
+        raise
+
+
+def _idle() -> None:
+    pass
+
+
 def _until_ready(
-    native: Binding, handle: int, what: str, deadline: float, meanwhile: Callable[[], None]
+    native: Binding,
+    handle: int,
+    what: str,
+    deadline: float,
+    meanwhile: Callable[[], None] = _idle,
 ) -> None:
     pause = 0.0002
     look_again = time.monotonic() + _LOOK_AGAIN_S
@@ -237,6 +255,20 @@ def _until_ready(
             look_again = now + _LOOK_AGAIN_S
         time.sleep(pause)
         pause = min(1.5 * pause, 0.005)
+
+
+def _until_usable(native: Binding, parent: int, deadline: float) -> None:
+    """Waits until a parent whose child is ready takes calls again: a moment later.
+
+    Its state does not tell, for it is in progress while any operation of its own is, such as a
+    receive whose sender comes after the split; but it refuses a query as long as it splits.
+    """
+    while native.comm_get_async_error(parent)[1] == IN_PROGRESS:
+        # Paused before, since a refused query is a warning in the log.
+        time.sleep(0.001)
+        code, _ = native.comm_count(parent)
+        if not code or time.monotonic() > deadline:
+            return
 
 
 def split(
@@ -262,23 +294,21 @@ def split(
     color, key = (min(ranks), ranks.index(rank)) if member else (_NO_COLOR, 0)
     code, handle = native.comm_split(comm.handle, color, key, config.ptr)
     comm.check(code)
-    _until_ready(native, comm.handle, f"split of group {parent._identity.name}", deadline, _idle)
     if not member:
+        _until_ready(native, comm.handle, f"split of group {parent._identity.name}", deadline)
         return None
-    _until_ready(native, handle, f"group {label}: split", deadline, _idle)
-    child = Communicator(native, handle, limit)
-    store = PrefixStore(f"{label}/", parent.get_group_store())
-    identity = Identity(label, parent._identity.nonce)
-    group = ProcessGroupJccl(child, store, key, len(ranks), limit, identity)
+    with _aborted_on_failure(native, handle):
+        _until_ready(native, handle, f"group {label}: split", deadline)
+        _until_usable(native, comm.handle, deadline)
+        child = Communicator(native, handle, limit)
+        store = PrefixStore(f"{label}/", parent.get_group_store())
+        identity = Identity(label, parent._identity.nonce)
+        group = ProcessGroupJccl(child, store, key, len(ranks), limit, identity)
     if name is not None:
         group._set_group_name(GroupName(name))
     if description is not None:
         group._set_group_desc(description)
     return group
-
-
-def _idle() -> None:
-    pass
 
 
 def _counters(comm: Communicator, n: int) -> list[int]:
