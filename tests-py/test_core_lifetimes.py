@@ -12,6 +12,7 @@ from fake import CHILD, COMM, NRANKS, RANK, FakeBinding
 from jccl.core import (
     SUM,
     Communicator,
+    NCCLConfig,
     NCCLError,
     NcclInvalid,
     Result,
@@ -136,6 +137,20 @@ def test_a_split_without_colour_gives_a_communicator_without_handle(
     fake.answers["comm_split"] = (0, 0)
     assert not comm.split().is_valid
     assert fake.last("comm_split") == (COMM, -1, 0, 0)
+
+
+def test_a_new_communicator_is_aborted_when_a_setting_is_refused(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    fake.answers["comm_options"] = 4
+    limited = NCCLConfig(timeout=1.0)
+    with pytest.raises(NCCLError):
+        Communicator.init(NRANKS, RANK, get_unique_id(), limited)
+    assert fake.last("comm_abort") == (COMM,)
+    with pytest.raises(NCCLError):
+        comm.split(0, config=limited)
+    assert fake.last("comm_abort") == (CHILD,)
+    assert comm.is_valid
 
 
 def test_a_with_block_destroys_and_a_failing_one_aborts(fake: FakeBinding) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import array
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -122,9 +123,9 @@ class Communicator(Unfinished):
             0 if c_config is None else c_config.ptr,
         )
         check(code)
-        self._adopt(handle)
-        self._keep_while_running(code, (packed, c_config))
-        self._apply(config)
+        with self._adopted(handle):
+            self._keep_while_running(code, (packed, c_config))
+            self._apply(config)
 
     def split(
         self, color: int | None = None, key: int = 0, config: NCCLConfig | None = None
@@ -144,19 +145,35 @@ class Communicator(Unfinished):
             0 if c_config is None else c_config.ptr,
         )
         check(code)
-        child = type(self)(handle)
-        self._children.append(child)
-        self._keep_while_running(IN_PROGRESS, c_config)
-        if handle:
+        child = type(self)()
+        with child._adopted(handle):
+            self._children.append(child)
+            self._keep_while_running(IN_PROGRESS, c_config)
             child._apply(config)
         return child
+
+    @contextlib.contextmanager
+    def _adopted(self, handle: int) -> Iterator[None]:
+        """Takes over a new handle, if there is one, and aborts it when the block raises.
+
+        The caller gets no object then, so that nobody could end the communicator.
+        """
+        try:
+            if handle:
+                self._adopt(handle)
+            yield
+        except BaseException:
+            if self._ptr:
+                self._library.comm_abort(self._ptr)
+                self._forget()
+            raise
 
     def _adopt(self, handle: int) -> None:
         self._ptr = handle
         self._kept = _held.setdefault(handle, [])
 
     def _apply(self, config: NCCLConfig | None) -> None:
-        if config is not None and config.timeout is not None:
+        if self._ptr and config is not None and config.timeout is not None:
             check(self._library.comm_options(self._ptr, round(config.timeout * 1000)))
 
     # --- life cycle --------------------------------------------------------------------------
