@@ -175,8 +175,11 @@ def test_a_failing_rank_ends_the_others_and_gives_its_status(script: Script) -> 
 def test_the_others_have_a_moment_to_report_a_failure(script: Script) -> None:
     script.write("""
         import os, sys, time
+        from jccl.core.rendezvous import _ask
         if os.environ["RANK"] == "1":
+            _ask("GET ready\\n")
             sys.exit(7)
+        _ask("PUT ready 00\\n")
         time.sleep(0.3)
         print("rank 1 died")
     """)
@@ -332,6 +335,23 @@ def test_waiting_for_rank_0_ends_at_the_limit(script: Script) -> None:
             print(e)
     """)
     assert script.run("-n", "1").stdout == "[0] rank 0 made no id within 0.3 s\n"
+
+
+def test_a_limit_of_0_is_none(script: Script) -> None:
+    script.write("""
+        import os, time
+        from jccl.core.rendezvous import _ask
+        os.environ["JCCL_INIT_TIMEOUT"] = "0"
+        if os.environ["RANK"] == "0":
+            _ask("GET asks\\n")
+            time.sleep(0.2)
+            _ask("PUT some/key abcd\\n")
+        else:
+            _ask("PUT asks 00\\n")
+            print(_ask("GET some/key\\n"))
+    """)
+    done = script.run("-n", "2")
+    assert done.stdout == "[1] abcd\n", done.stderr
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ STORE_VARIABLE = "JCCL_STORE"
 LIMIT_VARIABLE = "JCCL_INIT_TIMEOUT"
 _DEFAULT_LIMIT_S = 120.0
 _LONGEST_S = 1e9
-_SHORTEST_S = 0.001  # 0 would make the socket non-blocking
 
 # Number of exchanges so far; written and read under the lock.
 _exchanges = 0
@@ -58,8 +57,11 @@ def exchange_unique_id(rank: int) -> UniqueId:
     return UniqueId.from_bytes(bytes.fromhex(_ask(f"GET {key}\n")))
 
 
-def _limit() -> float:
-    """Seconds of JCCL_INIT_TIMEOUT; like the library, the default with a warning if invalid."""
+def _limit() -> float | None:
+    """Seconds of JCCL_INIT_TIMEOUT, None for no limit, which is 0 there.
+
+    Like the library, the default with a warning if invalid.
+    """
     text = os.environ.get(LIMIT_VARIABLE)
     if not text:
         return _DEFAULT_LIMIT_S
@@ -74,7 +76,7 @@ def _limit() -> float:
             stacklevel=2,
         )
         return _DEFAULT_LIMIT_S
-    return limit
+    return limit or None
 
 
 def _ask(request: str) -> str:
@@ -87,7 +89,7 @@ def _ask(request: str) -> str:
     limit = _limit()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(max(limit, _SHORTEST_S))
+            connection.settimeout(limit)
             connection.connect("\0" + name)
             connection.sendall(request.encode())
             answer = connection.makefile("r", encoding="ascii").readline()
