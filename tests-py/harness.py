@@ -31,9 +31,10 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
+import jccl
 from jccl.core import Communicator, NCCLConfig, UniqueId, get_unique_id
 from jccl.core.errors import NCCLError
 from jccl.core.rendezvous import _ask
@@ -104,17 +105,25 @@ def settled(comm: Communicator, limit_s: float = DEADLINE_S) -> Communicator:
     return comm
 
 
-def announce_blocked(rank: Rank, key: str = "blocked") -> None:
-    """Puts ``key`` once the calling thread has been inside the library for a while."""
+def _in_library(code: CodeType) -> bool:
+    return code.co_filename.startswith(os.path.join(os.path.dirname(jccl.__file__), ""))
+
+
+def announce_blocked(
+    rank: Rank, key: str = "blocked", inside: Callable[[CodeType], bool] = _in_library
+) -> None:
+    """Puts ``key`` once the calling thread has been inside the library for a while.
+
+    ``inside`` tells of the code that the thread runs whether that is a call of the library.
+    """
     caller = threading.get_ident()
-    core = os.path.dirname(sys.modules[Communicator.__module__].__file__ or "")
 
     def watch() -> None:
-        inside = 0
-        while inside < 10:
+        seen = 0
+        while seen < 10:
             time.sleep(0.05)
             frame = sys._current_frames()[caller]
-            inside = inside + 1 if frame.f_code.co_filename.startswith(core) else 0
+            seen = seen + 1 if inside(frame.f_code) else 0
         rank.put(key)
 
     threading.Thread(target=watch, daemon=True).start()

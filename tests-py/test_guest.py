@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import zipfile
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import cprogram
 import jccl.bindings
 import pytest
 from cprogram import LIBRARIES
-from harness import Cluster, Rank
+from harness import Cluster, Rank, announce_blocked
 
 LIMIT_S = 60
 # Elements of a message so large that no rank is done with it before all have taken part.
@@ -72,6 +71,10 @@ def test_ctrl_c_that_nobody_catches_ends_the_program_as_ever() -> None:
     assert output.splitlines()[-1] == "KeyboardInterrupt"
 
 
+def _waits(comm: int, ticket: int) -> None:
+    jccl.bindings.load().wait(comm, ticket)
+
+
 def _polls(rank: Rank) -> str:
     import numpy as np
 
@@ -87,9 +90,9 @@ def _polls(rank: Rank) -> str:
     code, ticket = binding.start(4, at, at, COUNT, 7, 0, 0, comm.ptr)
     assert code == 7
     assert ticket != 0
-    threading.Timer(0.3, rank.put, ("waits",)).start()
+    announce_blocked(rank, "waits", lambda code: code is _waits.__code__)
     try:
-        binding.wait(comm.ptr, ticket)
+        _waits(comm.ptr, ticket)
     except KeyboardInterrupt:
         rank.put("interrupted")
         comm.abort()

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -14,6 +15,7 @@ from harness import NET, Cluster, Rank
 from jccl.bindings import load
 from jccl.core import SUM, NCCLError, Result
 
+#: On a processor of one's own: what the host has kept meanwhile comes on top.
 REPORT_S = 5.0
 LARGE = 1 << 22
 SETTINGS: dict[str, dict[str, Any]] = {"shm": {}, "tcp": {"environment": NET}}
@@ -32,6 +34,11 @@ def _all_reduce_for_ever(rank: Rank) -> None:
         comm.abort()
 
 
+def _stolen_s() -> float:
+    """Time that the host has kept from all processors of this machine together."""
+    return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def _wait_until_running(cluster: Cluster) -> None:
     cluster.wait_for(*(f"running/{r}" for r in range(cluster.nranks)))
 
@@ -42,9 +49,10 @@ def test_survivors_learn_who_was_killed(setting: str, victim: int) -> None:
     with Cluster(4, fresh=False, **SETTINGS[setting]) as cluster:
         cluster.start(_all_reduce_for_ever)
         _wait_until_running(cluster)
-        killed = time.monotonic()
+        killed, stolen = time.monotonic(), _stolen_s()
         cluster.signal(victim, signal.SIGKILL)
         outcomes = cluster.join()
+        allowed = REPORT_S + _stolen_s() - stolen
         assert cluster.status(victim) == -signal.SIGKILL
     for rank, outcome in enumerate(outcomes):
         if rank == victim:
@@ -52,7 +60,7 @@ def test_survivors_learn_who_was_killed(setting: str, victim: int) -> None:
             continue
         assert (outcome.kind, outcome.code) == ("NCCLError", Result.RemoteError), outcome.error
         assert f"rank {victim}" in outcome.detail
-        assert outcome.seconds - killed < REPORT_S
+        assert outcome.seconds - killed < allowed
 
 
 def _sum(rank: Rank) -> float:
@@ -121,18 +129,22 @@ def test_a_stopped_rank_is_late_not_dead(setting: str) -> None:
 def _timeout(rank: Rank) -> str:
     from jccl.core import NCCLConfig
 
-    comm = rank.comm(NCCLConfig(timeout=1.0))
+    comm = rank.comm()
     data = numpy.ones(8)
     comm.allreduce(data, data, SUM)
+    # Only the child has the limit, so that what comes before may take its time.
+    limited = comm.split(0, config=NCCLConfig(timeout=1.0))
+    rank.meet("limited")
     try:
         if rank.rank != 1:
-            comm.allreduce(data, data, SUM)
+            limited.allreduce(data, data, SUM)
         else:
             rank.get("end")
     except NCCLError as error:
         return f"{error.name}: {error.detail}"
     finally:
         rank.put(f"done/{rank.rank}")
+        limited.abort()
         comm.abort()
     return ""
 

@@ -116,7 +116,7 @@ def test_the_digits_are_learned_with_gloo_forbidden(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stdout
@@ -139,7 +139,7 @@ except RuntimeError as error:
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
+        timeout=480,
         check=True,
     )
     assert "must not use gloo" in done.stdout

@@ -22,8 +22,9 @@ from jccl.core.types import NcclInvalid
 # Any, since torch's types say of most functions that they may return nothing to a rank that is
 # not in the group.
 dist: Any = torch.distributed
-LIMIT_S = 45.0
-TIMEOUT = timedelta(seconds=20)
+# Both only end what hangs.
+LIMIT_S = 180.0
+TIMEOUT = timedelta(seconds=80)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -35,7 +36,11 @@ def environment(**more: str) -> dict[str, str]:
 def joined(
     rank: Rank, name: str, backend: str = "jccl", timeout: timedelta = TIMEOUT, **options: Any
 ) -> Iterator[None]:
-    """The default group, over a store that rank 0 serves."""
+    """The default group, over a store that rank 0 serves.
+
+    Its limit counts from when all ranks have come, since importing torch takes long.
+    """
+    rank.meet(f"come/{name}")
     if rank.rank == 0:
         store = dist.TCPStore("127.0.0.1", 0, rank.nranks, True, wait_for_workers=False)
         rank.put(f"store/{name}", store.port)
@@ -55,6 +60,7 @@ def joined(
 def work(rank: Rank) -> None:
     """What a rank of a team does: scenario after scenario, until there is none."""
     torch.set_num_threads(1)
+    rank.put(f"imported/{rank.rank}")
     number = 0
     while (job := _next_job(rank, number)) is not None:
         module, function, args, options = job
@@ -98,11 +104,21 @@ class Team:
         ``options`` are init_process_group's.
         """
         if self._cluster is None:
-            self._cluster = Cluster(self._nranks, environment=environment(), **self._options)
-            self._jobs = 0
-            self._cluster.start(work)
+            self._begin()
+        assert self._cluster is not None
         try:
             return self._run(self._cluster, (scenario.__module__, scenario.__name__, args, options))
+        except BaseException as e:
+            self._leave(e)
+            raise
+
+    def _begin(self) -> None:
+        """Starts the ranks; returns when all have imported torch, which no limit counts."""
+        options = {"environment": environment(), "deadline_s": LIMIT_S, **self._options}
+        self._cluster, self._jobs = Cluster(self._nranks, **options), 0
+        try:
+            self._cluster.start(work)
+            self._cluster.wait_for(*(f"imported/{r}" for r in range(self._nranks)))
         except BaseException as e:
             self._leave(e)
             raise
