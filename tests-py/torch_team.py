@@ -113,7 +113,7 @@ class Team:
             raise
 
     def _begin(self) -> None:
-        """Starts the ranks; returns when all have imported torch, which no limit counts."""
+        """Starts the ranks; all have imported torch before the first scenario's limit counts."""
         options = {"environment": environment(), "deadline_s": LIMIT_S, **self._options}
         self._cluster, self._jobs = Cluster(self._nranks, **options), 0
         try:
