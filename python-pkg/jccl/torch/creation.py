@@ -257,20 +257,6 @@ def _until_ready(
         pause = min(1.5 * pause, 0.005)
 
 
-def _until_usable(native: Binding, parent: int, deadline: float) -> None:
-    """Waits until a parent whose child is ready takes calls again: a moment later.
-
-    Its state does not tell, for it is in progress while any operation of its own is, such as a
-    receive whose sender comes after the split; but it refuses a query as long as it splits.
-    """
-    while native.comm_get_async_error(parent)[1] == IN_PROGRESS:
-        # Paused before, since a refused query is a warning in the log.
-        time.sleep(0.001)
-        code, _ = native.comm_count(parent)
-        if not code or time.monotonic() > deadline:
-            return
-
-
 def split(
     parent: ProcessGroupJccl,
     ranks: list[int],
@@ -299,7 +285,6 @@ def split(
         return None
     with _aborted_on_failure(native, handle):
         _until_ready(native, handle, f"group {label}: split", deadline)
-        _until_usable(native, comm.handle, deadline)
         child = Communicator(native, handle, limit)
         store = PrefixStore(f"{label}/", parent.get_group_store())
         identity = Identity(label, parent._identity.nonce)

@@ -13,6 +13,7 @@ import org.jccl.platform.Memory;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -122,10 +123,14 @@ final class Started {
 
     static int endGroup(long handle, long ticketOut) {
         try {
-            Checked.pointer("EndGroup", "ticket", ticketOut);
-            Memory.putLong(ticketOut, 0);
-            Handles.get(handle, "EndGroup");
+            NcclException wrong = wrongEnd(handle, ticketOut);
+            if (wrong != null) {
+                Group.current().remember(wrong);
+            }
             Launch launch = Group.current().end();
+            if (wrong != null) {
+                throw wrong;
+            }
             if (launch == null) {
                 return NcclApi.SUCCESS;
             }
@@ -142,6 +147,18 @@ final class Started {
             return NcclApi.IN_PROGRESS;
         } catch (Throwable t) {
             return NcclApi.refused(t);
+        }
+    }
+
+    /** What is wrong with the arguments of a group's end, which closes the group all the same. */
+    private static @Nullable NcclException wrongEnd(long handle, long ticketOut) {
+        try {
+            Checked.pointer("EndGroup", "ticket", ticketOut);
+            Memory.putLong(ticketOut, 0);
+            Handles.get(handle, "EndGroup");
+            return null;
+        } catch (NcclException wrong) {
+            return wrong;
         }
     }
 

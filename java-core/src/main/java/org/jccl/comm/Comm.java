@@ -56,6 +56,9 @@ public final class Comm implements GroupMember {
 
     private long splits;
 
+    /** Of operations, 0 for none; anybody changes it (volatile). */
+    private volatile long timeLimitMs;
+
     static {
         Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
     }
@@ -68,6 +71,7 @@ public final class Comm implements GroupMember {
         this.rank = rank;
         this.nRanks = nRanks;
         this.commHash = commHash;
+        this.timeLimitMs = config.timeoutMs();
     }
 
     /**
@@ -87,12 +91,9 @@ public final class Comm implements GroupMember {
 
     private static Creation make(UniqueId id, int nRanks, int rank, NcclConfig resolved) {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
+            String place = rank + " of " + nRanks;
             throw NcclException.invalidArgument(
-                    "ncclCommInitRank: rank "
-                            + rank
-                            + " of "
-                            + nRanks
-                            + " ranks; the rank must lie in [0, nranks)");
+                    "ncclCommInitRank: rank " + place + " ranks; the rank must lie in [0, nranks)");
         }
         Log.refresh();
         Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
@@ -130,6 +131,7 @@ public final class Comm implements GroupMember {
                         identity(), config.timeoutMs(), Params.LATE_WARN.getMs(), Farewell::linger);
         planner = new Planner(rank, nRanks, net, identity());
         executor = new CommExecutor(links, health, nodeRanks <= Threads.processorCount());
+        health.timeLimitMs(timeLimitMs);
     }
 
     void setupEnded(@Nullable NcclException why, String what) {
@@ -243,7 +245,7 @@ public final class Comm implements GroupMember {
             return failed.result();
         }
         CommState now = state.get();
-        if (now == CommState.INITIALIZING || busy()) {
+        if (now == CommState.INITIALIZING || jobs > 0) {
             return NcclResult.IN_PROGRESS;
         }
         CommExecutor ex = executor;
@@ -266,10 +268,6 @@ public final class Comm implements GroupMember {
         }
         CommExecutor ex = executor;
         return ex == null || state.get() == CommState.DESTROYED ? null : ex.failure();
-    }
-
-    private boolean busy() {
-        return jobs > 0;
     }
 
     /**
@@ -297,8 +295,14 @@ public final class Comm implements GroupMember {
 
     /** Changes the time limit of operations, 0 for none. */
     public void timeLimitMs(long ms) {
-        ensureReady();
-        executor().health().timeLimitMs(ms);
+        if (state.get() != CommState.INITIALIZING) {
+            ensureReady();
+        }
+        timeLimitMs = ms;
+        CommExecutor ex = executor;
+        if (ex != null) {
+            ex.health().timeLimitMs(ms);
+        }
     }
 
     /** The process ends: says goodbye without waiting for anything. */
@@ -401,7 +405,7 @@ public final class Comm implements GroupMember {
      */
     public void destroy() {
         CommState now = state.get();
-        if (now == CommState.INITIALIZING || (now == CommState.READY && busy())) {
+        if (now == CommState.INITIALIZING || (now == CommState.READY && jobs > 0)) {
             throw notReady();
         }
         end("Destroy", "destroyed its communicator");

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -40,9 +41,9 @@ final class JobAgent implements Runnable {
                 ARRIVED.signal();
             } else if (agents < MAX_AGENTS) {
                 Thread thread = new Thread(new JobAgent(), "jccl-job-" + agents);
-                agents++;
                 thread.setDaemon(true);
                 thread.start();
+                agents++;
             }
         } finally {
             LOCK.unlock();
@@ -84,10 +85,19 @@ final class JobAgent implements Runnable {
             fruitless++;
             int others = queued();
             if (fruitless > others) {
-                job.awaitActivity(others == 0 ? LONG_WAIT_MS : SHORT_WAIT_MS);
+                await(job, others == 0 ? LONG_WAIT_MS : SHORT_WAIT_MS);
                 fruitless = 0;
             }
             putBack(job);
+        }
+    }
+
+    /** A wait that fails, for want of memory perhaps, costs its time and no more. */
+    private static void await(Job job, int maxMs) {
+        try {
+            job.awaitActivity(maxMs);
+        } catch (RuntimeException | Error failure) {
+            LockSupport.parkNanos(maxMs * 1_000_000L);
         }
     }
 

@@ -113,6 +113,7 @@ public final class Operations {
         comm.ensureReady();
         CommExecutor ex = comm.executor();
         Task task = new Task();
+        task.setStarted();
         if (op.pointToPoint()) {
             task.pointToPoint(op, in, out, count, count * type.sizeBytes(), type.number(), root);
         } else {

@@ -95,7 +95,7 @@ abstract class SetupJob implements Job {
             exchange = open;
             rounds = open == null ? null : new Rounds(open);
         }
-        if (System.nanoTime() - sinceNs > limitNs) {
+        if (limitNs > 0 && System.nanoTime() - sinceNs > limitNs) {
             throw late();
         }
         if (setup == null && !nobody && !meet()) {
@@ -183,8 +183,12 @@ abstract class SetupJob implements Job {
         if (open != null) {
             open.close();
         }
+        released(why);
         comm.setupEnded(why, what());
     }
+
+    /** The job needs nothing any more, and its communicator is not yet ready. */
+    protected void released(@Nullable NcclException why) {}
 
     /** The exchange of a communicator with one rank. */
     private static final class LoneExchange implements Exchange {

@@ -25,6 +25,7 @@ final class SplitJob extends SetupJob {
     private final int key;
     private final long number;
     private boolean asked;
+    private boolean broken;
 
     private record Member(int parentRank, int key) {}
 
@@ -110,11 +111,16 @@ final class SplitJob extends SetupJob {
 
     @Override
     public void ended(@Nullable NcclException why) {
-        boolean broken = opened() && !allRounds();
+        broken = opened() && !allRounds();
         if (why != null && broken) {
             parent.executor().requestStop(why);
         }
         super.ended(why);
+    }
+
+    /** Whoever sees that the child is ready may use the parent again. */
+    @Override
+    protected void released(@Nullable NcclException why) {
         parent.splitEnded(why, broken);
     }
 

@@ -14,7 +14,8 @@ import java.util.function.Consumer;
 
 /**
  * Progress of one communicator. Whoever holds the owner word moves everything that is under way:
- * the calling thread, another that waits, or a stream thread. Nobody sleeps while holding it.
+ * the calling thread, another that waits, or a stream thread. Nobody waits for a peer's part of an
+ * operation while holding it.
  *
  * <p>Collectives run one after the other in the order in which they were submitted; sends and
  * receives run beside them, in order for each peer and direction.
@@ -391,10 +392,10 @@ public final class CommExecutor {
     private void over(Task task) {
         pending.getAndDecrement();
         long ticket = task.ticket();
-        if (ticket != 0) {
-            if (task.state() == Task.DONE) {
-                tickets.forget(ticket);
-            }
+        if (ticket != 0 && task.state() == Task.DONE) {
+            tickets.forget(ticket);
+        }
+        if (task.started()) {
             Completions.add();
         }
     }
@@ -411,20 +412,23 @@ public final class CommExecutor {
         }
     }
 
-    /**
-     * Ends every operation with this failure and tells the other ranks; for the owner. Nothing of
-     * the callers' buffers is touched afterwards.
-     */
+    /** Ends every operation with this failure and tells the other ranks; for the owner. */
     void fail(NcclException why, int culprit) {
         if (failure != null || gate.closed()) {
             return;
         }
-        failure = why;
         endAll(why);
         health.announce(this, why, culprit);
     }
 
+    /** Buffers are the callers' once the failure shows or their task is over. */
     private void endAll(NcclException why) {
+        if (current != null || busy()) {
+            links.rescue();
+        }
+        if (failure == null) {
+            failure = why;
+        }
         interpreter.drop();
         Task running = current;
         current = null;
@@ -490,9 +494,6 @@ public final class CommExecutor {
 
     /** Ends what is under way and forbids everything; for the owner. */
     void forbid(NcclException why) {
-        if (failure == null) {
-            failure = why;
-        }
         endAll(why);
         gate.close();
     }

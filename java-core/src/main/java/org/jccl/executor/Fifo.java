@@ -87,7 +87,11 @@ final class Fifo {
             task.begun = true;
             task.moved += length;
         }
-        return link == null || link.flush();
+        return link == null || (link.flush() && !lost(link, peer));
+    }
+
+    private boolean lost(NetLink link, int peer) {
+        return link.dropped() && links.region(peer).status() == 0;
     }
 
     private boolean roomFor(long tailAt, long chunk) {

@@ -53,7 +53,7 @@ public final class Health {
      *
      * @param name how to call the communicator in sentences
      * @param timeoutMs time limit of an operation, 0 for none
-     * @param lateWarnMs after how long the late ranks are named
+     * @param lateWarnMs after how long the late ranks are named, 0 for never
      */
     public Health(String name, long timeoutMs, long lateWarnMs, Lingering lingering) {
         this.name = name;
@@ -88,9 +88,15 @@ public final class Health {
             return;
         }
         long now = System.nanoTime();
-        if (task.blockedSinceNs == 0) {
-            task.blockedSinceNs = now;
+        boolean first = task.blockedSinceNs == 0;
+        long at = task.operation().pointToPoint() ? task.moved : executor.interpreter().position();
+        if (first || at != task.stuckAt) {
+            task.stuckAt = at;
+            task.stuckSinceNs = now;
             task.warnAtNs = now + lateWarnNs;
+        }
+        if (first) {
+            task.blockedSinceNs = now;
             return;
         }
         long waitedMs = (now - task.blockedSinceNs) / MS;
@@ -103,9 +109,10 @@ public final class Health {
                                     + limit
                                     + " ms"),
                     -1);
-        } else if (now - task.warnAtNs >= 0) {
-            task.warnAtNs = now + 2 * (now - task.blockedSinceNs);
-            Log.warn(lateSentence(executor, task, waitedMs));
+        } else if (lateWarnNs > 0 && now - task.warnAtNs >= 0) {
+            long stuckNs = now - task.stuckSinceNs;
+            task.warnAtNs = now + 2 * stuckNs;
+            Log.warn(lateSentence(executor, task, stuckNs / MS));
         }
     }
 
@@ -313,6 +320,8 @@ public final class Health {
                 }
                 Sockets.poll(polls.address(), n, 20);
             }
+        } catch (NcclException noMemory) {
+            // The sockets have had a first look when it was posted.
         }
     }
 

@@ -282,11 +282,21 @@ public final class Interpreter {
     private boolean flushed() {
         for (int q = 0; q < nRanks; q++) {
             NetLink link = links.net(q);
-            if (link != null && !link.flush()) {
+            if (link != null && (!link.flush() || lost(link, q))) {
                 return block(q, 0, 0);
             }
         }
         return true;
+    }
+
+    /** Where in its plan the call is; for the owner. */
+    int position() {
+        return pc;
+    }
+
+    /** What a rank that has left in good order did not get, it did not need. */
+    private boolean lost(NetLink link, int q) {
+        return link.dropped() && links.region(q).status() == 0;
     }
 
     private boolean await(int[] c, int at) {

@@ -17,12 +17,18 @@ public final class StreamAgent implements Runnable {
     private static final int MAX_AGENTS = 4;
     private static final int YIELDS = 50;
     private static final long NAP_NS = 1_000_000;
+    private static final int MAX_NET_NAP_MS = 10;
     private static final @Nullable StreamAgent[] AGENTS =
             new StreamAgent[Math.min(MAX_AGENTS, Threads.processorCount())];
 
     private final ConcurrentLinkedQueue<CommExecutor> arrivals = new ConcurrentLinkedQueue<>();
     private final List<CommExecutor> active = new ArrayList<>();
     private final Thread thread;
+
+    /** For whose peers the agent sleeps. Written by it (volatile), read by those who attend. */
+    private volatile @Nullable CommExecutor asleepOn;
+
+    private int round;
 
     private StreamAgent(int k) {
         thread = new Thread(this, "jccl-stream-" + k);
@@ -36,6 +42,10 @@ public final class StreamAgent implements Runnable {
             StreamAgent agent = of(executor);
             agent.arrivals.add(executor);
             LockSupport.unpark(agent.thread);
+            CommExecutor asleep = agent.asleepOn;
+            if (asleep != null) {
+                asleep.health().wakeSleeper(asleep);
+            }
         }
     }
 
@@ -58,37 +68,46 @@ public final class StreamAgent implements Runnable {
         }
     }
 
+    /** The thread outlives every failure: nobody else progresses its communicators. */
     @Override
+    @SuppressWarnings("InfiniteLoopStatement")
     public void run() {
-        int round = 0;
         while (true) {
-            for (CommExecutor e = arrivals.poll(); e != null; e = arrivals.poll()) {
-                active.add(e);
-                round = 0;
+            try {
+                turn();
+            } catch (RuntimeException | Error failure) {
+                LockSupport.parkNanos(this, NAP_NS);
             }
-            if (active.isEmpty()) {
-                LockSupport.park(this);
-                continue;
-            }
-            boolean moved = false;
-            boolean alone = true;
-            for (int i = active.size() - 1; i >= 0; i--) {
-                CommExecutor executor = active.get(i);
-                if (executor.gate().closed() || !executor.busy()) {
-                    active.remove(i);
-                    executor.gate().stopAttending();
-                    if (executor.busy() && !executor.gate().closed()) {
-                        attend(executor);
-                    }
-                } else if (executor.gate().waiting()) {
-                    alone = false;
-                } else {
-                    moved |= advance(executor);
-                }
-            }
-            round = moved ? 0 : round + 1;
-            rest(round, alone);
         }
+    }
+
+    private void turn() {
+        for (CommExecutor e = arrivals.poll(); e != null; e = arrivals.poll()) {
+            active.add(e);
+            round = 0;
+        }
+        if (active.isEmpty()) {
+            LockSupport.park(this);
+            return;
+        }
+        boolean moved = false;
+        boolean alone = true;
+        for (int i = active.size() - 1; i >= 0; i--) {
+            CommExecutor executor = active.get(i);
+            if (executor.gate().closed() || !executor.busy()) {
+                active.remove(i);
+                executor.gate().stopAttending();
+                if (executor.busy() && !executor.gate().closed()) {
+                    attend(executor);
+                }
+            } else if (executor.gate().waiting()) {
+                alone = false;
+            } else {
+                moved |= advance(executor);
+            }
+        }
+        round = moved ? 0 : round + 1;
+        rest(alone);
     }
 
     private static boolean advance(CommExecutor executor) {
@@ -109,7 +128,7 @@ public final class StreamAgent implements Runnable {
         }
     }
 
-    private void rest(int round, boolean alone) {
+    private void rest(boolean alone) {
         if (round == 0 || active.isEmpty()) {
             return;
         }
@@ -118,11 +137,25 @@ public final class StreamAgent implements Runnable {
         } else if (round <= YIELDS) {
             Threads.yield();
         } else if (active.size() == 1) {
-            Waiter.sleep(active.getFirst(), null, round - YIELDS, 0);
+            sleep(active.getFirst());
         } else {
             for (CommExecutor executor : active) {
                 Waiter.sleep(executor, null, 1, System.nanoTime() + NAP_NS / active.size());
             }
+        }
+    }
+
+    /** A communicator that arrives ends the sleep; poll is not told, so that it stays short. */
+    private void sleep(CommExecutor executor) {
+        int naps = round - YIELDS;
+        asleepOn = executor;
+        try {
+            if (arrivals.isEmpty()) {
+                int most = executor.links().anyNet() ? MAX_NET_NAP_MS : naps;
+                Waiter.sleep(executor, null, Math.min(naps, most), 0);
+            }
+        } finally {
+            asleepOn = null;
         }
     }
 }

@@ -36,10 +36,16 @@ public final class Task {
     /** When a waiter first found it blocked, System.nanoTime, 0 before; owner only. */
     long blockedSinceNs;
 
+    /** Since when it has been blocked where it is now, and where that is. */
+    long stuckSinceNs;
+
+    long stuckAt;
+
     /** When the next late warning is due. */
     long warnAtNs;
 
     private long ticket;
+    private boolean started;
 
     /** Written by the owner of the communicator (volatile), read by anybody who waits. */
     private volatile int state = DONE;
@@ -95,6 +101,16 @@ public final class Task {
     /** Gives the task its number. */
     public void ticket(long number) {
         ticket = number;
+    }
+
+    /** Whether its end counts as a completion: somebody polls for it instead of waiting. */
+    boolean started() {
+        return started;
+    }
+
+    /** Says that its end counts as a completion. */
+    public void setStarted() {
+        started = true;
     }
 
     /** PENDING, DONE or FAILED. */

@@ -157,6 +157,7 @@ public final class Group {
         for (CommExecutor executor : launch.executors()) {
             StreamAgent.attend(executor);
         }
+        launch.requireSubmitted();
         return NcclResult.IN_PROGRESS;
     }
 }

@@ -52,6 +52,17 @@ public final class Launch implements Call {
         return executors.stream().allMatch(CommExecutor::closed);
     }
 
+    /**
+     * Throws what kept an operation from being submitted.
+     *
+     * @throws NcclException if one was refused; the others are under way
+     */
+    void requireSubmitted() {
+        if (failed != null) {
+            throw failed;
+        }
+    }
+
     /** Goes as far as possible without waiting; whether everything is over. */
     public boolean look() {
         boolean over = true;

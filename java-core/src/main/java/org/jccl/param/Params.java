@@ -63,7 +63,10 @@ public final class Params {
                     "NCCL_COMM_BLOCKING",
                     "1 or 0: calls of every communicator block or not, whatever its config says.");
     public static final Seconds INIT_TIMEOUT =
-            new Seconds("JCCL_INIT_TIMEOUT", 120, "Seconds until an init or a connect has failed.");
+            new Seconds(
+                    "JCCL_INIT_TIMEOUT",
+                    120,
+                    "Seconds until an init or a connect has failed, 0 for never.");
     public static final Seconds TIMEOUT =
             new Seconds("JCCL_TIMEOUT", 0, "Seconds until an operation has failed; 0 for never.");
     public static final Seconds LATE_WARN =

@@ -14,13 +14,18 @@ final class WarmupRun {
     private static final int SHAPING_CALLS = 300;
     private static final long BATCH_NS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** After this long the machine is busy or slow: try on, but take little of it. */
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(3);
+    /** After so much work the machine is busy or slow: try on, but take little of it. */
+    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(2);
 
-    private static final int PAUSE_MS = 1;
-    private static final int LONG_PAUSE_MS = 50;
+    /** After so much work C2 will not do it. */
+    private static final long LIMIT_NS = TimeUnit.SECONDS.toNanos(20);
 
-    private static final long LIMIT_NS = TimeUnit.SECONDS.toNanos(60);
+    private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    private static final long LONGEST_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
+
+    /** How much longer than the work the pauses then are. */
+    private static final int REST = 20;
 
     private WarmupRun() {}
 
@@ -67,16 +72,18 @@ final class WarmupRun {
             for (int call = 0; call < STAGED_CALLS; call++) {
                 foldAll(staged, dataType, redOp, dst, sources, counts);
             }
-            long begin = System.nanoTime();
-            long spent = 0;
+            long worked = 0;
             long stagedNs = Long.MAX_VALUE;
             int fastBatches = 0;
-            while (fastBatches < 3 && spent < LIMIT_NS) {
+            while (fastBatches < 3 && worked < LIMIT_NS) {
+                long begin = System.nanoTime();
                 stagedNs = Math.min(stagedNs, batch(staged, dataType, redOp, dst, sources, counts));
                 long vectorNs = batch(vector, dataType, redOp, dst, sources, counts);
-                fastBatches = vectorNs < 2 * stagedNs ? fastBatches + 1 : 0;
-                Thread.sleep(spent < PATIENCE_NS ? PAUSE_MS : LONG_PAUSE_MS);
-                spent = System.nanoTime() - begin;
+                fastBatches += vectorNs < 2 * stagedNs ? 1 : 0;
+                long took = System.nanoTime() - begin;
+                worked += took;
+                long pause = Math.min(REST * took, LONGEST_PAUSE_NS);
+                TimeUnit.NANOSECONDS.sleep(worked < PATIENCE_NS ? PAUSE_NS : pause);
             }
             return fastBatches >= 3;
         }

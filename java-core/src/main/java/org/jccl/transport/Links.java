@@ -78,6 +78,15 @@ public final class Links implements AutoCloseable {
         return anyNet;
     }
 
+    /** Makes what waits to be sent independent of the callers' buffers. */
+    public void rescue() {
+        for (NetLink link : nets) {
+            if (link != null) {
+                link.rescue();
+            }
+        }
+    }
+
     /** Whether rank {@code q}'s process on this node has ended. */
     public boolean processEnded(int q) {
         return pidfds[q] >= 0 && Pidfd.hasExited(pidfds[q]);

@@ -133,7 +133,7 @@ final class ClusterTest {
     @Test
     void lateRanksAreShownWithTheirStacksAndLeaveNoProcess() {
         for (Cluster cluster :
-                List.of(Cluster.threads(2).deadline(1), Cluster.processes(2).deadline(5))) {
+                List.of(Cluster.threads(2).deadline(3), Cluster.processes(2).deadline(12))) {
             try (RunningCluster running = cluster.start(Waits.class)) {
                 running.awaitAllSaid("waiting");
                 AssertionError late = assertThrows(AssertionError.class, running::await);

@@ -23,7 +23,7 @@ import java.util.stream.Stream;
  */
 public final class RunningCluster implements AutoCloseable {
     private static final AtomicInteger JOBS = new AtomicInteger();
-    private static final long IDLE_WITHIN_NS = 2_000_000_000L;
+    private static final long IDLE_WITHIN_NS = 20_000_000_000L;
 
     private final Cluster cluster;
     private final Path directory;

@@ -46,7 +46,7 @@ final class WarmupProbe {
             WarmupProbe probe = new WarmupProbe(arena);
             probe.fold(3);
             String before = variant();
-            boolean warm = Warmup.await(120_000);
+            boolean warm = Warmup.await(900_000);
             probe.fold(3);
             String after = variant();
             long allocated = probe.allocatedPerCall();

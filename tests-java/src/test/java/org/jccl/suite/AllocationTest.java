@@ -63,12 +63,12 @@ final class AllocationTest {
 
     @Test
     void millionAllReducesOfThreadsAllocateNothing() {
-        Cluster.threads(2).deadline(240).run(Million.class).assertAllSucceeded();
+        Cluster.threads(2).deadline(1200).run(Million.class).assertAllSucceeded();
     }
 
     @Tag("stress")
     @Test
     void millionAllReducesOfProcessesAllocateNothing() {
-        Cluster.processes(2).optimized().deadline(240).run(Million.class).assertAllSucceeded();
+        Cluster.processes(2).optimized().deadline(1200).run(Million.class).assertAllSucceeded();
     }
 }

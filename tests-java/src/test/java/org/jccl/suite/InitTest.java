@@ -99,6 +99,10 @@ final class InitTest {
     public static final class OneNeverComes implements Scenario {
         @Override
         public void run(Rank rank) {
+            rank.post("up " + rank.number(), "");
+            for (int q = 0; q < rank.nRanks(); q++) {
+                rank.await("up " + q);
+            }
             Communicator.initRank(rank.nRanks() + 1, rank.uniqueId("world"), rank.number());
         }
     }

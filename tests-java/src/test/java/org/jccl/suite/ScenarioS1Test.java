@@ -22,6 +22,7 @@ import java.util.concurrent.FutureTask;
  */
 final class ScenarioS1Test {
     private static final int[] COUNTS = {1, 700, 100_000};
+    private static final int ROUNDS = 8;
 
     /** One rank of the scenario. */
     public static final class S1 implements Scenario {
@@ -59,7 +60,7 @@ final class ScenarioS1Test {
         }
 
         private static Boolean gather(Communicator comm) {
-            for (int round = 0; round < 20; round++) {
+            for (int round = 0; round < ROUNDS; round++) {
                 for (int count : COUNTS) {
                     try (Arena arena = Arena.ofShared()) {
                         int nRanks = comm.count();

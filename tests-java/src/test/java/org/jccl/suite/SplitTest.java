@@ -144,6 +144,8 @@ final class SplitTest {
     public static final class OneSplitsTooLate implements Scenario {
         @Override
         public void run(Rank rank) {
+            rank.post("up " + rank.number(), "");
+            rank.await("up " + (1 - rank.number()));
             Communicator world = rank.init();
             Sums.barrier(world);
             if (rank.number() == 1) {
@@ -189,9 +191,9 @@ final class SplitTest {
 
     @Test
     void timeLimitOfASplitEndsTheParentWithItsSentence() {
-        Cluster cluster = Cluster.processes(2).environment("JCCL_INIT_TIMEOUT", "2");
+        Cluster cluster = Cluster.processes(2).environment("JCCL_INIT_TIMEOUT", "4");
         Outcome outcome = cluster.run(OneSplitsTooLate.class);
-        String sentence = "rank 0 waited 2 s in ncclCommSplit for rank 1 of 2 ranks";
+        String sentence = "rank 0 waited 4 s in ncclCommSplit for rank 1 of 2 ranks";
         assertEquals(1, outcome.rank(0).said().size(), outcome::toString);
         String said = outcome.rank(0).said().getFirst();
         assertTrue(said.startsWith("TIMEOUT " + sentence), outcome::toString);

@@ -52,6 +52,7 @@ public final class NetLink implements AutoCloseable {
     private long lookedNs = System.nanoTime();
     private @Nullable SharedMemory rescued;
     private boolean draining;
+    private boolean dropped;
     private @Nullable String ended;
     private boolean closed;
 
@@ -177,11 +178,7 @@ public final class NetLink implements AutoCloseable {
                 return false;
             }
             if (n < 0) {
-                head = tail;
-                sentOfHead = 0;
-                if (ended == null) {
-                    ended = "its connection broke while sending (errno " + -n + ")";
-                }
+                giveUp("its connection broke while sending (errno " + -n + ")");
                 return true;
             }
             sentOfHead += n;
@@ -191,6 +188,21 @@ public final class NetLink implements AutoCloseable {
             }
         }
         return true;
+    }
+
+    /** Drops what waits to be sent. */
+    private void giveUp(String why) {
+        head = tail;
+        sentOfHead = 0;
+        dropped = true;
+        if (ended == null) {
+            ended = why;
+        }
+    }
+
+    /** Whether something that was posted will never be sent. */
+    public boolean dropped() {
+        return dropped;
     }
 
     /**
@@ -294,10 +306,14 @@ public final class NetLink implements AutoCloseable {
         }
         tail = head + 1;
         if (payloadBytes[slot] > 0 && rescued == null) {
-            SharedMemory copy = SharedMemory.anonymous(payloadBytes[slot]);
-            Memory.copy(payload[slot], copy.address(), payloadBytes[slot]);
-            payload[slot] = copy.address();
-            rescued = copy;
+            try {
+                rescued = SharedMemory.anonymous(payloadBytes[slot]);
+                Memory.copy(payload[slot], rescued.address(), payloadBytes[slot]);
+                payload[slot] = rescued.address();
+            } catch (NcclException noMemory) {
+                giveUp("there was no memory for what remained to be sent");
+                shutdownOutput();
+            }
         }
     }
 
