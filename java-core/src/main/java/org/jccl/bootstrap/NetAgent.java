@@ -70,7 +70,7 @@ final class NetAgent implements Runnable {
         try {
             turn();
         } catch (RuntimeException | Error failure) {
-            warn("jccl-net goes on after: ", failure);
+            Log.survived("jccl-net goes on after: ", failure);
             LockSupport.parkNanos(PAUSE_NS);
         }
     }
@@ -106,7 +106,7 @@ final class NetAgent implements Runnable {
         try {
             command.run();
         } catch (RuntimeException | Error failure) {
-            warn("jccl-net failed to run a command: ", failure);
+            Log.survived("jccl-net failed to run a command: ", failure);
         }
     }
 
@@ -126,16 +126,7 @@ final class NetAgent implements Runnable {
             }
         } catch (RuntimeException | Error failure) {
             connection.close();
-            warn("a bootstrap connection was dropped: ", failure);
-        }
-    }
-
-    /** Says it, unless there is no memory left to say it with. */
-    private static void warn(String what, Throwable failure) {
-        try {
-            Log.warn(what + failure);
-        } catch (OutOfMemoryError unsaid) {
-            // The caller goes on.
+            Log.survived("a bootstrap connection was dropped: ", failure);
         }
     }
 

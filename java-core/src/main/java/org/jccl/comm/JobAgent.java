@@ -1,5 +1,6 @@
 package org.jccl.comm;
 
+import org.jccl.log.Log;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
@@ -97,6 +98,7 @@ final class JobAgent implements Runnable {
         try {
             job.awaitActivity(maxMs);
         } catch (RuntimeException | Error failure) {
+            Log.survived("jccl-job goes on after: ", failure);
             LockSupport.parkNanos(maxMs * 1_000_000L);
         }
     }

@@ -1,5 +1,6 @@
 package org.jccl.executor;
 
+import org.jccl.log.Log;
 import org.jccl.platform.Threads;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +19,10 @@ public final class StreamAgent implements Runnable {
     private static final int YIELDS = 50;
     private static final long NAP_NS = 1_000_000;
     private static final int MAX_NET_NAP_MS = 10;
+
+    /** After a failure, which may last. */
+    private static final long PAUSE_NS = 100_000_000;
+
     private static final @Nullable StreamAgent[] AGENTS =
             new StreamAgent[Math.min(MAX_AGENTS, Threads.processorCount())];
 
@@ -76,7 +81,8 @@ public final class StreamAgent implements Runnable {
             try {
                 turn();
             } catch (RuntimeException | Error failure) {
-                LockSupport.parkNanos(this, NAP_NS);
+                Log.survived("jccl-stream goes on after: ", failure);
+                LockSupport.parkNanos(this, PAUSE_NS);
             }
         }
     }

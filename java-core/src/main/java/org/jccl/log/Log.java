@@ -54,6 +54,15 @@ public final class Log {
         output = new Output(settings, stream);
     }
 
+    /** Warns of a failure that a thread survives, unless there is no memory left to say it with. */
+    public static void survived(String what, Throwable failure) {
+        try {
+            warn(what + failure);
+        } catch (OutOfMemoryError unsaid) {
+            // The thread goes on.
+        }
+    }
+
     /** An error: always the text of the last error, and a line at level WARN. */
     public static void warn(String text) {
         LastError.set(text);
