@@ -32,7 +32,7 @@ from environment import LOGS, PYTHON, ROOT, VENV
 STRESS_LOG = ROOT / "docs" / "stress.log"
 REPORTS = ROOT / "tests-java" / "target" / "surefire-reports"
 #: A stage that takes longer than this is ended: it hangs.
-STAGE_LIMIT_S = {"test": 1800, "stress": 5400}
+STAGE_LIMIT_S = {"test": 1800, "stress": 3600}
 
 
 @dataclass

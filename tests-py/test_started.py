@@ -67,6 +67,36 @@ def test_the_end_of_a_started_group_is_counted() -> None:
     assert run_ranks(_counts, 2) == [2.0, 1.0]
 
 
+def _splits_in_a_group(rank: Rank) -> float:
+    binding = load()
+    config = NCCLConfig(blocking=False)
+    splits, sends = settled(rank.comm(config)), settled(rank.comm(config))
+    out, into = numpy.full(COUNT, 1.0 + rank.rank), numpy.zeros(COUNT)
+    if rank.rank == 1:
+        rank.get("looked")
+    assert binding.start_group() == Result.Success
+    code, child = binding.comm_split(splits.ptr, 0, rank.rank, 0)
+    code, ticket = binding.end_group(splits.ptr)
+    assert code == Result.InProgress
+    # Groups that nobody can ask for are forgotten when the next one starts.
+    code, exchange = _start_group(sends, out, into)
+    if rank.rank == 0:
+        assert binding.poll(splits.ptr, ticket, 0) == Result.InProgress
+        rank.put("looked")
+    for comm, each in ((splits, ticket), (sends, exchange)):
+        while each and (code := binding.poll(comm.ptr, each, 20)) == Result.InProgress:
+            pass
+        assert code == Result.Success
+    binding.comm_abort(child)
+    settled(splits).destroy()
+    settled(sends).destroy()
+    return float(into[0])
+
+
+def test_a_started_group_that_only_splits_is_remembered_until_it_is_over() -> None:
+    assert run_ranks(_splits_in_a_group, 2) == [2.0, 1.0]
+
+
 def _ends_a_group_on_nothing(rank: Rank) -> float:
     binding = load()
     comm = rank.comm()

@@ -126,9 +126,7 @@ public final class Comm implements GroupMember {
     }
 
     void connected(Links links, boolean[] net, int nodeRanks) {
-        Health health =
-                new Health(
-                        identity(), config.timeoutMs(), Params.LATE_WARN.getMs(), Farewell::linger);
+        Health health = new Health(identity(), Params.LATE_WARN.getMs(), Farewell::linger);
         planner = new Planner(rank, nRanks, net, identity());
         executor = new CommExecutor(links, health, nodeRanks <= Threads.processorCount());
         health.timeLimitMs(timeLimitMs);

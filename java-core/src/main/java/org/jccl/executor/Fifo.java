@@ -87,11 +87,7 @@ final class Fifo {
             task.begun = true;
             task.moved += length;
         }
-        return link == null || (link.flush() && !lost(link, peer));
-    }
-
-    private boolean lost(NetLink link, int peer) {
-        return link.dropped() && links.region(peer).status() == 0;
+        return links.flushed(peer);
     }
 
     private boolean roomFor(long tailAt, long chunk) {

@@ -8,6 +8,7 @@ import org.jccl.platform.Threads;
 import org.jccl.transport.Area;
 import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
+import org.jccl.transport.Region;
 import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.NcclException;
@@ -23,9 +24,6 @@ import java.util.List;
  * this one gives up.
  */
 public final class Health {
-    /** Result code in the status word of a rank that has left in good order. */
-    static final int LEFT = 100;
-
     private static final long MS = 1_000_000;
 
     /** How long a rank that gives up tries to tell the others over TCP. */
@@ -35,7 +33,6 @@ public final class Health {
     private static final long LEAVE_NS = 2000 * MS;
 
     private final String name;
-    private final long timeoutMs;
     private final long lateWarnNs;
     private final Lingering lingering;
 
@@ -52,25 +49,17 @@ public final class Health {
      * The health of one communicator.
      *
      * @param name how to call the communicator in sentences
-     * @param timeoutMs time limit of an operation, 0 for none
      * @param lateWarnMs after how long the late ranks are named, 0 for never
      */
-    public Health(String name, long timeoutMs, long lateWarnMs, Lingering lingering) {
+    public Health(String name, long lateWarnMs, Lingering lingering) {
         this.name = name;
-        this.timeoutMs = timeoutMs;
-        this.timeLimitMs = timeoutMs;
         this.lateWarnNs = lateWarnMs * MS;
         this.lingering = lingering;
     }
 
-    /** Changes the time limit of operations, 0 for none. */
+    /** Sets the time limit of operations, 0 for none. */
     public void timeLimitMs(long ms) {
         timeLimitMs = ms;
-    }
-
-    /** The configured time limit in milliseconds. */
-    public long configuredTimeoutMs() {
-        return timeoutMs;
     }
 
     /**
@@ -143,7 +132,7 @@ public final class Health {
     private boolean lost(CommExecutor executor, @Nullable Task task, int q, boolean awaited) {
         Links links = executor.links();
         long status = links.region(q).status();
-        if (status != 0 && (int) (status >>> 32) != LEFT) {
+        if (status != 0 && !links.region(q).hasLeft()) {
             return finish(executor, task, q, reported(links, q, status));
         }
         if (!awaited) {
@@ -358,7 +347,7 @@ public final class Health {
             executor.forbid(goodbye);
             if (well) {
                 flush(links, LEAVE_NS);
-                say(links, LEFT, links.rank(), String.valueOf(goodbye.getMessage()));
+                say(links, Region.LEFT, links.rank(), String.valueOf(goodbye.getMessage()));
             }
             flush(links, FAREWELL_NS);
             return true;

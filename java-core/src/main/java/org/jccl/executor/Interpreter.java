@@ -281,8 +281,7 @@ public final class Interpreter {
 
     private boolean flushed() {
         for (int q = 0; q < nRanks; q++) {
-            NetLink link = links.net(q);
-            if (link != null && (!link.flush() || lost(link, q))) {
+            if (!links.flushed(q)) {
                 return block(q, 0, 0);
             }
         }
@@ -292,11 +291,6 @@ public final class Interpreter {
     /** Where in its plan the call is; for the owner. */
     int position() {
         return pc;
-    }
-
-    /** What a rank that has left in good order did not get, it did not need. */
-    private boolean lost(NetLink link, int q) {
-        return link.dropped() && links.region(q).status() == 0;
     }
 
     private boolean await(int[] c, int at) {

@@ -75,7 +75,6 @@ public final class StreamAgent implements Runnable {
 
     /** The thread outlives every failure: nobody else progresses its communicators. */
     @Override
-    @SuppressWarnings("InfiniteLoopStatement")
     public void run() {
         while (true) {
             try {

@@ -49,7 +49,7 @@ public final class Launch implements Call {
 
     /** Whether all its communicators are gone, so that nobody can ask for it any more. */
     public boolean closed() {
-        return executors.stream().allMatch(CommExecutor::closed);
+        return jobs.isEmpty() && executors.stream().allMatch(CommExecutor::closed);
     }
 
     /**

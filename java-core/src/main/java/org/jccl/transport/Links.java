@@ -114,6 +114,17 @@ public final class Links implements AutoCloseable {
     }
 
     /**
+     * Sends what waits to be sent to rank {@code q}; for the owner.
+     *
+     * @return whether its system, or ours, has everything. What a rank that has left in good order
+     *     did not get, it did not need
+     */
+    public boolean flushed(int q) {
+        NetLink link = nets[q];
+        return link == null || (link.flush() && (!link.dropped() || regions[q].hasLeft()));
+    }
+
+    /**
      * Moves bytes on all TCP links.
      *
      * @return whether anything arrived

@@ -16,6 +16,9 @@ import java.util.Arrays;
  * is constant after {@link #map} returned true.
  */
 public final class Region implements AutoCloseable {
+    /** In place of a result code in the status of a rank that has left in good order. */
+    public static final int LEFT = 100;
+
     private static final int PAGE = 4096;
 
     private enum Kind {
@@ -186,6 +189,11 @@ public final class Region implements AutoCloseable {
     /** The status word; 0 while the rank is well. */
     public long status() {
         return Memory.getLongAcquire(base() + RegionLayout.STATUS);
+    }
+
+    /** Whether the rank has left in good order. */
+    public boolean hasLeft() {
+        return (int) (status() >>> 32) == LEFT;
     }
 
     /** The sentence of a status that is not 0; its length is checked, its content is not. */

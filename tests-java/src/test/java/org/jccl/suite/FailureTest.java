@@ -362,6 +362,37 @@ final class FailureTest {
         }
     }
 
+    /** Rank 0 sends to rank 1, whose process has been killed, less than a FIFO takes. */
+    public static final class SendsToNobody implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init();
+            try (Arena arena = Arena.ofConfined()) {
+                Sums.barrier(comm);
+                rank.say("ready");
+                rank.await("rank 1 is gone");
+                MemorySegment data = arena.allocate(4, 8);
+                for (int i = 0; i < 3; i++) {
+                    comm.send(data, 1, DataType.INT32, 1);
+                }
+            } finally {
+                comm.abort();
+            }
+        }
+    }
+
+    @Test
+    void sendThatTheSystemRefusesIsNoSuccess() {
+        Cluster cluster = Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1");
+        try (RunningCluster running = cluster.start(SendsToNobody.class)) {
+            running.awaitAllSaid("ready");
+            running.kill(1);
+            assertEquals(RankResult.End.DIED, running.awaitEnd(1).end());
+            running.post("rank 1 is gone", "");
+            running.awaitEnd(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1 is lost");
+        }
+    }
+
     /** Rank 0 waits in an all-reduce until the test lets rank 1 come. */
     public static final class ComesLate implements Scenario {
         @Override

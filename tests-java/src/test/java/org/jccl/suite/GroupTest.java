@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import org.jccl.Communicator;
 import org.jccl.Config;
 import org.jccl.Group;
+import org.jccl.executor.CommExecutor;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
@@ -251,6 +252,30 @@ final class GroupTest {
                     });
         } finally {
             closeAll(comms);
+        }
+    }
+
+    @Test
+    void operationThatANonBlockingGroupCannotTakeIsReported() {
+        Communicator comm =
+                Communicator.initRank(1, Communicator.uniqueId(), 0, InitTest.NON_BLOCKING);
+        comm.awaitReady(InitTest.SOON);
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment in = arena.allocate(4, 8);
+            NcclException refused =
+                    assertThrows(
+                            NcclException.class,
+                            () ->
+                                    Group.run(
+                                            () -> {
+                                                for (int i = 0;
+                                                        i <= CommExecutor.MAX_PENDING;
+                                                        i++) {
+                                                    comm.recv(in, 1, DataType.INT32, 0);
+                                                }
+                                            }));
+            assertEquals(NcclResult.INVALID_USAGE, refused.result(), refused::toString);
+            comm.abort();
         }
     }
 

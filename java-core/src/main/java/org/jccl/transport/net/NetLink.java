@@ -51,7 +51,6 @@ public final class NetLink implements AutoCloseable {
     private long received;
     private long lookedNs = System.nanoTime();
     private @Nullable SharedMemory rescued;
-    private boolean draining;
     private boolean dropped;
     private @Nullable String ended;
     private boolean closed;
@@ -328,11 +327,8 @@ public final class NetLink implements AutoCloseable {
      * @return whether the other side has ended, too
      */
     public boolean drain() {
-        if (!draining) {
-            draining = true;
-            received = -1;
-            ended = ended == null ? "this side has left" : ended;
-        }
+        received = -1;
+        ended = ended == null ? "this side has left" : ended;
         for (long discarded = 0; discarded < DRAIN_TURN; ) {
             long n = Sockets.discard(descriptor, DRAIN_TURN);
             if (n == AGAIN || n == INTERRUPTED) {
