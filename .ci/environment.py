@@ -5,6 +5,7 @@ only what has changed.
 
 Usage: environment.py demo    what the demo needs, JCCL included
        environment.py dev     what the tests need, without JCCL
+       environment.py jccl    JCCL alone
 """
 
 from __future__ import annotations
@@ -141,8 +142,9 @@ def install() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in ("demo", "dev"):
-        sys.exit("usage: environment.py demo|dev")
-    prepare(sys.argv[1])
-    if sys.argv[1] == "demo":
+    if len(sys.argv) != 2 or sys.argv[1] not in ("demo", "dev", "jccl"):
+        sys.exit("usage: environment.py demo|dev|jccl")
+    if sys.argv[1] != "jccl":
+        prepare(sys.argv[1])
+    if sys.argv[1] != "dev":
         install()

@@ -8,6 +8,7 @@ JUnit runs beside all stages but pytest: two suites at once would make each othe
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import platform
@@ -25,7 +26,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import doctor
-import environment
 import jdk
 from environment import LOGS, PYTHON, ROOT, VENV
 
@@ -42,6 +42,7 @@ class Stage:
     name: str
     good: bool
     seconds: float
+    cpu_seconds: float
     detail: str = ""
 
 
@@ -53,6 +54,15 @@ class FailedError(Exception):
 _running: set[subprocess.Popen[str]] = set()
 
 
+class _Spent(threading.local):
+    """CPU time of the programs that this thread has waited for, and of theirs."""
+
+    seconds = 0.0
+
+
+_spent = _Spent()
+
+
 def _show(line: str) -> None:
     """Prints a line; those of a stage beside the others begin with its name."""
     beside = threading.current_thread() is not threading.main_thread()
@@ -60,8 +70,17 @@ def _show(line: str) -> None:
 
 
 def _end(process: subprocess.Popen[str], number: int) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, number)
+    # Not by poll(), which could take the end from the thread that waits for it.
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
+def _wait(process: subprocess.Popen[str]) -> int:
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    _spent.seconds += usage.ru_utime + usage.ru_stime
+    return process.returncode
 
 
 def _run(name: str, command: list[str], limit_s: int) -> str:
@@ -99,7 +118,7 @@ def _run(name: str, command: list[str], limit_s: int) -> str:
                 _show(line.rstrip("\n"))
                 log.write(line)
                 text.append(line)
-            status = process.wait()
+            status = _wait(process)
         except KeyboardInterrupt:
             _end(process, signal.SIGKILL)
             raise
@@ -172,16 +191,13 @@ class Suite:
     def stage(self, name: str, work: Callable[[], str]) -> bool:
         """Runs one stage; returns whether it was good."""
         _show(f"=== {name}")
-        start = time.monotonic()
+        start, spent = time.monotonic(), _spent.seconds
         try:
             detail, good = work(), True
         except FailedError as failed:
             detail, good = str(failed), False
-        except SystemExit as end:
-            detail, good = str(end).splitlines()[-1], False
-            _show(str(end))
         seconds = time.monotonic() - start
-        self.stages.append(Stage(name, good, seconds, detail))
+        self.stages.append(Stage(name, good, seconds, _spent.seconds - spent, detail))
         _show(f"=== {name}: {'ok' if good else 'FAILED'}, {seconds:.0f} s")
         return good
 
@@ -192,9 +208,12 @@ class Suite:
 
         return self.stage(name, work)
 
+    def install(self) -> bool:
+        return self.command("installation", sys.executable, ".ci/environment.py", "jccl")
+
     def skip(self, name: str, reason: str) -> None:
         """A stage that cannot run counts as failed."""
-        self.stages.append(Stage(name, False, 0.0, "not run: " + reason))
+        self.stages.append(Stage(name, False, 0.0, 0.0, "not run: " + reason))
 
     def junit(self, *properties: str) -> None:
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
@@ -233,7 +252,8 @@ class Suite:
         for stage in self.stages:
             verdict = "ok    " if stage.good else "FAILED"
             lines.append(
-                f"  {verdict} {stage.name:{width}} {stage.seconds:6.1f} s  {stage.detail}".rstrip()
+                f"  {verdict} {stage.name:{width}} {stage.seconds:6.1f} s"
+                f" {stage.cpu_seconds:6.1f} s CPU  {stage.detail}".rstrip()
             )
         total = time.monotonic() - self.start
         result = "green" if self.good() else "RED"
@@ -251,16 +271,6 @@ def _doctor() -> str:
     return f"{len(doctor.CHECKS)} checks"
 
 
-def _prepare() -> str:
-    environment.prepare("dev")
-    return ""
-
-
-def _install() -> str:
-    environment.install()
-    return ""
-
-
 def _checked_directories() -> list[str]:
     names = (".ci", "python-pkg", "tests-py", "examples", "bench")
     return [name for name in names if any((ROOT / name).rglob("*.py"))]
@@ -271,13 +281,13 @@ def _test(suite: Suite) -> None:
     suite.stage("prerequisites", _doctor)
     junit = threading.Thread(target=suite.junit, name="JUnit")
     junit.start()
-    ready = suite.stage("environment", _prepare)
+    ready = suite.command("environment", sys.executable, ".ci/environment.py", "dev")
     if ready:
         suite.command("formatter", python, ".ci/formatting.py", "--check")
         suite.command("ruff", python, "-m", "ruff", "check", ".")
         suite.command("mypy", python, "-m", "mypy", *_checked_directories())
     suite.stage("C", suite.compile_c)
-    installed = ready and suite.stage("installation", _install)
+    installed = ready and suite.install()
     junit.join()
     if installed:
         suite.pytest()
@@ -286,10 +296,10 @@ def _test(suite: Suite) -> None:
 
 
 def _stress(suite: Suite) -> None:
-    ready = suite.stage("environment", _prepare)
+    ready = suite.command("environment", sys.executable, ".ci/environment.py", "dev")
     long_form = ("-Djccl.groups=stress", "-Djccl.excludedGroups=")
     suite.junit(*long_form)
-    if ready and suite.stage("installation", _install):
+    if ready and suite.install():
         suite.pytest("-m", "stress")
     else:
         suite.skip("pytest", "JCCL is not installed")
