@@ -14,7 +14,10 @@ import jccl.bindings
 import pytest
 from fake import FakeBinding
 
-_SEED = int(os.environ.get("JCCL_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+# In the environment, so that all workers of a run have the same.
+if not os.environ.get("JCCL_TEST_SEED"):
+    os.environ["JCCL_TEST_SEED"] = str(random.SystemRandom().randrange(1 << 32))
+_SEED = int(os.environ["JCCL_TEST_SEED"])
 
 
 # A shell without job control starts what it puts in the background with Ctrl-C ignored, and every
@@ -29,8 +32,22 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JCCL_JVM_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Workers take whole files, whose tests share processes; tests with a team share that."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            fixtures = getattr(item, "fixturenames", ())
+            team = "two" in fixtures or "four" in fixtures
+            item.add_marker(pytest.mark.xdist_group("team" if team else item.path.name))
+
+
 def pytest_report_header() -> str:
     return f"JCCL_TEST_SEED={_SEED}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if terminalreporter.stats.get("failed"):
+        terminalreporter.write_line(f"JCCL_TEST_SEED={_SEED}")
 
 
 @pytest.fixture

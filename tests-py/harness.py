@@ -29,7 +29,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
@@ -62,6 +62,7 @@ class Rank:
 
     rank: int
     nranks: int
+    _ids: set[str] = field(default_factory=set)
 
     def put(self, key: str, value: object = None) -> None:
         """Makes a value visible to the other ranks and to ``Cluster.wait_for``."""
@@ -72,7 +73,9 @@ class Rank:
         return pickle.loads(bytes.fromhex(_ask(f"GET {key}\n")))
 
     def unique_id(self, name: str = "world") -> UniqueId:
-        """The same new id on all ranks that name it alike; rank 0 makes it."""
+        """The same new id on all ranks that name it alike, once; rank 0 makes it."""
+        assert name not in self._ids, f"the id {name} was used before; name another"
+        self._ids.add(name)
         if self.rank == 0:
             unique_id = get_unique_id()
             self.put(f"id/{name}", bytes(unique_id))
@@ -350,7 +353,10 @@ class Cluster:
             key.data()
         if time.monotonic() > self._deadline:
             self._dump()
-            raise TimeoutError(f"not done after {self._deadline_s:g} s")
+            ended = [
+                f"\nrank {r} had failed:\n{o.error}" for r, o in self._outcomes.items() if o.error
+            ]
+            raise TimeoutError(f"not done after {self._deadline_s:g} s{''.join(ended)}")
 
     def _dump(self) -> None:
         for process in self._processes:

@@ -70,7 +70,7 @@ def test_the_end_of_a_started_group_is_counted() -> None:
 def _splits_in_a_group(rank: Rank) -> float:
     binding = load()
     config = NCCLConfig(blocking=False)
-    splits, sends = settled(rank.comm(config)), settled(rank.comm(config))
+    splits, sends = settled(rank.comm(config)), settled(rank.comm(config, "sends"))
     out, into = numpy.full(COUNT, 1.0 + rank.rank), numpy.zeros(COUNT)
     if rank.rank == 1:
         rank.get("looked")
