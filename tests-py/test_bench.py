@@ -36,12 +36,12 @@ def bench(*options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(("operation", "kind"), list(zip(OPERATIONS, KINDS, strict=True)))
 def test_each_operation_prints_nccl_tests_columns(operation: str, kind: str) -> None:
-    options = ["-b", "8", "-e", "1K", "-f", "8", "-t", kind, "--iters", "5", "--warmup", "5"]
+    options = ["-b", "64", "-e", "4K", "-f", "8", "-t", kind, "--iters", "5", "--warmup", "5"]
     done = bench(operation, *options)
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
     assert [len(row) for row in rows] == [13] * 3
-    assert [int(row[0]) for row in rows] == [8, 64, 512]
+    assert [int(row[0]) for row in rows] == [64, 512, 4096]
     assert {row[2] for row in rows} == {kind}
     place = slice(5, 9) if operation == "sendrecv" else slice(5, 13)
     assert all(float(figure) >= 0 for row in rows for figure in row[place])
