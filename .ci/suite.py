@@ -3,7 +3,7 @@
 Usage: suite.py test     formatter, static checks, JUnit, installation, pytest
        suite.py stress   the long form; its log is docs/stress.log
 
-JUnit runs beside the other stages of `test`; in the long form everything has the machine alone.
+JUnit runs beside all stages but pytest: two suites at once would make each other's ranks late.
 """
 
 from __future__ import annotations
@@ -288,12 +288,12 @@ def _test(suite: Suite) -> None:
         suite.command("mypy", python, "-m", "mypy", *_checked_directories())
     suite.stage("C", suite.compile_c)
     installed = ready and suite.install()
+    junit.join()
     if installed:
         # Two workers: the ranks of most tests wait for most of their time.
-        suite.pytest("-n", "2", "--dist", "loadgroup")
+        suite.pytest("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
     else:
         suite.skip("pytest", "JCCL is not installed")
-    junit.join()
 
 
 def _stress(suite: Suite) -> None:

@@ -33,7 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Workers take whole files, whose tests share processes; tests with a team share that."""
+    """Workers take whole files, whose tests share processes; tests with a team share that.
+
+    What takes long begins first.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             fixtures = getattr(item, "fixturenames", ())

@@ -219,7 +219,7 @@ class _Process:
         os.close(self.answers)
 
 
-_MAX_IDLE = 16
+_MAX_IDLE = 8
 _idle: list[_Process] = []
 
 
