@@ -291,7 +291,7 @@ def _test(suite: Suite) -> None:
     junit.join()
     if installed:
         # Two workers: the ranks of most tests wait for most of their time.
-        suite.pytest("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
+        suite.pytest("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
     else:
         suite.skip("pytest", "JCCL is not installed")
 

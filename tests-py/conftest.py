@@ -18,6 +18,7 @@ from fake import FakeBinding
 if not os.environ.get("JCCL_TEST_SEED"):
     os.environ["JCCL_TEST_SEED"] = str(random.SystemRandom().randrange(1 << 32))
 _SEED = int(os.environ["JCCL_TEST_SEED"])
+_LONGEST = ("test_readme.py", "test_torch_training.py")
 
 
 # A shell without job control starts what it puts in the background with Ctrl-C ignored, and every
@@ -33,16 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Workers take whole files, whose tests share processes; tests with a team share that.
-
-    What takes long begins first.
-    """
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            fixtures = getattr(item, "fixturenames", ())
-            team = "two" in fixtures or "four" in fixtures
-            item.add_marker(pytest.mark.xdist_group("team" if team else item.path.name))
+    """Workers take whole files, in this order: those that take longest come first."""
+    items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 
 def pytest_report_header() -> str:

@@ -13,7 +13,6 @@ rank's stacks are dumped into its log, all logs are shown and the processes are 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import faulthandler
 import functools
 import importlib
@@ -22,23 +21,22 @@ import pickle
 import selectors
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
 import jccl
+import zygote
 from jccl.core import Communicator, NCCLConfig, UniqueId, get_unique_id
 from jccl.core.errors import NCCLError
 from jccl.core.rendezvous import _ask
-from jccl.run.launcher import exit_code
 from jccl.run.store import Store
 
 DEADLINE_S = float(os.environ.get("JCCL_TEST_DEADLINE") or 120)
@@ -158,7 +156,7 @@ class Outcome:
 class _Process:
     """A process of ranks; it takes jobs from one pipe and answers on another."""
 
-    def __init__(self, key: object, environment: dict[str, str]) -> None:
+    def __init__(self, key: object, environment: dict[str, str], modules: Iterable[str]) -> None:
         jobs, self._jobs = os.pipe()
         self.answers, writing = os.pipe()
         self.key = key
@@ -170,18 +168,11 @@ class _Process:
         self._log = Path(_logs().name, f"{len(started)}.log")
         self._logged = 0
         with self._log.open("wb") as output:
-            self.popen = subprocess.Popen(
-                [sys.executable, "-c", f"import harness; harness.rank_main({jobs}, {writing})"],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                pass_fds=(jobs, writing),
-                start_new_session=True,
-            )
+            fds = [jobs, writing, output.fileno()]
+            self.child = zygote.fork("harness:rank_main", fds, environment, modules)
         os.close(jobs)
         os.close(writing)
-        started.append(self.popen.pid)
+        started.append(self.child.pid)
 
     def run(self, ranks: list[int], job: object) -> None:
         self.ranks = ranks
@@ -212,9 +203,7 @@ class _Process:
 
     def end(self) -> None:
         """Kills what is left of it."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.popen.pid, signal.SIGKILL)
-        self.popen.wait()  # not before: its number must stay its group's until then
+        self.child.kill()
         os.close(self._jobs)
         os.close(self.answers)
 
@@ -234,7 +223,7 @@ def _lend(key: object) -> _Process | None:
     for process in _idle[::-1]:
         if process.key == key:
             _idle.remove(process)
-            if exit_code(process.popen.pid) is None:
+            if process.child.status() is None:
                 return process
             process.end()
     return None
@@ -325,9 +314,8 @@ class Cluster:
             own["NCCL_HOSTID"] = f"host-{ranks[0] * self._hosts // self.nranks}"
         process = None if self._fresh else _lend(own)
         if process is None:
-            path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-            always = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
-            process = _Process(own, {**os.environ, **always, **variables, **own})
+            modules = vars(sys.modules[function.__module__])
+            process = _Process(own, {**os.environ, **variables, **own}, modules)
         self._processes.append(process)
         self._selector.register(process.answers, selectors.EVENT_READ, lambda: self._read(process))
         job = (function.__module__, function.__qualname__, args, ranks, self.nranks)
@@ -338,10 +326,10 @@ class Cluster:
             self._outcomes[rank] = outcome
         if process.finished:
             self._selector.unregister(process.answers)
-            os.waitid(os.P_PID, process.popen.pid, os.WEXITED | os.WNOWAIT)
+            while (status := process.child.status()) is None:
+                time.sleep(0.001)
             for rank in process.ranks:
                 if rank not in self._outcomes:
-                    status = exit_code(process.popen.pid)
                     self._outcomes[rank] = Outcome(
                         error=f"rank {rank} ended with status {status} and no answer",
                         seconds=time.monotonic(),
@@ -360,9 +348,9 @@ class Cluster:
 
     def _dump(self) -> None:
         for process in self._processes:
-            if exit_code(process.popen.pid) is None:
+            if process.child.status() is None:
                 for number in (signal.SIGCONT, signal.SIGUSR1):
-                    os.kill(process.popen.pid, number)
+                    os.kill(process.child.pid, number)
         time.sleep(_DUMP_S)
 
     def wait_for(self, *keys: str) -> list[Any]:
@@ -397,11 +385,11 @@ class Cluster:
 
     def pid(self, rank: int) -> int:
         """The process of a rank."""
-        return self._process_of(rank).popen.pid
+        return self._process_of(rank).child.pid
 
     def status(self, rank: int) -> int | None:
         """The exit status of a rank's process."""
-        return exit_code(self._process_of(rank).popen.pid)
+        return self._process_of(rank).child.status()
 
     def logs(self) -> str:
         """Everything that the ranks printed."""

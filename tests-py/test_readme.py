@@ -114,13 +114,7 @@ def test_there_are_blocks_of_known_languages() -> None:
     assert not unknown
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
-        pytest.param(block, id=str(block), marks=pytest.mark.xdist_group(str(block)))
-        for block in readme.blocks()
-    ],
-)
+@pytest.mark.parametrize("block", readme.blocks(), ids=str)
 def test_a_block_of_the_readme(block: Block, tmp_path: Path) -> None:
     if block.remark.startswith("not run: "):
         pytest.skip(f"README line {block.line} is {block.remark}")

@@ -107,7 +107,6 @@ def test_a_lost_peer_fails_backward_and_not_the_process(two: Team) -> None:
     assert two.run(a_failed_bucket_raises) == [True, True]
 
 
-@pytest.mark.xdist_group("digits")
 def test_the_digits_are_learned_with_gloo_forbidden(tmp_path: Path) -> None:
     """One run of the demonstration as `make demo` starts it, with fewer epochs."""
     options = ["--ranks", "2", "--rounds", "1", "--epochs", "16"]

@@ -4,6 +4,7 @@ import static org.jccl.platform.Memory.ALL;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 
 /** What jccl-warm does for one kernel: calls it in short batches until C2 has compiled it. */
@@ -12,13 +13,16 @@ final class WarmupRun {
     private static final int STAGED_CALLS = 100;
     private static final int SHAPING_ROUNDS = 10;
     private static final int SHAPING_CALLS = 300;
-    private static final long BATCH_NS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long BATCH_NS = TimeUnit.MICROSECONDS.toNanos(200);
 
     /** After so much work the machine is busy or slow: try on, but take little of it. */
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(2);
 
     /** After so much work C2 will not do it. */
     private static final long LIMIT_NS = TimeUnit.SECONDS.toNanos(20);
+
+    /** A vector kernel that is so much slower than the staged one is not compiled. */
+    private static final int SLOWER = 3;
 
     private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
 
@@ -60,8 +64,8 @@ final class WarmupRun {
     /**
      * Warms the vector kernel.
      *
-     * @return whether it has become about as fast as the staged one or faster; if not, this machine
-     *     lacks its instructions
+     * @return whether it has become about as fast as the staged one or faster with every count, or
+     *     rather not a hundred times slower; if not, this machine lacks its instructions
      */
     static boolean warm(Fold staged, Fold vector, int dataType, int redOp, int n)
             throws InterruptedException {
@@ -72,20 +76,26 @@ final class WarmupRun {
             for (int call = 0; call < STAGED_CALLS; call++) {
                 foldAll(staged, dataType, redOp, dst, sources, counts);
             }
+            long[] stagedNs = new long[counts.length];
+            Arrays.fill(stagedNs, Long.MAX_VALUE);
             long worked = 0;
-            long stagedNs = Long.MAX_VALUE;
-            int fastBatches = 0;
-            while (fastBatches < 3 && worked < LIMIT_NS) {
+            int fastRounds = 0;
+            while (fastRounds < 3 && worked < LIMIT_NS) {
                 long begin = System.nanoTime();
-                stagedNs = Math.min(stagedNs, batch(staged, dataType, redOp, dst, sources, counts));
-                long vectorNs = batch(vector, dataType, redOp, dst, sources, counts);
-                fastBatches += vectorNs < 2 * stagedNs ? 1 : 0;
+                boolean fast = true;
+                for (int i = 0; i < counts.length; i++) {
+                    long ns = batch(staged, dataType, redOp, dst, sources, counts[i]);
+                    stagedNs[i] = Math.min(stagedNs[i], ns);
+                    ns = batch(vector, dataType, redOp, dst, sources, counts[i]);
+                    fast &= ns < SLOWER * stagedNs[i];
+                }
+                fastRounds += fast ? 1 : 0;
                 long took = System.nanoTime() - begin;
                 worked += took;
                 long pause = Math.min(REST * took, LONGEST_PAUSE_NS);
                 TimeUnit.NANOSECONDS.sleep(worked < PATIENCE_NS ? PAUSE_NS : pause);
             }
-            return fastBatches >= 3;
+            return fastRounds >= 3;
         }
     }
 
@@ -104,18 +114,20 @@ final class WarmupRun {
         return new int[] {full, full - 5, full, 37, 4};
     }
 
-    /** Folds for about a millisecond; nanoseconds of one round of all counts. */
+    /** Folds again and again for a while; nanoseconds of one fold. */
     private static long batch(
-            Fold fold, int dataType, int redOp, long dst, long[] sources, int[] counts) {
+            Fold fold, int dataType, int redOp, long dst, long[] sources, int count) {
         long begin = System.nanoTime();
         long spent = 0;
-        long rounds = 0;
+        long folds = 0;
         while (spent < BATCH_NS) {
-            foldAll(fold, dataType, redOp, dst, sources, counts);
-            rounds++;
+            for (int i = 0; i < 4; i++) {
+                fold.fold(dataType, redOp, dst, sources, sources.length, count);
+            }
+            folds += 4;
             spent = System.nanoTime() - begin;
         }
-        return spent / rounds;
+        return spent / folds;
     }
 
     private static void foldAll(
