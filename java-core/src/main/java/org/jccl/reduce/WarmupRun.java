@@ -121,10 +121,8 @@ final class WarmupRun {
         long spent = 0;
         long folds = 0;
         while (spent < BATCH_NS) {
-            for (int i = 0; i < 4; i++) {
-                fold.fold(dataType, redOp, dst, sources, sources.length, count);
-            }
-            folds += 4;
+            fold.fold(dataType, redOp, dst, sources, sources.length, count);
+            folds++;
             spent = System.nanoTime() - begin;
         }
         return spent / folds;

@@ -74,10 +74,12 @@ final class WarmupProbe {
     }
 
     /** Scalar, staged and, where it is warm, vector kernels. */
-    private long allocatedPerCall() {
+    private long allocatedPerCall() throws InterruptedException {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long before = 0;
         for (int round = 0; round < 3; round++) {
+            // What the calls before have asked for is compiled before it is used.
+            Warmup.await(900_000);
             before = threads.getCurrentThreadAllocatedBytes();
             for (int call = 0; call < CALLS; call++) {
                 Reductions.fold(Fold.FLOAT32, Fold.SUM, dst.address(), sources, 2, 2);
