@@ -10,6 +10,7 @@ import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -18,6 +19,7 @@ import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 
 /** A repeated call allocates nothing. */
+@Isolated("a million calls of two ranks take a core for each, or ten times as long")
 final class AllocationTest {
     private static final int WARM_UP = 50_000;
     private static final int CALLS = 1_000_000;
