@@ -4,8 +4,9 @@ Usage: faults.py              all of .ci/faults
        faults.py NAME...      some of them
 
 A fault is a patch with two lines before it: what is wrong then, and the JUnit classes that must
-catch it (`expected of:` where that has not been shown yet, `caught by:` where it has). Each is applied to a clone of its own; the fault is caught when a test of those classes
-fails. The status is the number of faults that were not.
+catch it (`expected of:` where that has not been shown yet, `caught by:` where it has). Each is
+applied to a clone of its own; the fault is caught when a test of those classes fails. The status
+is the number of faults that were not.
 """
 
 from __future__ import annotations
