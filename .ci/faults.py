@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -47,18 +48,29 @@ def _verdict(classes: str, environment: dict[str, str]) -> tuple[bool, str]:
     shutil.rmtree(REPORTS, ignore_errors=True)
     # Error Prone may find a fault itself; here the tests are on trial.
     command = ["mvn", "-q", "-B", "-Djccl.unchecked", f"-Dtest={classes}", "verify"]
+    # Surefire and the ranks are in its session, and end with it.
+    maven = subprocess.Popen(
+        command,
+        cwd=CLONE,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            command, cwd=CLONE, env=environment, capture_output=True, text=True, timeout=LIMIT_S
-        )
+        output, _ = maven.communicate(timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         return True, f"the tests hung for {LIMIT_S} s"
+    finally:
+        if maven.poll() is None:
+            os.killpg(maven.pid, signal.SIGKILL)
+            maven.wait()
     failed = _failed_tests()
     if failed:
         return True, f"{failed[0]}{f' and {len(failed) - 1} more' if failed[1:] else ''}"
-    if done.returncode == 0:
+    if maven.returncode == 0:
         return False, f"{classes} passed"
-    return False, "no test failed, but Maven: " + " ".join(done.stdout.split())[-300:]
+    return False, "no test failed, but Maven: " + " ".join(output.split())[-300:]
 
 
 def _plant(patch: Path, environment: dict[str, str]) -> bool:

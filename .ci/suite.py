@@ -44,10 +44,16 @@ class Stage:
     seconds: float
     cpu_seconds: float
     detail: str = ""
+    #: One line for each failed test.
+    tests: tuple[str, ...] = ()
 
 
 class FailedError(Exception):
-    """A stage failed; the text says how."""
+    """A stage failed; the text says how, and which tests did."""
+
+    def __init__(self, text: str, tests: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.tests = tests
 
 
 #: What runs now; each is the leader of its process group.
@@ -129,17 +135,30 @@ def _run(name: str, command: list[str], limit_s: int) -> str:
     if time.monotonic() - start >= limit_s:
         raise FailedError(f"ended after {limit_s} s; {LOGS.relative_to(ROOT)}/{name}.log")
     if status != 0:
-        raise FailedError(f"status {status}; {LOGS.relative_to(ROOT)}/{name}.log")
+        failed = tuple(line.rstrip() for line in text if line.startswith(("FAILED ", "ERROR ")))
+        raise FailedError(f"status {status}; {LOGS.relative_to(ROOT)}/{name}.log", failed)
     return "".join(text)
 
 
-def _junit_summary() -> str:
-    """Counts of the JUnit reports; prints why tests were skipped."""
+def _failed_cases(suite: ElementTree.Element) -> list[str]:
+    cases = []
+    for case in suite.iter("testcase"):
+        for failure in (*case.findall("failure"), *case.findall("error")):
+            text = failure.get("message") or failure.text or failure.get("type") or ""
+            name = f"{case.get('classname')}.{case.get('name')}"
+            cases.append(f"FAILED {name} - {' '.join(text.split())}")
+    return cases
+
+
+def _junit_summary() -> tuple[str, tuple[str, ...]]:
+    """Counts of the JUnit reports, and the failed tests; prints why tests were skipped."""
     total = failed = skipped = 0
+    failed_cases: list[str] = []
     for report in sorted(REPORTS.glob("TEST-*.xml")):
         suite = ElementTree.parse(report).getroot()
         total += int(suite.get("tests", 0))
         failed += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        failed_cases += _failed_cases(suite)
         for case in suite.iter("testcase"):
             reason = case.find("skipped")
             if reason is not None:
@@ -149,7 +168,7 @@ def _junit_summary() -> str:
                 _show(f"SKIPPED {name}: {why.splitlines()[0]}")
     if total == 0:
         raise FailedError("no JUnit test ran")
-    return f"{total} tests, {failed} failed, {skipped} skipped"
+    return f"{total} tests, {failed} failed, {skipped} skipped", tuple(failed_cases)
 
 
 def _pytest_summary(output: str) -> str:
@@ -192,12 +211,13 @@ class Suite:
         """Runs one stage; returns whether it was good."""
         _show(f"=== {name}")
         start, spent = time.monotonic(), _spent.seconds
+        tests: tuple[str, ...] = ()
         try:
             detail, good = work(), True
         except FailedError as failed:
-            detail, good = str(failed), False
+            detail, good, tests = str(failed), False, failed.tests
         seconds = time.monotonic() - start
-        self.stages.append(Stage(name, good, seconds, _spent.seconds - spent, detail))
+        self.stages.append(Stage(name, good, seconds, _spent.seconds - spent, detail, tests))
         _show(f"=== {name}: {'ok' if good else 'FAILED'}, {seconds:.0f} s")
         return good
 
@@ -224,9 +244,9 @@ class Suite:
             try:
                 _run("junit", ["mvn", quiet, *properties, "verify"], self.limit_s)
             except FailedError as failed:
-                counts = _junit_summary()
-                raise FailedError(f"{counts}; {failed}") from failed
-            return _junit_summary()
+                counts, cases = _junit_summary()
+                raise FailedError(f"{counts}; {failed}", cases) from failed
+            return _junit_summary()[0]
 
         self.stage("JUnit", work)
 
@@ -246,9 +266,9 @@ class Suite:
         self.stage("pytest", work)
 
     def summary(self) -> str:
-        """The table at the end, one line a stage."""
+        """The failed tests, and the table at the end, one line a stage."""
         width = max(len(stage.name) for stage in self.stages)
-        lines = []
+        lines = [f"  {test[:500]}" for stage in self.stages for test in stage.tests]
         for stage in self.stages:
             verdict = "ok    " if stage.good else "FAILED"
             lines.append(

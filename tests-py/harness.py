@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import jccl
 import zygote
@@ -326,8 +326,9 @@ class Cluster:
             self._outcomes[rank] = outcome
         if process.finished:
             self._selector.unregister(process.answers)
-            while (status := process.child.status()) is None:
-                time.sleep(0.001)
+            status = process.child.wait(self._deadline - time.monotonic())
+            if status is None:
+                self._give_up()
             for rank in process.ranks:
                 if rank not in self._outcomes:
                     self._outcomes[rank] = Outcome(
@@ -340,11 +341,12 @@ class Cluster:
         for key, _ in self._selector.select(_TICK_S):
             key.data()
         if time.monotonic() > self._deadline:
-            self._dump()
-            ended = [
-                f"\nrank {r} had failed:\n{o.error}" for r, o in self._outcomes.items() if o.error
-            ]
-            raise TimeoutError(f"not done after {self._deadline_s:g} s{''.join(ended)}")
+            self._give_up()
+
+    def _give_up(self) -> NoReturn:
+        self._dump()
+        ended = [f"\nrank {r} had failed:\n{o.error}" for r, o in self._outcomes.items() if o.error]
+        raise TimeoutError(f"not done after {self._deadline_s:g} s{''.join(ended)}")
 
     def _dump(self) -> None:
         for process in self._processes:

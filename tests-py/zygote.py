@@ -13,6 +13,7 @@ import functools
 import importlib
 import os
 import pickle
+import select
 import signal
 import socket
 import subprocess
@@ -46,6 +47,15 @@ class Child:
         """
         status: int | None = self._template.ask(("status", self.pid))
         return status
+
+    def wait(self, limit_s: float) -> int | None:
+        """Its status, as soon as it has ended; None if it still runs when the limit is over."""
+        descriptor = os.pidfd_open(self.pid)
+        try:
+            select.select([descriptor], [], [], max(0.0, limit_s))
+        finally:
+            os.close(descriptor)
+        return self.status()
 
     def kill(self) -> None:
         """Ends it and its process group; for the last time."""

@@ -64,8 +64,8 @@ final class WarmupRun {
     /**
      * Warms the vector kernel.
      *
-     * @return whether it has become about as fast as the staged one or faster with every count, or
-     *     rather not a hundred times slower; if not, this machine lacks its instructions
+     * @return whether no count takes it much longer than the staged one; if not, this machine lacks
+     *     its instructions
      */
     static boolean warm(Fold staged, Fold vector, int dataType, int redOp, int n)
             throws InterruptedException {
