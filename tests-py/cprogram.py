@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 HEADERS = REPOSITORY / "java-core" / "src" / "main" / "c"
 SOURCES = Path(__file__).resolve().parent / "c"
 LIBRARIES = Path(jccl.__file__).resolve().parent / "_lib"
-LIMIT_S = 60
+LIMIT_S = 300
 
 
 def compiler() -> str:

@@ -39,7 +39,7 @@ from jccl.core.errors import NCCLError
 from jccl.core.rendezvous import _ask
 from jccl.run.store import Store
 
-DEADLINE_S = float(os.environ.get("JCCL_TEST_DEADLINE") or 120)
+DEADLINE_S = float(os.environ.get("JCCL_TEST_DEADLINE") or 600)
 TESTS = Path(__file__).parent
 NET = {"NCCL_SHM_DISABLE": "1", "NCCL_P2P_DISABLE": "1"}
 _DUMP_S = 2.0
@@ -268,8 +268,7 @@ class Cluster:
         self._threads = threads
         self._hosts = hosts
         self._environment = environment or {}
-        self._deadline = time.monotonic() + deadline_s
-        self._deadline_s = deadline_s
+        self.deadline_in(deadline_s)
         self._selector = selectors.DefaultSelector()
         self._store = Store(self._selector)
         self._processes: list[_Process] = []
@@ -342,6 +341,11 @@ class Cluster:
             key.data()
         if time.monotonic() > self._deadline:
             self._give_up()
+
+    def deadline_in(self, seconds: float) -> None:
+        """What is not done within these seconds from now is late."""
+        self._deadline = time.monotonic() + seconds
+        self._deadline_s = seconds
 
     def _give_up(self) -> NoReturn:
         self._dump()

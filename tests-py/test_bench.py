@@ -20,7 +20,7 @@ from jccl.bench.operations import (
     sample,
 )
 
-LIMIT_S = 300
+LIMIT_S = 900
 KINDS = ("half", "double", "int32", "int64", "uint8")
 
 

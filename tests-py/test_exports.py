@@ -20,7 +20,7 @@ BOTH = pytest.mark.parametrize("library", ["libjccl.so", "libnccl.so.2"])
 def _symbols(library: str) -> dict[str, str]:
     """Kind of each exported name, as nm gives it (T strong, W weak)."""
     command = ["nm", "-D", "--defined-only", str(LIBRARIES / library)]
-    listed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+    listed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
     return {line.split()[2]: line.split()[1] for line in listed.splitlines()}
 
 
@@ -65,7 +65,7 @@ def test_names_of_nccl_are_weak_and_their_twins_strong(library: str) -> None:
 @pytest.mark.parametrize("library", ["libjccl.so", "libnccl.so.2"])
 def test_each_library_has_its_own_name_and_needs_no_other_nccl(library: str) -> None:
     command = ["readelf", "-d", str(LIBRARIES / library)]
-    listed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+    listed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
     assert re.findall(r"SONAME.*\[(.*)\]", listed) == [library]
     needed = re.findall(r"NEEDED.*\[(.*)\]", listed)
     assert all(name.startswith(("libc.", "libdl.", "libpthread.", "ld-")) for name in needed)
@@ -94,7 +94,7 @@ def test_every_function_of_the_table_has_its_method_in_java() -> None:
     javap = Path(binding.java_home(), "bin", "javap")
     jar = next(LIBRARIES.glob("jccl-core*.jar"))
     command = [str(javap), "-s", "-public", "-cp", str(jar), "org.jccl.abi.NcclApi"]
-    listed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    listed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
     methods = set(re.findall(r"static .* (\w+)\(.*\);\n\s+descriptor: (\S+)", listed))
     wanted = {
         (parts[1].strip(), re.findall(r'"([^"]+)"', arguments)[0])

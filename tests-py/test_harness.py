@@ -97,16 +97,18 @@ def _sleeps_in_a_thread(rank: Rank) -> None:
     thread.join()
 
 
-def _logs_at_the_deadline(deadline_s: float) -> str:
-    with Cluster(2, deadline_s=deadline_s) as cluster:
+def _logs_at_the_deadline() -> str:
+    with Cluster(2) as cluster:
         cluster.start(_sleeps_in_a_thread)
-        with pytest.raises(TimeoutError, match=f"not done after {deadline_s} s"):
+        cluster.wait_for("asleep/0", "asleep/1")
+        cluster.deadline_in(1)
+        with pytest.raises(TimeoutError, match="not done after 1 s"):
             cluster.join()
         return cluster.logs()
 
 
 def test_the_deadline_shows_every_threads_stack() -> None:
-    logs = _logs_at_the_deadline(4)
+    logs = _logs_at_the_deadline()
     for name in ("rank 0", "rank 1", "_sleeps_in_a_thread", "in _sleeps\n"):
         assert name in logs
 

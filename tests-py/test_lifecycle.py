@@ -18,7 +18,7 @@ import pytest
 from harness import NET, Cluster, Rank, run_ranks, settled
 from jccl.core import SUM, Communicator, NCCLConfig, NCCLError, get_unique_id
 
-LIMIT_S = 120
+LIMIT_S = 600
 ONE_RANK = """
 import numpy, jccl.core as jc
 comm = jc.Communicator.init(1, 0, jc.get_unique_id())

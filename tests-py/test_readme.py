@@ -22,7 +22,7 @@ import readme
 from jccl.bindings import load
 from readme import Block
 
-LIMIT_S = 300
+LIMIT_S = 900
 ROOT = Path(__file__).parent.parent
 LIBRARIES = Path(jccl.bindings.__file__).parent.parent / "_lib"
 HEADERS = ROOT / "java-core" / "src" / "main" / "c"

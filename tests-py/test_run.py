@@ -15,7 +15,7 @@ import pytest
 from jccl.core import NcclInvalid
 from jccl.core.rendezvous import _ask
 
-LIMIT_S = 60
+LIMIT_S = 300
 
 
 class Script:

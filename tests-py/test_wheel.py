@@ -27,7 +27,7 @@ def _build(backend_call: str, source: Path) -> str:
         "print(); print('made', name)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=source, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code], cwd=source, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.split("made ")[-1].strip()
@@ -110,7 +110,7 @@ def test_missing_programs_are_named(
         env={**os.environ, variable: value},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
     )
     assert done.returncode == 1
     assert sentence in done.stderr

@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Objects;
 
 /** Connections that are not of the job: each is dropped, and ranks meet all the while. */
-@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StrangersTest {
     private static final byte[] NOTHING = {};
 

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 /** What a thread may rely on when it has interrupted a communicator. */
 final class InterruptTest {
     private static final long WHILE_OWNED_MS = 200;
-    private static final long SOON_MS = 10_000;
+    private static final long SOON_MS = 120_000;
 
     @Test
     void itReturnsOnlyWhenNobodyMayBeCopyingIntoBuffersAnyMore() throws InterruptedException {

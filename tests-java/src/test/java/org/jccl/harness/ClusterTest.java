@@ -135,10 +135,10 @@ final class ClusterTest {
 
     @Test
     void lateRanksAreShownWithTheirStacksAndLeaveNoProcess() {
-        for (Cluster cluster :
-                List.of(Cluster.threads(2).deadline(3), Cluster.processes(2).deadline(12))) {
+        for (Cluster cluster : List.of(Cluster.threads(2), Cluster.processes(2))) {
             try (RunningCluster running = cluster.start(Waits.class)) {
                 running.awaitAllSaid("waiting");
+                running.deadlineIn(1);
                 AssertionError late = assertThrows(AssertionError.class, running::await);
                 String text = String.valueOf(late.getMessage());
                 assertTrue(text.contains("rank 1 has not ended"), text);

@@ -26,7 +26,7 @@ import java.util.function.BooleanSupplier;
  */
 final class RankProcess {
     private static final int KEPT_LINES = 400;
-    private static final int STACKS_WITHIN_S = 5;
+    private static final int STACKS_WITHIN_S = 30;
 
     private final String key;
     private final Process process;
@@ -138,7 +138,7 @@ final class RankProcess {
     void stop() {
         signal("STOP");
         Path status = Path.of("/proc/" + process.pid() + "/status");
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         try {
             while (!Files.readString(status).contains("T (stopped)")) {
                 if (System.nanoTime() > end) {

@@ -28,7 +28,7 @@ public final class RunningCluster implements AutoCloseable {
     private final Cluster cluster;
     private final Path directory;
     private final Board board;
-    private final long deadlineNs;
+    private long deadlineNs;
     private final List<RankProcess> processes = new ArrayList<>();
     private final List<Thread> threads = new ArrayList<>();
     private final @Nullable RankResult[] results;
@@ -201,11 +201,16 @@ public final class RunningCluster implements AutoCloseable {
             ends.add(awaitEnd(rank));
         }
         for (RankProcess process : processes) {
-            if (!process.awaitIdle(deadlineNs - System.nanoTime())) {
+            if (!process.awaitIdle(leftNs())) {
                 throw late("the exit of the process of rank " + process.firstRank());
             }
         }
         return new Outcome(ends, output());
+    }
+
+    /** What is not done within these seconds from now is late. */
+    public synchronized void deadlineIn(int seconds) {
+        deadlineNs = System.nanoTime() + seconds * 1_000_000_000L;
     }
 
     /** Puts a note that every rank can await. */
@@ -258,10 +263,14 @@ public final class RunningCluster implements AutoCloseable {
         return text.toString();
     }
 
+    private synchronized long leftNs() {
+        return deadlineNs - System.nanoTime();
+    }
+
     /** Waits once; every caller looks again, in a loop, at what it waits for. */
     @SuppressWarnings("WaitNotInLoop")
     private synchronized void waitForNews(String what) {
-        long leftMs = (deadlineNs - System.nanoTime()) / 1_000_000;
+        long leftMs = leftNs() / 1_000_000;
         if (leftMs <= 0) {
             throw late(what);
         }
@@ -300,7 +309,7 @@ public final class RunningCluster implements AutoCloseable {
                 continue;
             }
             process.kill();
-            if (!process.awaitExit(10_000_000_000L)) {
+            if (!process.awaitExit(60_000_000_000L)) {
                 throw new AssertionError("process " + process.pid() + " survives SIGKILL");
             }
         }

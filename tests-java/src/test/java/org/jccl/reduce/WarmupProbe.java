@@ -8,6 +8,7 @@ import org.jccl.type.RedOp;
 
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
+import java.time.Duration;
 import java.util.Random;
 
 /**
@@ -18,6 +19,7 @@ import java.util.Random;
 final class WarmupProbe {
     private static final int COUNT = 1 << 16;
     private static final int CALLS = 20_000;
+    private static final Duration COMPILED_WITHIN = Duration.ofMinutes(5);
 
     private final byte[] left;
     private final byte[] right;
@@ -73,20 +75,30 @@ final class WarmupProbe {
         }
     }
 
-    /** Scalar, staged and, where it is warm, vector kernels. */
+    /**
+     * Of scalar, staged and, where it is warm, vector kernels; once the compilers are through with
+     * them, which on a machine that has other things to do takes them a while.
+     */
     private long allocatedPerCall() throws InterruptedException {
+        long end = System.nanoTime() + COMPILED_WITHIN.toNanos();
+        allocated();
+        long perCall = allocated();
+        while (perCall != 0 && System.nanoTime() - end < 0) {
+            perCall = allocated();
+        }
+        return perCall;
+    }
+
+    private long allocated() throws InterruptedException {
+        // What the calls before have asked for is compiled before it is used.
+        Warmup.await(900_000);
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long before = 0;
-        for (int round = 0; round < 3; round++) {
-            // What the calls before have asked for is compiled before it is used.
-            Warmup.await(900_000);
-            before = threads.getCurrentThreadAllocatedBytes();
-            for (int call = 0; call < CALLS; call++) {
-                Reductions.fold(Fold.FLOAT32, Fold.SUM, dst.address(), sources, 2, 2);
-                Reductions.fold(Fold.BFLOAT16, Fold.SUM, dst.address(), sources, 2, 99);
-                Reductions.fold(Fold.FLOAT16, Fold.AVG, dst.address(), sources, 2, 99);
-                Reductions.fold(Fold.UINT8, Fold.AVG, dst.address(), sources, 2, 99);
-            }
+        long before = threads.getCurrentThreadAllocatedBytes();
+        for (int call = 0; call < CALLS; call++) {
+            Reductions.fold(Fold.FLOAT32, Fold.SUM, dst.address(), sources, 2, 2);
+            Reductions.fold(Fold.BFLOAT16, Fold.SUM, dst.address(), sources, 2, 99);
+            Reductions.fold(Fold.FLOAT16, Fold.AVG, dst.address(), sources, 2, 99);
+            Reductions.fold(Fold.UINT8, Fold.AVG, dst.address(), sources, 2, 99);
         }
         return (threads.getCurrentThreadAllocatedBytes() - before) / CALLS;
     }

@@ -24,7 +24,7 @@ import java.util.List;
 
 /** From unique id to a ready communicator and to its end. */
 final class InitTest {
-    static final Duration SOON = Duration.ofSeconds(60);
+    static final Duration SOON = Duration.ofMinutes(5);
     static final Config NON_BLOCKING = Config.DEFAULT.withBlocking(false);
 
     static List<Cluster> clusters() {

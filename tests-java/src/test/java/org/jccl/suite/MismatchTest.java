@@ -36,9 +36,6 @@ final class MismatchTest {
     /** How long the rank that comes last leaves the others alone. */
     private static final int LATE_MS = 3;
 
-    /** A rank that returns with wrong data leaves the other waiting for its next communicator. */
-    private static final int DEADLINE_S = 120;
-
     /** What a rank calls. */
     private record Call(Operation operation, int count) {
         void make(Communicator comm, MemorySegment in, MemorySegment out) {
@@ -99,10 +96,10 @@ final class MismatchTest {
 
     static List<Cluster> clusters() {
         return List.of(
-                Cluster.threads(2).deadline(DEADLINE_S),
-                Cluster.threads(2).nodes(2).deadline(DEADLINE_S),
-                Cluster.processes(2).deadline(DEADLINE_S),
-                Cluster.threads(4).nodes(2).deadline(DEADLINE_S));
+                Cluster.threads(2),
+                Cluster.threads(2).nodes(2),
+                Cluster.processes(2),
+                Cluster.threads(4).nodes(2));
     }
 
     /** A communicator for each case, as none survives one. */
