@@ -11,11 +11,13 @@ Usage: environment.py demo    what the demo needs, JCCL included
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,13 +70,16 @@ def _digest(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _call(name: str, command: list[str]) -> None:
+def _succeeds(log: Path, command: Sequence[str], environment: dict[str, str]) -> bool:
     """Runs a command, its output in a log; progress lines of setup.py are passed on."""
-    LOGS.mkdir(parents=True, exist_ok=True)
-    log = LOGS / f"{name}.log"
-    with log.open("w", encoding="utf-8") as out:
+    with log.open("a", encoding="utf-8") as out:
         process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         assert process.stdout is not None
         for line in process.stdout:
@@ -83,20 +88,37 @@ def _call(name: str, command: list[str]) -> None:
             progress = re.match(r"(?:\s|\x1b\[\d*m)*jccl: (.*)", line)
             if progress:
                 _say("  " + progress.group(1))
-        if process.wait() == 0:
+        return process.wait() == 0
+
+
+def _call(name: str, *commands: Sequence[str], environment: dict[str, str] | None = None) -> None:
+    """Runs a command; where it fails, the next one, which does the same in another way."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{name}.log"
+    log.write_text("", encoding="utf-8")
+    for command, other in zip(commands, [*commands[1:], None], strict=True):
+        if _succeeds(log, command, environment or {}):
             return
+        if other is not None:
+            _say(f"  {Path(command[0]).name} failed ({log.relative_to(ROOT)}); now by {other[2]}")
     tail = log.read_text(encoding="utf-8").splitlines()[-40:]
     sys.exit("\n".join(tail) + f"\n{name} failed; the whole log is {log.relative_to(ROOT)}")
 
 
-def _step(name: str, what: str, sources: Iterable[Path], command: list[str]) -> None:
+def _step(
+    name: str,
+    what: str,
+    sources: Iterable[Path],
+    *commands: Sequence[str],
+    environment: dict[str, str] | None = None,
+) -> None:
     stamp = VENV / f".made-{name}"
     digest = _digest(sources)
     if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
         return
     _say(what)
     start = time.monotonic()
-    _call(name, command)
+    _call(name, *commands, environment=environment)
     stamp.write_text(digest, encoding="utf-8")
     _say(f"  done in {time.monotonic() - start:.0f} s")
 
@@ -114,6 +136,31 @@ def _pip(*arguments: str) -> list[str]:
     return [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", *arguments]
 
 
+def _uv(*arguments: str) -> list[str]:
+    return [str(VENV / "bin" / "uv"), "pip", "install", "--python", str(PYTHON), *arguments]
+
+
+def _pip_settings() -> dict[str, str]:
+    """Where pip is told to look for packages, as uv's variables: uv does not read pip's files."""
+    names = {
+        "index-url": "UV_DEFAULT_INDEX",
+        "extra-index-url": "UV_INDEX",
+        "find-links": "UV_FIND_LINKS",
+        "cert": "SSL_CERT_FILE",
+    }
+    command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "config", "list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    settings = {}
+    for line in listed.splitlines():
+        key, _, value = line.partition("=")
+        variable = names.get(key.rpartition(".")[2])
+        if variable and variable not in os.environ:
+            # pip quotes a value as Python does, and separates several by white space.
+            separator = "," if variable == "UV_FIND_LINKS" else " "
+            settings[variable] = separator.join(" ".join(shlex.split(value)).split())
+    return settings
+
+
 def prepare(purpose: str) -> None:
     """Makes or completes .venv for `demo` or, with the tools of the tests, for `dev`."""
     if sys.version_info < OLDEST_PYTHON:
@@ -126,13 +173,20 @@ def prepare(purpose: str) -> None:
     if _venv_python() != wanted:
         _say(f"making .venv with Python {wanted}")
         _call("venv", [sys.executable, "-m", "venv", "--clear", str(VENV)])
-    names = ["build", "demo"] + (["dev"] if purpose == "dev" else [])
-    for name in names:
-        requirements = ROOT / ".ci" / f"requirements-{name}.txt"
-        size = " (torch: 3 GB to download, 5 GB on disk)" if name == "demo" else ""
-        what = f"installing {requirements.relative_to(ROOT)}{size}"
-        # Python compiles what is imported; pip would compile all of torch, for half a minute.
-        _step(name, what, [requirements], _pip("--no-compile", "-r", str(requirements)))
+    build, demo, dev = (ROOT / ".ci" / f"requirements-{n}.txt" for n in ("build", "demo", "dev"))
+    _step(
+        "build",
+        "installing the build's requirements",
+        [build],
+        _pip("--no-compile", "-r", str(build)),
+    )
+    sizes = {demo: " (torch: 3 GB to download, 5 GB on disk)"}
+    for file in (demo, dev) if purpose == "dev" else (demo,):
+        what = f"installing {file.relative_to(ROOT)}{sizes.get(file, '')}"
+        # Python compiles what is imported; to compile all of torch would take half a minute.
+        ways = _uv("-r", str(file)), _pip("--no-compile", "-r", str(file))
+        name = file.stem.partition("-")[2]
+        _step(name, what, [file], *ways, environment=_pip_settings())
 
 
 def install() -> None:
