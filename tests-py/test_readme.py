@@ -3,7 +3,8 @@
 ``python`` and ``c`` blocks run on 2 ranks (``ranks=N`` on the fence's line changes that), ``java``
 blocks in one JVM. In ``sh`` blocks, ``make`` lines must name targets and ``pip install`` lines
 something that exists; others are run beside the blocks above, which lie there as ``script.py``,
-``train.py``, ``Sum.java`` and ``sum.c``. A block marked ``not run: why`` is skipped.
+``train.py``, ``Sum.java`` and ``sum.c``. A block that such a command names is run by it alone. A
+block marked ``not run: why`` is skipped.
 """
 
 from __future__ import annotations
@@ -78,13 +79,25 @@ def commands_path() -> str:
     return f"export PATH={os.pathsep.join(map(str, places))}:$PATH;"
 
 
+def file_name(block: Block) -> str | None:
+    """The name by which the commands below a program call it."""
+    script = "train.py" if "init_process_group" in block.code else "script.py"
+    return {"c": "sum.c", "java": "Sum.java", "python": script}.get(block.language)
+
+
 def lay_files(block: Block, folder: Path) -> None:
     """Writes the blocks above this one under the names that its commands use."""
-    names = {"c": "sum.c", "java": "Sum.java"}
     for other in readme.blocks():
-        if other.line < block.line and other.language in (*names, "python"):
-            script = "train.py" if "init_process_group" in other.code else "script.py"
-            (folder / names.get(other.language, script)).write_text(other.code, encoding="utf-8")
+        name = file_name(other)
+        if other.line < block.line and name:
+            (folder / name).write_text(other.code, encoding="utf-8")
+
+
+def runs_by_itself(block: Block) -> bool:
+    """Whether no command below runs this block."""
+    name = file_name(block)
+    commands = [other for other in readme.blocks() if other.language in ("sh", "bash")]
+    return not any(name and name in c.code and c.line > block.line for c in commands)
 
 
 def run_shell(block: Block, tmp_path: Path) -> None:
@@ -114,7 +127,7 @@ def test_there_are_blocks_of_known_languages() -> None:
     assert not unknown
 
 
-@pytest.mark.parametrize("block", readme.blocks(), ids=str)
+@pytest.mark.parametrize("block", [b for b in readme.blocks() if runs_by_itself(b)], ids=str)
 def test_a_block_of_the_readme(block: Block, tmp_path: Path) -> None:
     if block.remark.startswith("not run: "):
         pytest.skip(f"README line {block.line} is {block.remark}")
