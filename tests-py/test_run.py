@@ -64,7 +64,7 @@ def _ended(pid: int) -> bool:
 
 def gone(pids: list[int]) -> None:
     """Checks that processes end, by their ids."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while left := [pid for pid in pids if not _ended(pid)]:
         assert time.monotonic() < end, f"still running: {left}"
         time.sleep(0.02)
