@@ -103,11 +103,8 @@ public final class Comm implements GroupMember {
         Warmup.start();
         Log.info(
                 Subsystem.INIT,
-                "ncclCommInitRank "
-                        + comm.identity()
-                        + " blocking "
-                        + (resolved.blocking() ? 1 : 0)
-                        + " - Init START");
+                "ncclCommInitRank %s blocking %d - Init START"
+                        .formatted(comm.identity(), resolved.blocking() ? 1 : 0));
         return new Creation(comm, new InitJob(comm, id));
     }
 
@@ -138,8 +135,13 @@ public final class Comm implements GroupMember {
             Log.info(Subsystem.INIT, what + " " + identity() + " - Init COMPLETE");
         } else {
             failure = why;
-            state.compareAndSet(CommState.INITIALIZING, CommState.FAILED);
-            Log.warn(what + " " + identity() + ": " + why.getMessage());
+            String sentence = what + " " + identity() + ": " + why.getMessage();
+            if (state.compareAndSet(CommState.INITIALIZING, CommState.FAILED)) {
+                Log.warn(sentence);
+            } else {
+                // Its user has aborted it.
+                Log.info(Subsystem.INIT, sentence);
+            }
         }
         CommExecutor ex = executor;
         NcclException stop = stopRequest;
@@ -284,6 +286,15 @@ public final class Comm implements GroupMember {
         throw ended(now);
     }
 
+    /** As {@link #ensureReady}; refuses with the failure of an operation, too. */
+    private void ensureUnbroken() {
+        ensureReady();
+        NcclException failed = failure();
+        if (failed != null) {
+            throw failed;
+        }
+    }
+
     /** Refuses a query while init or split is under way, or after a failed init. */
     public void ensureQueryable() {
         if (state.get() != CommState.FINALIZED) {
@@ -354,7 +365,7 @@ public final class Comm implements GroupMember {
      * @param childConfig null to inherit
      */
     public Creation split(int color, int rankKey, @Nullable NcclConfig childConfig) {
-        ensureReady();
+        ensureUnbroken();
         NcclConfig resolved = childConfig == null ? config : Settings.resolve(childConfig);
         if (resolved.hostId() == null) {
             resolved = resolved.withHostId(config.hostId());
@@ -367,17 +378,8 @@ public final class Comm implements GroupMember {
         Comm child = new Comm(resolved, -1, 0, commHash);
         Log.info(
                 Subsystem.INIT,
-                "ncclCommSplit parent "
-                        + identity()
-                        + " blocking "
-                        + (config.blocking() ? 1 : 0)
-                        + " childCount "
-                        + number
-                        + " color "
-                        + color
-                        + " key "
-                        + rankKey
-                        + " - Init START");
+                "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init START"
+                        .formatted(identity(), config.blocking() ? 1 : 0, number, color, rankKey));
         return new Creation(child, new SplitJob(this, child, color, rankKey, number));
     }
 
@@ -387,7 +389,7 @@ public final class Comm implements GroupMember {
      * @return what to wait for
      */
     public Call finish() {
-        ensureReady();
+        ensureUnbroken();
         if (!state.compareAndSet(CommState.READY, CommState.FINALIZED)) {
             throw ended(state.get());
         }

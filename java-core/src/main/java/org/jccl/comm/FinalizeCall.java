@@ -14,9 +14,11 @@ final class FinalizeCall implements Call {
     private static final long SETTLE_NS = 5_000_000_000L;
 
     private final Comm comm;
+    private final CommExecutor executor;
 
     FinalizeCall(Comm comm) {
         this.comm = comm;
+        this.executor = comm.executor();
     }
 
     /** Waits, for a bounded time, until nothing is under way. */
@@ -26,12 +28,13 @@ final class FinalizeCall implements Call {
 
     @Override
     public boolean await(long untilNs) {
-        return Waiter.awaitIdle(comm.executor(), untilNs);
+        return Waiter.awaitIdle(executor, untilNs);
     }
 
     @Override
     public NcclResult result() {
-        NcclException failed = comm.failure();
+        // Not the communicator's, which has none any more once somebody has aborted it.
+        NcclException failed = executor.failure();
         if (failed != null) {
             throw failed;
         }

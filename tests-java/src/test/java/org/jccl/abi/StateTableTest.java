@@ -1,0 +1,187 @@
+package org.jccl.abi;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.log.LastError;
+import org.jccl.platform.Memory;
+import org.jccl.type.NcclResult;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Every function of a communicator in every state of its life: the code that it returns, what it
+ * says and, for ncclCommGetAsyncError, what it finds. With and without a thread that polls the
+ * communicator without pause meanwhile.
+ */
+@Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class StateTableTest {
+    private static final String NON_BLOCKING =
+            """
+            call          null bogus destroyed aborted init  ready split busy lost broken finishing final
+            AllReduce     null bogus gone      gone    early now   early now  lost broken final     final
+            Broadcast     null bogus gone      gone    early now   early now  lost broken final     final
+            AllGather     null bogus gone      gone    early now   early now  lost broken final     final
+            ReduceScatter null bogus gone      gone    early now   early now  lost broken final     final
+            Send          null bogus gone      gone    early now   early now  lost broken final     final
+            Recv          null bogus gone      gone    early now   early now  lost broken final     final
+            Split         null bogus gone      gone    early ok    early ok   lost broken final     final
+            Finalize      ok   bogus gone      gone    early ok    early now  lost broken final     final
+            Destroy       ok   bogus gone      gone    early ok    early ok   ok   ok     ok        ok
+            Abort         ok   bogus gone      gone    ok    ok    ok    ok   ok   ok     ok        ok
+            GetAsyncError null bogus gone      gone    =now  =ok   =now  =now =lost =broken =now    =ok
+            Count         null bogus gone      gone    early ok    early ok   ok   broken ok        ok
+            CuDevice      null bogus gone      gone    early ok    early ok   ok   broken ok        ok
+            UserRank      null bogus gone      gone    early ok    early ok   ok   broken ok        ok
+            """;
+
+    /** Where one thread is in the call that makes the state, and another makes the call. */
+    private static final String BLOCKING =
+            """
+            call          null bogus destroyed aborted init  ready split busy  lost finishing final
+            AllReduce     null bogus gone      gone    early waits early waits lost final     final
+            Broadcast     null bogus gone      gone    early waits early waits lost final     final
+            AllGather     null bogus gone      gone    early waits early waits lost final     final
+            ReduceScatter null bogus gone      gone    early waits early waits lost final     final
+            Send          null bogus gone      gone    early waits early waits lost final     final
+            Recv          null bogus gone      gone    early waits early waits lost final     final
+            Split         null bogus gone      gone    early waits early waits lost final     final
+            Finalize      ok   bogus gone      gone    early ok    early waits lost final     final
+            Destroy       ok   bogus gone      gone    early ok    early ok    ok   ok        ok
+            Abort         ok   bogus gone      gone    ok    ok    ok    ok    ok   ok        ok
+            GetAsyncError null bogus gone      gone    =now  =ok   =now  =ok   =lost =ok      =ok
+            Count         null bogus gone      gone    early ok    early ok    ok   ok        ok
+            CuDevice      null bogus gone      gone    early ok    early ok    ok   ok        ok
+            UserRank      null bogus gone      gone    early ok    early ok    ok   ok        ok
+            """;
+
+    private static final long WAITS_MS = 50;
+    private static final long FREED_MS = 120_000;
+
+    /** A result and a part of its sentence. */
+    private record Answer(NcclResult result, String part) {}
+
+    private static final Map<String, Answer> ANSWERS =
+            Map.of(
+                    "ok", new Answer(NcclResult.SUCCESS, ""),
+                    "now", new Answer(NcclResult.IN_PROGRESS, ""),
+                    "null", new Answer(NcclResult.INVALID_ARGUMENT, "argument is NULL"),
+                    "bogus", new Answer(NcclResult.INVALID_ARGUMENT, "corrupted comm object"),
+                    "gone", new Answer(NcclResult.INVALID_ARGUMENT, "already been destroyed"),
+                    "early", new Answer(NcclResult.INVALID_ARGUMENT, "returned ncclSuccess"),
+                    "final", new Answer(NcclResult.INVALID_ARGUMENT, "has been finalized"),
+                    "lost", new Answer(NcclResult.REMOTE_ERROR, "rank 1 aborted"),
+                    "broken", new Answer(NcclResult.INVALID_USAGE, "came twice"));
+
+    /** One state, and what each function answers in it. */
+    record Column(
+            boolean blocking,
+            String state,
+            boolean polled,
+            List<String> calls,
+            List<String> answers) {
+        @Override
+        public String toString() {
+            return (blocking ? "blocking, " : "") + state + (polled ? ", polled" : "");
+        }
+    }
+
+    static List<Column> columns() {
+        List<Column> columns = new ArrayList<>();
+        for (boolean blocking : new boolean[] {false, true}) {
+            List<List<String>> rows =
+                    (blocking ? BLOCKING : NON_BLOCKING)
+                            .lines()
+                            .map(line -> Arrays.asList(line.split(" +")))
+                            .toList();
+            for (int i = 1; i < rows.getFirst().size(); i++) {
+                int column = i;
+                String state = rows.getFirst().get(i);
+                List<String> calls = rows.stream().skip(1).map(row -> row.get(0)).toList();
+                List<String> words = rows.stream().skip(1).map(row -> row.get(column)).toList();
+                columns.add(new Column(blocking, state, false, calls, words));
+                columns.add(new Column(blocking, state, true, calls, words));
+            }
+        }
+        return columns;
+    }
+
+    @ParameterizedTest
+    @MethodSource("columns")
+    void everyFunctionAnswersAsTheTableSays(Column column) throws Exception {
+        int before = Handles.all().length;
+        for (int i = 0; i < column.calls().size(); i++) {
+            String call = column.calls().get(i);
+            try (Subject subject = Subject.in(column.state(), column.blocking())) {
+                AtomicBoolean over = new AtomicBoolean();
+                Thread poller = column.polled() ? poller(subject.handle(), over) : null;
+                try {
+                    check(subject, call, column.answers().get(i), column.polled());
+                } finally {
+                    over.set(true);
+                    if (poller != null) {
+                        poller.join();
+                    }
+                }
+            }
+            assertEquals(before, Handles.all().length, call + " left a handle");
+        }
+    }
+
+    private static Thread poller(long handle, AtomicBoolean over) {
+        return Thread.ofPlatform()
+                .start(
+                        () -> {
+                            long out = Subject.room(4);
+                            while (!over.get()) {
+                                NcclApi.commGetAsyncError(handle, out);
+                            }
+                        });
+    }
+
+    private static void check(Subject subject, String call, String word, boolean polled)
+            throws InterruptedException {
+        if (word.equals("waits")) {
+            assertEquals("freed by abort", waits(subject, call), call);
+            return;
+        }
+        long out = Subject.room(8);
+        if (call.equals("Destroy")) {
+            subject.peerGoesSoon();
+        }
+        int code = subject.make(call, out);
+        // Under the poller's hands the last error is not this call's alone.
+        String said = Memory.string(LastError.address());
+        boolean found = word.startsWith("=");
+        Answer answer = ANSWERS.get(found ? word.substring(1) : word);
+        String what = call + " should say " + word + ", said " + NcclResult.of(code) + ": " + said;
+        assertEquals(found ? NcclResult.SUCCESS : answer.result(), NcclResult.of(code), what);
+        if (found) {
+            assertEquals(answer.result(), NcclResult.of(Memory.getInt(out)), what);
+        }
+        assertTrue(polled || said.contains(answer.part()), what);
+    }
+
+    /** Makes a call that has to wait, for the peer never comes; only abort frees it. */
+    private static String waits(Subject subject, String call) throws InterruptedException {
+        int[] code = {-1};
+        Thread caller =
+                Thread.ofPlatform().start(() -> code[0] = subject.make(call, Subject.room(8)));
+        caller.join(WAITS_MS);
+        if (!caller.isAlive()) {
+            return "returned " + NcclResult.of(code[0]);
+        }
+        assertEquals(0, NcclApi.commAbort(subject.handle()));
+        caller.join(FREED_MS);
+        return caller.isAlive()
+                ? "not freed by abort"
+                : code[0] == 0 ? "succeeded" : "freed by abort";
+    }
+}
