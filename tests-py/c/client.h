@@ -36,7 +36,7 @@
 
 /* The id that rank 0 makes; the others read it from the file. */
 static inline ncclUniqueId meet(const char* file, int rank) {
-    alarm(120); /* a rank whose peers have failed must not stay for ever */
+    alarm(600); /* a rank whose peers have failed must not stay for ever */
     ncclUniqueId id;
     char temporary[4096];
     if (rank == 0) {

@@ -196,7 +196,7 @@ public final class Communicator implements AutoCloseable {
             long out = Doors.writable(operation, "receive", recv, recvElements, count, type);
             finish(Operations.collective(comm, operation, in, out, count, type, op, root));
         } catch (NcclException e) {
-            throw Doors.remember(e);
+            throw Doors.remember(e.on(comm.identity()));
         }
     }
 
@@ -211,7 +211,7 @@ public final class Communicator implements AutoCloseable {
                             : Doors.writable(operation, "receive", buffer, count, count, type);
             finish(Operations.pointToPoint(comm, operation, address, count, type, peer));
         } catch (NcclException e) {
-            throw Doors.remember(e);
+            throw Doors.remember(e.on(comm.identity()));
         }
     }
 
@@ -301,7 +301,7 @@ public final class Communicator implements AutoCloseable {
         try {
             finish(comm.finish());
         } catch (NcclException e) {
-            throw Doors.remember(e);
+            throw Doors.remember(e.on(comm.identity()));
         }
     }
 

@@ -173,8 +173,9 @@ final class LifeCycle {
     }
 
     static int split(long handle, int color, int key, long newComm, long config) {
+        Comm parent = null;
         try {
-            Comm parent = Handles.get(handle, "CommSplit");
+            parent = Handles.get(handle, "CommSplit");
             Checked.pointer("CommSplit", "newcomm", newComm);
             Memory.putLong(newComm, 0);
             parent.ensureReady();
@@ -192,7 +193,7 @@ final class LifeCycle {
             }
             return run(parent, creation);
         } catch (Throwable t) {
-            return NcclApi.refused(t);
+            return NcclApi.refused(parent, t);
         }
     }
 

@@ -11,6 +11,7 @@ import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 import org.jccl.type.Version;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The functions of {@code nccl.h} for callers that have numbers and addresses: C through JNI, and
@@ -51,6 +52,12 @@ public final class NcclApi {
         LastError.set(String.valueOf(why.getMessage()));
         Group.current().remember(why);
         return why.result().code();
+    }
+
+    /** The same for a failure on a communicator, whose rank the user is to know. */
+    static int refused(@Nullable Comm comm, Throwable t) {
+        return refused(
+                comm != null && t instanceof NcclException known ? known.on(comm.identity()) : t);
     }
 
     /** The same for a failure that the user has not been told in the log. */
@@ -152,23 +159,25 @@ public final class NcclApi {
             int root,
             long handle,
             long stream) {
+        Comm comm = null;
         try {
-            Comm comm = Handles.get(handle, op.ncclName());
+            comm = Handles.get(handle, op.ncclName());
             Call call = Checked.collective(comm, op, send, recv, count, type, redOp, root, stream);
             return call == null ? SUCCESS : leaveOrAwait(comm, call);
         } catch (Throwable t) {
-            return refused(t);
+            return refused(comm, t);
         }
     }
 
     private static int pointToPoint(
             Operation op, long buffer, long count, int type, int peer, long handle, long stream) {
+        Comm comm = null;
         try {
-            Comm comm = Handles.get(handle, op.ncclName());
+            comm = Handles.get(handle, op.ncclName());
             Call call = Checked.pointToPoint(comm, op, buffer, count, type, peer, stream);
             return call == null ? SUCCESS : leaveOrAwait(comm, call);
         } catch (Throwable t) {
-            return refused(t);
+            return refused(comm, t);
         }
     }
 
@@ -260,8 +269,9 @@ public final class NcclApi {
     }
 
     private static int query(long comm, long out, String function) {
+        Comm found = null;
         try {
-            Comm found = Handles.get(comm, function);
+            found = Handles.get(comm, function);
             Checked.pointer(function, "result", out);
             found.ensureQueryable();
             int value =
@@ -273,7 +283,7 @@ public final class NcclApi {
             Memory.putInt(out, value);
             return SUCCESS;
         } catch (Throwable t) {
-            return refused(t);
+            return refused(found, t);
         }
     }
 

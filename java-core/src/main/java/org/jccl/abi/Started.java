@@ -43,12 +43,13 @@ final class Started {
             int rootOrPeer,
             long handle,
             long ticketOut) {
+        Comm comm = null;
         try {
             Operation op = Operation.of(operation);
             if (op == null || op == Operation.REDUCE) {
                 throw NcclException.invalidArgument("Start : invalid operation " + operation);
             }
-            Comm comm = Handles.get(handle, op.ncclName());
+            comm = Handles.get(handle, op.ncclName());
             Checked.pointer("Start", "ticket", ticketOut);
             comm.ensureReady();
             DataType type;
@@ -66,7 +67,7 @@ final class Started {
             Memory.putLong(ticketOut, ticket);
             return ticket == 0 ? NcclApi.SUCCESS : NcclApi.IN_PROGRESS;
         } catch (Throwable t) {
-            return NcclApi.refused(t);
+            return NcclApi.refused(comm, t);
         }
     }
 

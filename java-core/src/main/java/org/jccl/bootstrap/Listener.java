@@ -88,6 +88,11 @@ public final class Listener implements Pollable {
         return shared != null && shared.address.equals(id.root()) && shared.roots.made(id);
     }
 
+    /** Whether a communicator of one rank may have this id. */
+    static synchronized boolean useAlone(IdContent id) {
+        return !isRootHere(id) || shared == null || shared.roots.useAlone(id);
+    }
+
     SocketAddress ownAddress() {
         return address;
     }

@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
 /** Makes unique ids: whoever holds one can join the rendezvous whose root this process runs. */
@@ -9,14 +10,25 @@ public final class Rendezvous {
     /**
      * A new id, good for one communicator; starts this process's listener.
      *
-     * @throws org.jccl.type.NcclException with INVALID_USAGE or SYSTEM_ERROR if nothing can be
-     *     listened on
+     * @throws NcclException with INVALID_USAGE or SYSTEM_ERROR if nothing can be listened on
      */
     public static UniqueId createId() {
         Listener listener = Listener.shared();
         IdContent id = IdContent.create(listener.ownAddress());
         listener.roots().create(id);
         return id.encode();
+    }
+
+    /**
+     * Uses up the id of a communicator of one rank, which needs no rendezvous.
+     *
+     * @throws NcclException with INVALID_ARGUMENT for an id that JCCL did not make, INVALID_USAGE
+     *     for one that this process has made and another communicator has used
+     */
+    public static void useAlone(UniqueId id) {
+        if (!Listener.useAlone(IdContent.decode(id))) {
+            throw NcclException.invalidUsage(Root.USED);
+        }
     }
 
     /** The key that members of a rendezvous prove. */

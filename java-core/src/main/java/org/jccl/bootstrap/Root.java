@@ -15,7 +15,7 @@ import java.util.StringJoiner;
  * for all, with one sentence. Belongs to the thread jccl-net.
  */
 final class Root {
-    private static final String USED =
+    static final String USED =
             "this unique id has been used already: an id makes one communicator, call"
                     + " ncclGetUniqueId for the next one";
     private static final long MS_NS = 1_000_000;
@@ -226,7 +226,8 @@ final class Root {
         }
     }
 
-    private void end() {
+    /** Nobody can join any more. */
+    void end() {
         if (failure == null) {
             failure = USED;
         }

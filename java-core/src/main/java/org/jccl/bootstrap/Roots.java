@@ -17,8 +17,10 @@ final class Roots {
     private static final int MAX_UNUSED = 65536;
 
     private final NetAgent agent;
-    // Any thread adds, jccl-net removes.
+    // Any thread adds, jccl-net removes; as the next one.
     private final Set<Number16> made = ConcurrentHashMap.newKeySet();
+    // Of those, the ids that somebody has used.
+    private final Set<Number16> taken = ConcurrentHashMap.newKeySet();
     // These three belong to the thread jccl-net.
     private final Map<Number16, Root> unused = new LinkedHashMap<>();
     private final Map<Number16, Root> active = new LinkedHashMap<>();
@@ -43,6 +45,24 @@ final class Roots {
         return made.contains(Number16.of(id.number()));
     }
 
+    /** A single rank needs no rendezvous; whether the id was still unused, as far as known here. */
+    boolean useAlone(IdContent id) {
+        Number16 number = Number16.of(id.number());
+        if (!made.contains(number)) {
+            return true;
+        }
+        boolean first = taken.add(number);
+        agent.submit(
+                () -> {
+                    Root root = unused.get(number);
+                    if (root != null) {
+                        used(root);
+                        root.end();
+                    }
+                });
+        return first;
+    }
+
     /** The root with this number, or null if it is not known. */
     @Nullable Root find(Number16 number) {
         Root root = unused.get(number);
@@ -55,6 +75,7 @@ final class Roots {
     /** The first rank has come. */
     void used(Root root) {
         if (unused.remove(root.number()) != null) {
+            taken.add(root.number());
             active.put(root.number(), root);
         }
     }
@@ -70,7 +91,9 @@ final class Roots {
     private void limit(Map<Number16, Root> map, int most) {
         Iterator<Number16> oldest = map.keySet().iterator();
         while (map.size() > most) {
-            made.remove(oldest.next());
+            Number16 number = oldest.next();
+            made.remove(number);
+            taken.remove(number);
             oldest.remove();
         }
     }

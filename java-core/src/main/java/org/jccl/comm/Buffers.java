@@ -73,7 +73,7 @@ public final class Buffers {
                             + op.ncclName()
                             + " : count "
                             + Long.toUnsignedString(count)
-                            + " overflows the size of a buffer");
+                            + " overflows the size of a buffer; count elements, not bytes");
         }
         if (address == 0 && count > 0) {
             throw NcclException.invalidArgument(

@@ -2,6 +2,7 @@ package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
+import org.jccl.bootstrap.Rendezvous;
 import org.jccl.bootstrap.RendezvousClient;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
@@ -26,6 +27,7 @@ final class InitJob extends SetupJob {
     protected boolean meet() {
         RankInfo own = RankInfo.own(comm.config());
         if (comm.nRanks() == 1) {
+            Rendezvous.useAlone(id);
             setup(new RankInfo[] {own}, new int[] {0}, new byte[32], commId());
             return true;
         }

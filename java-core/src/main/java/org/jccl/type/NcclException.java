@@ -23,6 +23,14 @@ public final class NcclException extends RuntimeException {
         return result;
     }
 
+    /** The same, naming the communicator with its rank, unless the sentence does that already. */
+    public NcclException on(String identity) {
+        String said = String.valueOf(getMessage());
+        return said.contains("comm 0x")
+                ? this
+                : new NcclException(result, said + " (" + identity + ")", this);
+    }
+
     /** A bad argument: the call had no effect. */
     public static NcclException invalidArgument(String message) {
         return new NcclException(NcclResult.INVALID_ARGUMENT, message);
