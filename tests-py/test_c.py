@@ -72,11 +72,6 @@ def _scenario_s1(file: Path) -> None:
 
 
 @LEFT
-def test_wrong_calls_are_refused_with_a_sentence() -> None:
-    cprogram.run("misuse.c")
-
-
-@LEFT
 def test_foreign_threads_come_and_go() -> None:
     assert "content" in cprogram.run("threads.c")
 
