@@ -116,12 +116,13 @@ public final class Communicator implements AutoCloseable {
      */
     public @Nullable Communicator split(int color, int key, @Nullable Config config) {
         NcclConfig resolved = config == null ? null : config.resolved();
-        return Doors.remembered(
-                () -> {
-                    Creation creation = comm.split(color, key, resolved);
-                    begin(creation, comm.blocking());
-                    return color == NOCOLOR ? null : new Communicator(creation.comm());
-                });
+        try {
+            Creation creation = comm.split(color, key, resolved);
+            begin(creation, comm.blocking());
+            return color == NOCOLOR ? null : new Communicator(creation.comm());
+        } catch (NcclException e) {
+            throw Doors.remember(e.on(comm.identity()));
+        }
     }
 
     // -- operations
@@ -311,18 +312,16 @@ public final class Communicator implements AutoCloseable {
      */
     @Override
     public void close() {
-        switch (comm.state()) {
-            case DESTROYED -> {}
-            case INITIALIZING -> comm.abort();
-            default -> comm.destroy();
+        if (comm.state() == CommState.INITIALIZING) {
+            comm.abort();
+        } else if (comm.state() != CommState.DESTROYED) {
+            comm.destroy();
         }
     }
 
     /** Ends everything at once, whatever the state and whatever the peers do, and frees it. */
     public void abort() {
-        if (comm.state() != CommState.DESTROYED) {
-            comm.abort();
-        }
+        comm.abort();
     }
 
     @Override

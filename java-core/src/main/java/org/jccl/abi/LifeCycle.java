@@ -179,12 +179,6 @@ final class LifeCycle {
             Checked.pointer("CommSplit", "newcomm", newComm);
             Memory.putLong(newComm, 0);
             parent.ensureReady();
-            if (color < NOCOLOR) {
-                throw NcclException.invalidArgument(
-                        "CommSplit : color "
-                                + color
-                                + " must be NCCL_SPLIT_NOCOLOR (-1) or not negative");
-            }
             NcclConfig childConfig =
                     config == 0 ? null : ConfigReader.read(config, NcclConfig.DEFAULT);
             Creation creation = parent.split(color, key, childConfig);
@@ -246,10 +240,9 @@ final class LifeCycle {
                 return NcclApi.SUCCESS;
             }
             Comm comm = Handles.get(handle, function);
-            if (abort) {
-                comm.abort();
-            } else {
-                comm.destroy();
+            if (!(abort ? comm.abort() : comm.destroy())) {
+                throw NcclException.invalidArgument(
+                        comm.identity() + " has already been destroyed; destroy or abort it once");
             }
             Handles.remove(handle);
             return NcclApi.SUCCESS;

@@ -30,6 +30,8 @@ import java.util.concurrent.atomic.AtomicReference;
  * thin faces of it. Every method may be called from any thread.
  */
 public final class Comm implements GroupMember {
+    private static final long JOBS_END_MS = 500;
+
     private final NcclConfig config;
 
     /** The legal life; changed by compare-and-set. */
@@ -51,10 +53,7 @@ public final class Comm implements GroupMember {
     /** Set by abort, destroy or an interrupt: background jobs end. */
     private volatile @Nullable NcclException stopRequest;
 
-    /** Splits under way; written under the monitor of this, read at any time (volatile). */
-    private volatile int jobs;
-
-    private long splits;
+    private final Splits splits = new Splits();
 
     /** Of operations, 0 for none; anybody changes it (volatile). */
     private volatile long timeLimitMs;
@@ -153,13 +152,12 @@ public final class Comm implements GroupMember {
         }
     }
 
-    synchronized void splitEnded(@Nullable NcclException why, boolean broken) {
-        jobs--;
+    void splitEnded(@Nullable NcclException why, boolean broken) {
         CommExecutor ex = executor;
         if (why != null && (broken || (ex != null && ex.failure() != null))) {
             failure = why;
         }
-        notifyAll();
+        splits.ended();
     }
 
     // ---- queries ----
@@ -245,7 +243,7 @@ public final class Comm implements GroupMember {
             return failed.result();
         }
         CommState now = state.get();
-        if (now == CommState.INITIALIZING || jobs > 0) {
+        if (now == CommState.INITIALIZING || splits.underWay()) {
             return NcclResult.IN_PROGRESS;
         }
         CommExecutor ex = executor;
@@ -277,7 +275,7 @@ public final class Comm implements GroupMember {
      */
     public void ensureReady() {
         CommState now = state.get();
-        if (now == CommState.READY && jobs == 0) {
+        if (now == CommState.READY && !splits.underWay()) {
             return;
         }
         if (now == CommState.INITIALIZING || now == CommState.READY) {
@@ -366,15 +364,12 @@ public final class Comm implements GroupMember {
      */
     public Creation split(int color, int rankKey, @Nullable NcclConfig childConfig) {
         ensureUnbroken();
+        SplitJob.checkColor(color);
         NcclConfig resolved = childConfig == null ? config : Settings.resolve(childConfig);
         if (resolved.hostId() == null) {
             resolved = resolved.withHostId(config.hostId());
         }
-        long number;
-        synchronized (this) {
-            jobs++;
-            number = ++splits;
-        }
+        long number = splits.begin();
         Comm child = new Comm(resolved, -1, 0, commHash);
         Log.info(
                 Subsystem.INIT,
@@ -401,45 +396,50 @@ public final class Comm implements GroupMember {
      * Frees the communicator. Local: does not wait for the other ranks beyond operations that are
      * under way.
      *
-     * @throws NcclException INVALID_ARGUMENT if it has been destroyed, or is not ready
+     * @return false if the communicator has been destroyed or aborted before
+     * @throws NcclException INVALID_ARGUMENT if it is not ready
      */
-    public void destroy() {
+    public boolean destroy() {
         CommState now = state.get();
-        if (now == CommState.INITIALIZING || (now == CommState.READY && jobs > 0)) {
+        if (now == CommState.INITIALIZING || (now == CommState.READY && splits.underWay())) {
             throw notReady();
         }
-        end("Destroy", "destroyed its communicator");
+        return end("Destroy", "destroyed its communicator");
     }
 
-    /** Stops everything and frees the communicator, whatever its state and whatever peers do. */
-    public void abort() {
+    /**
+     * Stops everything and frees the communicator, whatever its state and whatever peers do.
+     *
+     * @return false if it has been destroyed or aborted before
+     */
+    public boolean abort() {
         NcclException why = aborted();
         stopRequest = why;
         CommExecutor ex = executor;
         if (ex != null) {
             ex.requestStop(why);
         }
-        end("Abort", "aborted its communicator");
+        return end("Abort", "aborted its communicator");
     }
 
     private NcclException aborted() {
         return NcclException.remoteError("rank " + rank + " aborted " + identity());
     }
 
-    private void end(String what, String said) {
+    private boolean end(String what, String said) {
         CommState before;
         do {
             before = state.get();
             if (before == CommState.DESTROYED) {
-                throw NcclException.invalidArgument(
-                        identity() + " has already been destroyed; destroy or abort it once");
+                return false;
             }
         } while (!state.compareAndSet(before, CommState.DESTROYED));
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");
         NcclException goodbye =
                 NcclException.invalidUsage("rank " + rank + " " + said + " (" + identity() + ")");
         stopRequest = stopRequest == null ? goodbye : stopRequest;
-        awaitJobs();
+        // Background jobs see the stop request and end; they are not waited for longer than that.
+        splits.await(JOBS_END_MS);
         CommExecutor ex = executor;
         if (ex != null) {
             if (what.equals("Destroy")) {
@@ -448,19 +448,7 @@ public final class Comm implements GroupMember {
             ex.close(goodbye);
         }
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " COMPLETE");
-    }
-
-    /** Background jobs see the stop request and end; they are not waited for longer than that. */
-    private synchronized void awaitJobs() {
-        long end = System.nanoTime() + 500_000_000L;
-        while (jobs > 0 && System.nanoTime() - end < 0) {
-            try {
-                wait(10);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return;
-            }
-        }
+        return true;
     }
 
     /** The waiting thread was interrupted by its user. */

@@ -37,6 +37,15 @@ final class SplitJob extends SetupJob {
         this.number = number;
     }
 
+    static void checkColor(int color) {
+        if (color < NOCOLOR) {
+            throw NcclException.invalidArgument(
+                    "CommSplit : color "
+                            + color
+                            + " must be NCCL_SPLIT_NOCOLOR (-1) or not negative");
+        }
+    }
+
     @Override
     protected Comm meeting() {
         return parent;

@@ -153,7 +153,7 @@ final class StateTableTest {
             return;
         }
         long out = Subject.room(8);
-        if (call.equals("Destroy")) {
+        if (call.equals("Destroy") && word.equals("ok")) {
             subject.peerGoesSoon();
         }
         int code = subject.make(call, out);
