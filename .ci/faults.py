@@ -3,10 +3,10 @@
 Usage: faults.py              all of .ci/faults
        faults.py NAME...      some of them
 
-A fault is a patch with two lines before it: what is wrong then, and the JUnit classes that must
-catch it (`expected of:` where that has not been shown yet, `caught by:` where it has). Each is
-applied to a clone of its own; the fault is caught when a test of those classes fails. The status
-is the number of faults that were not.
+A fault is a patch with two lines before it: what is wrong then, and the JUnit classes, or the
+files of tests-py, that must catch it (`expected of:` where that has not been shown yet, `caught by:`
+where it has). Each is applied to a clone of its own; the fault is caught when a test of those fails.
+The status is the number of faults that were not. Needs .venv (`make install-dev`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import jdk
+from environment import PYTHON
 
 ROOT = Path(__file__).resolve().parent.parent
 FAULTS = ROOT / ".ci" / "faults"
@@ -43,34 +44,69 @@ def _failed_tests() -> list[str]:
     return failed
 
 
-def _verdict(classes: str, environment: dict[str, str]) -> tuple[bool, str]:
-    """Whether a test fails in the clone as it is now, and which, or what happened instead."""
-    shutil.rmtree(REPORTS, ignore_errors=True)
-    # Error Prone may find a fault itself; here the tests are on trial.
-    command = ["mvn", "-q", "-B", "-Djccl.unchecked", f"-Dtest={classes}", "verify"]
-    # Surefire and the ranks are in its session, and end with it.
-    maven = subprocess.Popen(
+def _run(command: list[str], environment: dict[str, str]) -> tuple[int | None, str]:
+    """Status and output of a command in the clone; no status if it took too long."""
+    # Its forks and the ranks are in its session, and end with it.
+    process = subprocess.Popen(
         command,
         cwd=CLONE,
         env=environment,
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
+        errors="replace",
         start_new_session=True,
     )
     try:
-        output, _ = maven.communicate(timeout=LIMIT_S)
+        output, _ = process.communicate(timeout=LIMIT_S)
+        return process.returncode, output
     except subprocess.TimeoutExpired:
-        return True, f"the tests hung for {LIMIT_S} s"
+        return None, ""
     finally:
-        if maven.poll() is None:
-            os.killpg(maven.pid, signal.SIGKILL)
-            maven.wait()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _verdict_of_junit(classes: str, environment: dict[str, str]) -> tuple[bool, str]:
+    """Whether a test fails in the clone as it is now, and which, or what happened instead."""
+    shutil.rmtree(REPORTS, ignore_errors=True)
+    # Error Prone may find a fault itself; here the tests are on trial.
+    command = ["mvn", "-q", "-B", "-Djccl.unchecked", f"-Dtest={classes}", "verify"]
+    status, output = _run(command, environment)
+    if status is None:
+        return True, f"the tests hung for {LIMIT_S} s"
     failed = _failed_tests()
     if failed:
         return True, f"{failed[0]}{f' and {len(failed) - 1} more' if failed[1:] else ''}"
-    if maven.returncode == 0:
+    if status == 0:
         return False, f"{classes} passed"
     return False, "no test failed, but Maven: " + " ".join(output.split())[-300:]
+
+
+def _verdict_of_pytest(files: list[str], environment: dict[str, str]) -> tuple[bool, str]:
+    """The same for the tests of Python, with a JCCL installed beside the faultless one."""
+    site = CLONE / "build" / "site"
+    shutil.rmtree(site, ignore_errors=True)
+    pip = [str(PYTHON), "-m", "pip", "-q", "install", "--no-build-isolation", "--no-deps"]
+    status, output = _run([*pip, "--target", str(site), "."], environment)
+    if status != 0:
+        return False, "it could not be installed: " + " ".join(output.split())[-300:]
+    status, output = _run(
+        [str(PYTHON), "-m", "pytest", "-q", "-x", *files],
+        {**environment, "PYTHONPATH": str(site)},
+    )
+    failed = re.findall(r"^FAILED (\S+)", output, re.MULTILINE)
+    if status is None or failed:
+        return True, failed[0] if failed else f"the tests hung for {LIMIT_S} s"
+    return False, " ".join(output.split())[-100:]
+
+
+def _verdict(tests: str, environment: dict[str, str]) -> tuple[bool, str]:
+    names = tests.split(",")
+    if names[0].endswith(".py"):
+        return _verdict_of_pytest(names, environment)
+    return _verdict_of_junit(tests, environment)
 
 
 def _plant(patch: Path, environment: dict[str, str]) -> bool:
@@ -96,7 +132,8 @@ def main() -> int:
     home = jdk.find()
     if home is None:
         sys.exit(jdk.WHAT_TO_INSTALL)
-    environment = {**os.environ, **jdk.maven_environment(home)}
+    # A fault may well make ranks wait for ever.
+    environment = {**os.environ, **jdk.maven_environment(home), "JCCL_TEST_DEADLINE": "60"}
     shutil.rmtree(CLONE, ignore_errors=True)
     subprocess.run(["git", "clone", "-q", str(ROOT), str(CLONE)], check=True)
     missed = [name for name in names if not _plant(known[name], environment)]
