@@ -4,9 +4,10 @@ Usage: faults.py              all of .ci/faults
        faults.py NAME...      some of them
 
 A fault is a patch with two lines before it: what is wrong then, and the JUnit classes, or the
-files of tests-py, that must catch it (`expected of:` where that has not been shown yet, `caught by:`
-where it has). Each is applied to a clone of its own; the fault is caught when a test of those fails.
-The status is the number of faults that were not. Needs .venv (`make install-dev`).
+files of tests-py, that must catch it (`expected of:` where that has not been shown yet,
+`caught by:` where it has). Each is applied to a clone of its own; the fault is caught when a test
+of those fails. The status is the number of faults that were not. Needs .venv
+(`make install-dev`).
 """
 
 from __future__ import annotations

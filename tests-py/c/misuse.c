@@ -36,6 +36,12 @@ static void destroyed(void) {
     comm = NULL;
 }
 
+/* A new communicator has the place of the old one. */
+static void replaced(void) {
+    destroyed();
+    one_rank();
+}
+
 static void aborted(void) {
     one_rank();
     OK(ncclCommAbort(comm));
@@ -234,6 +240,7 @@ static const struct {
     {"use after destroy", destroyed, reduce_on_it},
     {"use after abort", aborted, reduce_on_it},
     {"use after finalize", finalized, reduce_on_it},
+    {"use of an old handle", replaced, reduce_on_it},
     {"query after destroy", destroyed, count_it},
     {"split after destroy", destroyed, split_it},
     {"use in progress", in_progress, reduce_on_it},
