@@ -231,7 +231,7 @@ CASES: dict[str, tuple[Callable[[State], None], Callable[[State], object]]] = {
 
 
 def answers(rank: Rank, case: str) -> list[tuple[str, str]]:
-    """Makes a wrong call on another thread and then on this one; how each ended, and its sentence."""
+    """Makes a wrong call on another thread, then on this one; how each ended, and its sentence."""
     return [_answer(case, second_thread) for second_thread in (True, False)]
 
 
