@@ -14,6 +14,7 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -167,5 +168,52 @@ final class MismatchTest {
     @MethodSource("clusters")
     void otherOperationIsNamedOnAllSides(Cluster cluster) {
         cluster.run(Mismatches.class, "operations").assertAllSucceeded();
+    }
+
+    /** Rank 0 sends what rank 1 does not expect: another count, another type. */
+    public static final class UnmatchedSends implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            int[] sent = {10, 100_000};
+            for (int i = 0; i < sent.length; i++) {
+                run(rank, "count " + i, sent[i], sent[i] + 1, DataType.INT32);
+                run(rank, "less " + i, sent[i], sent[i] - 1, DataType.INT32);
+                run(rank, "type " + i, sent[i], sent[i], DataType.FLOAT32);
+            }
+        }
+
+        private static void run(Rank rank, String name, int sent, int received, DataType type) {
+            Config placed = Config.DEFAULT.withHostId(rank.argument(0) + rank.number());
+            Config config = rank.argument(0).isEmpty() ? Config.DEFAULT : placed;
+            Communicator comm =
+                    Communicator.initRank(2, rank.uniqueId(name), rank.number(), config);
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment data = arena.allocate(4L * (1 + Math.max(sent, received)), 8);
+                if (rank.number() == 0) {
+                    comm.send(data, sent, DataType.INT32, 1);
+                } else {
+                    comm.recv(data, received, type, 0);
+                }
+                Sums.barrier(comm);
+                throw new AssertionError(name + ": rank " + rank.number() + " succeeded");
+            } catch (NcclException e) {
+                String text = String.valueOf(e.getMessage());
+                Sums.require(
+                        e.result() == NcclResult.INVALID_USAGE
+                                && text.contains("do not match")
+                                && text.contains("(" + sent + " x ")
+                                && text.contains("(" + received + " x "),
+                        name + " ended with " + e.result() + ": " + text);
+            } finally {
+                comm.abort();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "host"})
+    void sendThatDoesNotMatchIsNamedOnBothSides(String host) {
+        Cluster.threads(2).run(UnmatchedSends.class, host).assertAllSucceeded();
+        Cluster.processes(2).run(UnmatchedSends.class, host).assertAllSucceeded();
     }
 }
