@@ -150,11 +150,12 @@ def _pip_settings() -> dict[str, str]:
     }
     command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "config", "list"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    settings = {}
-    for line in listed.splitlines():
+    settings: dict[str, str] = {}
+    # As pip does: the environment comes before the files, and there `install` before `global`.
+    for line in sorted(listed.splitlines(), key=lambda line: line.startswith("global.")):
         key, _, value = line.partition("=")
         variable = names.get(key.rpartition(".")[2])
-        if variable and variable not in os.environ:
+        if variable and variable not in settings and variable not in os.environ:
             # pip quotes a value as Python does, and separates several by white space.
             separator = "," if variable == "UV_FIND_LINKS" else " "
             settings[variable] = separator.join(" ".join(shlex.split(value)).split())

@@ -50,9 +50,14 @@ class Child:
 
     def wait(self, limit_s: float) -> int | None:
         """Its status, as soon as it has ended; None if it still runs when the limit is over."""
-        descriptor = os.pidfd_open(self.pid)
         try:
-            select.select([descriptor], [], [], max(0.0, limit_s))
+            descriptor = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return self.status()
+        try:
+            ended = select.poll()
+            ended.register(descriptor, select.POLLIN)
+            ended.poll(max(0.0, limit_s) * 1000)
         finally:
             os.close(descriptor)
         return self.status()

@@ -1,6 +1,8 @@
 /* misuse CASE: a wrong call, on a second thread and then, with everything made anew, on this one.
  * Prints for each the code that it returned and, on the next line, the last error. What was right
  * before must be so afterwards. */
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/wait.h>
 
@@ -201,12 +203,15 @@ static ncclResult_t destroy_races_destroy(void) {
     return mine + theirs;
 }
 
+static atomic_int reductions;
+
 static void* reduces(void* result) {
     float sum = 0;
     ncclResult_t code = ncclSuccess;
     while (code == ncclSuccess) {
         code = ALL_REDUCE(&x, &sum, 1, ncclFloat, ncclSum, other, 0);
         REQUIRE(code != ncclSuccess || sum == x);
+        reductions++;
     }
     *(ncclResult_t*)result = code;
     return NULL;
@@ -218,8 +223,11 @@ static ncclResult_t destroy_races_operations(void) {
         an_id();
         OK(ncclCommInitRank(&other, 1, id, 0));
         pthread_t thread;
+        reductions = 0;
         REQUIRE(pthread_create(&thread, NULL, reduces, &theirs) == 0);
-        usleep(500);
+        while (reductions < i) {
+            sched_yield();
+        }
         OK(ncclCommDestroy(other));
         REQUIRE(pthread_join(thread, NULL) == 0);
         REQUIRE(theirs == ncclInvalidArgument || theirs == ncclInvalidUsage);
