@@ -258,7 +258,7 @@ public final class Communicator implements AutoCloseable {
 
     /**
      * IN_PROGRESS while init, split, or an operation of a communicator that does not block is under
-     * way; SUCCESS, or why the communicator failed.
+     * way; SUCCESS, or why the communicator failed; INVALID_ARGUMENT after its end.
      */
     public NcclResult asyncError() {
         return comm.asyncError();
@@ -283,6 +283,9 @@ public final class Communicator implements AutoCloseable {
         }
         if (result != NcclResult.SUCCESS) {
             NcclException failure = comm.failure();
+            if (failure == null) {
+                comm.ensureReady();
+            }
             throw failure != null ? failure : new NcclException(result, result.text());
         }
     }

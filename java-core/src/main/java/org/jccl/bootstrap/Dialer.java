@@ -116,9 +116,9 @@ final class Dialer implements AutoCloseable {
         if (state == State.PROVEN) {
             awaitAcceptance();
         }
-        // Last, so that a process that was stopped for a while finds the answer that has come.
-        boolean open = channel != null && state != State.ACCEPTED;
-        if (open && System.nanoTime() - untilNs >= 0) {
+        // Once connected it waits for as long as its user does: a process that is stopped answers
+        // late, and would take the end of a proven connection for the end of the rank.
+        if (state == State.CONNECTING && System.nanoTime() - untilNs >= 0) {
             retry("no answer");
         }
         return state == State.ACCEPTED;
@@ -161,6 +161,7 @@ final class Dialer implements AutoCloseable {
         hello = fresh;
         open.send(fresh.encode());
         open.flush();
+        obstacle = "it does not answer";
         state = State.CHALLENGED;
     }
 

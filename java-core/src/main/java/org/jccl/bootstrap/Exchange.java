@@ -1,5 +1,7 @@
 package org.jccl.bootstrap;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * An out-of-band all-gather that may be repeated: {@link #begin}, {@link #advance} until it is
  * true, {@link #result}, and again. Used by one thread at a time.
@@ -26,8 +28,24 @@ public interface Exchange extends AutoCloseable {
     /** The ranks that the round waits for, as far as this rank knows; empty if it does not. */
     int[] missing();
 
+    /**
+     * Looks, while no round is under way, whether there can be another one.
+     *
+     * @param awaited ranks that this one waits for by other means, in ascending order
+     * @throws org.jccl.type.NcclException if the exchange has failed, or one of those is lost
+     */
+    default void check(int[] awaited) {}
+
+    /** Whom the exchange cannot reach yet, and why, for sentences; null if that is not so. */
+    default @Nullable String unreachable() {
+        return null;
+    }
+
     /** Blocks at most {@code maxMs} milliseconds, until {@link #advance} may get further. */
     void awaitActivity(int maxMs);
+
+    /** Before {@link #close}: this rank gives up, so that whoever waits for it need not. */
+    default void abandon() {}
 
     /** Leaves in good order; the other ranks' later rounds fail, naming this rank. */
     @Override

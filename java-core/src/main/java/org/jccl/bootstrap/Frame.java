@@ -29,6 +29,9 @@ final class Frame {
     /** Member to root: leaves in good order. */
     static final byte BYE = 5;
 
+    /** Member to root: gives up. */
+    static final byte QUIT = 6;
+
     static final int MAX_NAMED_MISSING = 64;
     static final int MAX_LENGTH = Exchange.MAX_BLOB_BYTES + 64;
     private static final int MAX_TEXT_BYTES = 900;
@@ -61,6 +64,10 @@ final class Frame {
 
     static byte[] bye() {
         return create(BYE, 0).array();
+    }
+
+    static byte[] quit() {
+        return create(QUIT, 0).array();
     }
 
     private static ByteBuffer create(byte type, int contentBytes) {

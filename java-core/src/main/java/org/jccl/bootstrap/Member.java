@@ -92,10 +92,10 @@ final class Member implements Pollable {
             return;
         }
         byte type = frame.get();
-        if (type == Frame.BYE) {
+        if (type == Frame.BYE || type == Frame.QUIT) {
             left = true;
             remindNs = NetAgent.NEVER;
-            root.left(this);
+            root.left(this, type == Frame.QUIT);
         } else if (type == Frame.BLOB && joined && !left && frame.remaining() >= Integer.BYTES) {
             int round = frame.getInt();
             byte[] blob = new byte[frame.remaining()];

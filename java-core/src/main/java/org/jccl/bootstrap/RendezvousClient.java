@@ -27,6 +27,7 @@ public final class RendezvousClient implements Exchange {
     private int received;
     private int[] missing = NONE;
     private int rankOfRoot = -1;
+    private boolean abandoned;
     private boolean closed;
     private @Nullable NcclException failure;
 
@@ -230,6 +231,37 @@ public final class RendezvousClient implements Exchange {
         return missing.clone();
     }
 
+    @Override
+    public void check(int[] awaited) {
+        throwFailure();
+        Channel open = channel;
+        if (open == null) {
+            return;
+        }
+        try {
+            for (ByteBuffer frame = open.frame(); frame != null; frame = open.frame()) {
+                read(frame);
+            }
+            if (open.ended()) {
+                throw rootHasGone(open);
+            }
+        } catch (NcclException permanent) {
+            failure = permanent;
+            throw permanent;
+        }
+    }
+
+    @Override
+    public @Nullable String unreachable() {
+        return channel != null
+                ? null
+                : "the process that made the unique id, at "
+                        + dialer.target()
+                        + " ("
+                        + dialer.obstacle()
+                        + ")";
+    }
+
     /** What the round waits for, for sentences: the connection, or ranks. */
     public String waitingFor() {
         if (channel == null) {
@@ -250,6 +282,11 @@ public final class RendezvousClient implements Exchange {
     }
 
     @Override
+    public void abandon() {
+        abandoned = true;
+    }
+
+    @Override
     public void close() {
         if (closed) {
             return;
@@ -258,7 +295,7 @@ public final class RendezvousClient implements Exchange {
         dialer.close();
         Channel open = channel;
         if (open != null) {
-            open.send(Frame.bye());
+            open.send(abandoned ? Frame.quit() : Frame.bye());
             open.flush();
             Sockets.shutdown(open.fd());
             // Unread data would turn the end of the stream into a reset.

@@ -31,6 +31,7 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 public final class Comm implements GroupMember {
     private static final long JOBS_END_MS = 500;
+    private static final int[] NOBODY = {};
 
     private final NcclConfig config;
 
@@ -235,7 +236,7 @@ public final class Comm implements GroupMember {
 
     /**
      * The communicator's result: IN_PROGRESS while something is under way that a caller has to poll
-     * for, else how it stands.
+     * for, INVALID_ARGUMENT after its end, else how it stands.
      */
     public NcclResult asyncError() {
         NcclException failed = failure();
@@ -243,15 +244,18 @@ public final class Comm implements GroupMember {
             return failed.result();
         }
         CommState now = state.get();
+        if (now == CommState.DESTROYED) {
+            return NcclResult.INVALID_ARGUMENT;
+        }
         if (now == CommState.INITIALIZING || splits.underWay()) {
             return NcclResult.IN_PROGRESS;
         }
         CommExecutor ex = executor;
-        if (ex != null && now != CommState.DESTROYED) {
+        if (ex != null) {
             if (!config.blocking() && ex.busy()) {
                 return NcclResult.IN_PROGRESS;
             }
-            ex.lookForDeath();
+            ex.lookForLoss(NOBODY);
             NcclException found = ex.failure();
             return found == null ? NcclResult.SUCCESS : found.result();
         }
@@ -401,7 +405,8 @@ public final class Comm implements GroupMember {
      */
     public boolean destroy() {
         CommState now = state.get();
-        if (now == CommState.INITIALIZING || (now == CommState.READY && splits.underWay())) {
+        boolean splitting = now == CommState.READY && splits.underWay() && failure() == null;
+        if (now == CommState.INITIALIZING || splitting) {
             throw notReady();
         }
         return end("Destroy", "destroyed its communicator");

@@ -57,8 +57,8 @@ final class CommExchange implements Exchange {
                                 DataType.UINT8.number(),
                                 CallRecord.SPLIT,
                                 0);
-        task = next;
         executor.submit(next);
+        task = next;
     }
 
     @Override
@@ -92,6 +92,15 @@ final class CommExchange implements Exchange {
     }
 
     @Override
+    public void check(int[] awaited) {
+        executor.lookForLoss(awaited);
+        NcclException failed = executor.failure();
+        if (failed != null) {
+            throw failed;
+        }
+    }
+
+    @Override
     public int[] missing() {
         int[] late = new int[comm.nRanks()];
         int n = 0;
@@ -114,8 +123,9 @@ final class CommExchange implements Exchange {
     @Override
     public void close() {
         Task running = task;
-        if (running == null || running.over()) {
-            buffers.close();
+        if (running != null) {
+            Waiter.awaitEnd(executor, running);
         }
+        buffers.close();
     }
 }

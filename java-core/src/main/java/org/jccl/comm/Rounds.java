@@ -93,8 +93,20 @@ final class Rounds implements AutoCloseable {
         return exchange.missing();
     }
 
+    void check(int[] awaited) {
+        exchange.check(awaited);
+    }
+
+    @Nullable String unreachable() {
+        return exchange.unreachable();
+    }
+
     void awaitActivity(int maxMs) {
         exchange.awaitActivity(maxMs);
+    }
+
+    void abandon() {
+        exchange.abandon();
     }
 
     @Override

@@ -103,14 +103,21 @@ final class Setup {
      * @throws NcclException if any member gave up
      */
     boolean advance() {
+        while (phase != Phase.DONE) {
+            if (!advancePhase()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Whether it came to the next phase, whose round has begun and wants to be sent. */
+    private boolean advancePhase() {
         if (phase == Phase.LINKED) {
             if (!connect()) {
                 return false;
             }
             phase = Phase.CONFIRM;
-        }
-        if (phase == Phase.DONE) {
-            return true;
         }
         if (!rounds.advance()) {
             return false;
@@ -127,7 +134,7 @@ final class Setup {
             }
             default -> phase = Phase.DONE;
         }
-        return phase == Phase.DONE;
+        return true;
     }
 
     private void checkFailures() {
@@ -205,6 +212,7 @@ final class Setup {
         if (setup != null) {
             try {
                 if (!setup.advance()) {
+                    rounds.check(missing());
                     return false;
                 }
             } catch (NcclException e) {
@@ -321,7 +329,7 @@ final class Setup {
     int[] missing() {
         LinkSetup setup = linkSetup;
         return phase == Phase.LINKED && setup != null
-                ? Arrays.stream(setup.missing()).map(q -> participants[q]).toArray()
+                ? Arrays.stream(setup.missing()).map(q -> participants[q]).sorted().toArray()
                 : rounds.missing();
     }
 

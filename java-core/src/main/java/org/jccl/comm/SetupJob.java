@@ -136,8 +136,26 @@ abstract class SetupJob implements Job {
     }
 
     private NcclException late() {
+        return NcclException.timeout(
+                "rank "
+                        + meeting().rank()
+                        + " waited "
+                        + limitNs / (1000 * NS_PER_MS)
+                        + " s in "
+                        + what()
+                        + " for "
+                        + awaited()
+                        + "; were all started? (JCCL_INIT_TIMEOUT sets the limit in"
+                        + " seconds)");
+    }
+
+    private String awaited() {
         Setup connecting = setup;
         Rounds open = rounds;
+        String unreachable = open == null ? null : open.unreachable();
+        if (unreachable != null) {
+            return unreachable;
+        }
         int[] missing =
                 connecting != null
                         ? connecting.missing()
@@ -147,19 +165,7 @@ abstract class SetupJob implements Job {
                         ? "the others"
                         : (missing.length == 1 ? "rank " : "ranks ")
                                 + Arrays.toString(missing).replaceAll("[\\[\\]]", "");
-        return NcclException.timeout(
-                "rank "
-                        + meeting().rank()
-                        + " waited "
-                        + limitNs / (1000 * NS_PER_MS)
-                        + " s in "
-                        + what()
-                        + " for "
-                        + who
-                        + " of "
-                        + meeting().nRanks()
-                        + " ranks; were all started? (JCCL_INIT_TIMEOUT sets the limit in"
-                        + " seconds)");
+        return who + " of " + meeting().nRanks() + " ranks";
     }
 
     @Override
@@ -181,6 +187,9 @@ abstract class SetupJob implements Job {
         }
         Rounds open = rounds;
         if (open != null) {
+            if (why != null) {
+                open.abandon();
+            }
             open.close();
         }
         released(why);

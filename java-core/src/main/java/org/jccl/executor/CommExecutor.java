@@ -275,8 +275,10 @@ public final class CommExecutor {
         return tickets;
     }
 
-    /** Looks whether a peer has given up; the failure then shows in {@link #failure}. */
-    public void lookForDeath() {
+    /**
+     * Looks for peers that gave up, and awaited ones that are lost; then {@link #failure} is set.
+     */
+    public void lookForLoss(int[] awaited) {
         if (!gate.enter()) {
             return;
         }
@@ -284,10 +286,7 @@ public final class CommExecutor {
             if (gate.tryOwn()) {
                 try {
                     if (!gate.closed() && failure == null) {
-                        if (links.anyNet()) {
-                            progress();
-                        }
-                        health.lookForDeath(this, null);
+                        health.lookForLoss(this, awaited);
                     }
                 } finally {
                     gate.release();

@@ -16,6 +16,7 @@ import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -105,16 +106,30 @@ public final class Health {
         }
     }
 
-    /** Looks for ranks that gave up, died or left; for the owner. */
-    boolean lookForDeath(CommExecutor executor, @Nullable Task task) {
+    /** Looks for ranks that gave up, and for the death of the one that the task waits for. */
+    private boolean lookForDeath(CommExecutor executor, Task task) {
         Links links = executor.links();
-        int awaited = task == null ? -1 : awaited(executor, task);
+        int awaited = awaited(executor, task);
         for (int q = 0; q < links.nRanks(); q++) {
             if (q != links.rank() && lost(executor, task, q, q == awaited)) {
                 return true;
             }
         }
         return false;
+    }
+
+    /** Looks for ranks that gave up, and for awaited ones that died or left; for the owner. */
+    void lookForLoss(CommExecutor executor, int[] awaited) {
+        Links links = executor.links();
+        if (links.anyNet()) {
+            executor.progress();
+        }
+        for (int q = 0; q < links.nRanks(); q++) {
+            boolean waitedFor = Arrays.binarySearch(awaited, q) >= 0;
+            if (q != links.rank() && lost(executor, null, q, waitedFor)) {
+                return;
+            }
+        }
     }
 
     /** Whether rank {@code q} has come to the call that this rank made last; for diagnosis. */

@@ -93,6 +93,13 @@ public final class Waiter {
         }
     }
 
+    /** Waits until a task is over whose communicator has failed, or is asked to stop: shortly. */
+    public static void awaitEnd(CommExecutor executor, Task task) {
+        while (!look(executor, task)) {
+            Threads.yield();
+        }
+    }
+
     /** Moves what can be moved without waiting; whether the task is over. */
     public static boolean look(CommExecutor executor, Task task) {
         if (!task.over() && executor.gate().tryOwn()) {

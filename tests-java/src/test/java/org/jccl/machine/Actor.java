@@ -1,0 +1,185 @@
+package org.jccl.machine;
+
+import org.jspecify.annotations.Nullable;
+
+import java.lang.reflect.Method;
+import java.util.ArrayDeque;
+import java.util.concurrent.Executor;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/**
+ * A thread of a simulated process: a virtual thread that runs, on the thread of the test, from one
+ * wait to the next.
+ */
+final class Actor {
+    /** Unwinds the threads of a process that has been killed. */
+    @SuppressWarnings("serial")
+    static final class Killed extends Error {
+        Killed() {
+            super("killed", null, false, false);
+        }
+    }
+
+    private static final Method NEW_VIRTUAL_THREAD = newVirtualThread();
+
+    /** How long the system takes until a thread that may go on does, at most. */
+    private static final long WAKE_NS = 20 * Machine.US;
+
+    private final Machine machine;
+    private final SimulatedProcess process;
+    private final int number;
+    private final String name;
+    private final Thread thread;
+    private final ArrayDeque<Runnable> continuations = new ArrayDeque<>();
+
+    private @Nullable BooleanSupplier ready;
+    private @Nullable Throwable failure;
+    private boolean waiting;
+    private boolean permit;
+    private boolean ended;
+    private long wait;
+
+    Actor(SimulatedProcess process, int number, String name, Runnable body) {
+        this.machine = process.machine();
+        this.process = process;
+        this.number = number;
+        this.name = name;
+        Executor scheduler = continuations::add;
+        Runnable guarded =
+                () -> {
+                    try {
+                        body.run();
+                    } catch (Killed killed) {
+                        // Its process is dead.
+                    } catch (Throwable thrown) {
+                        failure = thrown;
+                    } finally {
+                        ended = true;
+                    }
+                };
+        try {
+            thread = (Thread) NEW_VIRTUAL_THREAD.invoke(null, scheduler, name, 0, guarded);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+        thread.start();
+        machine.after(machine.upTo(WAKE_NS), () -> resume(0));
+    }
+
+    SimulatedProcess process() {
+        return process;
+    }
+
+    int number() {
+        return number;
+    }
+
+    String name() {
+        return name;
+    }
+
+    boolean ended() {
+        return ended;
+    }
+
+    /** What it threw in the end, or null. */
+    @Nullable Throwable failure() {
+        return failure;
+    }
+
+    /** The code that it waits in. */
+    StackTraceElement[] stack() {
+        return thread.getStackTrace();
+    }
+
+    /** Runs the thread until it waits or ends; on the thread of the test. */
+    void go() {
+        LockSupport.unpark(thread);
+        while (!continuations.isEmpty()) {
+            continuations.remove().run();
+        }
+    }
+
+    /**
+     * The calling thread waits until the condition holds or the time has come.
+     *
+     * @param condition null for time alone
+     */
+    void await(@Nullable BooleanSupplier condition, long untilNs) {
+        process.ensureAlive();
+        if (condition != null && condition.getAsBoolean()) {
+            return;
+        }
+        ready = condition;
+        waiting = true;
+        wait++;
+        long mine = wait;
+        if (untilNs != Machine.NEVER) {
+            machine.at(untilNs, () -> wake(mine));
+        }
+        LockSupport.park();
+        ready = null;
+        process.ensureAlive();
+    }
+
+    /** Something of its process has changed. */
+    void look() {
+        BooleanSupplier condition = ready;
+        if (waiting && condition != null && condition.getAsBoolean()) {
+            wake(wait);
+        }
+    }
+
+    /** For a thread of a process that has died: it unwinds. */
+    void unwind() {
+        waiting = false;
+        while (!ended) {
+            machine.run(this);
+        }
+    }
+
+    private void wake(long which) {
+        if (waiting && which == wait) {
+            waiting = false;
+            machine.after(machine.upTo(WAKE_NS), () -> resume(which));
+        }
+    }
+
+    private void resume(long which) {
+        if (process.dead() || which != wait) {
+            return;
+        }
+        long stopped = process.stoppedUntilNs();
+        if (stopped > machine.nowNs()) {
+            machine.at(stopped, () -> resume(which));
+        } else {
+            machine.run(this);
+        }
+    }
+
+    /** The next {@link #park} returns at once. */
+    void unpark() {
+        permit = true;
+        look();
+    }
+
+    void park(long untilNs) {
+        await(() -> permit, untilNs);
+        permit = false;
+    }
+
+    private static Method newVirtualThread() {
+        try {
+            for (Method method : Class.forName("java.lang.ThreadBuilders").getDeclaredMethods()) {
+                if (method.getName().equals("newVirtualThread")) {
+                    method.setAccessible(true);
+                    return method;
+                }
+            }
+        } catch (ClassNotFoundException e) {
+            throw new IllegalStateException(e);
+        }
+        throw new IllegalStateException("this Java has other virtual threads");
+    }
+}

@@ -1,0 +1,87 @@
+package org.jccl.machine;
+
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/** What became of one job: shared by its ranks, whose classes are not the same. */
+public final class Journal {
+    /**
+     * What a rank reports.
+     *
+     * @param result the name of a code, or what else happened
+     * @param text the sentence of an error
+     * @param atNs when
+     */
+    public record Entry(int rank, int step, String result, String text, long atNs) {
+        /** Whether it is an error of the library. */
+        boolean failed() {
+            return !ENDS.contains(result);
+        }
+
+        @Override
+        public String toString() {
+            String when = String.format("%.3f ms", atNs / 1e6);
+            return when + " rank " + rank + " step " + step + ": " + result + " " + text;
+        }
+    }
+
+    /** How a rank ends, apart from errors. */
+    private static final Set<String> ENDS = Set.of("DONE", "LEFT", "CLOSED");
+
+    private final List<Entry> entries = new ArrayList<>();
+    private byte @Nullable [] id;
+    private boolean hopeless;
+    private long struckNs;
+    private long abortedNs;
+
+    /** The unique id, which ranks give each other by other means. */
+    public byte @Nullable [] id() {
+        return id;
+    }
+
+    /** Gives it to the others. */
+    public void id(byte[] bytes) {
+        id = bytes;
+    }
+
+    /** Whether whoever was to give the id has died before. */
+    public boolean hopeless() {
+        return hopeless;
+    }
+
+    void giveUp() {
+        hopeless = true;
+    }
+
+    /** A step has ended. */
+    public void add(int rank, int step, String result, @Nullable String text) {
+        Machine machine = Machine.current();
+        entries.add(new Entry(rank, step, result, String.valueOf(text), machine.nowNs()));
+        machine.note(rank + " " + step + " " + result);
+    }
+
+    /** The fault happens now. */
+    public void struck() {
+        struckNs = Machine.current().nowNs();
+    }
+
+    /** The abort by another thread has returned. */
+    public void aborted() {
+        abortedNs = Machine.current().nowNs();
+    }
+
+    long struckNs() {
+        return struckNs;
+    }
+
+    long abortedNs() {
+        return abortedNs;
+    }
+
+    List<Entry> entries() {
+        return entries;
+    }
+}

@@ -1,0 +1,76 @@
+package org.jccl.machine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Schedules of init, operations, split, finalize, abort, destroy, death and delay on the simulated
+ * machine. {@code -Djccl.seed=n} runs that one alone.
+ */
+class LifeCycleSimulationTest {
+    private static final int SCHEDULES = 1_000;
+    private static final int STRESS_SCHEDULES = 10_000;
+    private static final int MOST_SHOWN = 5;
+
+    @Test
+    void thousandSchedulesEndWellAndNameTheirErrors() {
+        Long only = Long.getLong("jccl.seed");
+        check(only == null ? 0 : only, only == null ? SCHEDULES : only + 1);
+    }
+
+    @Test
+    @Tag("stress")
+    void tenThousandSchedulesEndWellAndNameTheirErrors() {
+        check(SCHEDULES, SCHEDULES + STRESS_SCHEDULES);
+    }
+
+    private static void check(long from, long to) {
+        List<String> wrong = new ArrayList<>();
+        for (long seed = from; seed < to && wrong.size() < MOST_SHOWN; seed++) {
+            Schedule schedule = new Schedule(seed, Set.of());
+            if (!schedule.run().isEmpty()) {
+                wrong.add("replay with -Djccl.seed=" + seed + ": " + schedule);
+            }
+        }
+        assertEquals(List.of(), wrong);
+    }
+
+    @Test
+    void aSeedReplaysItsScheduleExactly() {
+        for (long seed = 0; seed < 20; seed++) {
+            assertEquals(trace(seed), trace(seed), "seed " + seed);
+        }
+    }
+
+    private static long trace(long seed) {
+        Schedule schedule = new Schedule(seed, Set.of());
+        schedule.run();
+        return schedule.trace();
+    }
+
+    /** A waiter that does not look whether its peer has died waits for ever. */
+    @Test
+    void findsAPlantedHangAndReplaysIt() {
+        Set<String> fault = Set.of("Health.lookForDeath");
+        for (long seed = 0; seed < SCHEDULES; seed++) {
+            Schedule schedule = new Schedule(seed, fault);
+            List<String> complaints = schedule.run();
+            if (!complaints.isEmpty()) {
+                Schedule again = new Schedule(seed, fault);
+                assertEquals(complaints, again.run());
+                assertEquals(schedule.trace(), again.trace());
+                assertTrue(complaints.toString().contains("hangs in"), complaints.toString());
+                return;
+            }
+        }
+        assertFalse(true, "no schedule found it");
+    }
+}

@@ -1,0 +1,14 @@
+package org.jccl.machine.program;
+
+import org.jccl.bootstrap.Listener;
+
+/** Ends what a process keeps from one communicator to the next. */
+public final class LeaveProgram implements Runnable {
+    /** Needs nothing. */
+    public LeaveProgram() {}
+
+    @Override
+    public void run() {
+        Listener.shutdown();
+    }
+}
