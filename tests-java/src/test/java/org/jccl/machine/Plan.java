@@ -42,7 +42,7 @@ record Plan(List<Integer> nodes, Script script, Fault fault, int victim, long at
     private static final int MAX_STEPS = 7;
     private static final int[] COUNTS = {0, 1, 2, 7, 100, 3_000, 20_000};
     private static final long LONGEST_START_NS = 15 * Machine.MS;
-    private static final long LONGEST_ABSENCE_NS = 25 * Machine.SECOND;
+    private static final long LONGEST_ABSENCE_NS = 15 * Machine.SECOND;
 
     static Plan draw(Random random, int mostRanks) {
         int n = 2 + random.nextInt(mostRanks - 1);
@@ -64,7 +64,7 @@ record Plan(List<Integer> nodes, Script script, Fault fault, int victim, long at
         // Early times are likelier: most of the life cycle happens there.
         double early = random.nextDouble() * random.nextDouble();
         long atNs = (long) (early * LONGEST_START_NS);
-        double longer = random.nextDouble() * early;
+        double longer = early * early;
         long lengthNs = (long) (longer * LONGEST_ABSENCE_NS);
         int at = 1 + random.nextInt(steps.size());
         List<Deviation> deviations =

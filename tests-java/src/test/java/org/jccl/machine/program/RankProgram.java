@@ -79,12 +79,12 @@ public final class RankProgram implements Runnable {
             journal.id(Communicator.uniqueId().toBytes());
         }
         byte[] id = journal.id();
-        while (id == null) {
+        for (long pauseNs = FIRST_POLL_NS; id == null; pauseNs *= 2) {
             if (journal.hopeless()) {
                 journal.add(rank, step, "LEFT", "");
                 return false;
             }
-            LockSupport.parkNanos(FIRST_POLL_NS);
+            LockSupport.parkNanos(Math.min(pauseNs, LAST_POLL_NS));
             id = journal.id();
         }
         Config config = Config.DEFAULT.withBlocking(script.blocking());
