@@ -367,6 +367,11 @@ class Cluster:
             self._progress()
         return [pickle.loads(bytes.fromhex(self._store.get(key) or "")) for key in keys]
 
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Waits until something outside of the ranks is so."""
+        while not condition():
+            self._progress()
+
     def put(self, key: str, value: object = None) -> None:
         """Gives the ranks a value; they ``get`` it."""
         self._store.put(key, pickle.dumps(value).hex())
