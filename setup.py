@@ -46,6 +46,20 @@ def need_program(name: str, package: str) -> str:
     return path
 
 
+def refuse_python() -> None:
+    """Ends the build in one sentence on a Python that could not load what is built."""
+    if sys.implementation.name != "cpython":
+        raise SystemExit(
+            f"JCCL cannot be built: this Python is {sys.implementation.name}, and JCCL's native"
+            " part is an extension of CPython; install it into CPython 3.10 or newer."
+        )
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise SystemExit(
+            "JCCL cannot be built: this CPython is free-threaded and has no stable ABI; install"
+            " JCCL into one with a GIL."
+        )
+
+
 def run(command: list[str], what: str, env: dict[str, str] | None = None) -> None:
     """Runs one step of the build; its output is shown as it comes."""
     done = subprocess.run(command, cwd=ROOT, env=env, check=False)
@@ -77,6 +91,7 @@ class BuildNative(Command):
         return [f"jccl-core-{version()}.jar", *LIBRARIES, *HEADERS]
 
     def run(self) -> None:
+        refuse_python()
         home = jdk.find()
         if home is None:
             raise SystemExit(jdk.WHAT_TO_INSTALL)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+import pytest
 from harness import Rank
 from jccl.core import (
     SUM,
@@ -167,6 +168,16 @@ def _races(s: State, call: Callable[[Communicator], None]) -> None:
         assert all("destroyed" in str(e) or "in use" in str(e) for e in errors), errors
 
 
+def _lose(_: State) -> None:
+    """Loses one of two ranks of this process; the other is told."""
+    comms = Communicator.init_all(2)
+    with pytest.warns(ResourceWarning, match="was garbage-collected before it was destroyed"):
+        comms.pop()
+    with pytest.raises(NCCLError, match="rank 1 has left"):
+        comms[0].allreduce(x, y, SUM)
+    comms[0].destroy()
+
+
 def _overlap(s: State) -> None:
     data = numpy.zeros(2, dtype=numpy.float32).view(numpy.uint8)
     s.comm.allreduce(data[:4], data[1:5], SUM)
@@ -222,6 +233,7 @@ CASES: dict[str, tuple[Callable[[State], None], Callable[[State], object]]] = {
     "one number twice": (State.in_progress, _same_number_twice),
     "id used twice": (State.destroyed, lambda s: Communicator.init(1, 0, s.id)),
     "forked child": (State.one_rank, _in_a_forked_child),
+    "garbage-collected undestroyed": (State.none, _lose),
     "destroy races destroy": (State.none, lambda s: _races(s, Communicator.destroy)),
     "destroy races operations": (
         State.none,

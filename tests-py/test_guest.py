@@ -15,47 +15,11 @@ import cprogram
 import jccl.bindings
 import pytest
 from cprogram import LIBRARIES
+from guest import LIMIT_S, START, python
 from harness import Cluster, Rank, announce_blocked
 
-LIMIT_S = 300
 # Elements of a message so large that no rank is done with it before all have taken part.
 COUNT = 1 << 18
-
-START = """
-import ctypes, os, signal, subprocess, sys, threading, time
-import numpy as np
-import jccl.bindings
-import jccl.core as nccl
-
-def one_rank():
-    return nccl.Communicator.init(1, 0, nccl.get_unique_id())
-
-def add(comm):
-    x = np.ones(5, np.float32)
-    comm.allreduce(x, x, nccl.SUM)
-    assert (x == 1).all()
-"""
-
-
-def _python(
-    code: str, *arguments: str, status: int = 0, environment: dict[str, str] | None = None
-) -> str:
-    """Runs code in a new interpreter, which must end with this status; what it printed."""
-    process = _start(code, *arguments, environment=environment)
-    return cprogram.finish(process, status, LIMIT_S)
-
-
-def _start(
-    code: str, *arguments: str, environment: dict[str, str] | None = None
-) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", START + textwrap.dedent(code), *arguments],
-        env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
 
 
 # ---- Signals ----
@@ -67,7 +31,7 @@ def test_ctrl_c_that_nobody_catches_ends_the_program_as_ever() -> None:
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(60)
     """
-    output = _python(code, status=-signal.SIGINT)
+    output = python(code, status=-signal.SIGINT)
     assert output.splitlines()[-1] == "KeyboardInterrupt"
 
 
@@ -125,7 +89,7 @@ def test_sigterm_ends_the_process_and_a_forked_child() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(60)
     """
-    assert _python(code, status=-signal.SIGTERM) == "the child is gone\n"
+    assert python(code, status=-signal.SIGTERM) == "the child is gone\n"
 
 
 def test_the_host_keeps_its_signals() -> None:
@@ -148,7 +112,7 @@ def test_the_host_keeps_its_signals() -> None:
     time.sleep(0.01)
     assert heard == ["usr2"]
     """
-    _python(code)
+    python(code)
 
 
 # ---- Processes ----
@@ -195,7 +159,7 @@ def test_foreign_threads_are_attached_and_detached() -> None:
         thread.join()
     assert native() <= before + 2, (before, native())
     """
-    _python(code)
+    python(code)
 
 
 def test_java_may_be_started_by_a_thread_that_ends() -> None:
@@ -207,7 +171,7 @@ def test_java_may_be_started_by_a_thread_that_ends() -> None:
     add(comms[0])
     comms[0].destroy()
     """
-    _python(code)
+    python(code)
 
 
 # ---- The end ----
@@ -223,7 +187,7 @@ def test_a_process_ends_with_live_communicators(how: str) -> None:
     time.sleep(0.1)
     {how}
     """
-    _python(code, status=3)
+    python(code, status=3)
 
 
 def test_pytest_with_faulthandler_keeps_its_exit_status(tmp_path: Path) -> None:
@@ -265,7 +229,7 @@ def test_a_crash_leaves_its_report_where_the_user_wants_it(tmp_path: Path) -> No
     reports.mkdir()
     folder.mkdir()
     environment = {"JCCL_ERROR_DIR": str(reports)}
-    _python(code, str(folder), status=-signal.SIGABRT, environment=environment)
+    python(code, str(folder), status=-signal.SIGABRT, environment=environment)
     assert [path.name.startswith("jccl_hs_err_pid") for path in reports.iterdir()] == [True]
     assert list(folder.iterdir()) == []
 
@@ -274,7 +238,7 @@ def test_a_crash_leaves_its_report_where_the_user_wants_it(tmp_path: Path) -> No
 
 
 def test_java_starts_without_a_word() -> None:
-    assert _python("add(one_rank())") == ""
+    assert python("add(one_rank())") == ""
 
 
 def test_nothing_that_others_write_to_standard_error_is_lost_while_java_starts() -> None:
@@ -296,14 +260,14 @@ def test_nothing_that_others_write_to_standard_error_is_lost_while_java_starts()
     thread.join()
     print(count)
     """
-    *lines, count = _python(code).splitlines()
+    *lines, count = python(code).splitlines()
     # A few may change places: the one that is written while the old output is put back.
     assert sorted(lines) == sorted(f"line {i} of many" for i in range(int(count)))
     assert int(count) > 50
 
 
 def test_options_of_the_user_reach_java() -> None:
-    assert "Picked up" in _python(
+    assert "Picked up" in python(
         "add(one_rank())", environment={"JAVA_TOOL_OPTIONS": "-Djccl.test=1"}
     )
     code = """
@@ -315,7 +279,7 @@ def test_options_of_the_user_reach_java() -> None:
     """
     environment = {"JCCL_JVM_OPTIONS": "-XX:NoSuchOption"}
     output = [
-        line for line in _python(code, environment=environment).splitlines() if line[:2] == "2 "
+        line for line in python(code, environment=environment).splitlines() if line[:2] == "2 "
     ]
     assert len(output) == 2
     assert output[0] == output[1]
@@ -346,10 +310,10 @@ if "libnccl.so.2" in maps:
         torch.cuda.nccl.version()[1] * 100 + torch.cuda.nccl.version()[2]
     assert not hasattr(theirs, "jcclVersionString")
 """
-    _python_flat(order.format(use) + check)
+    _flat(order.format(use) + check)
 
 
-def _python_flat(code: str) -> None:
+def _flat(code: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", START + code],
         capture_output=True,
@@ -372,7 +336,7 @@ def test_both_libraries_of_one_process_share_one_java() -> None:
     assert drop_in.ncclCommCount(handle, ctypes.byref(count)) == 0 and count.value == 1
     add(comm)
     """
-    _python(code)
+    python(code)
 
 
 @pytest.mark.parametrize("library", ["libnccl.so.2", "libjccl.so"])
@@ -408,7 +372,7 @@ def test_calls_of_others_on_a_thread_of_jccl_core_wait_until_their_end(library: 
     add(one_rank())
     print("waited")
     """
-    assert _python(code) == "waited\n"
+    assert python(code) == "waited\n"
 
 
 def test_a_java_that_runs_already_is_used() -> None:
@@ -441,5 +405,5 @@ def test_a_jar_of_another_version_is_refused(tmp_path: Path) -> None:
     except nccl.NCCLError as error:
         print(error.detail)
     """
-    output = _python(code, environment={"JCCL_JAR": str(other)})
+    output = python(code, environment={"JCCL_JAR": str(other)})
     assert re.search(r"library is version \S+ but .*other\.jar is version 0\.0\.99", output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -52,6 +53,34 @@ def test_an_interrupt_while_a_group_starts_revokes(
         comm.run_all([CALL, CALL], waits, [torch.ones(1)])
     assert fake.last("comm_interrupt") == (COMM,)
     assert fake.count("end_group") == 1
+
+
+class OutOfMemory:
+    """A library whose operations jccl-futures cannot look at."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+    def poll(self, *_: int) -> int:
+        if threading.current_thread().name == "jccl-futures":
+            raise MemoryError("planted")
+        return IN_PROGRESS
+
+
+def test_the_thread_of_the_futures_outlives_what_is_raised_on_it(fake: FakeBinding) -> None:
+    fake.answers.update(start=(IN_PROGRESS, 1), wait_completion=(0, 0))
+    broken = Communicator(cast(Any, OutOfMemory(fake)), COMM, timedelta(seconds=1))
+    lost = broken.run(CALL, False, [torch.ones(1)]).get_future()
+    with pytest.raises(RuntimeError, match="planted"):
+        lost.wait()
+    fake.answers["poll"] = IN_PROGRESS
+    work = Communicator(cast(Any, fake), COMM, timedelta(seconds=1)).run(CALL, False, [])
+    future = work.get_future()
+    fake.answers["poll"] = 0
+    assert future.wait() == []
 
 
 def test_an_interrupt_while_an_operation_starts_revokes(fake: FakeBinding) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from jccl.bindings.protocol import Binding
 
 __all__ = ["Binding", "load", "use"]
@@ -15,14 +17,30 @@ def load() -> Binding:
     """The binding of this interpreter, loaded on the first call. It starts no JVM.
 
     Raises:
-        ImportError: if the native part is missing or of another version.
+        ImportError: if the native part is missing or of another version, or if there is none for
+            this interpreter.
     """
     global _binding
     if _binding is None:
+        _check_interpreter()
         from jccl.bindings import cpython
 
         _binding = cpython.load()
     return _binding
+
+
+def _check_interpreter() -> None:
+    name = sys.implementation.name
+    if name != "cpython":
+        raise ImportError(
+            f"this Python is {name}, and JCCL's native part is an extension of CPython: run the"
+            " program by CPython 3.10 or newer"
+        )
+    if "t" in getattr(sys, "abiflags", ""):
+        raise ImportError(
+            "this CPython is free-threaded, and JCCL's native part keeps to the stable ABI, which"
+            " such a CPython does not have: run the program by one with a GIL"
+        )
 
 
 def use(binding: Binding | None) -> Binding | None:

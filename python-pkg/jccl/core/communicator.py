@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import array
 import contextlib
-from collections.abc import Iterator, Sequence
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -25,6 +27,9 @@ _MANY_HELD = 64
 # Communicator object that is dropped early. Written under the GIL by the calling threads.
 _held: dict[int, list[object]] = {}
 
+# Those of _held whose communicators end because their objects were lost.
+_lost: list[int] = []
+
 
 class Communicator(Unfinished):
     """A communicator of host ranks.
@@ -35,13 +40,19 @@ class Communicator(Unfinished):
     on a non-blocking one it may still run, and the buffers are kept until
     ``get_async_error()`` is Success.
 
-    As a context manager it is destroyed at the end of the block, aborted if the block raises.
+    As a context manager it is destroyed at the end of the block, aborted if the block raises. An
+    object that has made its handle and is garbage-collected with it raises a ResourceWarning and
+    ends the communicator in the background; the peers learn that this rank has left.
     """
+
+    # Also there where __init__ has failed.
+    _ptr = 0
+    # The process in which this object has made its handle; 0 if it came by it otherwise.
+    _maker = 0
 
     def __init__(self, ptr: int | None = None) -> None:
         """Takes over the handle ``ptr``; without one, ``initialize`` makes it."""
         self._library = load()
-        self._ptr = 0
         self._nranks: int | None = None
         self._rank: int | None = None
         self._children: list[Communicator] = []
@@ -85,7 +96,10 @@ class Communicator(Unfinished):
         pointer = devlist.buffer_info()[0] if len(devlist) else 0
         code, handles = load().comm_init_all(ndev, pointer)
         check(code)
-        return [cls(handle) for handle in handles]
+        comms = [cls() for _ in handles]
+        for comm, handle in zip(comms, handles, strict=True):
+            comm._adopt_new(handle)
+        return comms
 
     @classmethod
     def from_env(cls, config: NCCLConfig | None = None) -> Communicator:
@@ -160,13 +174,18 @@ class Communicator(Unfinished):
         """
         try:
             if handle:
-                self._adopt(handle)
+                self._adopt_new(handle)
             yield
         except BaseException:
             if self._ptr:
                 self._library.comm_abort(self._ptr)
                 self._forget()
             raise
+
+    def _adopt_new(self, handle: int) -> None:
+        _forget_lost(self._library.comm_drop)
+        self._adopt(handle)
+        self._maker = os.getpid()
 
     def _adopt(self, handle: int) -> None:
         self._ptr = handle
@@ -197,6 +216,27 @@ class Communicator(Unfinished):
 
     def close_all_resources(self) -> None:
         """Nothing to do: host communicators have no registered resources yet."""
+
+    def __del__(
+        self,
+        # Names of modules may be gone at the end of the interpreter.
+        _pid: Callable[[], int] = os.getpid,
+        _warn: Callable[..., None] = warnings.warn,
+    ) -> None:
+        handle = self._ptr
+        # What a forked child inherits is its parent's.
+        if not handle or self._maker != _pid() or self._library.comm_drop(handle) != 0:
+            return
+        if self._kept:
+            _lost.append(handle)
+        else:
+            _held.pop(handle, None)
+        _warn(
+            f"communicator {handle:#x} was garbage-collected before it was destroyed, and is ended"
+            " now: destroy() or abort() it, or use it in a with block",
+            ResourceWarning,
+            source=self,
+        )
 
     def _forget(self) -> None:
         _held.pop(self._ptr, None)
@@ -410,6 +450,16 @@ class Communicator(Unfinished):
     def _keep_while_running(self, code: int, memory: object) -> None:
         if code == IN_PROGRESS or open_group.depth:
             self._kept.append(memory)
+
+
+def _forget_lost(drop: Callable[[int], int]) -> None:
+    """Lets the buffers of lost communicators go that have ended."""
+    for handle in list(_lost):
+        if drop(handle) not in (SUCCESS, IN_PROGRESS):
+            _held.pop(handle, None)
+            # A collection in between may have come here, too.
+            with contextlib.suppress(ValueError):
+                _lost.remove(handle)
 
 
 def _pair(sendbuf: Any, recvbuf: Any) -> tuple[Buffer, Buffer]:

@@ -274,7 +274,7 @@ class _Completer:
                 if not works:
                     self._some.clear()
                     continue
-            over = [work for work in works if work.look()]
+            over = [work for work in works if _is_over(work)]
             with self._lock:
                 gone = set(map(id, over))
                 self._waiting = [work for work in self._waiting if id(work) not in gone]
@@ -284,6 +284,15 @@ class _Completer:
                 _, seen = works[0]._native.wait_completion(seen, 1000)
             # A work kept in a local would keep its tensors until the next one comes.
             del works, over
+
+
+def _is_over(work: QueuedWork) -> bool:
+    """As ``look``; what that raises ends one work and not the thread, which all need."""
+    try:
+        return work.look()
+    except Exception as e:
+        work.fail(f"looking at the operation failed: {e!r}")
+        return True
 
 
 _completer = _Completer()

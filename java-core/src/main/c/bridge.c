@@ -19,6 +19,12 @@ static pthread_key_t attached;
 
 __thread jccl_thread jccl_this;
 
+_Atomic int jccl_jvm_gone;
+
+void jccl_jvm_leaves(void) {
+    atomic_store_explicit(&jccl_jvm_gone, 1, memory_order_relaxed);
+}
+
 static const char* const names[] = {
 #define JAVA(name, method, signature, parameters, ...) "nccl" #name,
 #define HERE(name) "nccl" #name,
@@ -36,7 +42,7 @@ const char* jccl_function_name(int function) {
 static void detach(void* env) {
     (void)env;
     jccl_this.env = NULL;
-    if (!jccl_in_forked_child()) {
+    if (!jccl_in_forked_child() && !atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed)) {
         (*vm)->DetachCurrentThread(vm);
     }
 }
@@ -60,22 +66,19 @@ static JNIEnv* attach(void) {
     return env;
 }
 
-/* Set by the JVM's last thread. */
-static _Atomic int jvm_gone;
-
-static void jvm_leaves(void) {
-    atomic_store_explicit(&jvm_gone, 1, memory_order_relaxed);
-}
-
 /*
  * Says goodbye to the peers and lets last bytes arrive, unless this thread came here out of a call
  * that Java has not returned from, as by a signal handler that calls exit.
  */
 static void at_exit_of_process(void) {
-    if (jccl_this.inside == 0 && !atomic_load_explicit(&jvm_gone, memory_order_relaxed)) {
+    if (jccl_this.inside == 0 && !atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed)) {
         jcclShutdown();
     }
 }
+
+static const char unattached[] =
+    "this thread could not be attached to the JVM: its stack may be too small (JCCL needs 512 KiB "
+    "of it), or Java has no memory left (JCCL_JVM_HEAP=512m gives it more)";
 
 static bool start_locked(void) {
     char jar[4096];
@@ -89,7 +92,7 @@ static bool start_locked(void) {
     vm = jccl_existing_jvm();
     bool own = vm == NULL;
     if (own) {
-        vm = jccl_create_jvm(jar, jvm_leaves, failure, sizeof failure);
+        vm = jccl_create_jvm(jar, jccl_jvm_leaves, failure, sizeof failure);
     }
     JNIEnv* env = NULL;
     if (vm != NULL && own) {
@@ -107,7 +110,7 @@ static bool start_locked(void) {
     }
     jccl_save_signals();
     if (env == NULL) {
-        snprintf(failure, sizeof failure, "this thread could not be attached to the JVM");
+        snprintf(failure, sizeof failure, "%s", unattached);
         return false;
     }
     return jccl_open_door(env, jar, own, failure, sizeof failure);
@@ -149,15 +152,22 @@ JNIEnv* jccl_enter_slowly(ncclResult_t* why) {
         *why = jccl_fail(ncclSystemError, "%s", failure);
         return NULL;
     }
+    if (atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed)) {
+        *why = jccl_fail(ncclSystemError,
+                         "who started Java in this process has ended it, and all communicators "
+                         "with it: end Java after the last NCCL call");
+        return NULL;
+    }
     JNIEnv* env = attach();
     if (env == NULL) {
-        *why = jccl_fail(ncclSystemError, "this thread could not be attached to the JVM");
+        *why = jccl_fail(ncclSystemError, "%s", unattached);
     }
     return env;
 }
 
 bool jccl_ready(void) {
-    return atomic_load_explicit(&state, memory_order_acquire) == READY && !jccl_in_forked_child();
+    return atomic_load_explicit(&state, memory_order_acquire) == READY && !jccl_in_forked_child() &&
+           !atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed);
 }
 
 bool jccl_warn_in_java(const char* text) {
@@ -175,6 +185,10 @@ bool jccl_warn_in_java(const char* text) {
 }
 
 ncclResult_t jccl_thrown(JNIEnv* env, int function) {
+    const char* exhausted = jccl_exhausted(env);
+    if (exhausted != NULL) {
+        return jccl_fail(ncclSystemError, "%s: %s", names[function], exhausted);
+    }
     char text[768];
     jccl_take_exception(env, text, sizeof text);
     return jccl_fail(ncclInternalError, "%s: %s", names[function], text);

@@ -3,6 +3,8 @@
 #define JCCL_BRIDGE_H_
 
 #include <jni.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -12,6 +14,9 @@
 #ifndef JCCL_VERSION
 #error "JCCL_VERSION is given by the Makefile"
 #endif
+
+/* JCCL's classes are compiled for it. */
+#define JCCL_OLDEST_JAVA 25
 
 #define JCCL_EXPORT __attribute__((visibility("default")))
 #define JCCL_ALIAS(name) __attribute__((visibility("default"), weak, alias(#name)))
@@ -73,6 +78,11 @@ bool jccl_open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t
 /* A class beside NcclApi by its name with dots, not initialised; NULL, perhaps with an exception.
  */
 jclass jccl_load_class(JNIEnv* env, const char* name);
+/*
+ * Takes the pending exception away and says what Java ran out of, if it is about that; else NULL,
+ * and the exception stays.
+ */
+const char* jccl_exhausted(JNIEnv* env);
 /* Takes the pending exception away and copies its text. */
 void jccl_take_exception(JNIEnv* env, char* text, size_t size);
 
@@ -93,6 +103,10 @@ typedef struct {
 
 extern __thread jccl_thread jccl_this;
 
+/* Set once, when the JVM ends: from then on a thread that enters it would never come back. */
+extern _Atomic int jccl_jvm_gone;
+void jccl_jvm_leaves(void);
+
 /* The environment of this thread, starting Java if need be; NULL with *why and the last error. */
 JNIEnv* jccl_enter_slowly(ncclResult_t* why);
 /* Whether Java runs and may be called from this process. */
@@ -108,7 +122,8 @@ const char* jccl_function_name(int function);
 
 static inline JNIEnv* jccl_enter(ncclResult_t* why) {
     JNIEnv* env = jccl_this.env;
-    return JCCL_UNLIKELY(env == NULL) ? jccl_enter_slowly(why) : env;
+    bool gone = atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed) != 0;
+    return JCCL_UNLIKELY(env == NULL || gone) ? jccl_enter_slowly(why) : env;
 }
 
 /* ---- fork.c ---- */
@@ -131,6 +146,15 @@ void jccl_capture_after_fork(void);
 
 /* ---- signals.c ---- */
 
+/*
+ * Around the making of a JVM: it takes SIGPIPE and SIGXFSZ, whatever the host has done with them,
+ * to ignore them. JCCL's own writes raise neither, so the host gets them back.
+ */
+typedef struct {
+    struct sigaction action[2];
+} jccl_host_signals;
+void jccl_note_signals(jccl_host_signals* noted);
+void jccl_return_signals(const jccl_host_signals* noted);
 /* Remembers the handlers that the JVM has installed. */
 void jccl_save_signals(void);
 

@@ -1,5 +1,6 @@
 /* The class org.jccl.abi.NcclApi: found, checked and looked up once. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bridge.h"
@@ -16,6 +17,36 @@ jclass jccl_class;
 jmethodID jccl_methods[JCCL_FUNCTIONS];
 jmethodID jccl_warn_method;
 jmethodID jccl_shutdown_method;
+
+/* Known by their classes, since nothing of Java can be called any more. */
+static jclass out_of_memory;
+static jclass stack_overflow;
+
+const char* jccl_exhausted(JNIEnv* env) {
+    jthrowable thrown = (*env)->ExceptionOccurred(env);
+    (*env)->ExceptionClear(env);
+    const char* what = NULL;
+    if (thrown != NULL && out_of_memory != NULL &&
+        (*env)->IsInstanceOf(env, thrown, out_of_memory)) {
+        what =
+            "Java has no memory left: give it more (JCCL_JVM_HEAP=512m), or destroy communicators";
+    } else if (thrown != NULL && stack_overflow != NULL &&
+               (*env)->IsInstanceOf(env, thrown, stack_overflow)) {
+        what = "too little is left of this thread's stack: JCCL needs 512 KiB of it";
+    }
+    if (what == NULL && thrown != NULL) {
+        (*env)->Throw(env, thrown);
+    }
+    (*env)->DeleteLocalRef(env, thrown);
+    return what;
+}
+
+/* A class for ever, or NULL. */
+static jclass keep_class(JNIEnv* env, const char* name) {
+    jclass class = (*env)->FindClass(env, name);
+    (*env)->ExceptionClear(env);
+    return class == NULL ? NULL : (*env)->NewGlobalRef(env, class);
+}
 
 void jccl_take_exception(JNIEnv* env, char* text, size_t size) {
     jthrowable thrown = (*env)->ExceptionOccurred(env);
@@ -40,12 +71,18 @@ void jccl_take_exception(JNIEnv* env, char* text, size_t size) {
     (*env)->DeleteLocalRef(env, thrown);
 }
 
+static jobject unless_thrown(JNIEnv* env, jobject result) {
+    return (*env)->ExceptionCheck(env) ? NULL : result;
+}
+
 /* A static method's object, or NULL with a pending exception or a missing method. */
 static jobject call_static(JNIEnv* env, const char* class_name, const char* method,
                            const char* signature, jobject argument) {
     jclass class = (*env)->FindClass(env, class_name);
     jmethodID id = class == NULL ? NULL : (*env)->GetStaticMethodID(env, class, method, signature);
-    return id == NULL ? NULL : (*env)->CallStaticObjectMethod(env, class, id, argument);
+    return id == NULL
+               ? NULL
+               : unless_thrown(env, (*env)->CallStaticObjectMethod(env, class, id, argument));
 }
 
 static jobject call(JNIEnv* env, jobject target, const char* method, const char* signature,
@@ -56,7 +93,9 @@ static jobject call(JNIEnv* env, jobject target, const char* method, const char*
     jclass class = (*env)->GetObjectClass(env, target);
     jmethodID id = (*env)->GetMethodID(env, class, method, signature);
     (*env)->DeleteLocalRef(env, class);
-    return id == NULL ? NULL : (*env)->CallObjectMethod(env, target, id, first, second);
+    return id == NULL
+               ? NULL
+               : unless_thrown(env, (*env)->CallObjectMethod(env, target, id, first, second));
 }
 
 static jobject make(JNIEnv* env, const char* class_name, const char* signature, jobject first,
@@ -84,10 +123,32 @@ static jclass load_from_jar(JNIEnv* env, const char* jar) {
                 (*env)->NewStringUTF(env, "org.jccl.abi.NcclApi"), NULL);
 }
 
+/* Whether a JVM that somebody else has made is new enough for JCCL's classes. */
+static bool new_enough(JNIEnv* env, char* reason, size_t reason_size) {
+    jobject text = call_static(env, "java/lang/System", "getProperty",
+                               "(Ljava/lang/String;)Ljava/lang/String;",
+                               (*env)->NewStringUTF(env, "java.specification.version"));
+    const char* version = (*env)->ExceptionCheck(env) || text == NULL
+                              ? NULL
+                              : (*env)->GetStringUTFChars(env, text, NULL);
+    (*env)->ExceptionClear(env);
+    bool enough = version != NULL && atoi(version) >= JCCL_OLDEST_JAVA;
+    if (!enough) {
+        snprintf(reason, reason_size,
+                 "somebody else has started Java %.32s in this process, and JCCL needs Java %d or "
+                 "newer: have that one started, or use JCCL in a process of its own",
+                 version == NULL ? "of an unknown version" : version, JCCL_OLDEST_JAVA);
+    }
+    if (version != NULL) {
+        (*env)->ReleaseStringUTFChars(env, text, version);
+    }
+    return enough;
+}
+
 static jclass find_in_foreign_jvm(JNIEnv* env, const char* jar) {
+    jstring key = (*env)->NewStringUTF(env, SHARED);
     jobject properties =
         call_static(env, "java/lang/System", "getProperties", "()Ljava/util/Properties;", NULL);
-    jstring key = (*env)->NewStringUTF(env, SHARED);
     jclass class =
         call(env, properties, "get", "(Ljava/lang/Object;)Ljava/lang/Object;", key, NULL);
     if (class != NULL) {
@@ -175,6 +236,9 @@ jclass jccl_load_class(JNIEnv* env, const char* name) {
 }
 
 static bool open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t reason_size) {
+    if (!own && !new_enough(env, reason, reason_size)) {
+        return false;
+    }
     jclass class = own ? (*env)->FindClass(env, DOOR) : find_in_foreign_jvm(env, jar);
     if ((*env)->ExceptionCheck(env) || class == NULL) {
         char text[512];
@@ -187,14 +251,16 @@ static bool open_door(JNIEnv* env, const char* jar, bool own, char* reason, size
         return false;
     }
     look_up(env);
+    out_of_memory = keep_class(env, "java/lang/OutOfMemoryError");
+    stack_overflow = keep_class(env, "java/lang/StackOverflowError");
     return true;
 }
 
 /* Descriptors must be tracked and untracked in one table: the first library's. */
 static bool first_library(JNIEnv* env) {
+    jstring key = (*env)->NewStringUTF(env, GUARDED);
     jobject properties =
         call_static(env, "java/lang/System", "getProperties", "()Ljava/util/Properties;", NULL);
-    jstring key = (*env)->NewStringUTF(env, GUARDED);
     jobject before = call(env, properties, "putIfAbsent",
                           "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;", key, key);
     bool thrown = (*env)->ExceptionCheck(env);
@@ -212,6 +278,12 @@ bool jccl_open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t
     if (opened && first_library(env)) {
         jccl_register_fork_guard(env);
     }
+    jmethodID end =
+        opened && !own ? (*env)->GetStaticMethodID(env, jccl_class, "endWithHost", "()I") : NULL;
+    if (end != NULL) {
+        (*env)->CallStaticIntMethod(env, jccl_class, end);
+    }
+    (*env)->ExceptionClear(env);
     (*env)->PopLocalFrame(env, NULL);
     return opened;
 }

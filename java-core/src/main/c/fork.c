@@ -21,7 +21,39 @@ static _Atomic unsigned long tracked[TRACKED_LIMIT / WORD_BITS];
 /* One more than the highest word ever used; only grows. */
 static _Atomic int tracked_words;
 
+/*
+ * Read-locked by a thread between making or closing a descriptor and tracking that, write-locked
+ * around a fork: a child must know all of them.
+ */
+static pthread_rwlock_t changing = PTHREAD_RWLOCK_INITIALIZER;
+/* Whether the forking thread holds it; belongs to that thread, as forks exclude each other. */
+static __thread bool fork_locked;
+
+enum { FORK_TRIES = 1000, FORK_PAUSE_US = 100 };
+
+/* A descriptor is made in microseconds. Whatever else happens, a fork must not wait for ever. */
+static void before_fork(void) {
+    if (!atomic_load_explicit(&guarded, memory_order_relaxed) || jccl_in_forked_child()) {
+        return;
+    }
+    for (int i = 0; i < FORK_TRIES && !fork_locked; i++) {
+        fork_locked = pthread_rwlock_trywrlock(&changing) == 0;
+        if (!fork_locked) {
+            usleep(FORK_PAUSE_US);
+        }
+    }
+}
+
+static void in_parent(void) {
+    if (fork_locked) {
+        fork_locked = false;
+        pthread_rwlock_unlock(&changing);
+    }
+}
+
 static void in_child(void) {
+    fork_locked = false;
+    changing = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
     if (!atomic_load_explicit(&guarded, memory_order_relaxed)) {
         return;
     }
@@ -40,7 +72,7 @@ static void in_child(void) {
 }
 
 static void register_handlers(void) {
-    pthread_atfork(NULL, NULL, in_child);
+    pthread_atfork(before_fork, in_parent, in_child);
 }
 
 void jccl_guard_fork(void) {
@@ -55,6 +87,18 @@ void jccl_unguard_fork(void) {
 
 bool jccl_in_forked_child(void) {
     return atomic_load_explicit(&forked, memory_order_relaxed) != 0;
+}
+
+static void JNICALL begin(JNIEnv* env, jclass class) {
+    (void)env;
+    (void)class;
+    pthread_rwlock_rdlock(&changing);
+}
+
+static void JNICALL end(JNIEnv* env, jclass class) {
+    (void)env;
+    (void)class;
+    pthread_rwlock_unlock(&changing);
 }
 
 static void JNICALL track(JNIEnv* env, jclass class, jint fd) {
@@ -81,8 +125,18 @@ static void JNICALL untrack(JNIEnv* env, jclass class, jint fd) {
     }
 }
 
+/* A JVM that somebody else has made is about to end. */
+static void JNICALL host_ends(JNIEnv* env, jclass class) {
+    (void)env;
+    (void)class;
+    jccl_jvm_leaves();
+}
+
 void jccl_register_fork_guard(JNIEnv* env) {
     static const JNINativeMethod natives[] = {
+        {"hostEnds0", "()V", (void*)host_ends},
+        {"begin0", "()V", (void*)begin},
+        {"end0", "()V", (void*)end},
         {"track0", "(I)V", (void*)track},
         {"untrack0", "(I)V", (void*)untrack},
     };

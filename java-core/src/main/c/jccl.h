@@ -82,6 +82,14 @@ ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
 ncclResult_t jcclCommOptions(ncclComm_t comm, int64_t timeoutMs);
 
 /*
+ * For garbage collectors that find a communicator which nobody has destroyed: warns, and ends it in
+ * the background, where operations that are under way have 5 s to complete. Never waits.
+ * ncclSuccess: that begins; ncclInProgress: it has begun and buffers may still be in use;
+ * ncclInvalidArgument, which is not logged: there is no such communicator, or no more.
+ */
+ncclResult_t jcclCommDrop(ncclComm_t comm);
+
+/*
  * Places of jcclCommStats: how often each operation was called, at its number; bytes moved by each
  * transport; and the payload of each operation in bytes, at jcclStatPayload and its number.
  */

@@ -8,7 +8,7 @@
 
 #include "bridge.h"
 
-enum { OLDEST = 25, VERSION_PARTS = 4 };
+enum { OLDEST = JCCL_OLDEST_JAVA, VERSION_PARTS = 4 };
 
 typedef struct {
     int version[VERSION_PARTS]; /* 25.0.3 is {25, 0, 3, 0}; all 0 if unknown */

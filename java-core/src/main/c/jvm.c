@@ -180,9 +180,12 @@ JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, si
     JavaVMInitArgs arguments = {JNI_VERSION_10, all.count, all.option, JNI_FALSE};
     JavaVM* vm = NULL;
     JNIEnv* env = NULL;
+    jccl_host_signals noted;
+    jccl_note_signals(&noted);
     jccl_capture_begin();
     jint result = create(&vm, (void**)&env, &arguments);
     jccl_capture_end();
+    jccl_return_signals(&noted);
     drop(&all);
     if (result != JNI_OK) {
         const char* more = getenv("JCCL_JVM_OPTIONS");

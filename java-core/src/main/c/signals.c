@@ -15,6 +15,20 @@ static const int numbers[SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 static struct sigaction of_jvm[SIGNALS];
 static _Atomic int saved;
 
+static const int of_host[2] = {SIGPIPE, SIGXFSZ};
+
+void jccl_note_signals(jccl_host_signals* noted) {
+    for (int i = 0; i < 2; i++) {
+        sigaction(of_host[i], NULL, &noted->action[i]);
+    }
+}
+
+void jccl_return_signals(const jccl_host_signals* noted) {
+    for (int i = 0; i < 2; i++) {
+        sigaction(of_host[i], &noted->action[i], NULL);
+    }
+}
+
 void jccl_save_signals(void) {
     for (int i = 0; i < SIGNALS; i++) {
         if (sigaction(numbers[i], NULL, &of_jvm[i]) != 0) {

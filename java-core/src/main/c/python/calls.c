@@ -280,6 +280,7 @@ DEFINE(
         return NULL;
     } CODE);
 QUICK_CODE(comm_interrupt, "w", "comm", LIB.jcclCommInterrupt(COMM(0)));
+QUICK_CODE(comm_drop, "w", "comm", LIB.jcclCommDrop(COMM(0)));
 QUICK_CODE(start_group, "", "", LIB.jcclStartGroup());
 QUICK_WORD(end_group, "w", "comm", uint64_t, LIB.jcclEndGroup(COMM(0), &out));
 QUICK_WORD(wait_completion, "wi", "seen ms", uint64_t,
@@ -292,6 +293,8 @@ DEFINE(comm_stats, "wi", "comm n", return stats(COMM(0), INT(1)););
 QUICK_CODE(shutdown, "", "", LIB.jcclShutdown());
 QUICK_CODE(warm, "i", "ms", LIB.jcclWarm(INT(0)));
 TEXT(version_string, "", "", PyUnicode_FromString(LIB.jcclVersionString()));
+TEXT(main_interpreter, "", "",
+     PyBool_FromLong(PyInterpreterState_GetID(PyInterpreterState_Get()) == 0));
 TEXT(java_home, "", "", java_home_or_nothing());
 QUICK_CODE(jvm_start, "", "", LIB.jcclJavaStart());
 TEXT(jvm_started, "", "", PyBool_FromLong(LIB.jcclJavaStarted()));
@@ -344,6 +347,7 @@ PyMethodDef jccl_py_calls[] = {
     ENTRY(wait),
     ENTRY(run),
     ENTRY(comm_interrupt),
+    ENTRY(comm_drop),
     ENTRY(start_group),
     ENTRY(end_group),
     ENTRY(wait_completion),
@@ -352,6 +356,7 @@ PyMethodDef jccl_py_calls[] = {
     ENTRY(shutdown),
     ENTRY(warm),
     ENTRY(version_string),
+    ENTRY(main_interpreter),
     ENTRY(java_home),
     ENTRY(jvm_start),
     ENTRY(jvm_started),

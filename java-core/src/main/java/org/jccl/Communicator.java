@@ -5,6 +5,7 @@ import org.jccl.comm.Buffers;
 import org.jccl.comm.Comm;
 import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
+import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.group.Call;
 import org.jccl.type.DataType;
@@ -17,6 +18,8 @@ import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,6 +40,9 @@ import java.util.concurrent.locks.LockSupport;
  * left, TIMEOUT if a time limit passed. After REMOTE_ERROR and TIMEOUT, and where ranks called
  * different things, only {@link #close} and {@link #abort} are of use. A thread that is interrupted
  * while it waits ends its operation so, on all ranks.
+ *
+ * <p>A communicator that is garbage-collected before {@link #close} or {@link #abort} is ended in
+ * the background, with a line in the log; its peers learn that this rank has left.
  */
 public final class Communicator implements AutoCloseable {
     /** The colour of a rank that joins no child of {@link #split}. */
@@ -45,10 +51,20 @@ public final class Communicator implements AutoCloseable {
     private static final long SLICE_NS = 20_000_000;
     private static final long POLL_NS = 100_000;
 
+    /** Its thread, jccl-cleaner, ends communicators that a user has lost. */
+    private static final Cleaner CLEANER =
+            Cleaner.create(
+                    loop -> {
+                        Thread thread = new Thread(loop, "jccl-cleaner");
+                        thread.setDaemon(true);
+                        return thread;
+                    });
+
     private final Comm comm;
 
     private Communicator(Comm comm) {
         this.comm = comm;
+        CLEANER.register(this, () -> DropJob.start(comm, () -> {}));
     }
 
     // -- making
@@ -122,6 +138,8 @@ public final class Communicator implements AutoCloseable {
             return color == NOCOLOR ? null : new Communicator(creation.comm());
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
+        } finally {
+            used();
         }
     }
 
@@ -198,6 +216,8 @@ public final class Communicator implements AutoCloseable {
             finish(Operations.collective(comm, operation, in, out, count, type, op, root));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
+        } finally {
+            used();
         }
     }
 
@@ -213,6 +233,17 @@ public final class Communicator implements AutoCloseable {
             finish(Operations.pointToPoint(comm, operation, address, count, type, peer));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
+        } finally {
+            used();
+        }
+    }
+
+    /** Not lost before the end of the call that says so, or of the group that it stands in. */
+    private void used() {
+        try {
+            org.jccl.group.Group.current().keep(this);
+        } finally {
+            Reference.reachabilityFence(this);
         }
     }
 
@@ -281,6 +312,7 @@ public final class Communicator implements AutoCloseable {
             LockSupport.parkNanos(POLL_NS);
             result = comm.asyncError();
         }
+        used();
         if (result != NcclResult.SUCCESS) {
             NcclException failure = comm.failure();
             if (failure == null) {
@@ -306,6 +338,8 @@ public final class Communicator implements AutoCloseable {
             finish(comm.finish());
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
+        } finally {
+            used();
         }
     }
 
@@ -315,10 +349,14 @@ public final class Communicator implements AutoCloseable {
      */
     @Override
     public void close() {
-        if (comm.state() == CommState.INITIALIZING) {
-            comm.abort();
-        } else if (comm.state() != CommState.DESTROYED) {
-            comm.destroy();
+        try {
+            if (comm.state() == CommState.INITIALIZING) {
+                comm.abort();
+            } else if (comm.state() != CommState.DESTROYED) {
+                comm.destroy();
+            }
+        } finally {
+            used();
         }
     }
 

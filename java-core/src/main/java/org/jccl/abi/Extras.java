@@ -3,6 +3,7 @@ package org.jccl.abi;
 import org.jccl.comm.Comm;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Counters;
+import org.jccl.platform.ForkGuard;
 import org.jccl.platform.Memory;
 import org.jccl.reduce.Warmup;
 import org.jccl.type.NcclException;
@@ -72,6 +73,20 @@ final class Extras {
         try {
             Warmup.start();
             Warmup.await(ms);
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    static int endWithHost() {
+        try {
+            Runnable leave =
+                    () -> {
+                        shutdown();
+                        ForkGuard.hostEnds();
+                    };
+            Runtime.getRuntime().addShutdownHook(new Thread(leave, "jccl-leave"));
             return NcclApi.SUCCESS;
         } catch (Throwable t) {
             return NcclApi.refused(t);

@@ -72,13 +72,19 @@ final class Handles {
      * @throws NcclException INVALID_ARGUMENT if it is null, destroyed, or was never one
      */
     static Comm get(long handle, String function) {
+        Comm comm = find(handle);
+        if (comm != null) {
+            return comm;
+        }
+        throw unknown(handle, function);
+    }
+
+    /** The communicator with this handle, or null. */
+    static @Nullable Comm find(long handle) {
         @Nullable Entry[] table = entries;
         int slot = slot(handle);
         Entry entry = slot < table.length ? table[slot] : null;
-        if (entry != null && entry.handle == handle) {
-            return entry.comm;
-        }
-        throw unknown(handle, function);
+        return entry != null && entry.handle == handle ? entry.comm : null;
     }
 
     private static NcclException unknown(long handle, String function) {

@@ -3,6 +3,7 @@ package org.jccl.abi;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Creation;
+import org.jccl.comm.DropJob;
 import org.jccl.group.Call;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
@@ -13,9 +14,19 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
 /** Creation, split and end of communicators for {@link NcclApi}. */
 final class LifeCycle {
     private static final int NOCOLOR = -1;
+
+    /** Handles of communicators that end because their users have lost them. */
+    private static final Set<Long> DROPPED = ConcurrentHashMap.newKeySet();
+
+    static {
+        Reserve.close();
+    }
 
     private LifeCycle() {}
 
@@ -233,8 +244,34 @@ final class LifeCycle {
         }
     }
 
+    /** Of a garbage collector, which neither waits nor wants to hear of mistakes. */
+    static int drop(long handle) {
+        try {
+            Comm comm = Handles.find(handle);
+            if (comm == null) {
+                return NcclResult.INVALID_ARGUMENT.code();
+            }
+            if (!DROPPED.add(handle)) {
+                return NcclApi.IN_PROGRESS;
+            }
+            if (DropJob.start(comm, () -> forget(handle))) {
+                return NcclApi.SUCCESS;
+            }
+            forget(handle);
+            return NcclResult.INVALID_ARGUMENT.code();
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    private static void forget(long handle) {
+        Handles.remove(handle);
+        DROPPED.remove(handle);
+    }
+
     static int end(long handle, boolean abort) {
         String function = abort ? "CommAbort" : "CommDestroy";
+        Reserve.open();
         try {
             if (handle == 0) {
                 return NcclApi.SUCCESS;
@@ -248,6 +285,8 @@ final class LifeCycle {
             return NcclApi.SUCCESS;
         } catch (Throwable t) {
             return NcclApi.refused(t);
+        } finally {
+            Reserve.close();
         }
     }
 }

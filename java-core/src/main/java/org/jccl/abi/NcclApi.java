@@ -30,6 +30,11 @@ public final class NcclApi {
         return Version.text();
     }
 
+    /** Java belongs to somebody else, who may end it: everything is left in good order then. */
+    public static int endWithHost() {
+        return Extras.endWithHost();
+    }
+
     /** Address of the process-wide buffer of 1024 bytes with the last error. */
     public static long lastErrorBuffer() {
         return LastError.address();
@@ -43,9 +48,7 @@ public final class NcclApi {
     /** The only place where a failure becomes a result code. */
     static int failed(Throwable t) {
         NcclException why =
-                t instanceof NcclException known
-                        ? known
-                        : new NcclException(NcclResult.INTERNAL_ERROR, "unexpected " + t, t);
+                t instanceof NcclException known ? known : NcclException.unexpected(t, "in a call");
         if (!(t instanceof NcclException)) {
             Log.warn(why.getMessage() + " at " + java.util.Arrays.toString(t.getStackTrace()));
         }
@@ -316,6 +319,11 @@ public final class NcclApi {
     /** jcclCommInterrupt: revokes a communicator because its user was interrupted. */
     public static int commInterrupt(long comm) {
         return Extras.interrupt(comm);
+    }
+
+    /** jcclCommDrop: a garbage collector has found a communicator that nobody has destroyed. */
+    public static int commDrop(long comm) {
+        return LifeCycle.drop(comm);
     }
 
     /** jcclStart: an operation that nobody waits for in this call. */

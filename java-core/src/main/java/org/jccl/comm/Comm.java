@@ -262,6 +262,12 @@ public final class Comm implements GroupMember {
         return NcclResult.SUCCESS;
     }
 
+    /** Whether operations or splits are under way. */
+    boolean underWay() {
+        CommExecutor ex = executor;
+        return splits.underWay() || (ex != null && ex.busy());
+    }
+
     /** Why the communicator has failed, or null. */
     public @Nullable NcclException failure() {
         NcclException own = failure;

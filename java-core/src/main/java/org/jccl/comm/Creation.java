@@ -54,11 +54,18 @@ public final class Creation implements Group.GroupJob, Job {
 
     @Override
     public void ended(@Nullable NcclException why) {
-        job.ended(why);
-        synchronized (this) {
-            failure = why;
-            over = true;
-            notifyAll();
+        NcclException end = why;
+        try {
+            job.ended(why);
+        } catch (RuntimeException | Error e) {
+            end = why != null ? why : NcclException.unexpected(e, "at the end of " + job.what());
+            comm.setupEnded(end, job.what());
+        } finally {
+            synchronized (this) {
+                failure = end;
+                over = true;
+                notifyAll();
+            }
         }
     }
 

@@ -2,7 +2,6 @@ package org.jccl.comm;
 
 import org.jccl.log.Log;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
@@ -65,10 +64,19 @@ final class JobAgent implements Runnable {
         } catch (NcclException e) {
             why = e;
         } catch (RuntimeException | Error e) {
-            why = new NcclException(NcclResult.INTERNAL_ERROR, "unexpected " + e + " in a job", e);
+            why = NcclException.unexpected(e, "in a job");
         }
-        job.ended(why);
+        end(job, why);
         return true;
+    }
+
+    /** A job that cannot even end must not take the thread along, which others need. */
+    private static void end(Job job, @Nullable NcclException why) {
+        try {
+            job.ended(why);
+        } catch (RuntimeException | Error failure) {
+            Log.survived("a job did not end well: ", failure);
+        }
     }
 
     @Override
@@ -116,6 +124,8 @@ final class JobAgent implements Runnable {
         LOCK.lock();
         try {
             QUEUE.add(job);
+        } catch (OutOfMemoryError e) {
+            end(job, NcclException.unexpected(e, "in a job"));
         } finally {
             LOCK.unlock();
         }
@@ -135,10 +145,14 @@ final class JobAgent implements Runnable {
                 agents--;
             }
             return job;
-        } catch (InterruptedException e) {
+        } catch (InterruptedException | RuntimeException | Error e) {
+            // It cannot wait, for want of memory perhaps; what is there it can do.
             idle--;
-            agents--;
-            return null;
+            Job job = QUEUE.poll();
+            if (job == null) {
+                agents--;
+            }
+            return job;
         } finally {
             LOCK.unlock();
         }

@@ -181,18 +181,21 @@ abstract class SetupJob implements Job {
 
     @Override
     public void ended(@Nullable NcclException why) {
-        Setup connecting = setup;
-        if (connecting != null) {
-            connecting.close(why == null);
-        }
-        Rounds open = rounds;
-        if (open != null) {
-            if (why != null) {
-                open.abandon();
+        try {
+            Setup connecting = setup;
+            if (connecting != null) {
+                connecting.close(why == null);
             }
-            open.close();
+            Rounds open = rounds;
+            if (open != null) {
+                if (why != null) {
+                    open.abandon();
+                }
+                open.close();
+            }
+        } finally {
+            released(why);
         }
-        released(why);
         comm.setupEnded(why, what());
     }
 

@@ -1,7 +1,6 @@
 package org.jccl.executor;
 
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 
 /** What callers are told about a failure. */
 final class Failures {
@@ -11,10 +10,7 @@ final class Failures {
     static NcclException of(Throwable thrown) {
         return thrown instanceof NcclException known
                 ? known
-                : new NcclException(
-                        NcclResult.INTERNAL_ERROR,
-                        "unexpected " + thrown + " in an operation",
-                        thrown);
+                : NcclException.unexpected(thrown, "in an operation");
     }
 
     /** The answer to a call on a communicator that has failed. */

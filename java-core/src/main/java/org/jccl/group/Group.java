@@ -7,6 +7,7 @@ import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
 
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -38,6 +39,9 @@ public final class Group {
     private List<Operation> operations = new ArrayList<>();
     private List<GroupJob> jobs = new ArrayList<>();
 
+    /** What must not be garbage-collected before the group has ended. */
+    private List<Object> kept = new ArrayList<>();
+
     private Group() {}
 
     /** The current thread's group. */
@@ -58,6 +62,13 @@ public final class Group {
     /** Queues an operation. */
     public void add(GroupMember member, Task task) {
         operations.add(new Operation(member, task));
+    }
+
+    /** Keeps what the user may already have lost until the end of the group, if one is open. */
+    public void keep(Object object) {
+        if (depth > 0) {
+            kept.add(object);
+        }
     }
 
     /**
@@ -102,6 +113,16 @@ public final class Group {
         if (--depth > 0) {
             return null;
         }
+        List<Object> alive = kept;
+        kept = new ArrayList<>();
+        try {
+            return endOutermost();
+        } finally {
+            Reference.reachabilityFence(alive);
+        }
+    }
+
+    private @Nullable Launch endOutermost() {
         List<Operation> queued = operations;
         List<GroupJob> background = jobs;
         NcclException failed = error;

@@ -13,8 +13,10 @@ import java.nio.charset.StandardCharsets;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
+import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * NCCL's log. The variables are read at the first line and at each {@link #refresh}. A text without
@@ -27,6 +29,18 @@ public final class Log {
     private static final StackWalker STACK = StackWalker.getInstance();
     private static final DateTimeFormatter STAMP =
             DateTimeFormatter.ofPattern("'['uuuu-MM-dd HH:mm:ss'] '", Locale.ROOT);
+
+    /**
+     * What handlers of failures need, loaded by now: loading takes memory, and who looks for a
+     * handler without any finds none.
+     */
+    static final List<Class<?>> NEEDED =
+            List.of(
+                    Error.class,
+                    RuntimeException.class,
+                    OutOfMemoryError.class,
+                    StackOverflowError.class,
+                    LockSupport.class);
 
     /** Settings and the stream they lead to. */
     private record Output(Settings settings, OutputStream stream) {}
@@ -54,12 +68,12 @@ public final class Log {
         output = new Output(settings, stream);
     }
 
-    /** Warns of a failure that a thread survives, unless there is no memory left to say it with. */
+    /** Warns of a failure that a thread survives, if that can be said; nothing is thrown. */
     public static void survived(String what, Throwable failure) {
         try {
             warn(what + failure);
-        } catch (OutOfMemoryError unsaid) {
-            // The thread goes on.
+        } catch (RuntimeException | Error unsaid) {
+            // Without memory even a first string concatenation fails, and in its own way.
         }
     }
 

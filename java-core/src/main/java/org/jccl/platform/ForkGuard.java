@@ -8,23 +8,57 @@ package org.jccl.platform;
 public final class ForkGuard {
     private ForkGuard() {}
 
-    /** This descriptor must not live on in a forked child. */
-    public static void track(int fd) {
+    /**
+     * From now on, until {@link #end}, this thread makes or closes descriptors: no fork comes in
+     * between.
+     *
+     * @return whether there is anything to end
+     */
+    static boolean begin() {
         try {
+            begin0();
+            return true;
+        } catch (UnsatisfiedLinkError withoutLibrary) {
+            // Java was started without the C library.
+            return false;
+        }
+    }
+
+    /** Descriptors are known again; answers of {@link #begin} whether it is so. */
+    static void end(boolean begun) {
+        if (begun) {
+            end0();
+        }
+    }
+
+    /** This descriptor must not live on in a forked child. */
+    static void track(boolean begun, int fd) {
+        if (begun && fd >= 0) {
             track0(fd);
+        }
+    }
+
+    /** The descriptor is about to be closed. */
+    static void untrack(boolean begun, int fd) {
+        if (begun) {
+            untrack0(fd);
+        }
+    }
+
+    /** Java ends, since whoever has made it wants so: no thread may enter it any more. */
+    public static void hostEnds() {
+        try {
+            hostEnds0();
         } catch (UnsatisfiedLinkError withoutLibrary) {
             // Java was started without the C library.
         }
     }
 
-    /** The descriptor is about to be closed. */
-    public static void untrack(int fd) {
-        try {
-            untrack0(fd);
-        } catch (UnsatisfiedLinkError withoutLibrary) {
-            // As above.
-        }
-    }
+    private static native void hostEnds0();
+
+    private static native void begin0();
+
+    private static native void end0();
 
     private static native void track0(int fd);
 

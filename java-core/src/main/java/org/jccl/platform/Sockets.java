@@ -57,7 +57,7 @@ public final class Sockets {
     /** A new TCP socket, or -errno. */
     public static int socket(boolean ipv6) {
         int family = ipv6 ? AF_INET6 : AF_INET;
-        return track(SystemCall.call(SystemCall.SOCKET, family, STREAM_NONBLOCK_CLOEXEC, 0));
+        return tracked(SystemCall.SOCKET, family, STREAM_NONBLOCK_CLOEXEC, 0, 0);
     }
 
     /** Binds to an address that may be in TIME_WAIT; port 0 lets the system choose. 0 or -errno. */
@@ -78,14 +78,19 @@ public final class Sockets {
 
     /** The descriptor of a new connection, or -errno; -EAGAIN if there is none. */
     public static int accept(int fd) {
-        return track(SystemCall.call(SystemCall.ACCEPT4, fd, 0, 0, NONBLOCK_CLOEXEC));
+        return tracked(SystemCall.ACCEPT4, fd, 0, 0, NONBLOCK_CLOEXEC);
     }
 
-    private static int track(long fd) {
-        if (fd >= 0) {
-            ForkGuard.track((int) fd);
+    /** A call that makes a descriptor, whose copy a forked child must close. */
+    private static int tracked(long number, long a, long b, long c, long d) {
+        boolean begun = ForkGuard.begin();
+        try {
+            int fd = (int) SystemCall.call(number, a, b, c, d);
+            ForkGuard.track(begun, fd);
+            return fd;
+        } finally {
+            ForkGuard.end(begun);
         }
-        return (int) fd;
     }
 
     /** Starts to connect: 0 connected already, -EINPROGRESS under way, another -errno failed. */
@@ -194,8 +199,13 @@ public final class Sockets {
 
     /** Closes a socket. */
     public static void close(int fd) {
-        ForkGuard.untrack(fd);
-        Descriptors.close(fd);
+        boolean begun = ForkGuard.begin();
+        try {
+            ForkGuard.untrack(begun, fd);
+            Descriptors.close(fd);
+        } finally {
+            ForkGuard.end(begun);
+        }
     }
 
     /** Sends small messages at once. */

@@ -1,5 +1,6 @@
 package org.jccl.reduce;
 
+import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jspecify.annotations.Nullable;
 
@@ -181,6 +182,8 @@ public final class Warmup {
                 }
             }
             ended = true;
+        } catch (RuntimeException | Error failure) {
+            Log.survived("jccl-warm gives up, kernels stay slower: ", failure);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         } finally {

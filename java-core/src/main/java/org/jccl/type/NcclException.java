@@ -4,6 +4,13 @@ package org.jccl.type;
 public final class NcclException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
+    private static final String GIVE_MORE =
+            "give it more (JCCL_JVM_HEAP=512m), or destroy communicators";
+
+    /** Made while there is memory. */
+    private static final NcclException NO_MEMORY =
+            systemError("Java has no memory left; " + GIVE_MORE);
+
     private final NcclResult result;
 
     /** A failure without a cause of its own. */
@@ -16,6 +23,33 @@ public final class NcclException extends RuntimeException {
     public NcclException(NcclResult result, String message, Throwable cause) {
         super(message, cause);
         this.result = result;
+    }
+
+    /** A failure that JCCL's own code did not foresee; where: "in a call", … */
+    public static NcclException unexpected(Throwable t, String where) {
+        try {
+            return described(t, where);
+        } catch (OutOfMemoryError unsaid) {
+            return NO_MEMORY;
+        }
+    }
+
+    private static NcclException described(Throwable t, String where) {
+        if (t instanceof OutOfMemoryError) {
+            return new NcclException(
+                    NcclResult.SYSTEM_ERROR,
+                    "Java has no memory left (" + t + " " + where + "); " + GIVE_MORE,
+                    t);
+        }
+        if (t instanceof StackOverflowError) {
+            return new NcclException(
+                    NcclResult.SYSTEM_ERROR,
+                    "too little is left of this thread's stack "
+                            + where
+                            + ": JCCL needs 512 KiB of it",
+                    t);
+        }
+        return new NcclException(NcclResult.INTERNAL_ERROR, "unexpected " + t + " " + where, t);
     }
 
     /** The code that a C caller gets. */

@@ -71,7 +71,10 @@ class SystemTest {
 
     @Test
     void tracksDescriptorsWithoutTheLibrary() {
-        ForkGuard.track(0);
-        ForkGuard.untrack(0);
+        boolean begun = ForkGuard.begin();
+        assertFalse(begun);
+        ForkGuard.track(begun, 0);
+        ForkGuard.untrack(begun, 0);
+        ForkGuard.end(begun);
     }
 }

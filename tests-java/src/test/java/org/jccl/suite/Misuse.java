@@ -15,10 +15,13 @@ import org.jspecify.annotations.Nullable;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /** The wrong calls of {@link MisuseTest}; a rank says how its one ended, on each of two threads. */
@@ -82,6 +85,7 @@ public final class Misuse implements Scenario {
         add(OPEN_GROUP, Misuse::oneRank, Misuse::startWithoutEnd);
         add("error in a group", Misuse::oneRank, Misuse::errorInAGroup);
         add("blocking and not in a group", s -> {}, Misuse::mixedInAGroup);
+        add("garbage-collected undestroyed", s -> {}, s -> lose());
         add("destroy races destroy", s -> {}, s -> race(Communicator::close));
         add("destroy races operations", s -> {}, s -> race(s::reduce));
     }
@@ -174,6 +178,39 @@ public final class Misuse implements Scenario {
         } catch (NcclException first) {
             Group.end();
         }
+    }
+
+    /** Loses one of two ranks of this process; the other is told. */
+    private static void lose() {
+        List<Communicator> comms = new ArrayList<>(Communicator.initAll(2));
+        comms.removeLast();
+        Communicator left = comms.getFirst();
+        MemorySegment x = Arena.global().allocate(4, 4);
+        Thread collector =
+                Thread.ofPlatform()
+                        .daemon()
+                        .start(
+                                () -> {
+                                    while (left.asyncError() == NcclResult.SUCCESS) {
+                                        System.gc();
+                                        LockSupport.parkNanos(10_000_000);
+                                    }
+                                });
+        try {
+            left.allReduce(x, x, 1, FLOAT32, SUM);
+            throw new AssertionError("nobody told that rank 1 is lost");
+        } catch (NcclException told) {
+            Sums.require(
+                    told.result() == NcclResult.REMOTE_ERROR
+                            && String.valueOf(told.getMessage()).contains("rank 1 has left"),
+                    told.toString());
+        }
+        try {
+            collector.join();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+        left.close();
     }
 
     /** Closes a communicator while another thread calls; whatever that gets is a refusal. */

@@ -1,0 +1,69 @@
+package org.jccl.comm;
+
+import org.jccl.log.Log;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Ends a communicator that its user has lost before destroying it, when a garbage collector finds
+ * that out. As destroy it lets operations that are under way come to their end, for so long; but it
+ * never keeps the thread that collects.
+ */
+public final class DropJob implements Job {
+    private static final long LIMIT_NS = 5_000_000_000L;
+
+    private final Comm comm;
+    private final Runnable after;
+    private final long untilNs = System.nanoTime() + LIMIT_NS;
+
+    private DropJob(Comm comm, Runnable after) {
+        this.comm = comm;
+        this.after = after;
+    }
+
+    /**
+     * Warns, and ends the communicator in the background.
+     *
+     * @param after runs once it has ended
+     * @return false if there is nothing to do, since it had been destroyed or aborted
+     */
+    public static boolean start(Comm comm, Runnable after) {
+        if (comm.state() == CommState.DESTROYED) {
+            return false;
+        }
+        Log.warn(
+                comm.identity()
+                        + " was garbage-collected before it was destroyed, and is ended now; keep"
+                        + " it and destroy or abort it, or use it in a block that does");
+        JobAgent.start(new DropJob(comm, after));
+        return true;
+    }
+
+    @Override
+    public boolean advance() {
+        if (comm.state() == CommState.INITIALIZING || System.nanoTime() - untilNs >= 0) {
+            comm.abort();
+            return true;
+        }
+        if (comm.underWay()) {
+            return false;
+        }
+        comm.destroy();
+        return true;
+    }
+
+    @Override
+    public void awaitActivity(int maxMs) {
+        LockSupport.parkNanos(maxMs * 1_000_000L);
+    }
+
+    @Override
+    public void ended(@Nullable NcclException why) {
+        if (why != null) {
+            comm.abort();
+        }
+        after.run();
+    }
+}

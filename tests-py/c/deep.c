@@ -1,0 +1,90 @@
+/* Calls from threads with little stack: each ends with a code, and the next one works. */
+#define _GNU_SOURCE
+#include <stdbool.h>
+
+#include "client.h"
+
+enum { STACK = 1 << 20, FRAME = 4096, LEAST = 48 << 10 };
+
+static ncclComm_t comm;
+
+static bool all_reduce(void) {
+    float x = 5;
+    ncclResult_t result = ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comm, NULL);
+    if (result == ncclSuccess) {
+        REQUIRE(x == 5);
+        return true;
+    }
+    REQUIRE(result == ncclSystemError);
+    REQUIRE(strstr(ncclGetLastError(NULL), "stack") != NULL);
+    REQUIRE(strstr(ncclGetLastError(NULL), "512 KiB") != NULL);
+    return false;
+}
+
+/* A communicator whose operation ran out of stack has failed; any other is as good as new. */
+static void renew(void) {
+    ncclUniqueId id;
+    if (comm != NULL) {
+        OK(ncclCommAbort(comm));
+    }
+    OK(ncclGetUniqueId(&id));
+    OK(ncclCommInitRank(&comm, 1, id, 0));
+}
+
+/* Goes down to where little is left; how many calls failed. */
+static int descend(const char* lowest) {
+    volatile char frame[FRAME];
+    frame[0] = 0;
+    long left = (long)((const char*)frame - lowest);
+    int failed = all_reduce() ? 0 : 1;
+    if (left > LEAST) {
+        failed += descend(lowest);
+    }
+    return failed + frame[0];
+}
+
+static const char* lowest_of_this_thread(void) {
+    pthread_attr_t attributes;
+    void* lowest = NULL;
+    size_t size = 0;
+    REQUIRE(pthread_getattr_np(pthread_self(), &attributes) == 0);
+    REQUIRE(pthread_attr_getstack(&attributes, &lowest, &size) == 0);
+    pthread_attr_destroy(&attributes);
+    return lowest;
+}
+
+static void* deep(void* unused) {
+    REQUIRE(all_reduce());
+    int failed = descend(lowest_of_this_thread());
+    printf("%d calls had too little stack\n", failed);
+    REQUIRE(failed > 0);
+    renew();
+    REQUIRE(all_reduce());
+    return unused;
+}
+
+static void* attached_with_too_little(void* unused) {
+    REQUIRE(!all_reduce());
+    return unused;
+}
+
+static void on_a_thread(size_t stack, void* (*body)(void*)) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    REQUIRE(pthread_attr_init(&attributes) == 0);
+    REQUIRE(pthread_attr_setstacksize(&attributes, stack) == 0);
+    REQUIRE(pthread_create(&thread, &attributes, body, NULL) == 0);
+    REQUIRE(pthread_join(thread, NULL) == 0);
+    pthread_attr_destroy(&attributes);
+}
+
+int main(void) {
+    renew();
+    on_a_thread(STACK, deep);
+    REQUIRE(all_reduce());
+    on_a_thread(64 << 10, attached_with_too_little);
+    REQUIRE(all_reduce());
+    OK(ncclCommDestroy(comm));
+    printf("content\n");
+    return 0;
+}
