@@ -145,7 +145,8 @@ def _flat(code: str) -> str:
 # ---- Other interpreters ----
 
 
-def test_a_subinterpreter_is_refused_by_a_sentence() -> None:
+@pytest.mark.parametrize("kind", ["legacy", "isolated"])
+def test_a_subinterpreter_is_refused_by_a_sentence(kind: str) -> None:
     inside = """
 import jccl.bindings
 try:
@@ -154,12 +155,13 @@ except ImportError as error:
     print(error, flush=True)
 """
     code = """
+    kind = sys.argv[2]
     try:
         import _interpreters as interpreters
-        make = lambda: interpreters.create("legacy")
+        make = lambda: interpreters.create(kind)
     except ImportError:
         import _xxsubinterpreters as interpreters
-        make = lambda: interpreters.create(isolated=False)
+        make = lambda: interpreters.create(isolated=kind == "isolated")
     comm = one_rank()
     other = make()
     interpreters.run_string(other, sys.argv[1])
@@ -167,7 +169,7 @@ except ImportError as error:
     add(comm)
     """
     said = "JCCL works in the main interpreter of a process, and this is a subinterpreter: use it"
-    assert python(code, inside).startswith(said)
+    assert python(code, inside, kind).startswith(said)
 
 
 @pytest.mark.parametrize("kind", ["pypy", "free-threaded"])

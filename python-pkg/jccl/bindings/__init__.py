@@ -8,6 +8,12 @@ from jccl.bindings.protocol import Binding
 
 __all__ = ["Binding", "load", "use"]
 
+# Java, its signal handlers and the end of the process belong to all interpreters together.
+_SUBINTERPRETER = (
+    "JCCL works in the main interpreter of a process, and this is a subinterpreter: use it there,"
+    " or start a process (multiprocessing with 'spawn', python -m jccl.run)"
+)
+
 # Written once by the first load (or by use), read by every caller; guarded by the import lock
 # inside and harmless if two threads load at once, since both get the same module.
 _binding: Binding | None = None
@@ -23,9 +29,15 @@ def load() -> Binding:
     global _binding
     if _binding is None:
         _check_interpreter()
-        from jccl.bindings import cpython
+        try:
+            from jccl.bindings import cpython
 
-        _binding = cpython.load()
+            _binding = cpython.load()
+        except ImportError as error:
+            # CPython itself says so of faulthandler, or of the extension.
+            if "subinterpreter" not in str(error):
+                raise
+            raise ImportError(_SUBINTERPRETER) from error
     return _binding
 
 

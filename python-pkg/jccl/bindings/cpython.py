@@ -16,12 +16,6 @@ from jccl.bindings.protocol import Binding
 
 _EXTENSION = Path(__file__).parent.parent / "_lib" / "_jccl.abi3.so"
 
-# Java, its signal handlers and the end of the process belong to all interpreters together.
-_SUBINTERPRETER = (
-    "JCCL works in the main interpreter of a process, and this is a subinterpreter: use it there,"
-    " or start a process (multiprocessing with 'spawn', python -m jccl.run)"
-)
-
 
 def load() -> Binding:
     """Loads the extension and teaches faulthandler and atexit the manners of a JVM.
@@ -37,17 +31,12 @@ def load() -> Binding:
     loader = ExtensionFileLoader("jccl._jccl", str(_EXTENSION))
     spec = importlib.util.spec_from_file_location("jccl._jccl", _EXTENSION, loader=loader)
     assert spec is not None
-    try:
-        module = importlib.util.module_from_spec(spec)
-        loader.exec_module(module)
-    except ImportError as error:
-        if "subinterpreter" not in str(error):
-            raise
-        raise ImportError(_SUBINTERPRETER) from error
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
     binding = cast(Binding, module)
     _check_version(binding)
     if not binding.main_interpreter():
-        raise ImportError(_SUBINTERPRETER)
+        raise ImportError("Java belongs to all interpreters, and this is a subinterpreter")
     _wrap_faulthandler(binding)
     atexit.register(_say_goodbye, binding, os.getpid())
     return binding
