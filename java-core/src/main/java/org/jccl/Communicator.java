@@ -8,6 +8,7 @@ import org.jccl.comm.Creation;
 import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.group.Call;
+import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
@@ -306,7 +307,7 @@ public final class Communicator implements AutoCloseable {
         NcclResult result = comm.asyncError();
         while (result == NcclResult.IN_PROGRESS) {
             if (System.nanoTime() - since > timeout.toNanos()) {
-                throw NcclException.timeout(
+                throw CallError.NOT_READY_IN_TIME.says(
                         comm.identity() + " was not ready after " + timeout.toMillis() + " ms");
             }
             LockSupport.parkNanos(POLL_NS);
@@ -318,7 +319,11 @@ public final class Communicator implements AutoCloseable {
             if (failure == null) {
                 comm.ensureReady();
             }
-            throw failure != null ? failure : new NcclException(result, result.text());
+            throw failure != null
+                    ? failure
+                    : CallError.FAILED_BEFORE.says(
+                            result,
+                            comm.identity() + " failed and is destroyed by now: " + result.text());
         }
     }
 

@@ -1,5 +1,6 @@
 package org.jccl;
 
+import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 
@@ -36,7 +37,7 @@ public final class Config {
      */
     public Config withTimeout(Duration timeout) {
         if (timeout.isNegative()) {
-            throw NcclException.invalidArgument("a time limit of " + timeout + " is negative");
+            throw CallError.TIME_LIMIT_NEGATIVE.says("a time limit of " + timeout + " is negative");
         }
         long timeoutMs = timeout.isZero() ? 0 : Math.max(1, timeout.toMillis());
         return new Config(resolved.withTimeoutMs(timeoutMs));

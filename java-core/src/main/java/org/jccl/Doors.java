@@ -1,5 +1,6 @@
 package org.jccl;
 
+import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
@@ -21,14 +22,14 @@ final class Doors {
             long count,
             DataType type) {
         if (count < 0 || elements < 0 || elements > Long.MAX_VALUE / type.sizeBytes()) {
-            throw NcclException.invalidArgument(
+            throw CallError.COUNT_UNFIT.says(
                     operation.ncclName() + ": " + count + " is no count of " + type.ncclName());
         }
         if (elements == 0) {
             return segment.isNative() ? segment.address() : 0;
         }
         if (!segment.isNative()) {
-            throw NcclException.invalidArgument(
+            throw CallError.BUFFER_ON_HEAP.says(
                     operation.ncclName()
                             + ": the "
                             + name
@@ -37,7 +38,7 @@ final class Doors {
         }
         long needed = elements * type.sizeBytes();
         if (segment.byteSize() < needed) {
-            throw NcclException.invalidArgument(
+            throw CallError.BUFFER_TOO_SMALL.says(
                     operation.ncclName()
                             + ": the "
                             + name
@@ -51,7 +52,7 @@ final class Doors {
                             + needed);
         }
         if (!segment.scope().isAlive()) {
-            throw NcclException.invalidArgument(
+            throw CallError.ARENA_CLOSED.says(
                     operation.ncclName() + ": the arena of the " + name + " buffer is closed");
         }
         return segment.address();
@@ -66,7 +67,7 @@ final class Doors {
             long count,
             DataType type) {
         if (segment.isReadOnly()) {
-            throw NcclException.invalidArgument(
+            throw CallError.BUFFER_READ_ONLY.says(
                     operation.ncclName() + ": the " + name + " buffer is read-only");
         }
         return address(operation, name, segment, elements, count, type);

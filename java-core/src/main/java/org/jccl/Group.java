@@ -1,6 +1,7 @@
 package org.jccl;
 
 import org.jccl.group.Launch;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 
 /**
@@ -51,7 +52,7 @@ public final class Group {
         NcclException why =
                 error instanceof NcclException known
                         ? known
-                        : NcclException.invalidUsage("a call inside the group threw " + error);
+                        : CallError.GROUP_ABANDONED.says("a call inside the group threw " + error);
         org.jccl.group.Group.current().remember(why);
         try {
             end();

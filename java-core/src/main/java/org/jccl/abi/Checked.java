@@ -4,8 +4,8 @@ import org.jccl.comm.Buffers;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
 import org.jccl.group.Call;
+import org.jccl.type.CallError;
 import org.jccl.type.DataType;
-import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
@@ -15,13 +15,13 @@ final class Checked {
 
     static void pointer(String function, String name, long address) {
         if (address == 0) {
-            throw NcclException.invalidArgument(function + " : " + name + " argument is NULL");
+            throw CallError.NULL_ARGUMENT.says(function + " : " + name + " argument is NULL");
         }
     }
 
     static void stream(Operation op, long stream) {
         if (stream != 0) {
-            throw NcclException.invalidArgument(
+            throw CallError.STREAM_NOT_NULL.says(
                     "nccl"
                             + op.ncclName()
                             + " : stream 0x"

@@ -3,6 +3,7 @@ package org.jccl.abi;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.platform.Memory;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -62,20 +63,20 @@ final class ConfigReader {
         }
         long size = Memory.getLong(address);
         if (size < FIRST_FIELD || size > MAX_SIZE || Memory.getInt(address + 8) != MAGIC) {
-            throw NcclException.invalidArgument(
+            throw CallError.CONFIG_NOT_INITIALIZED.says(
                     "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER");
         }
         for (Field field : FIELDS) {
             int value = intAt(address, size, field.offset);
             if (value != UNDEF && (value < field.min || value > field.max)) {
-                throw NcclException.invalidArgument(
+                throw CallError.CONFIG_VALUE.says(
                         "Invalid config " + field.name + " attribute value " + value);
             }
         }
         int min = intAt(address, size, 24);
         int max = intAt(address, size, 28);
         if (min != UNDEF && max != UNDEF && min > max) {
-            throw NcclException.invalidArgument(
+            throw CallError.CONFIG_VALUE.says(
                     "Invalid config min/max channels attribute value " + min + "/" + max);
         }
         int blocking = intAt(address, size, BLOCKING);

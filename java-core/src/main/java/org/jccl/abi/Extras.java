@@ -6,7 +6,7 @@ import org.jccl.executor.Counters;
 import org.jccl.platform.ForkGuard;
 import org.jccl.platform.Memory;
 import org.jccl.reduce.Warmup;
-import org.jccl.type.NcclException;
+import org.jccl.type.CallError;
 import org.jccl.type.Operation;
 
 /** The functions of {@code jccl.h} that are no operations, for {@link NcclApi}. */
@@ -21,7 +21,7 @@ final class Extras {
     static int timeout(long handle, long timeoutMs) {
         try {
             if (timeoutMs < 0) {
-                throw NcclException.invalidArgument(
+                throw CallError.TIME_LIMIT_NEGATIVE.says(
                         "CommOptions : timeout " + timeoutMs + " ms is negative; 0 is none");
             }
             Handles.get(handle, "CommOptions").timeLimitMs(timeoutMs);

@@ -1,6 +1,7 @@
 package org.jccl.abi;
 
 import org.jccl.comm.Comm;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -89,21 +90,20 @@ final class Handles {
 
     private static NcclException unknown(long handle, String function) {
         if (handle == 0) {
-            return NcclException.invalidArgument(function + " : comm argument is NULL");
+            return CallError.NULL_ARGUMENT.says(function + " : comm argument is NULL");
         }
         long age = handle >>> GENERATION_SHIFT;
         boolean once;
         synchronized (Handles.class) {
             once = (handle & 0xf) == MARK && age > 0 && age <= generation;
         }
-        return NcclException.invalidArgument(
-                function
-                        + " : comm 0x"
-                        + Long.toHexString(handle)
-                        + (once
-                                ? " has already been destroyed or aborted"
-                                : " is not a communicator of this library (corrupted comm object"
-                                        + " detected)"));
+        String named = function + " : comm 0x" + Long.toHexString(handle);
+        return once
+                ? CallError.ALREADY_ENDED.says(named + " has already been destroyed or aborted")
+                : CallError.NOT_A_COMMUNICATOR.says(
+                        named
+                                + " is not a communicator of this library (corrupted comm object"
+                                + " detected)");
     }
 
     private static int slot(long handle) {

@@ -8,6 +8,7 @@ import org.jccl.group.Call;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
 import org.jccl.platform.Memory;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -99,11 +100,11 @@ final class LifeCycle {
             long commOut, int nRanks, int rank, int nId, long ids, long config) {
         try {
             if (nRanks < 1) {
-                throw NcclException.invalidArgument(
+                throw CallError.RANK_COUNT.says(
                         "CommInitRankScalable : nranks " + nRanks + " must be positive");
             }
             if (nId < 1 || nId > nRanks) {
-                throw NcclException.invalidArgument(
+                throw CallError.ID_COUNT.says(
                         "CommInitRankScalable : nId " + nId + " must lie in [1, " + nRanks + "]");
             }
         } catch (Throwable t) {
@@ -167,16 +168,16 @@ final class LifeCycle {
 
     private static void checkDevices(int nDev, long devList) {
         if (nDev < 1) {
-            throw NcclException.invalidArgument("CommInitAll : ndev " + nDev + " must be positive");
+            throw CallError.RANK_COUNT.says("CommInitAll : ndev " + nDev + " must be positive");
         }
         for (int i = 0; devList != 0 && i < nDev; i++) {
             int device = Memory.getInt(devList + 4L * i);
             if (device < 0) {
-                throw NcclException.invalidArgument("CommInitAll : invalid device " + device);
+                throw CallError.DEVICE_NUMBER.says("CommInitAll : invalid device " + device);
             }
             for (int j = 0; j < i; j++) {
                 if (Memory.getInt(devList + 4L * j) == device) {
-                    throw NcclException.invalidUsage(
+                    throw CallError.DEVICE_TWICE.says(
                             "CommInitAll : device " + device + " is listed twice");
                 }
             }
@@ -278,7 +279,7 @@ final class LifeCycle {
             }
             Comm comm = Handles.get(handle, function);
             if (!(abort ? comm.abort() : comm.destroy())) {
-                throw NcclException.invalidArgument(
+                throw CallError.ALREADY_ENDED.says(
                         comm.identity() + " has already been destroyed; destroy or abort it once");
             }
             Handles.remove(handle);

@@ -7,6 +7,8 @@ import org.jccl.group.Launch;
 import org.jccl.log.LastError;
 import org.jccl.log.Log;
 import org.jccl.platform.Memory;
+import org.jccl.type.CallError;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
@@ -48,7 +50,7 @@ public final class NcclApi {
     /** The only place where a failure becomes a result code. */
     static int failed(Throwable t) {
         NcclException why =
-                t instanceof NcclException known ? known : NcclException.unexpected(t, "in a call");
+                t instanceof NcclException known ? known : LibraryError.unexpected(t, "in a call");
         if (!(t instanceof NcclException)) {
             Log.warn(why.getMessage() + " at " + java.util.Arrays.toString(t.getStackTrace()));
         }
@@ -65,8 +67,8 @@ public final class NcclApi {
 
     /** The same for a failure that the user has not been told in the log. */
     static int refused(Throwable t) {
-        if (t instanceof NcclException) {
-            Log.warn(String.valueOf(t.getMessage()));
+        if (t instanceof NcclException why) {
+            Log.warn(why);
         }
         return failed(t);
     }
@@ -107,7 +109,7 @@ public final class NcclApi {
     }
 
     static NcclException notDone(String function) {
-        return NcclException.invalidUsage(
+        return CallError.NOT_DONE_YET.says(
                 function + " is not done yet in JCCL " + Version.text() + "; see DIFFERENCES.md");
     }
 

@@ -2,7 +2,7 @@ package org.jccl.abi;
 
 import org.jccl.group.Call;
 import org.jccl.platform.Memory;
-import org.jccl.type.NcclException;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclResult;
 
 import java.util.ArrayDeque;
@@ -69,7 +69,7 @@ final class Parking {
     private Call take(String function) {
         Call call = parked.poll();
         if (call == null) {
-            throw NcclException.invalidUsage(function + " : no call of this thread is parked");
+            throw CallError.NOT_PARKED.says(function + " : no call of this thread is parked");
         }
         return call;
     }

@@ -10,6 +10,7 @@ import org.jccl.executor.Waiter;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
 import org.jccl.platform.Memory;
+import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
@@ -47,7 +48,7 @@ final class Started {
         try {
             Operation op = Operation.of(operation);
             if (op == null || op == Operation.REDUCE) {
-                throw NcclException.invalidArgument("Start : invalid operation " + operation);
+                throw CallError.STARTED_UNKNOWN.says("Start : invalid operation " + operation);
             }
             comm = Handles.get(handle, op.ncclName());
             Checked.pointer("Start", "ticket", ticketOut);
@@ -78,7 +79,8 @@ final class Started {
             }
             CommExecutor executor = Handles.get(handle, "Poll").executor();
             if (!executor.tickets().known(ticket)) {
-                throw NcclException.invalidArgument("Poll : ticket " + ticket + " was never given");
+                throw CallError.STARTED_UNKNOWN.says(
+                        "Poll : ticket " + ticket + " was never given");
             }
             Task task = executor.tickets().task(ticket);
             if (task == null) {
@@ -107,7 +109,8 @@ final class Started {
         Launch launch = GROUPS.get(ticket);
         if (launch == null) {
             if ((ticket & ~GROUP_MARK) > LAST_GROUP.get()) {
-                throw NcclException.invalidArgument("Poll : ticket " + ticket + " was never given");
+                throw CallError.STARTED_UNKNOWN.says(
+                        "Poll : ticket " + ticket + " was never given");
             }
             Handles.get(handle, "Poll");
             return NcclApi.SUCCESS;

@@ -3,6 +3,7 @@ package org.jccl.bootstrap;
 import org.jccl.platform.Errno;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
+import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -127,7 +128,7 @@ final class Dialer implements AutoCloseable {
     private void start() {
         int fd = Sockets.socket(target.isIpv6());
         if (fd < 0) {
-            throw NcclException.systemError("cannot make a socket: " + Errno.text(-fd));
+            throw InitError.CANNOT_CONNECT.says("cannot make a socket: " + Errno.text(-fd));
         }
         channel = new Channel(fd);
         state = State.CONNECTING;
@@ -178,7 +179,7 @@ final class Dialer implements AutoCloseable {
         }
         byte[] reply = open.take(Hello.REPLY_BYTES);
         if (reply[0] == Hello.UNKNOWN) {
-            throw NcclException.remoteError(
+            throw InitError.ROOT_FORGOT.says(
                     "the process at "
                             + target
                             + " does not know this unique id: the process that made it has ended,"
@@ -186,7 +187,7 @@ final class Dialer implements AutoCloseable {
         }
         byte[] nonce = sent.verifyChallenge(key, reply);
         if (nonce == null) {
-            throw NcclException.remoteError(
+            throw InitError.ROOT_FOREIGN.says(
                     "the process at "
                             + target
                             + " does not know the secret: it is not of this job");
@@ -207,7 +208,7 @@ final class Dialer implements AutoCloseable {
             return;
         }
         if (!Keys.same(open.take(Hello.ACCEPTED.length), Hello.ACCEPTED)) {
-            throw NcclException.remoteError("the process at " + target + " answers nonsense");
+            throw InitError.ROOT_NONSENSE.says("the process at " + target + " answers nonsense");
         }
         state = State.ACCEPTED;
         obstacle = "";

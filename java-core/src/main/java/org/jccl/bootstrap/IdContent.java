@@ -1,6 +1,7 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.SocketAddress;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
@@ -41,17 +42,15 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
         byte[] rest = new byte[in.remaining()];
         in.get(rest);
         if (!Arrays.equals(magic, MAGIC) || !Arrays.equals(rest, new byte[rest.length])) {
-            throw NcclException.invalidArgument(
+            throw CallError.ID_FOREIGN.says(
                     "this unique id was not made by this JCCL's ncclGetUniqueId: was it handed to"
                             + " all ranks whole, and do all load the same library?");
         }
         try {
             return new IdContent(SocketAddress.fromWire(address, 0), number, secret);
         } catch (NcclException malformed) {
-            throw new NcclException(
-                    org.jccl.type.NcclResult.INVALID_ARGUMENT,
-                    "this unique id is damaged: its address cannot be read",
-                    malformed);
+            throw CallError.ID_DAMAGED.says(
+                    "this unique id is damaged: its address cannot be read", malformed);
         }
     }
 

@@ -8,6 +8,7 @@ import org.jccl.platform.Interfaces;
 import org.jccl.platform.Interfaces.Interface;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
+import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -209,7 +210,7 @@ public final class Listener implements Pollable {
                 break;
             }
         }
-        throw NcclException.systemError(
+        throw InitError.CANNOT_LISTEN.says(
                 "cannot listen on "
                         + chosen
                         + (range == null ? "" : " with JCCL_PORT_RANGE " + first + "-" + last)

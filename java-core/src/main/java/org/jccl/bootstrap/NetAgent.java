@@ -5,7 +5,7 @@ import org.jccl.platform.Errno;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
 import org.jccl.platform.Wakeup;
-import org.jccl.type.NcclException;
+import org.jccl.type.LibraryError;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -88,7 +88,7 @@ final class NetAgent implements Runnable {
         }
         int ready = Sockets.poll(entries, n + 1, sleepMs(earliest));
         if (ready < 0 && ready != -Errno.EINTR) {
-            throw NcclException.systemError("poll: " + Errno.text(-ready));
+            throw LibraryError.SYSTEM_CALL.says("poll: " + Errno.text(-ready));
         }
         wakeup.drain();
         for (Runnable command = commands.poll(); command != null; command = commands.poll()) {

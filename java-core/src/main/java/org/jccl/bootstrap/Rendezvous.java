@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
@@ -27,7 +28,7 @@ public final class Rendezvous {
      */
     public static void useAlone(UniqueId id) {
         if (!Listener.useAlone(IdContent.decode(id))) {
-            throw NcclException.invalidUsage(Root.USED);
+            throw CallError.ID_USED.says(Root.USED);
         }
     }
 

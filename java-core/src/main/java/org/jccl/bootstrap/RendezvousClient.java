@@ -1,6 +1,9 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.Sockets;
+import org.jccl.type.CallError;
+import org.jccl.type.InitError;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.UniqueId;
@@ -57,7 +60,7 @@ public final class RendezvousClient implements Exchange {
 
     private static MemberHello hello(UniqueId id, int nRanks, int rank) {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            throw NcclException.invalidArgument(
+            throw CallError.RANK_OUTSIDE.says(
                     "rank " + rank + " is not one of " + nRanks + " ranks");
         }
         return MemberHello.own(nRanks, rank, Listener.isRootHere(IdContent.decode(id)));
@@ -70,7 +73,7 @@ public final class RendezvousClient implements Exchange {
             throw new IllegalStateException("round " + round + " is not complete");
         }
         if (contribution.length > MAX_BLOB_BYTES) {
-            throw NcclException.internalError(
+            throw LibraryError.IMPOSSIBLE.says(
                     "a contribution of " + contribution.length + " bytes is too large");
         }
         round++;
@@ -190,7 +193,7 @@ public final class RendezvousClient implements Exchange {
         frame.get(text);
         String sentence = new String(text, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", "?");
         boolean error = code != NcclResult.SUCCESS && code != NcclResult.IN_PROGRESS;
-        return new NcclException(error ? code : NcclResult.REMOTE_ERROR, sentence);
+        return InitError.RENDEZVOUS_FAILED.says(error ? code : NcclResult.REMOTE_ERROR, sentence);
     }
 
     private NcclException rootHasGone(Channel open) {
@@ -198,7 +201,7 @@ public final class RendezvousClient implements Exchange {
                 rankOfRoot < 0
                         ? "the process that made the unique id (" + dialer.target() + ")"
                         : "rank " + rankOfRoot + ", whose process made the unique id,";
-        return NcclException.remoteError(
+        return InitError.ROOT_GONE.says(
                 who
                         + " has gone during the initialisation: its process ended or its connection"
                         + " broke ("
@@ -207,7 +210,8 @@ public final class RendezvousClient implements Exchange {
     }
 
     private NcclException nonsense() {
-        return NcclException.remoteError("the rendezvous at " + dialer.target() + " sent nonsense");
+        return InitError.ROOT_NONSENSE.says(
+                "the rendezvous at " + dialer.target() + " sent nonsense");
     }
 
     private void throwFailure() {
@@ -306,7 +310,7 @@ public final class RendezvousClient implements Exchange {
             open.close();
         }
         if (failure == null) {
-            failure = NcclException.invalidUsage("the exchange is closed");
+            failure = InitError.EXCHANGE_ENDED.says("the exchange is closed");
         }
     }
 }

@@ -3,7 +3,11 @@ package org.jccl.bootstrap;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.param.Params;
+import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
+import org.jccl.type.InitError;
 import org.jccl.type.NcclResult;
+import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
@@ -71,7 +75,7 @@ final class Root {
         MemberHello reference = first;
         if (reference == null) {
             if (hello.nRanks() < 1 || hello.nRanks() > MAX_RANKS) {
-                fail(NcclResult.INVALID_USAGE, hello.name() + " says nranks is " + hello.nRanks());
+                fail(InitError.RANKS_DISAGREE, hello.name() + " says nranks is " + hello.nRanks());
                 member.tell(Frame.failed(failureResult, String.valueOf(failure)));
                 return;
             }
@@ -80,13 +84,13 @@ final class Root {
             members = new Member[hello.nRanks()];
             blobs = new byte[hello.nRanks()][];
         } else if (joined == members.length) {
-            member.tell(Frame.failed(NcclResult.INVALID_USAGE, USED));
+            member.tell(Frame.failed(CallError.ID_USED.result(), USED));
             return;
         }
         String problem = problem(hello, reference);
         if (problem != null) {
-            member.tell(Frame.failed(NcclResult.INVALID_USAGE, problem));
-            fail(NcclResult.INVALID_USAGE, problem);
+            member.tell(Frame.failed(InitError.RANKS_DISAGREE.result(), problem));
+            fail(InitError.RANKS_DISAGREE, problem);
             return;
         }
         members[hello.rank()] = member;
@@ -124,7 +128,7 @@ final class Root {
             return;
         }
         if (itsRound != round || blobs[rank] != null || blob.length > Exchange.MAX_BLOB_BYTES) {
-            fail(NcclResult.INTERNAL_ERROR, member.hello().name() + " broke the protocol");
+            fail(PeerError.NONSENSE, member.hello().name() + " broke the protocol");
             return;
         }
         blobs[rank] = blob;
@@ -134,7 +138,7 @@ final class Root {
         }
         Member left = leaver();
         if (left != null) {
-            fail(NcclResult.REMOTE_ERROR, leftText(left));
+            fail(InitError.RANK_LEFT_INIT, leftText(left));
         } else if (contributed == members.length) {
             deliver();
         } else {
@@ -169,7 +173,7 @@ final class Root {
         long waitedMs = waitingSinceNs == NetAgent.NEVER ? 0 : (nowNs - waitingSinceNs) / MS_NS;
         if (limitMs > 0 && waitedMs > limitMs + GRACE_MS) {
             fail(
-                    NcclResult.TIMEOUT,
+                    InitError.INIT_TIMEOUT,
                     "the initialisation was not complete after "
                             + waitedMs / 1_000
                             + " s"
@@ -185,7 +189,7 @@ final class Root {
         connected--;
         if (!member.left() && member.isJoined()) {
             fail(
-                    NcclResult.REMOTE_ERROR,
+                    InitError.RANK_LEFT_INIT,
                     member.hello().name()
                             + " has gone during the initialisation: its process ended or its"
                             + " connection broke ("
@@ -201,7 +205,7 @@ final class Root {
     void left(Member member, boolean givesUp) {
         boolean needed = givesUp || joined < members.length || contributed > 0;
         if (member.isJoined() && needed) {
-            fail(NcclResult.REMOTE_ERROR, leftText(member));
+            fail(InitError.RANK_LEFT_INIT, leftText(member));
         }
     }
 
@@ -211,14 +215,14 @@ final class Root {
                 + missingText();
     }
 
-    private void fail(NcclResult result, String text) {
+    private void fail(ErrorKind kind, String text) {
         if (failure != null) {
             return;
         }
         failure = text;
-        failureResult = result;
+        failureResult = kind.result();
         Log.info(Subsystem.BOOTSTRAP, "Rendezvous failed: " + text);
-        byte[] frame = Frame.failed(result, text);
+        byte[] frame = Frame.failed(failureResult, text);
         for (Member member : members) {
             if (member != null && !member.left()) {
                 member.tell(frame);

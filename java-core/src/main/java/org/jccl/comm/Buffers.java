@@ -1,5 +1,6 @@
 package org.jccl.comm;
 
+import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
@@ -16,7 +17,7 @@ public final class Buffers {
      */
     public static DataType type(Operation op, int number) {
         if (!DataType.isValid(number)) {
-            throw NcclException.invalidArgument(
+            throw CallError.TYPE_UNKNOWN.says(
                     "nccl"
                             + op.ncclName()
                             + " : invalid type "
@@ -25,7 +26,7 @@ public final class Buffers {
         }
         DataType type = DataType.of(number);
         if (!type.supported()) {
-            throw NcclException.invalidArgument(
+            throw CallError.TYPE_NOT_DONE.says(
                     "nccl"
                             + op.ncclName()
                             + " : "
@@ -38,7 +39,7 @@ public final class Buffers {
     /** Checks a reduction operation's number. */
     public static void checkRedOp(Operation op, int redOp) {
         if (!RedOp.isValid(redOp) || redOp == RedOp.PROD.number()) {
-            throw NcclException.invalidArgument(
+            throw CallError.REDUCTION_UNKNOWN.says(
                     "nccl"
                             + op.ncclName()
                             + " : invalid reduction operation "
@@ -50,7 +51,7 @@ public final class Buffers {
     /** Checks a root or peer. */
     public static void checkRank(Operation op, Comm comm, int rank) {
         if (rank < 0 || rank >= comm.nRanks()) {
-            throw NcclException.invalidArgument(
+            throw CallError.ROOT_OR_PEER.says(
                     "nccl"
                             + op.ncclName()
                             + " : invalid "
@@ -68,7 +69,7 @@ public final class Buffers {
         boolean perRank = op == Operation.ALL_GATHER || op == Operation.REDUCE_SCATTER;
         long ranks = perRank ? comm.nRanks() : 1;
         if (count < 0 || count > Long.MAX_VALUE / type.sizeBytes() / ranks) {
-            throw NcclException.invalidArgument(
+            throw CallError.COUNT_OVERFLOW.says(
                     "nccl"
                             + op.ncclName()
                             + " : count "
@@ -76,7 +77,7 @@ public final class Buffers {
                             + " overflows the size of a buffer; count elements, not bytes");
         }
         if (address == 0 && count > 0) {
-            throw NcclException.invalidArgument(
+            throw CallError.NULL_ARGUMENT.says(
                     "nccl" + op.ncclName() + " : " + name + " argument is NULL");
         }
     }
@@ -115,7 +116,7 @@ public final class Buffers {
                     case REDUCE_SCATTER -> "recvbuff is " + block + " bytes after sendbuff";
                     default -> "sendbuff is recvbuff";
                 };
-        return NcclException.invalidArgument(
+        return CallError.BUFFERS_OVERLAP.says(
                 "nccl"
                         + op.ncclName()
                         + " : sendbuff and recvbuff overlap, with recvbuff "

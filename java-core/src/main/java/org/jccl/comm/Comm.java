@@ -15,6 +15,7 @@ import org.jccl.plan.Planner;
 import org.jccl.platform.Threads;
 import org.jccl.reduce.Warmup;
 import org.jccl.transport.Links;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -92,7 +93,7 @@ public final class Comm implements GroupMember {
     private static Creation make(UniqueId id, int nRanks, int rank, NcclConfig resolved) {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
             String place = rank + " of " + nRanks;
-            throw NcclException.invalidArgument(
+            throw CallError.RANK_OUTSIDE.says(
                     "ncclCommInitRank: rank " + place + " ranks; the rank must lie in [0, nranks)");
         }
         Log.refresh();
@@ -325,7 +326,7 @@ public final class Comm implements GroupMember {
     /** The process ends: says goodbye without waiting for anything. */
     public void leaveAtExit() {
         NcclException goodbye =
-                NcclException.remoteError("the process of rank " + rank + " ended normally");
+                CallError.ENDED_NORMALLY.says("the process of rank " + rank + " ended normally");
         stopRequest = goodbye;
         CommExecutor ex = executor;
         if (ex != null && state.getAndSet(CommState.DESTROYED) != CommState.DESTROYED) {
@@ -343,7 +344,7 @@ public final class Comm implements GroupMember {
         if (failed != null) {
             return failed;
         }
-        return NcclException.invalidArgument(
+        return CallError.NOT_READY.says(
                 "Attempt to use communicator before the previous operation returned ncclSuccess ("
                         + identity()
                         + "); poll ncclCommGetAsyncError until it is no longer ncclInProgress");
@@ -352,14 +353,13 @@ public final class Comm implements GroupMember {
     private NcclException ended(CommState now) {
         NcclException failed = failure;
         if (now == CommState.FAILED && failed != null) {
-            return new NcclException(
-                    failed.result(),
+            return CallError.INIT_FAILED.says(
+                    failed,
                     identity()
                             + " failed in init and can only be destroyed: "
-                            + failed.getMessage(),
-                    failed);
+                            + failed.getMessage());
         }
-        return NcclException.invalidArgument(
+        return CallError.ALREADY_ENDED.says(
                 identity() + " has been " + now.text() + " and cannot be used any more");
     }
 
@@ -415,7 +415,7 @@ public final class Comm implements GroupMember {
         if (now == CommState.INITIALIZING || splitting) {
             throw notReady();
         }
-        return end("Destroy", "destroyed its communicator");
+        return end("Destroy");
     }
 
     /**
@@ -430,14 +430,14 @@ public final class Comm implements GroupMember {
         if (ex != null) {
             ex.requestStop(why);
         }
-        return end("Abort", "aborted its communicator");
+        return end("Abort");
     }
 
     private NcclException aborted() {
-        return NcclException.remoteError("rank " + rank + " aborted " + identity());
+        return CallError.ABORTED.says("rank " + rank + " aborted " + identity());
     }
 
-    private boolean end(String what, String said) {
+    private boolean end(String what) {
         CommState before;
         do {
             before = state.get();
@@ -447,7 +447,13 @@ public final class Comm implements GroupMember {
         } while (!state.compareAndSet(before, CommState.DESTROYED));
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");
         NcclException goodbye =
-                NcclException.invalidUsage("rank " + rank + " " + said + " (" + identity() + ")");
+                CallError.ENDED_HERE.says(
+                        "rank "
+                                + rank
+                                + (what.equals("Abort") ? " aborted" : " destroyed")
+                                + " its communicator ("
+                                + identity()
+                                + ")");
         stopRequest = stopRequest == null ? goodbye : stopRequest;
         // Background jobs see the stop request and end; they are not waited for longer than that.
         splits.await(JOBS_END_MS);
@@ -465,7 +471,7 @@ public final class Comm implements GroupMember {
     /** The waiting thread was interrupted by its user. */
     public void interrupt() {
         stopRequest =
-                NcclException.remoteError(
+                CallError.INTERRUPTED.says(
                         "rank " + rank + " was interrupted by its user (" + identity() + ")");
         CommExecutor ex = executor;
         if (ex != null) {

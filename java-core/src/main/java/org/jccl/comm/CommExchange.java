@@ -9,8 +9,10 @@ import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
+import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Arrays;
@@ -38,7 +40,7 @@ final class CommExchange implements Exchange {
     @Override
     public void begin(byte[] mine) {
         if (mine.length + 4 > blobBytes) {
-            throw NcclException.internalError(mine.length + " bytes in a round of an exchange");
+            throw LibraryError.IMPOSSIBLE.says(mine.length + " bytes in a round of an exchange");
         }
         long at = buffers.address();
         Memory.putInt(at, mine.length);
@@ -81,7 +83,7 @@ final class CommExchange implements Exchange {
             long at = buffers.address() + (long) blobBytes * (q + 1);
             int length = Memory.getInt(at);
             if (length < 0 || length > blobBytes - 4) {
-                throw NcclException.remoteError("rank " + q + " sent an unreadable message");
+                throw PeerError.NONSENSE.says("rank " + q + " sent an unreadable message");
             }
             all[q] = new byte[length];
             for (int i = 0; i < length; i++) {

@@ -4,6 +4,7 @@ import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.bootstrap.RendezvousClient;
+import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
@@ -52,7 +53,7 @@ final class InitJob extends SetupJob {
         for (int q = 1; q < n; q++) {
             String difference = RankInfo.difference(0, infos[0], q, infos[q]);
             if (difference != null) {
-                throw NcclException.invalidUsage(
+                throw InitError.RANKS_DISAGREE.says(
                         "ranks disagree on a setting: " + difference + "; use one JCCL everywhere");
             }
         }

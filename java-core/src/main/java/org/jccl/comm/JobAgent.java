@@ -1,6 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.log.Log;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -64,7 +65,7 @@ final class JobAgent implements Runnable {
         } catch (NcclException e) {
             why = e;
         } catch (RuntimeException | Error e) {
-            why = NcclException.unexpected(e, "in a job");
+            why = LibraryError.unexpected(e, "in a job");
         }
         end(job, why);
         return true;
@@ -125,7 +126,7 @@ final class JobAgent implements Runnable {
         try {
             QUEUE.add(job);
         } catch (OutOfMemoryError e) {
-            end(job, NcclException.unexpected(e, "in a job"));
+            end(job, LibraryError.unexpected(e, "in a job"));
         } finally {
             LOCK.unlock();
         }

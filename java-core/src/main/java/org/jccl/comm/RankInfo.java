@@ -5,8 +5,9 @@ import org.jccl.param.Params;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.SocketAddress;
 import org.jccl.transport.RegionLayout;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclConfig;
-import org.jccl.type.NcclException;
+import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.io.ByteArrayInputStream;
@@ -119,7 +120,7 @@ record RankInfo(
             out.writeUTF(settings);
             return bytes.toByteArray();
         } catch (IOException e) {
-            throw NcclException.internalError("cannot encode a rank's description: " + e);
+            throw LibraryError.IMPOSSIBLE.says("cannot encode a rank's description: " + e);
         }
     }
 
@@ -136,7 +137,7 @@ record RankInfo(
                     in.readBoolean(),
                     in.readUTF());
         } catch (IOException | IllegalArgumentException e) {
-            throw NcclException.remoteError("rank " + rank + " described itself badly: " + e);
+            throw PeerError.NONSENSE.says("rank " + rank + " described itself badly: " + e);
         }
     }
 }

@@ -1,8 +1,10 @@
 package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
+import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
@@ -66,10 +68,10 @@ final class Rounds implements AutoCloseable {
         byte[] blob = received[participant];
         if (blob.length >= 2 && blob[0] == 1) {
             String text = new String(blob, 2, blob.length - 2, StandardCharsets.UTF_8);
-            return new NcclException(NcclResult.of(blob[1]), text);
+            return InitError.PEER_GAVE_UP.says(NcclResult.of(blob[1]), text);
         }
         if (blob.length == 0 || blob[0] != 0) {
-            return NcclException.remoteError(
+            return PeerError.NONSENSE.says(
                     "participant " + participant + " of init or split sent an unreadable message");
         }
         return null;

@@ -10,7 +10,10 @@ import org.jccl.platform.Sockets;
 import org.jccl.transport.Links;
 import org.jccl.transport.Region;
 import org.jccl.transport.net.NetLink;
+import org.jccl.type.InitError;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
+import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
@@ -145,8 +148,8 @@ final class Setup {
         for (int q = 0; q < nRanks; q++) {
             NcclException theirs = rounds.failure(participants[q]);
             if (theirs != null) {
-                throw new NcclException(
-                        theirs.result(), "rank " + q + " gave up: " + theirs.getMessage());
+                throw InitError.PEER_GAVE_UP.says(
+                        theirs, "rank " + q + " gave up: " + theirs.getMessage());
             }
         }
     }
@@ -159,7 +162,7 @@ final class Setup {
             }
             byte[] blob = rounds.payload(participants[q]);
             if (blob.length != REGION_BLOB_BYTES) {
-                giveUp(NcclException.remoteError("rank " + q + " sent no region at init"));
+                giveUp(PeerError.NONSENSE.says("rank " + q + " sent no region at init"));
                 return;
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
@@ -271,7 +274,7 @@ final class Setup {
                                 + (pidfds[q] < 0 ? "P2P/direct" : "SHM/direct"));
             }
             if (region == null) {
-                throw NcclException.internalError("rank " + q + " has no region");
+                throw LibraryError.IMPOSSIBLE.says("rank " + q + " has no region");
             }
             all[q] = region;
         }
@@ -292,7 +295,7 @@ final class Setup {
             if (pidfd >= 0) {
                 Pidfd.close(pidfd);
             }
-            throw NcclException.remoteError(
+            throw InitError.PEER_ENDED_INIT.says(
                     "rank " + q + "'s process " + infos[q].pid() + " ended during init");
         }
         return pidfd;

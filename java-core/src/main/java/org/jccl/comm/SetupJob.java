@@ -2,6 +2,7 @@ package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
 import org.jccl.param.Params;
+import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -136,7 +137,7 @@ abstract class SetupJob implements Job {
     }
 
     private NcclException late() {
-        return NcclException.timeout(
+        return InitError.INIT_TIMEOUT.says(
                 "rank "
                         + meeting().rank()
                         + " waited "

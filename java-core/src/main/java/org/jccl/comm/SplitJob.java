@@ -2,7 +2,9 @@ package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
+import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
@@ -39,7 +41,7 @@ final class SplitJob extends SetupJob {
 
     static void checkColor(int color) {
         if (color < NOCOLOR) {
-            throw NcclException.invalidArgument(
+            throw CallError.SPLIT_COLOR.says(
                     "CommSplit : color "
                             + color
                             + " must be NCCL_SPLIT_NOCOLOR (-1) or not negative");
@@ -73,7 +75,7 @@ final class SplitJob extends SetupJob {
         for (int q = 0; q < parent.nRanks(); q++) {
             byte[] blob = rounds().payload(q);
             if (blob.length != 8) {
-                throw NcclException.remoteError("rank " + q + " sent no colour");
+                throw PeerError.NONSENSE.says("rank " + q + " sent no colour");
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
             if (in.getInt() == color) {

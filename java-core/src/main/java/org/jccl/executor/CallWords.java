@@ -6,6 +6,7 @@ import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.NcclException;
+import org.jccl.type.PeerError;
 
 /**
  * The numbered calls of a communicator: what this rank publishes before it does anything else, and
@@ -141,7 +142,7 @@ final class CallWords {
 
     /** The error for ranks that called differently; names both calls. */
     NcclException mismatch(int q, long call) {
-        return NcclException.invalidUsage(
+        return PeerError.CALLED_DIFFERENTLY.says(
                 "ranks called differently: rank "
                         + rank
                         + " made "

@@ -2,6 +2,7 @@ package org.jccl.executor;
 
 import org.jccl.platform.SharedMemory;
 import org.jccl.transport.Links;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
@@ -217,11 +218,10 @@ public final class CommExecutor {
         }
         if (pending.incrementAndGet() > MAX_PENDING) {
             pending.getAndDecrement();
-            throw NcclException.invalidUsage(
+            throw CallError.TOO_MANY_PENDING.says(
                     "more than "
                             + MAX_PENDING
-                            + " operations are under way on one communicator;"
-                            + " wait for some");
+                            + " operations are under way on one communicator; wait for some");
         }
         inbox.add(task);
         health.wakeSleeper(this);
@@ -459,7 +459,7 @@ public final class CommExecutor {
     /** The user interrupted a thread that waits here: buffers are the caller's on return. */
     public void interrupt() {
         requestStop(
-                NcclException.remoteError(
+                CallError.INTERRUPTED.says(
                         "rank "
                                 + links.rank()
                                 + " was interrupted by its user; destroy the communicator"));

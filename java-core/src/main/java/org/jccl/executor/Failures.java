@@ -1,5 +1,7 @@
 package org.jccl.executor;
 
+import org.jccl.type.CallError;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 
 /** What callers are told about a failure. */
@@ -10,14 +12,13 @@ final class Failures {
     static NcclException of(Throwable thrown) {
         return thrown instanceof NcclException known
                 ? known
-                : NcclException.unexpected(thrown, "in an operation");
+                : LibraryError.unexpected(thrown, "in an operation");
     }
 
     /** The answer to a call on a communicator that has failed. */
     static NcclException refused(NcclException failed) {
-        return new NcclException(
-                failed.result(),
-                "the communicator can only be destroyed or aborted: " + failed.getMessage(),
-                failed);
+        return CallError.FAILED_BEFORE.says(
+                failed,
+                "the communicator can only be destroyed or aborted: " + failed.getMessage());
     }
 }

@@ -6,8 +6,8 @@ import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
-import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
+import org.jccl.type.PeerError;
 
 /**
  * Send and receive: per ordered pair of ranks a FIFO of slots in the sender's region, a head that
@@ -106,12 +106,15 @@ final class Fifo {
         int peer = task.peer;
         long headAt = links.base(peer) + RegionLayout.fifoHead(rank);
         while (!task.begun || task.moved < task.bytes) {
-            if (!arrived(headAt, taken[peer])) {
+            if (!arrived(peer, headAt)) {
                 return false;
             }
             if (!links.region(peer).map(Area.FIFO)) {
-                throw NcclException.remoteError(
-                        "rank " + peer + " announced a message before its FIFO area");
+                throw PeerError.NONSENSE.says(
+                        "rank "
+                                + peer
+                                + " announced a message before its FIFO area; abort or destroy the"
+                                + " communicator");
             }
             long slot =
                     links.region(peer).address(Area.FIFO)
@@ -136,11 +139,19 @@ final class Fifo {
         return link == null || link.flush();
     }
 
-    private boolean arrived(long headAt, long chunk) {
+    private boolean arrived(int peer, long headAt) {
+        long chunk = taken[peer];
         for (int i = 0; i < POLLS; i++) {
             long head = Memory.getLongAcquire(headAt);
             if (head - chunk > RegionLayout.FIFO_SLOTS) {
-                throw NcclException.remoteError("a peer counts more chunks than its FIFO holds");
+                throw PeerError.NONSENSE.says(
+                        "rank "
+                                + peer
+                                + " counts "
+                                + (head - chunk)
+                                + " chunks in a FIFO of "
+                                + RegionLayout.FIFO_SLOTS
+                                + "; abort or destroy the communicator");
             }
             if (head > chunk) {
                 return true;
@@ -156,7 +167,7 @@ final class Fifo {
             return;
         }
         long sent = CallRecord.describe(Operation.SEND.number(), type, 0, rank);
-        throw NcclException.invalidUsage(
+        throw PeerError.UNMATCHED.says(
                 "send and receive do not match: rank "
                         + rank
                         + " receives from rank "

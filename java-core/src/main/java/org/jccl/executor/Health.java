@@ -13,6 +13,7 @@ import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
@@ -93,7 +94,7 @@ public final class Health {
         long limit = timeLimitMs;
         if (limit > 0 && waitedMs >= limit) {
             executor.fail(
-                    NcclException.timeout(
+                    PeerError.LATE.says(
                             lateSentence(executor, task, waitedMs)
                                     + "; the time limit is "
                                     + limit
@@ -102,7 +103,7 @@ public final class Health {
         } else if (lateWarnNs > 0 && now - task.warnAtNs >= 0) {
             long stuckNs = now - task.stuckSinceNs;
             task.warnAtNs = now + 2 * stuckNs;
-            Log.warn(lateSentence(executor, task, stuckNs / MS));
+            Log.warn(PeerError.LATE.says(lateSentence(executor, task, stuckNs / MS)));
         }
     }
 
@@ -158,8 +159,7 @@ public final class Health {
                     executor,
                     task,
                     q,
-                    NcclException.remoteError(
-                            "rank " + q + " has left " + name + where(executor, task)));
+                    PeerError.LEFT.says("rank " + q + " has left " + name + where(executor, task)));
         }
         NetLink link = links.net(q);
         String ended = link == null ? null : link.ended();
@@ -168,7 +168,7 @@ public final class Health {
                     executor,
                     task,
                     q,
-                    NcclException.remoteError(
+                    PeerError.LOST.says(
                             "rank "
                                     + q
                                     + " is lost: "
@@ -209,7 +209,7 @@ public final class Health {
         boolean everybodys = code == NcclResult.INVALID_USAGE.code();
         NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
         boolean aboutItself = culprit == q || culprit < 0;
-        return new NcclException(
+        return PeerError.REPORTED.says(
                 result, aboutItself ? text : text + " (reported by rank " + q + ")");
     }
 
@@ -274,7 +274,7 @@ public final class Health {
     /** Publishes why this rank gave up, to node mates and over TCP; for the owner. */
     void announce(CommExecutor executor, NcclException why, int culprit) {
         Links links = executor.links();
-        Log.warn(String.valueOf(why.getMessage()));
+        Log.warn(why);
         int named =
                 why.result() == NcclResult.REMOTE_ERROR && culprit >= 0 ? culprit : links.rank();
         say(links, why.result().code(), named, String.valueOf(why.getMessage()));

@@ -9,6 +9,7 @@ import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 
 /**
@@ -262,7 +263,7 @@ public final class Interpreter {
             case OpCode.NET_SIGNAL -> netSignal(c, at) ? at + 4 : at;
             case OpCode.NET_TINY -> netTiny(c, at) ? at + 3 : at;
             case OpCode.NET_FLUSH -> flushed() ? at + 1 : at;
-            default -> throw NcclException.internalError("opcode " + c[at] + " in a plan");
+            default -> throw LibraryError.IMPOSSIBLE.says("opcode " + c[at] + " in a plan");
         };
     }
 
@@ -437,7 +438,7 @@ public final class Interpreter {
             int peer, Area area, long offset, long from, int length, long flag, long value) {
         NetLink link = links.net(peer);
         if (link == null) {
-            throw NcclException.internalError("rank " + peer + " has no TCP link");
+            throw LibraryError.IMPOSSIBLE.says("rank " + peer + " has no TCP link");
         }
         return link.post(
                         area,

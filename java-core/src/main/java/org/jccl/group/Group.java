@@ -3,6 +3,7 @@ package org.jccl.group;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.StreamAgent;
 import org.jccl.executor.Task;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
@@ -80,7 +81,7 @@ public final class Group {
         for (GroupJob other : jobs) {
             if (other.blocking() != job.blocking()) {
                 NcclException why =
-                        NcclException.invalidArgument(
+                        CallError.GROUP_MIXED.says(
                                 "blocking and non-blocking communicators cannot be created or"
                                         + " changed in one group; use the same blocking setting for"
                                         + " all");
@@ -106,7 +107,7 @@ public final class Group {
      */
     public @Nullable Launch end() {
         if (depth == 0) {
-            throw NcclException.invalidUsage(
+            throw CallError.GROUP_NOT_OPEN.says(
                     "ncclGroupEnd without ncclGroupStart on this thread; a group must be opened"
                             + " and closed by the same thread");
         }

@@ -3,6 +3,7 @@ package org.jccl.log;
 import org.jccl.platform.Environment;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.Threads;
+import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.io.FileDescriptor;
@@ -89,6 +90,11 @@ public final class Log {
     @SuppressWarnings("AnnotateFormatMethod")
     public static void warn(String format, Object... arguments) {
         warn(String.format(Locale.ROOT, format, arguments));
+    }
+
+    /** The sentence of a failure. */
+    public static void warn(NcclException why) {
+        warn(String.valueOf(why.getMessage()));
     }
 
     /** Something that the user should know and that is no error. */

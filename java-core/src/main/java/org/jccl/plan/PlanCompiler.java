@@ -8,7 +8,7 @@ import org.jccl.schedule.Shape;
 import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
 import org.jccl.transport.net.NetLink;
-import org.jccl.type.NcclException;
+import org.jccl.type.LibraryError;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -130,7 +130,7 @@ final class PlanCompiler {
                 emitBarrier(OpCode.TINY_COPY, buffer(copy.dst()), copy.rank(), a);
             }
             default ->
-                    throw NcclException.internalError(
+                    throw LibraryError.IMPOSSIBLE.says(
                             step + " in the schedule of a collective operation");
         }
     }

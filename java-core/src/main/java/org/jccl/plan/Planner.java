@@ -8,8 +8,9 @@ import org.jccl.log.Subsystem;
 import org.jccl.schedule.Limits;
 import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
+import org.jccl.type.CallError;
 import org.jccl.type.DataType;
-import org.jccl.type.NcclException;
+import org.jccl.type.LibraryError;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
@@ -97,7 +98,7 @@ public final class Planner {
         Plan plan =
                 PlanCompiler.compile(algorithm.schedule(shape, rank), shape, net, algorithmName);
         if (plan.code().length == 0) {
-            throw NcclException.internalError("empty plan");
+            throw LibraryError.IMPOSSIBLE.says("empty plan");
         }
         Log.info(
                 Subsystem.TUNING,
@@ -122,7 +123,7 @@ public final class Planner {
         long bytes = Math.max(shape.inBytes(), shape.outBytes());
         long most = MAX_CHUNKS / shape.nRanks() * RegionLayout.RING_SLOT_BYTES;
         if (bytes > most && shape.nRanks() > 1) {
-            throw NcclException.invalidUsage(
+            throw CallError.TOO_LARGE.says(
                     shape.operation().ncclName()
                             + " of "
                             + bytes

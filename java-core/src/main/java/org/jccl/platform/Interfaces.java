@@ -1,5 +1,7 @@
 package org.jccl.platform;
 
+import org.jccl.type.InitError;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -33,7 +35,7 @@ public final class Interfaces {
         List<Interface> found = new ArrayList<>();
         long result = CallState.current().option();
         if (!Libc.getifaddrs(result)) {
-            throw NcclException.systemError("cannot list the network interfaces");
+            throw LibraryError.SYSTEM_CALL.says("cannot list the network interfaces");
         }
         long list = Memory.getLong(result);
         for (long entry = list; entry != 0; entry = Memory.getLong(entry)) {
@@ -58,7 +60,7 @@ public final class Interfaces {
         List<Interface> all = all();
         List<Interface> fitting = select(all, names, family);
         if (fitting.isEmpty()) {
-            throw NcclException.invalidUsage(describeNoMatch(all, names, family));
+            throw InitError.NO_INTERFACE.says(describeNoMatch(all, names, family));
         }
         return fitting;
     }

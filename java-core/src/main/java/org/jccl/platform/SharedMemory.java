@@ -1,5 +1,6 @@
 package org.jccl.platform;
 
+import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 
 import java.lang.foreign.Arena;
@@ -100,7 +101,7 @@ public final class SharedMemory implements AutoCloseable {
         try {
             long size = Descriptors.size(own);
             if (size < sizeBytes) {
-                throw NcclException.systemError(
+                throw InitError.SHARED_MEMORY_FOREIGN.says(
                         "cannot open shared memory "
                                 + path
                                 + ": it has "
@@ -186,7 +187,7 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static NcclException failure(String verb, long sizeBytes, String step, int errno) {
-        return NcclException.systemError(
+        return InitError.SHARED_MEMORY_REFUSED.says(
                 "cannot "
                         + verb
                         + " "

@@ -1,6 +1,8 @@
 package org.jccl.platform;
 
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
+import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
@@ -41,11 +43,11 @@ public final class SocketAddress {
      */
     public static SocketAddress of(byte[] address, int port, int scope) {
         if (address.length != IPV4_BYTES && address.length != IPV6_BYTES) {
-            throw NcclException.invalidArgument(
+            throw CallError.ADDRESS_INVALID.says(
                     "an address has 4 or 16 bytes, not " + address.length);
         }
         if (port < 0 || port > MAX_PORT) {
-            throw NcclException.invalidArgument("port " + port + " is not in 0…65535");
+            throw CallError.ADDRESS_INVALID.says("port " + port + " is not in 0…65535");
         }
         return new SocketAddress(address.clone(), port, address.length == IPV4_BYTES ? 0 : scope);
     }
@@ -66,7 +68,7 @@ public final class SocketAddress {
                 return of(bytes, port, scope == null ? 0 : Integer.parseInt(scope));
             }
         }
-        throw NcclException.invalidArgument(
+        throw CallError.ADDRESS_INVALID.says(
                 "'" + text + "' is no address: write 10.0.0.1:4000 or [fe80::1]:4000");
     }
 
@@ -78,7 +80,7 @@ public final class SocketAddress {
      */
     public static SocketAddress fromWire(byte[] wire, int offset) {
         if (offset < 0 || wire.length - offset < WIRE_BYTES) {
-            throw NcclException.remoteError("an address from a peer is cut short");
+            throw PeerError.NONSENSE.says("an address from a peer is cut short");
         }
         ByteBuffer in = ByteBuffer.wrap(wire, offset, WIRE_BYTES);
         int length = in.get();
@@ -86,7 +88,7 @@ public final class SocketAddress {
         int port = in.getShort() & MAX_PORT;
         int scope = in.getInt();
         if ((length != IPV4_BYTES && length != IPV6_BYTES) || zero != 0 || port == 0) {
-            throw NcclException.remoteError("an address from a peer is malformed");
+            throw PeerError.NONSENSE.says("an address from a peer is malformed");
         }
         byte[] bytes = new byte[length];
         in.get(bytes);

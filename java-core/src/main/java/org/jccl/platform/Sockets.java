@@ -1,5 +1,6 @@
 package org.jccl.platform;
 
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -247,7 +248,7 @@ public final class Sockets {
     public static SocketAddress localAddress(int fd) {
         SocketAddress address = name(SystemCall.GETSOCKNAME, fd);
         if (address == null) {
-            throw NcclException.systemError("descriptor " + fd + " has no local address");
+            throw LibraryError.SYSTEM_CALL.says("descriptor " + fd + " has no local address");
         }
         return address;
     }

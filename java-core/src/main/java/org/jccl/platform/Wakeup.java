@@ -1,6 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.NcclException;
+import org.jccl.type.LibraryError;
 
 /** A descriptor by which any thread ends another thread's poll. */
 public final class Wakeup implements AutoCloseable {
@@ -13,7 +13,7 @@ public final class Wakeup implements AutoCloseable {
     public Wakeup() {
         fd = (int) SystemCall.call(SystemCall.EVENTFD2, 0, EFD_CLOEXEC_NONBLOCK);
         if (fd < 0) {
-            throw NcclException.systemError("eventfd: " + Errno.text(-fd));
+            throw LibraryError.SYSTEM_CALL.says("eventfd: " + Errno.text(-fd));
         }
     }
 

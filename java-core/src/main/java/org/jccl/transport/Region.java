@@ -2,7 +2,9 @@ package org.jccl.transport;
 
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
+import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
+import org.jccl.type.PeerError;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -95,7 +97,7 @@ public final class Region implements AutoCloseable {
                         && Memory.getLong(at + RegionLayout.NONCE_OFFSET + 8) == nonce1;
         if (!right) {
             memory.close();
-            throw NcclException.systemError(
+            throw InitError.SHARED_MEMORY_FOREIGN.says(
                     "descriptor "
                             + descriptor
                             + " of process "
@@ -154,7 +156,7 @@ public final class Region implements AutoCloseable {
                 return false;
             }
             if (published != size) {
-                throw NcclException.remoteError(
+                throw PeerError.NONSENSE.says(
                         "rank "
                                 + rank
                                 + " published "

@@ -16,7 +16,7 @@ public final class UniqueId {
      */
     public UniqueId(byte[] bytes) {
         if (bytes.length != BYTES) {
-            throw NcclException.invalidArgument(
+            throw CallError.ID_SIZE.says(
                     "a unique id has " + BYTES + " bytes, not " + bytes.length);
         }
         this.bytes = bytes.clone();

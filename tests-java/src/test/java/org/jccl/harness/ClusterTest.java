@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.PeerError;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
@@ -34,7 +34,7 @@ final class ClusterTest {
         @Override
         public void run(Rank rank) {
             if (rank.number() == 1) {
-                throw NcclException.remoteError("rank 7 died");
+                throw PeerError.LOST.says("rank 7 died");
             }
         }
     }

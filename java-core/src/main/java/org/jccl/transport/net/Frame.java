@@ -4,6 +4,7 @@ import org.jccl.platform.Memory;
 import org.jccl.transport.Area;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.NcclException;
+import org.jccl.type.PeerError;
 
 /**
  * The header of a frame: 64 bytes in the sender's byte order (ranks agree on it at init).
@@ -107,6 +108,6 @@ final class Frame {
     }
 
     private static NcclException invalid(int peer, String what) {
-        return NcclException.remoteError("rank " + peer + " sent " + what + "; connection closed");
+        return PeerError.NONSENSE.says("rank " + peer + " sent " + what + "; connection closed");
     }
 }

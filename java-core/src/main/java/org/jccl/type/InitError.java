@@ -1,0 +1,106 @@
+package org.jccl.type;
+
+/** What goes wrong while ranks find each other. */
+public enum InitError implements ErrorKind {
+    ROOT_FORGOT(
+            NcclResult.REMOTE_ERROR,
+            "The process that made the unique id runs, but no longer knows it.",
+            "Keep the process that called ncclGetUniqueId until all ranks have come; make a new"
+                    + " id for a new communicator."),
+    ROOT_FOREIGN(
+            NcclResult.REMOTE_ERROR,
+            "Something answers at the address in the unique id, but it does not know the secret"
+                    + " in it: the port now belongs to another job.",
+            "Make a new unique id. If a job ends before its ranks have come, do not use its id "
+                    + "again."),
+    ROOT_NONSENSE(
+            NcclResult.REMOTE_ERROR,
+            "The process that made the unique id sent bytes that no JCCL of this version sends.",
+            "Use one version of JCCL on all ranks; see whether something between the machines "
+                    + "changes the stream."),
+    ROOT_GONE(
+            NcclResult.REMOTE_ERROR,
+            "The connection to the process that made the unique id broke before all ranks had "
+                    + "come.",
+            "Look for the end of that process in its own log, then start again with a new id."),
+    RENDEZVOUS_FAILED(
+            NcclResult.REMOTE_ERROR,
+            "The process that made the unique id tells why the ranks cannot meet. The code is "
+                    + "that of the reason.",
+            "Do what the sentence asks for, on the rank that it names."),
+    RANKS_DISAGREE(
+            NcclResult.INVALID_USAGE,
+            "Two ranks that came by one unique id do not fit together: other numbers of ranks, "
+                    + "one rank twice, or other versions or settings.",
+            "Give every rank its own number, and all the same number of ranks, the same JCCL "
+                    + "and the same variables."),
+    RANK_LEFT_INIT(
+            NcclResult.REMOTE_ERROR,
+            "A rank gave up, failed or ended before the communicator was made.",
+            "Look at that rank for why; then start all ranks again with a new id."),
+    INIT_TIMEOUT(
+            NcclResult.TIMEOUT,
+            "Not all ranks have come within JCCL_INIT_TIMEOUT; the sentence says which are "
+                    + "missing.",
+            "See that the missing ranks were started, reach the address, and call init or split"
+                    + " in the same order."),
+    EXCHANGE_ENDED(
+            NcclResult.INVALID_USAGE,
+            "An init or split was ended by this rank, by abort or destroy, before it was "
+                    + "complete.",
+            "Nothing, if that was meant."),
+    CANNOT_LISTEN(
+            NcclResult.SYSTEM_ERROR,
+            "The system gives no port to listen on.",
+            "Widen JCCL_PORT_RANGE, or choose another interface by NCCL_SOCKET_IFNAME."),
+    CANNOT_CONNECT(
+            NcclResult.SYSTEM_ERROR,
+            "The system gives no socket.",
+            "Raise the limit of open files (ulimit -n)."),
+    NO_INTERFACE(
+            NcclResult.INVALID_USAGE,
+            "No network interface of this machine fits NCCL_SOCKET_IFNAME and "
+                    + "NCCL_SOCKET_FAMILY.",
+            "Choose one of those that the sentence lists, or unset the variables."),
+    PEER_GAVE_UP(
+            NcclResult.REMOTE_ERROR,
+            "A rank could not do its part of an init or split, and tells why. The code is that "
+                    + "of its failure.",
+            "Do what the sentence asks for, on the rank that it names."),
+    PEER_ENDED_INIT(
+            NcclResult.REMOTE_ERROR,
+            "The process of a rank ended while ranks were being connected.",
+            "Look for the end of that process in its own log, then start again with a new id."),
+    SHARED_MEMORY_REFUSED(
+            NcclResult.SYSTEM_ERROR,
+            "The system does not give or open shared memory.",
+            "Free memory, or raise the limit of the container. Ranks of one node that may not "
+                    + "see each other (other user, pid namespace, ptrace rules) use TCP."),
+    SHARED_MEMORY_FOREIGN(
+            NcclResult.SYSTEM_ERROR,
+            "What the number of a peer's process leads to here is not its memory: the process "
+                    + "runs in another pid namespace, or has ended.",
+            "Ranks then use TCP. To use shared memory, let the containers share the pid "
+                    + "namespace.");
+
+    private final NcclResult result;
+
+    // A record of texts and of a list that is copied does not change.
+    @SuppressWarnings("ImmutableEnumChecker")
+    private final Explanation explanation;
+
+    InitError(NcclResult result, String cause, String cure) {
+        this.result = result;
+        this.explanation = Explanation.of(result, cause, cure);
+    }
+
+    @Override
+    public NcclResult result() {
+        return result;
+    }
+
+    @Override
+    public Explanation explanation() {
+        return explanation;
+    }
+}

@@ -1,0 +1,157 @@
+"""docs/errors.md lists what C and Python say; what Java says is JUnit's to check."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGE = REPOSITORY / "docs" / "errors.md"
+C_SOURCES = sorted((REPOSITORY / "java-core" / "src" / "main" / "c").glob("*.c"))
+PACKAGE = REPOSITORY / "python-pkg" / "jccl"
+PYTHON_SOURCES = sorted([*PACKAGE.glob("core/*.py"), *PACKAGE.glob("bindings/*.py")])
+TORCH_SOURCES = sorted(PACKAGE.glob("torch/*.py"))
+
+EXCEPTIONS = {"NcclInvalid", "ValueError", "TypeError", "RuntimeError", "ImportError"}
+EXCEPTIONS |= {"DistBackendError", "NCCLError"}
+
+
+class Said(NamedTuple):
+    """A sentence of a source: an ellipsis stands for what varies."""
+
+    raises: str
+    sentence: str
+    place: str
+
+
+def _chapters() -> dict[str, list[Said]]:
+    chapters: dict[str, list[Said]] = {}
+    title = name = raises = ""
+    in_block = False
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            in_block = not in_block
+        elif in_block:
+            chapters[title].append(Said(raises, line, name))
+        elif line.startswith("## "):
+            title = line[3:]
+            chapters[title] = []
+        elif line.startswith("### "):
+            name = line[4:]
+        elif line.startswith("`"):
+            raises = line.split("`")[1]
+    return chapters
+
+
+CHAPTERS = _chapters()
+JAVAS = [said for title in list(CHAPTERS)[:4] for said in CHAPTERS[title]]
+
+
+def _tidy(sentence: str) -> str:
+    return re.sub("…+", "…", sentence)
+
+
+def _of_c() -> Iterator[Said]:
+    """What jccl_fail says itself, and the reasons that it is given."""
+    literal = r'(?:"(?:[^"\\]|\\.)*"|JCCL_VERSION)'
+    call = re.compile(
+        rf"(?:jccl_fail\((\w+),|snprintf\((?:reason|failure|jdk->reason|text), [\w> .-]+,)"
+        rf"\s*({literal}(?:\s*{literal})*)"
+    )
+    for source in C_SOURCES:
+        text = source.read_text(encoding="utf-8")
+        for found in call.finditer(text):
+            parts = re.findall(literal, found[2])
+            sentence = "".join("…" if p == "JCCL_VERSION" else p[1:-1] for p in parts)
+            sentence = _tidy(re.sub(r"%[-.\d*]*l?[a-z]", "…", sentence.replace('\\"', '"')))
+            if sentence not in ("…", "a Java exception without a text"):
+                line = text.count("\n", 0, found.start()) + 1
+                yield Said(found[1] or "", sentence, f"{source.name}:{line}")
+
+
+def _text(tree: ast.expr | None, names: dict[str, str]) -> str:
+    match tree:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(_text(part, names) for part in parts)
+        case ast.FormattedValue(value=ast.Name(id=name)) if name in names:
+            return names[name]
+        case ast.FormattedValue(value=ast.Call(func=ast.Name(id="failure"))):
+            return _LIBRARYS
+        case _:
+            return "…"
+
+
+_LIBRARYS = "\0"
+
+
+def _constants(module: ast.Module) -> dict[str, str]:
+    return {
+        target.id: statement.value.value
+        for statement in module.body
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _of_python(sources: list[Path]) -> Iterator[Said]:
+    """Exceptions that are made, but for those that pass on what the library has said."""
+    for source in sources:
+        module = ast.parse(source.read_text(encoding="utf-8"))
+        names = _constants(module)
+        for call in ast.walk(module):
+            if not isinstance(call, ast.Call):
+                continue
+            called = ast.unparse(call.func)
+            refuses = called == "self._refuse" and source.name == "monitored.py"
+            if called not in EXCEPTIONS and not refuses:
+                continue
+            exception = "DistBackendError" if refuses else called
+            place = 1 if refuses or called == "NCCLError" else 0
+            argument = call.args[place] if len(call.args) > place else None
+            sentence = _tidy(_text(argument, names))
+            if _LIBRARYS not in sentence and re.search(r"\w", sentence):
+                yield Said(exception, sentence, f"{source.name}:{call.lineno}")
+
+
+def _is_javas(said: Said) -> bool:
+    for known in JAVAS:
+        pattern = ".+".join(map(re.escape, known.sentence.split("…")))
+        if known.raises == said.raises and re.fullmatch(pattern, said.sentence):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("chapter", "said"),
+    [
+        ("Before Java runs", list(_of_c())),
+        ("Python: jccl.core", list(_of_python(PYTHON_SOURCES))),
+        ("Python: jccl.torch", list(_of_python(TORCH_SOURCES))),
+    ],
+    ids=["C", "Python", "torch"],
+)
+def test_the_page_lists_what_the_sources_say(chapter: str, said: list[Said]) -> None:
+    assert len(said) > 10, "the sources were not understood"
+    listed = {(known.raises, known.sentence) for known in CHAPTERS[chapter]}
+    sentences = {known.sentence for known in CHAPTERS[chapter]}
+    unlisted = [
+        each
+        for each in said
+        if (each.raises, each.sentence) not in listed
+        and not (each.raises == "" and each.sentence in sentences)
+        and not _is_javas(each)
+        and not each.sentence.endswith("; see DIFFERENCES.md")
+    ]
+    assert not unlisted, f"an enum of org.jccl.type lacks {unlisted}"
+    unsaid = sentences - {each.sentence for each in said}
+    assert not unsaid, f"no source says {unsaid}"
