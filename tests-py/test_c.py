@@ -82,6 +82,16 @@ def test_a_process_ends_with_live_communicators(how: str) -> None:
     cprogram.run("leave.c", how, status=3)
 
 
+@BOTH
+def test_threads_that_fail_at_once_read_their_own_sentences_whole(library: str) -> None:
+    assert "content" in cprogram.run("last_error.c", 3_000, library=library)
+
+
+@pytest.mark.stress
+def test_threads_that_fail_at_once_read_their_own_sentences_again_and_again() -> None:
+    assert "content" in cprogram.run("last_error.c", 300_000)
+
+
 def test_a_profiler_can_define_nccl_names_itself() -> None:
     cprogram.run("interpose.c")
 

@@ -40,13 +40,15 @@ enum {
 #undef EXTRA
 #undef EXTRA_HERE
 
-/* ---- error.c: the last error, which works without Java ---- */
+/* ---- error.c: the last errors, which work without Java ---- */
 
 /* Makes a sentence the last error and a WARN line of the log, returns result. */
 ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
-/* From now on the last error lives in Java's buffer of 1024 bytes. */
-void jccl_move_last_error(char* buffer);
+typedef struct jccl_failures jccl_failures;
+
+/* From now on the last errors lie where org.jccl.log.LastError has them. */
+void jccl_move_failures(jccl_failures* javas);
 
 /* ---- jdk.c: finding a Java installation ---- */
 

@@ -215,7 +215,7 @@ static void look_up(JNIEnv* env) {
     jmethodID buffer = (*env)->GetStaticMethodID(env, jccl_class, "lastErrorBuffer", "()J");
     if (buffer != NULL) {
         jlong address = (*env)->CallStaticLongMethod(env, jccl_class, buffer);
-        jccl_move_last_error((*env)->ExceptionCheck(env) ? NULL : (char*)(intptr_t)address);
+        jccl_move_failures((*env)->ExceptionCheck(env) ? NULL : (jccl_failures*)(intptr_t)address);
     }
     (*env)->ExceptionClear(env);
 }

@@ -1,6 +1,8 @@
-/* The last error of the process and NCCL's texts: what answers without Java. */
+/* The last errors of the process and NCCL's texts: what answers without Java. */
+#define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,24 +12,139 @@
 
 #include "bridge.h"
 
-enum { LAST_ERROR_BYTES = 1024 };
+enum { TEXT_BYTES = 1024, WORDS = TEXT_BYTES / 8, ENTRIES = 32 };
 
-static char own_buffer[LAST_ERROR_BYTES];
+/*
+ * The last failures, as org.jccl.log.LastError lays them out. The state of an entry is twice its
+ * number, or odd while somebody writes it: whoever makes it odd owns the entry until it releases
+ * it as even, and a reader wants the same even state before and after. Nobody waits for anybody, so
+ * that a forked child, where a writer may be missing, goes on.
+ */
+typedef struct {
+    _Atomic uint64_t state;
+    _Atomic int64_t thread; /* whose call failed, or 0 */
+    _Atomic uint64_t text[WORDS];
+} failure_entry;
+
+struct jccl_failures {
+    _Alignas(64) _Atomic uint64_t last_number;
+    _Alignas(64) failure_entry entry[ENTRIES];
+};
+
+static jccl_failures own_failures;
 /* Written once when Java is ready, read by every thread: release and acquire. */
-static _Atomic(char*) last_error = own_buffer;
+static _Atomic(jccl_failures*) failures = &own_failures;
 
-static void set_last_error(const char* text) {
-    char* buffer = atomic_load_explicit(&last_error, memory_order_acquire);
-    size_t length = strnlen(text, LAST_ERROR_BYTES - 1);
-    /* Two threads may write at once; the last byte stays 0 whatever they do. */
-    memmove(buffer, text, length);
-    buffer[length] = '\0';
+/* What this thread was shown last. */
+static __thread struct {
+    char text[TEXT_BYTES];
+    const jccl_failures* from;
+    uint64_t own;    /* the newest of its own failures that it was shown */
+    uint64_t newest; /* the newest failure of the process then */
+    bool its_own;
+} shown;
+
+static int64_t this_thread(void) {
+    return syscall(SYS_gettid);
 }
 
-void jccl_move_last_error(char* buffer) {
-    if (buffer != NULL) {
-        memcpy(buffer, own_buffer, LAST_ERROR_BYTES);
-        atomic_store_explicit(&last_error, buffer, memory_order_release);
+/* Takes the entry that the thread has, or else the oldest one; NULL if somebody was faster. */
+static failure_entry* place(jccl_failures* all, int64_t thread) {
+    failure_entry* chosen = NULL;
+    uint64_t state = UINT64_MAX;
+    for (int i = 0; i < ENTRIES; i++) {
+        failure_entry* entry = &all->entry[i];
+        uint64_t now = atomic_load_explicit(&entry->state, memory_order_acquire);
+        bool own = now != 0 && atomic_load_explicit(&entry->thread, memory_order_relaxed) == thread;
+        if ((now & 1) == 0 && (own || now < state)) {
+            chosen = entry;
+            state = now;
+            if (own) {
+                break;
+            }
+        }
+    }
+    return chosen != NULL && atomic_compare_exchange_strong(&chosen->state, &state, state + 1)
+               ? chosen
+               : NULL;
+}
+
+static void put(int64_t thread, const char* text) {
+    uint64_t words[WORDS] = {0};
+    memcpy(words, text, strnlen(text, TEXT_BYTES - 1));
+    jccl_failures* all = atomic_load_explicit(&failures, memory_order_acquire);
+    for (int i = 0; i < ENTRIES; i++) {
+        failure_entry* entry = place(all, thread);
+        if (entry != NULL) {
+            atomic_thread_fence(memory_order_seq_cst);
+            atomic_store_explicit(&entry->thread, thread, memory_order_relaxed);
+            for (int w = 0; w < WORDS; w++) {
+                atomic_store_explicit(&entry->text[w], words[w], memory_order_relaxed);
+            }
+            uint64_t number = atomic_fetch_add(&all->last_number, 1) + 1;
+            atomic_store_explicit(&entry->state, 2 * number, memory_order_release);
+            return;
+        }
+    }
+}
+
+/*
+ * Chooses what the thread is shown: its own last failure, unless others have failed since it was
+ * shown that one; else the last of the process. False if the entry changed meanwhile.
+ */
+static bool show(const jccl_failures* all, int64_t thread) {
+    const failure_entry* of_thread = NULL;
+    const failure_entry* of_process = NULL;
+    uint64_t own = 0;
+    uint64_t newest = 0;
+    for (int i = 0; i < ENTRIES; i++) {
+        const failure_entry* entry = &all->entry[i];
+        uint64_t now = atomic_load_explicit(&entry->state, memory_order_acquire);
+        if ((now & 1) == 0 && now > newest) {
+            newest = now;
+            of_process = entry;
+        }
+        if ((now & 1) == 0 && now > own &&
+            atomic_load_explicit(&entry->thread, memory_order_relaxed) == thread) {
+            own = now;
+            of_thread = entry;
+        }
+    }
+    if (of_process == NULL) {
+        return true;
+    }
+    bool again = newest == shown.newest && shown.its_own;
+    bool its_own = of_thread != NULL && (own > shown.own || again);
+    const failure_entry* chosen = its_own ? of_thread : of_process;
+    uint64_t state = its_own ? own : newest;
+    uint64_t words[WORDS];
+    for (int w = 0; w < WORDS; w++) {
+        words[w] = atomic_load_explicit(&chosen->text[w], memory_order_relaxed);
+    }
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&chosen->state, memory_order_relaxed) != state) {
+        return false;
+    }
+    memcpy(shown.text, words, TEXT_BYTES);
+    shown.own = own;
+    shown.newest = newest;
+    shown.its_own = its_own;
+    return true;
+}
+
+void jccl_move_failures(jccl_failures* javas) {
+    if (javas == NULL) {
+        return;
+    }
+    jccl_failures* before = atomic_exchange(&failures, javas);
+    uint64_t number = atomic_load(&before->last_number);
+    for (int i = 0; before != javas && i < ENTRIES; i++) {
+        failure_entry* entry = &before->entry[i];
+        if (number != 0 && atomic_load(&entry->state) == 2 * number) {
+            char text[TEXT_BYTES];
+            memcpy(text, (const void*)entry->text, TEXT_BYTES);
+            put(atomic_load(&entry->thread), text);
+        }
     }
 }
 
@@ -47,13 +164,13 @@ static void print_warning(const char* text) {
 }
 
 ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...) {
-    char text[LAST_ERROR_BYTES];
+    char text[TEXT_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (!jccl_warn_in_java(text)) {
-        set_last_error(text);
+        put(this_thread(), text);
         if (warnings_wanted()) {
             print_warning(text);
         }
@@ -63,7 +180,15 @@ ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...) {
 
 JCCL_EXPORT const char* pncclGetLastError(ncclComm_t comm) {
     (void)comm;
-    return atomic_load_explicit(&last_error, memory_order_acquire);
+    const jccl_failures* all = atomic_load_explicit(&failures, memory_order_acquire);
+    if (shown.from != all) {
+        shown.from = all;
+        shown.own = shown.newest = 0;
+    }
+    /* It fails only against a thread that wrote meanwhile; then the text of before is left. */
+    for (int i = 0; i < 1000 && !show(all, this_thread()); i++) {
+    }
+    return shown.text;
 }
 JCCL_ALIAS(pncclGetLastError) const char* ncclGetLastError(ncclComm_t comm);
 
@@ -95,7 +220,7 @@ JCCL_ALIAS(pncclGetErrorString) const char* ncclGetErrorString(ncclResult_t resu
 
 JCCL_EXPORT ncclResult_t pncclGetVersion(int* version) {
     if (version == NULL) {
-        return jccl_fail(ncclInvalidArgument, "ncclGetVersion: version is NULL");
+        return jccl_fail(ncclInvalidArgument, "ncclGetVersion : version argument is NULL");
     }
     *version = NCCL_VERSION_CODE;
     return ncclSuccess;

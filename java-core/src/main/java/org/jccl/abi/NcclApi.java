@@ -37,14 +37,16 @@ public final class NcclApi {
         return Extras.endWithHost();
     }
 
-    /** Address of the process-wide buffer of 1024 bytes with the last error. */
+    /** Address of the last failures of the process, as {@link LastError} lays them out. */
     public static long lastErrorBuffer() {
         return LastError.address();
     }
 
     /** A sentence of the C library, 0-terminated, for the log and the last error. */
     public static void warn(long text) {
-        Log.warn(Memory.string(text));
+        String sentence = Memory.string(text);
+        Log.warn(sentence);
+        LastError.setForThread(sentence);
     }
 
     /** The only place where a failure becomes a result code. */
@@ -54,7 +56,7 @@ public final class NcclApi {
         if (!(t instanceof NcclException)) {
             Log.warn(why.getMessage() + " at " + java.util.Arrays.toString(t.getStackTrace()));
         }
-        LastError.set(String.valueOf(why.getMessage()));
+        LastError.setForThread(String.valueOf(why.getMessage()));
         Group.current().remember(why);
         return why.result().code();
     }
@@ -247,11 +249,12 @@ public final class NcclApi {
         try {
             Comm found = Handles.get(comm, "CommGetAsyncError");
             Checked.pointer("CommGetAsyncError", "asyncError", out);
+            NcclResult result = found.asyncError();
             NcclException why = found.failure();
             if (why != null) {
-                LastError.set(String.valueOf(why.getMessage()));
+                LastError.setForThread(String.valueOf(why.getMessage()));
             }
-            Memory.putInt(out, found.asyncError().code());
+            Memory.putInt(out, result.code());
             return SUCCESS;
         } catch (Throwable t) {
             return refused(t);

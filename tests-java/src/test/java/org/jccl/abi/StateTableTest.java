@@ -158,7 +158,7 @@ final class StateTableTest {
         }
         int code = subject.make(call, out);
         // Under the poller's hands the last error is not this call's alone.
-        String said = Memory.string(LastError.address());
+        String said = LastError.get();
         boolean found = word.startsWith("=");
         Answer answer = ANSWERS.get(found ? word.substring(1) : word);
         String what = call + " should say " + word + ", said " + NcclResult.of(code) + ": " + said;

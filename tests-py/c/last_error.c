@@ -1,0 +1,141 @@
+/*
+ * Threads fail at the same time, in C and in Java, and read why: each its own sentence, whole. A
+ * thread that has not failed reads whole sentences, too. The argument is how often.
+ */
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "client.h"
+
+enum { THREADS = 4 };
+
+static int times;
+static _Atomic int running;
+
+/* C's own sentence, of two lengths. */
+static void fails_in_c(int thread) {
+    const char* name = thread % 2 == 0 ? "ncclMemAlloc" : "ncclCommWindowDeregister";
+    ncclResult_t code =
+        thread % 2 == 0 ? ncclMemAlloc(NULL, 0) : ncclCommWindowDeregister(NULL, NULL);
+    char expected[64];
+    snprintf(expected, sizeof expected, "%s is not done yet in JCCL ", name);
+    const char* text = ncclGetLastError(NULL);
+    REQUIRE(code == ncclInvalidUsage);
+    REQUIRE(strncmp(text, expected, strlen(expected)) == 0);
+    REQUIRE(strcmp(text + strlen(text) - 20, "; see DIFFERENCES.md") == 0);
+}
+
+/* Java's sentence about a handle that no other call has. */
+static void fails_in_java(int thread, int time) {
+    uintptr_t handle = ((uintptr_t)thread << 48) + (uintptr_t)time * 16 + 1;
+    char expected[128];
+    snprintf(expected, sizeof expected,
+             "CommUserRank : comm 0x%lx is not a communicator of this library (corrupted comm "
+             "object detected)",
+             (unsigned long)handle);
+    int rank = 0;
+    EXPECT(ncclInvalidArgument, ncclCommUserRank((ncclComm_t)handle, &rank));
+    REQUIRE(strcmp(ncclGetLastError(NULL), expected) == 0);
+    /* Asked again, it is told the same, or what has failed since. */
+    ncclGetLastError(NULL);
+}
+
+static void* fails(void* argument) {
+    int thread = (int)(intptr_t)argument;
+    for (int i = 0; i < times; i++) {
+        if (thread < 2) {
+            fails_in_c(thread);
+        } else {
+            fails_in_java(thread, i);
+        }
+    }
+    running--;
+    return NULL;
+}
+
+static int is_whole(const char* text) {
+    static const char* const begins[] = {"nccl", "CommUserRank : comm 0x"};
+    static const char* const ends[] = {"; see DIFFERENCES.md", " detected)"};
+    for (int i = 0; i < 2; i++) {
+        const char* end = strstr(text, ends[i]);
+        if (strncmp(text, begins[i], strlen(begins[i])) == 0) {
+            return end != NULL && end[strlen(ends[i])] == '\0' && strlen(text) < 120;
+        }
+    }
+    return text[0] == '\0';
+}
+
+static void all_at_once(int first, int last) {
+    pthread_t threads[THREADS];
+    running = last - first;
+    for (intptr_t i = first; i < last; i++) {
+        REQUIRE(pthread_create(&threads[i], NULL, fails, (void*)i) == 0);
+    }
+    while (running > 0) {
+        const char* text = ncclGetLastError(NULL);
+        if (!is_whole(text)) {
+            FAIL("torn: '%s'", text);
+        }
+    }
+    for (int i = first; i < last; i++) {
+        REQUIRE(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
+static void* fails_once(void* unused) {
+    (void)unused;
+    EXPECT(ncclInvalidUsage, ncclCommRevoke(NULL, 0));
+    return NULL;
+}
+
+static void elsewhere(void* (*body)(void*)) {
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, body, NULL) == 0);
+    REQUIRE(pthread_join(thread, NULL) == 0);
+}
+
+/* This thread's failure comes first, but what fails after it was shown is news. */
+static void order(void) {
+    EXPECT(ncclInvalidUsage, ncclMemAlloc(NULL, 0));
+    elsewhere(fails_once);
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclMemAlloc is") != NULL);
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclMemAlloc is") != NULL);
+    elsewhere(fails_once);
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclCommRevoke is") != NULL);
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclCommRevoke is") != NULL);
+    EXPECT(ncclInvalidUsage, ncclMemAlloc(NULL, 0));
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclMemAlloc is") != NULL);
+}
+
+/* More threads than there is room for fail, and end; the newest failure is shown. */
+static void* many(void* unused) {
+    (void)unused;
+    for (int i = 0; i < 100; i++) {
+        elsewhere(fails_once);
+    }
+    EXPECT(ncclInvalidUsage, ncclMemFree(NULL));
+    return NULL;
+}
+
+static void everything(int last) {
+    order();
+    elsewhere(many);
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclMemFree is") != NULL);
+    all_at_once(0, last);
+}
+
+int main(int argc, char** argv) {
+    REQUIRE(argc == 2);
+    times = atoi(argv[1]);
+    REQUIRE(ncclGetLastError(NULL)[0] == '\0');
+    everything(2);
+    EXPECT(ncclInvalidUsage, ncclMemFree(NULL));
+    char before[1024];
+    snprintf(before, sizeof before, "%s", ncclGetLastError(NULL));
+    ncclUniqueId id;
+    OK(ncclGetUniqueId(&id));
+    REQUIRE(strcmp(ncclGetLastError(NULL), before) == 0);
+    everything(THREADS);
+    printf("content\n");
+    return 0;
+}
