@@ -188,12 +188,11 @@ public final class RendezvousClient implements Exchange {
         if (frame.remaining() < Integer.BYTES) {
             return nonsense();
         }
-        NcclResult code = NcclResult.of(frame.getInt());
+        NcclResult code = NcclResult.ofFailure(frame.getInt());
         byte[] text = new byte[frame.remaining()];
         frame.get(text);
         String sentence = new String(text, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", "?");
-        boolean error = code != NcclResult.SUCCESS && code != NcclResult.IN_PROGRESS;
-        return InitError.RENDEZVOUS_FAILED.says(error ? code : NcclResult.REMOTE_ERROR, sentence);
+        return InitError.RENDEZVOUS_FAILED.says(code, sentence);
     }
 
     private NcclException rootHasGone(Channel open) {

@@ -68,7 +68,7 @@ final class Rounds implements AutoCloseable {
         byte[] blob = received[participant];
         if (blob.length >= 2 && blob[0] == 1) {
             String text = new String(blob, 2, blob.length - 2, StandardCharsets.UTF_8);
-            return InitError.PEER_GAVE_UP.says(NcclResult.of(blob[1]), text);
+            return InitError.PEER_GAVE_UP.says(NcclResult.ofFailure(blob[1]), text);
         }
         if (blob.length == 0 || blob[0] != 0) {
             return PeerError.NONSENSE.says(

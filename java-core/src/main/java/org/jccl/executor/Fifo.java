@@ -63,7 +63,7 @@ final class Fifo {
         long fifo = links.region(rank).address(Area.FIFO);
         long tailAt = links.base(peer) + RegionLayout.fifoTail(rank);
         while (!task.begun || task.moved < task.bytes) {
-            if (!roomFor(tailAt, put[peer])) {
+            if (!roomFor(peer, tailAt)) {
                 return false;
             }
             long slotOffset = RegionLayout.fifoSlot(peer, put[peer]);
@@ -90,10 +90,21 @@ final class Fifo {
         return links.flushed(peer);
     }
 
-    private boolean roomFor(long tailAt, long chunk) {
+    private boolean roomFor(int peer, long tailAt) {
         for (int i = 0; i < POLLS; i++) {
             long tail = Memory.getLongAcquire(tailAt);
-            if (chunk - tail < RegionLayout.FIFO_SLOTS) {
+            long under = put[peer] - tail;
+            if (tail < 0 || under < 0 || under > RegionLayout.FIFO_SLOTS) {
+                throw PeerError.NONSENSE.says(
+                        "rank "
+                                + peer
+                                + " says that it has taken "
+                                + tail
+                                + " chunks from a FIFO that was given "
+                                + put[peer]
+                                + "; abort or destroy the communicator");
+            }
+            if (under < RegionLayout.FIFO_SLOTS) {
                 return true;
             }
             blockedAddress = tailAt;
@@ -140,20 +151,20 @@ final class Fifo {
     }
 
     private boolean arrived(int peer, long headAt) {
-        long chunk = taken[peer];
         for (int i = 0; i < POLLS; i++) {
             long head = Memory.getLongAcquire(headAt);
-            if (head - chunk > RegionLayout.FIFO_SLOTS) {
+            long more = head - taken[peer];
+            if (head < 0 || more < 0 || more > RegionLayout.FIFO_SLOTS) {
                 throw PeerError.NONSENSE.says(
                         "rank "
                                 + peer
-                                + " counts "
-                                + (head - chunk)
-                                + " chunks in a FIFO of "
-                                + RegionLayout.FIFO_SLOTS
-                                + "; abort or destroy the communicator");
+                                + " says that it has put "
+                                + head
+                                + " chunks into a FIFO of which "
+                                + taken[peer]
+                                + " are taken; abort or destroy the communicator");
             }
-            if (head > chunk) {
+            if (more > 0) {
                 return true;
             }
             blockedAddress = headAt;

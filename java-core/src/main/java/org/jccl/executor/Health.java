@@ -26,6 +26,8 @@ import java.util.List;
  * this one gives up.
  */
 public final class Health {
+    private static final String REPORTED_BY = " (reported by rank ";
+
     private static final long MS = 1_000_000;
 
     /** How long a rank that gives up tries to tell the others over TCP. */
@@ -149,7 +151,7 @@ public final class Health {
         Links links = executor.links();
         long status = links.region(q).status();
         if (status != 0 && !links.region(q).hasLeft()) {
-            return finish(executor, task, q, reported(links, q, status));
+            return finish(executor, task, culprit(links, q, status), reported(links, q, status));
         }
         if (!awaited) {
             return false;
@@ -201,16 +203,20 @@ public final class Health {
                 + "; abort or destroy the communicator";
     }
 
+    /** Whom rank {@code q} holds guilty, so that the next one who hears of it names no other. */
+    private static int culprit(Links links, int q, long status) {
+        int named = (int) status - 1;
+        return named >= 0 && named < links.nRanks() ? named : q;
+    }
+
     private static NcclException reported(Links links, int q, long status) {
         int code = (int) (status >>> 32);
-        int culprit = (int) status - 1;
         String text = links.region(q).statusText();
         // Ranks that called different things are all at fault; any other reason is the other's.
         boolean everybodys = code == NcclResult.INVALID_USAGE.code();
         NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
-        boolean aboutItself = culprit == q || culprit < 0;
-        return PeerError.REPORTED.says(
-                result, aboutItself ? text : text + " (reported by rank " + q + ")");
+        boolean hearsay = culprit(links, q, status) != q && !text.contains(REPORTED_BY);
+        return PeerError.REPORTED.says(result, hearsay ? text + REPORTED_BY + q + ")" : text);
     }
 
     private static int awaited(CommExecutor executor, Task task) {

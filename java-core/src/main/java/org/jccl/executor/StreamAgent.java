@@ -101,10 +101,7 @@ public final class StreamAgent implements Runnable {
             CommExecutor executor = active.get(i);
             if (executor.gate().closed() || !executor.busy()) {
                 active.remove(i);
-                executor.gate().stopAttending();
-                if (executor.busy() && !executor.gate().closed()) {
-                    attend(executor);
-                }
+                turnAway(executor);
             } else if (executor.gate().waiting()) {
                 alone = false;
             } else {
@@ -113,6 +110,14 @@ public final class StreamAgent implements Runnable {
         }
         round = moved ? 0 : round + 1;
         rest(alone);
+    }
+
+    /** An operation that has begun meanwhile found its communicator attended. */
+    static void turnAway(CommExecutor executor) {
+        executor.gate().stopAttending();
+        if (executor.busy() && !executor.gate().closed()) {
+            attend(executor);
+        }
     }
 
     private static boolean advance(CommExecutor executor) {

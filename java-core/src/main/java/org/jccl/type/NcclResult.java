@@ -43,6 +43,12 @@ public enum NcclResult {
         return text;
     }
 
+    /** The same of a code that a peer sent with a failure; one that is none is REMOTE_ERROR. */
+    public static NcclResult ofFailure(int code) {
+        NcclResult result = of(code);
+        return result == SUCCESS || result == IN_PROGRESS ? REMOTE_ERROR : result;
+    }
+
     /** The result with this code; an unknown code is {@link #INTERNAL_ERROR}. */
     public static NcclResult of(int code) {
         return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : INTERNAL_ERROR;

@@ -1,0 +1,87 @@
+package org.jccl.abi;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.bootstrap.Rendezvous;
+import org.jccl.comm.Comm;
+import org.jccl.comm.Creation;
+import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** The numbers by which C callers hold communicators. */
+final class HandlesTest {
+    private final Creation creation =
+            Comm.createBlocking(Rendezvous.createId(), 1, 0, NcclConfig.DEFAULT);
+
+    @BeforeEach
+    void create() throws InterruptedException {
+        assertTrue(creation.await(0));
+        creation.result();
+    }
+
+    @AfterEach
+    void destroy() {
+        creation.comm().abort();
+    }
+
+    @Test
+    void numberIsNeverGivenTwiceAndItsPlaceIsUsedAgain() {
+        Set<Long> given = new HashSet<>();
+        long kept = Handles.add(creation.comm());
+        int highest = 0;
+        for (int i = 0; i < 1_000; i++) {
+            long handle = Handles.add(creation.comm());
+            assertTrue(given.add(handle));
+            highest = Math.max(highest, (int) (handle >>> 4) & 0xfffffff);
+            assertTrue(Handles.remove(handle));
+            assertFalse(Handles.remove(handle));
+        }
+        assertTrue(highest < 1_000, "the table has grown to " + highest);
+        assertSame(creation.comm(), Handles.get(kept, "Test"));
+        assertTrue(Handles.remove(kept));
+    }
+
+    @Test
+    void tableGrowsWithItsCommunicators() {
+        List<Long> all = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            all.add(Handles.add(creation.comm()));
+        }
+        for (long handle : all) {
+            assertSame(creation.comm(), Handles.get(handle, "Test"));
+        }
+        all.forEach(Handles::remove);
+        assertEquals(CallError.ALREADY_ENDED, refusal(all.get(99)));
+    }
+
+    @Test
+    void whatWasOneIsToldFromWhatNeverWas() {
+        long handle = Handles.add(creation.comm());
+        assertTrue(Handles.remove(handle));
+        assertEquals(CallError.ALREADY_ENDED, refusal(handle));
+        assertEquals(CallError.NULL_ARGUMENT, refusal(0));
+        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(handle + 1));
+        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(handle & 0xffffffffL));
+        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(handle + (1000L << 32)));
+        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(-1));
+        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(Long.MIN_VALUE));
+    }
+
+    private static ErrorKind refusal(long handle) {
+        return assertThrows(NcclException.class, () -> Handles.get(handle, "Test")).kind();
+    }
+}

@@ -1,0 +1,58 @@
+package org.jccl.executor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+/** Who may touch a communicator's memory, and until when. */
+final class GateTest {
+    private final Gate gate = new Gate();
+
+    @Test
+    void hasOneOwner() {
+        assertTrue(gate.tryOwn());
+        assertFalse(gate.tryOwn());
+        gate.release();
+        assertTrue(gate.tryOwn());
+    }
+
+    @Test
+    void countsItsVisitors() {
+        assertTrue(gate.enter());
+        assertTrue(gate.enter());
+        assertEquals(2, gate.visitors());
+        gate.leave();
+        gate.leave();
+        assertEquals(0, gate.visitors());
+    }
+
+    @Test
+    void letsNobodyInOnceItIsClosed() {
+        assertTrue(gate.enter());
+        gate.close();
+        assertFalse(gate.enter());
+        assertEquals(1, gate.visitors());
+        gate.leave();
+        assertEquals(0, gate.visitors());
+    }
+
+    @Test
+    void isAttendedByOneThread() {
+        assertTrue(gate.startAttending());
+        assertFalse(gate.startAttending());
+        gate.stopAttending();
+        assertTrue(gate.startAttending());
+    }
+
+    @Test
+    void knowsTheLastOneWhoWaits() {
+        gate.startWaiting();
+        gate.startWaiting();
+        assertFalse(gate.stopWaiting());
+        assertTrue(gate.waiting());
+        assertTrue(gate.stopWaiting());
+        assertFalse(gate.waiting());
+    }
+}

@@ -1,0 +1,71 @@
+package org.jccl.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import org.jccl.Communicator;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Rank;
+import org.jccl.harness.RankResult;
+import org.jccl.harness.RunningCluster;
+import org.jccl.harness.Scenario;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclResult;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/** Ranks that hear of a death from others name the dead rank, and once who has told them. */
+final class ReportedDeathTest {
+    private static final String REPORTED = "(reported by rank 2)";
+
+    static List<Cluster> fours() {
+        return List.of(
+                Cluster.processes(4),
+                Cluster.processes(4).environment("NCCL_SHM_DISABLE", "1"),
+                Cluster.processes(4).nodes(2));
+    }
+
+    /** Each rank receives from the next one; the last one only lives until it is killed. */
+    public static final class Chain implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init();
+            try (Arena arena = Arena.ofConfined()) {
+                Sums.barrier(comm);
+                rank.say("ready");
+                MemorySegment data = arena.allocate(4, 4);
+                if (rank.number() < 3) {
+                    comm.recv(data, 1, DataType.INT32, rank.number() + 1);
+                } else {
+                    rank.await("death");
+                }
+            } finally {
+                comm.abort();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("fours")
+    void deadRankIsNamedByThoseWhoDoNotWaitForIt(Cluster cluster) {
+        try (RunningCluster running = cluster.start(Chain.class)) {
+            running.awaitAllSaid("ready");
+            running.kill(3);
+            RankResult first = running.awaitEnd(2);
+            first.assertFailed(NcclResult.REMOTE_ERROR, "rank 3 is lost", "while rank 2 waited");
+            assertFalse(first.text().contains("reported by"), first.text());
+            for (int rank : new int[] {1, 0}) {
+                RankResult told = running.awaitEnd(rank);
+                told.assertFailed(NcclResult.REMOTE_ERROR, "rank 3 is lost", REPORTED);
+                String rest = told.text().replace(REPORTED, "");
+                assertEquals(told.text().length() - REPORTED.length(), rest.length(), told.text());
+                assertFalse(rest.contains("reported by"), told.text());
+            }
+            assertEquals(RankResult.End.DIED, running.awaitEnd(3).end());
+        }
+    }
+}
