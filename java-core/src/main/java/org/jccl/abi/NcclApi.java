@@ -8,10 +8,10 @@ import org.jccl.log.LastError;
 import org.jccl.log.Log;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
-import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
+import org.jccl.type.Unforeseen;
 import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
@@ -52,7 +52,7 @@ public final class NcclApi {
     /** The only place where a failure becomes a result code. */
     static int failed(Throwable t) {
         NcclException why =
-                t instanceof NcclException known ? known : LibraryError.unexpected(t, "in a call");
+                t instanceof NcclException known ? known : Unforeseen.of(t, "in a call");
         if (!(t instanceof NcclException)) {
             Log.warn(why.getMessage() + " at " + java.util.Arrays.toString(t.getStackTrace()));
         }

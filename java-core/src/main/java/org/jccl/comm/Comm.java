@@ -109,8 +109,6 @@ public final class Comm implements GroupMember {
         return new Creation(comm, new InitJob(comm, id));
     }
 
-    // ---- what jobs report ----
-
     void placed(int newRank, int newSize, long hash) {
         rank = newRank;
         nRanks = newSize;
@@ -161,8 +159,6 @@ public final class Comm implements GroupMember {
         }
         splits.ended();
     }
-
-    // ---- queries ----
 
     /** This rank. */
     public int rank() {
@@ -362,8 +358,6 @@ public final class Comm implements GroupMember {
         return CallError.ALREADY_ENDED.says(
                 identity() + " has been " + now.text() + " and cannot be used any more");
     }
-
-    // ---- split and the end ----
 
     /**
      * Begins to split; the child exists at once, in state INITIALIZING.

@@ -1,9 +1,9 @@
 package org.jccl.comm;
 
 import org.jccl.group.Group;
-import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 /** A communicator in the making: its job, run by whoever waits or in the background. */
@@ -59,7 +59,7 @@ public final class Creation implements Group.GroupJob, Job {
         try {
             job.ended(why);
         } catch (RuntimeException | Error e) {
-            end = why != null ? why : LibraryError.unexpected(e, "at the end of " + job.what());
+            end = why != null ? why : Unforeseen.of(e, "at the end of " + job.what());
             comm.setupEnded(end, job.what());
         } finally {
             synchronized (this) {

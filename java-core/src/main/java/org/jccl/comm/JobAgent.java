@@ -1,8 +1,8 @@
 package org.jccl.comm;
 
 import org.jccl.log.Log;
-import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
@@ -65,7 +65,7 @@ final class JobAgent implements Runnable {
         } catch (NcclException e) {
             why = e;
         } catch (RuntimeException | Error e) {
-            why = LibraryError.unexpected(e, "in a job");
+            why = Unforeseen.of(e, "in a job");
         }
         end(job, why);
         return true;
@@ -126,7 +126,7 @@ final class JobAgent implements Runnable {
         try {
             QUEUE.add(job);
         } catch (OutOfMemoryError e) {
-            end(job, LibraryError.unexpected(e, "in a job"));
+            end(job, Unforeseen.of(e, "in a job"));
         } finally {
             LOCK.unlock();
         }

@@ -1,8 +1,8 @@
 package org.jccl.executor;
 
 import org.jccl.type.CallError;
-import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
+import org.jccl.type.Unforeseen;
 
 /** What callers are told about a failure. */
 final class Failures {
@@ -12,7 +12,7 @@ final class Failures {
     static NcclException of(Throwable thrown) {
         return thrown instanceof NcclException known
                 ? known
-                : LibraryError.unexpected(thrown, "in an operation");
+                : Unforeseen.of(thrown, "in an operation");
     }
 
     /** The answer to a call on a communicator that has failed. */

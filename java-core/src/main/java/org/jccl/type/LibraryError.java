@@ -26,13 +26,6 @@ public enum LibraryError implements ErrorKind {
             "A state that the code of JCCL should have made impossible.",
             "Please report it, with the log of NCCL_DEBUG=INFO.");
 
-    private static final String GIVE_MORE =
-            "give it more (JCCL_JVM_HEAP=512m), or destroy communicators";
-
-    /** Made while there is memory. */
-    private static final NcclException FULL =
-            NO_MEMORY.says("Java has no memory left; " + GIVE_MORE);
-
     private final NcclResult result;
 
     // A record of texts and of a list that is copied does not change.
@@ -52,29 +45,5 @@ public enum LibraryError implements ErrorKind {
     @Override
     public Explanation explanation() {
         return explanation;
-    }
-
-    /** A failure that JCCL's own code did not foresee; where: "in a call", … */
-    public static NcclException unexpected(Throwable t, String where) {
-        try {
-            return described(t, where);
-        } catch (OutOfMemoryError unsaid) {
-            return FULL;
-        }
-    }
-
-    private static NcclException described(Throwable t, String where) {
-        if (t instanceof OutOfMemoryError) {
-            return NO_MEMORY.says(
-                    "Java has no memory left (" + t + " " + where + "); " + GIVE_MORE, t);
-        }
-        if (t instanceof StackOverflowError) {
-            return NO_STACK.says(
-                    "too little is left of this thread's stack "
-                            + where
-                            + ": JCCL needs 512 KiB of it",
-                    t);
-        }
-        return UNEXPECTED.says("unexpected " + t + " " + where, t);
     }
 }

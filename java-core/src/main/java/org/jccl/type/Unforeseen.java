@@ -1,0 +1,42 @@
+package org.jccl.type;
+
+/** What becomes of exceptions that JCCL's own code did not foresee. */
+public final class Unforeseen {
+    private static final String GIVE_MORE =
+            "give it more (JCCL_JVM_HEAP=512m), or destroy communicators";
+
+    /** Made while there is memory. */
+    @SuppressWarnings("StaticAssignmentOfThrowable")
+    private static final NcclException FULL =
+            LibraryError.NO_MEMORY.says("Java has no memory left; " + GIVE_MORE);
+
+    private Unforeseen() {}
+
+    /**
+     * A failure that tells of the exception.
+     *
+     * @param where "in a call", …
+     */
+    public static NcclException of(Throwable t, String where) {
+        try {
+            return described(t, where);
+        } catch (OutOfMemoryError unsaid) {
+            return FULL;
+        }
+    }
+
+    private static NcclException described(Throwable t, String where) {
+        if (t instanceof OutOfMemoryError) {
+            return LibraryError.NO_MEMORY.says(
+                    "Java has no memory left (" + t + " " + where + "); " + GIVE_MORE, t);
+        }
+        if (t instanceof StackOverflowError) {
+            return LibraryError.NO_STACK.says(
+                    "too little is left of this thread's stack "
+                            + where
+                            + ": JCCL needs 512 KiB of it",
+                    t);
+        }
+        return LibraryError.UNEXPECTED.says("unexpected " + t + " " + where, t);
+    }
+}
