@@ -2,6 +2,7 @@ package org.jccl.machine;
 
 import org.jspecify.annotations.Nullable;
 
+import java.lang.ref.Cleaner;
 import java.util.Random;
 
 /** What rewritten classes call instead of the system: {@link Rewriting}. */
@@ -82,6 +83,11 @@ public final class Calls {
         actor().process().start(thread);
     }
 
+    /** Nothing is collected, since that happens at any time and on a thread of its own. */
+    public static Cleaner.Cleanable register(Object cleaner, Object collected, Runnable action) {
+        return action::run;
+    }
+
     // ---- the process ----
 
     /** {@link ProcessHandle#pid}. */
@@ -119,9 +125,6 @@ public final class Calls {
     public static void survived(String what, Throwable failure) {
         Machine.current().complain(actor().name() + ": " + what + failure, failure);
     }
-
-    /** Kernels are not compiled ahead. */
-    public static void nothing() {}
 
     // ---- system calls ----
 

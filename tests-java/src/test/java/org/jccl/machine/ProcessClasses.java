@@ -3,18 +3,32 @@ package org.jccl.machine;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.reflect.Field;
+import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A copy of JCCL's classes and of the programs that use it, for one simulated process at a time.
- * After a process has ended in good order, another one may have them.
+ * After a process has ended, another one may have them.
  */
 final class ProcessClasses extends ClassLoader {
     private static final String PROGRAMS = "org.jccl.machine.program.";
     private static final Map<String, byte[]> REWRITTEN = new HashMap<>();
+
+    private static final List<String> KEPT =
+            List.of(
+                    "org.jccl.bootstrap.Listener.shared",
+                    "org.jccl.comm.Farewell.UNDER_WAY",
+                    "org.jccl.comm.JobAgent.QUEUE",
+                    "org.jccl.comm.JobAgent.agents",
+                    "org.jccl.comm.JobAgent.idle",
+                    "org.jccl.executor.Gate.NUMBERS",
+                    "org.jccl.executor.StreamAgent.AGENTS",
+                    "org.jccl.platform.ProcessIdentity.current");
 
     private final Set<String> faults;
 
@@ -59,22 +73,34 @@ final class ProcessClasses extends ClassLoader {
         }
     }
 
-    /** Sets back what counts from the start of a process and decides who does what. */
+    /** Sets back what a process keeps in these classes, so that the next one finds them new. */
     void forget() {
-        try {
-            ((AtomicInteger) field("org.jccl.executor.Gate", "NUMBERS")).set(0);
-            Object[] agents = (Object[]) field("org.jccl.executor.StreamAgent", "AGENTS");
-            java.util.Arrays.fill(agents, null);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
+        for (String each : KEPT) {
+            int dot = each.lastIndexOf('.');
+            try {
+                Field field =
+                        loadClass(each.substring(0, dot)).getDeclaredField(each.substring(dot + 1));
+                field.setAccessible(true);
+                empty(field);
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException(each, e);
+            }
         }
     }
 
-    /** The value of a static field of one of these classes. */
-    Object field(String type, String name) throws ReflectiveOperationException {
-        Field field = loadClass(type).getDeclaredField(name);
-        field.setAccessible(true);
-        return field.get(null);
+    private static void empty(Field field) throws IllegalAccessException {
+        Object value = field.get(null);
+        if (value instanceof AtomicInteger number) {
+            number.set(0);
+        } else if (value instanceof Collection<?> all) {
+            all.clear();
+        } else if (value instanceof Object[] all) {
+            Arrays.fill(all, null);
+        } else if (field.getType() == int.class) {
+            field.setInt(null, 0);
+        } else {
+            field.set(null, null);
+        }
     }
 
     /** A program, whose only constructor takes these arguments. */

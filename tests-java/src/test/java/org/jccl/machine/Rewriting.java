@@ -32,6 +32,8 @@ final class Rewriting {
                     "java/lang/Object.notifyAll()V",
                     "java/lang/Thread.start()V",
                     "java/lang/ProcessHandle.pid()J",
+                    "java/lang/ref/Cleaner.register(Ljava/lang/Object;Ljava/lang/Runnable;)"
+                            + "Ljava/lang/ref/Cleaner$Cleanable;",
                     "java/security/SecureRandom.nextBytes([B)V",
                     "java/security/SecureRandom.nextLong()J",
                     "java/util/concurrent/locks/Condition.awaitNanos(J)J",
@@ -55,8 +57,7 @@ final class Rewriting {
                     "org/jccl/platform/Environment.get", "variable",
                     "org/jccl/platform/ProcessIdentity.read", "file",
                     "org/jccl/platform/ProcessIdentity.inode", "inode",
-                    "org/jccl/log/Log.survived", "survived",
-                    "org/jccl/reduce/Warmup.start", "nothing");
+                    "org/jccl/log/Log.survived", "survived");
 
     private Rewriting() {}
 

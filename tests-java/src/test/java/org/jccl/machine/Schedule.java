@@ -28,7 +28,7 @@ final class Schedule {
     /** Hello, number of the rank and proof: a rank that has sent them is known to the root. */
     private static final int PROOF_BYTES = 68 + 180 + 32;
 
-    /** Classes of processes that ended in good order. */
+    /** Classes of processes that have ended. */
     private static final ArrayDeque<ProcessClasses> FREE = new ArrayDeque<>();
 
     private final long seed;
@@ -203,10 +203,9 @@ final class Schedule {
     }
 
     private void release() {
-        boolean well = complaints.isEmpty() && plantedFaults.isEmpty();
-        for (SimulatedProcess process : survivors()) {
+        for (SimulatedProcess process : processes) {
             process.kill();
-            if (well) {
+            if (plantedFaults.isEmpty()) {
                 process.classes().forget();
                 FREE.add(process.classes());
             }
