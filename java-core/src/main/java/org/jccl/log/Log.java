@@ -4,6 +4,7 @@ import org.jccl.platform.Environment;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.Threads;
 import org.jccl.type.NcclException;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.io.FileDescriptor;
@@ -42,6 +43,10 @@ public final class Log {
                     OutOfMemoryError.class,
                     StackOverflowError.class,
                     LockSupport.class);
+
+    static {
+        Unforeseen.prepare();
+    }
 
     /** Settings and the stream they lead to. */
     private record Output(Settings settings, OutputStream stream) {}

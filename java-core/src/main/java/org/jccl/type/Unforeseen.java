@@ -12,6 +12,9 @@ public final class Unforeseen {
 
     private Unforeseen() {}
 
+    /** Loads this class: where it is needed first there may be no memory to do so. */
+    public static void prepare() {}
+
     /**
      * A failure that tells of the exception.
      *
