@@ -112,7 +112,7 @@ final class Channel {
             return null;
         }
         int length = ByteBuffer.wrap(in).getInt();
-        if (length < 1 || length > Frame.MAX_LENGTH) {
+        if (!Frame.isPossibleLength(length)) {
             ended = true;
             return null;
         }

@@ -33,10 +33,15 @@ final class Frame {
     static final byte QUIT = 6;
 
     static final int MAX_NAMED_MISSING = 64;
-    static final int MAX_LENGTH = Exchange.MAX_BLOB_BYTES + 64;
+    private static final int MAX_LENGTH = Exchange.MAX_BLOB_BYTES + 64;
     private static final int MAX_TEXT_BYTES = 900;
 
     private Frame() {}
+
+    /** Whether a frame can have this length. */
+    static boolean isPossibleLength(int length) {
+        return length >= 1 && length <= MAX_LENGTH;
+    }
 
     static byte[] blob(int round, byte[] bytes) {
         return create(BLOB, 4 + bytes.length).putInt(round).put(bytes).array();

@@ -28,6 +28,18 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
     }
 
     /**
+     * What a rank with this id is to use: the id, with the secret of the environment if it means a
+     * root at a known address.
+     *
+     * @throws NcclException with INVALID_ARGUMENT if JCCL did not make it, INVALID_USAGE if the
+     *     secret is missing
+     */
+    static IdContent of(UniqueId id) {
+        IdContent content = decode(id);
+        return CommId.isOne(content) ? CommId.withSecret(content) : content;
+    }
+
+    /**
      * Reads an id.
      *
      * @throws NcclException with INVALID_ARGUMENT if JCCL did not make it

@@ -1,6 +1,5 @@
 package org.jccl.bootstrap;
 
-import org.jccl.log.Log;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +19,7 @@ final class IncomingConnection implements Pollable {
 
     private final Listener listener;
     private final Channel channel;
+    private final @Nullable Root rootOfDoor;
     private final long sinceNs;
     private State state = State.HELLO;
     private @Nullable Hello hello;
@@ -28,8 +28,9 @@ final class IncomingConnection implements Pollable {
     private byte[] key = {};
     private byte[] nonce = {};
 
-    IncomingConnection(Listener listener, int fd, long nowNs) {
+    IncomingConnection(Listener listener, int fd, @Nullable Root rootOfDoor, long nowNs) {
         this.listener = listener;
+        this.rootOfDoor = rootOfDoor;
         this.channel = new Channel(fd);
         channel.configure();
         this.sinceNs = nowNs;
@@ -59,7 +60,8 @@ final class IncomingConnection implements Pollable {
         drop(
                 state == State.TARGET
                         ? "nobody here waits for it"
-                        : "it did not prove itself within 10 s");
+                        : "it did not prove itself within 10 s",
+                nowNs);
     }
 
     @Override
@@ -77,8 +79,8 @@ final class IncomingConnection implements Pollable {
     }
 
     /** Closes it and says why. */
-    void drop(String why) {
-        Log.attn("dropped a connection from %s: %s", channel.remote(), why);
+    void drop(String why, long nowNs) {
+        listener.dropped("dropped a connection from " + channel.remote() + ": " + why, nowNs);
         close();
     }
 
@@ -86,12 +88,12 @@ final class IncomingConnection implements Pollable {
     public void ready(long nowNs) {
         channel.flush();
         if (state == State.HELLO) {
-            readHello();
+            readHello(nowNs);
         }
         if (state == State.TARGET) {
             // Nothing may come before the challenge; this finds the end of the connection.
             if (channel.fill(1)) {
-                drop("it speaks out of turn");
+                drop("it speaks out of turn", nowNs);
             }
         }
         if (state == State.PROOF) {
@@ -99,14 +101,14 @@ final class IncomingConnection implements Pollable {
         }
         if (state != State.DONE && channel.ended()) {
             // A rank that gave up, or a port scan.
-            drop(channel.endText());
+            drop(channel.endText(), nowNs);
         }
     }
 
-    private void readHello() {
+    private void readHello(long nowNs) {
         boolean complete = channel.fill(Hello.BYTES);
         if (!channel.mayBeHello()) {
-            drop("it does not speak JCCL");
+            drop("it does not speak JCCL", nowNs);
             return;
         }
         if (!complete) {
@@ -114,11 +116,11 @@ final class IncomingConnection implements Pollable {
         }
         Hello received = Hello.decode(channel.take(Hello.BYTES));
         if (received == null) {
-            drop("its hello is malformed");
+            drop("its hello is malformed", nowNs);
             return;
         }
         hello = received;
-        if (received.kind() == Hello.LINK) {
+        if (received.kind() == Hello.LINK && rootOfDoor == null) {
             state = State.TARGET;
             target = listener.target(received);
             if (target != null) {
@@ -126,14 +128,23 @@ final class IncomingConnection implements Pollable {
             }
             return;
         }
-        root = listener.roots().find(Number16.of(received.number()));
+        root = root(received);
         if (root == null) {
             channel.send(Hello.unknown());
             channel.flush();
-            drop("its unique id is not known here");
+            drop("its unique id is not known here", nowNs);
             return;
         }
         challenge(received, root.key());
+    }
+
+    private @Nullable Root root(Hello received) {
+        Number16 number = Number16.of(received.number());
+        Root only = rootOfDoor;
+        if (only == null) {
+            return listener.roots().find(number);
+        }
+        return only.number().equals(number) ? only : null;
     }
 
     /** A target has come that this connection may have waited for. */
@@ -169,27 +180,30 @@ final class IncomingConnection implements Pollable {
         byte[] message = channel.take(payloadBytes + Keys.BYTES);
         byte[] payload = received.verifyProof(key, nonce, message);
         if (payload == null) {
-            drop("its proof is wrong");
+            drop("its proof is wrong", nowNs);
             return;
         }
-        if (root != null) {
+        if (root != null && root.isTaken()) {
+            // It comes again until the next root is open.
+            drop("the communicator that meets here is complete", nowNs);
+        } else if (root != null) {
             release();
             root.join(channel, MemberHello.decode(payload), nowNs);
         } else if (target != null) {
-            handOver(received, target);
+            handOver(received, target, nowNs);
         }
     }
 
-    private void handOver(Hello received, LinkTarget itsTarget) {
+    private void handOver(Hello received, LinkTarget itsTarget, long nowNs) {
         String refusal = itsTarget.refusal(received.from());
         if (refusal != null) {
-            drop(refusal);
+            drop(refusal, nowNs);
             return;
         }
         channel.send(Hello.ACCEPTED);
         channel.flush();
         if (!channel.idle()) {
-            drop("it does not read");
+            drop("it does not read", nowNs);
             return;
         }
         release();

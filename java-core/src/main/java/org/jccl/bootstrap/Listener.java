@@ -16,21 +16,21 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 
 /**
- * The one listening socket of a process, made on first need, and the thread jccl-net that serves
- * it. Connections that have not proved themselves are bounded in number and time; a stranger is
- * dropped and the others go on.
+ * Where a process accepts connections, made on first need: one listening socket, one more for each
+ * root that it opens at NCCL_COMM_ID, and the thread jccl-net that serves them. Connections that
+ * have not proved themselves are bounded in number and time; a stranger is dropped and the others
+ * go on.
  */
-public final class Listener implements Pollable {
+public final class Listener {
     static final int MAX_UNPROVEN = 256;
-    private static final int BACKLOG = 4096;
     private static final long MS_NS = 1_000_000;
 
     /** A connection this young may be a rank in a burst: it is not dropped to make room. */
     private static final long YOUNG_NS = 1_000 * MS_NS;
-
-    private static final long PAUSE_NS = 50 * MS_NS;
 
     // Written and read under the class's lock.
     private static @Nullable Listener shared;
@@ -38,17 +38,14 @@ public final class Listener implements Pollable {
     private final NetAgent agent = new NetAgent();
     private final Roots roots = new Roots(agent);
     private final SocketAddress address;
-    private final int fd;
     // The rest belongs to the thread jccl-net.
+    private final Drops drops = new Drops(Log::attn);
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
     private final List<IncomingConnection> unproven = new ArrayList<>();
-    private long pausedUntilNs = NetAgent.NEVER;
-    private boolean closed;
 
     private Listener(int fd) {
-        this.fd = fd;
         this.address = Sockets.localAddress(fd);
-        agent.serve(this);
+        agent.serve(new Door(this, fd, null));
     }
 
     /**
@@ -124,36 +121,40 @@ public final class Listener implements Pollable {
         unproven.remove(connection);
     }
 
-    @Override
-    public int fd() {
-        return fd;
+    /** Serves a root of its own at a socket that listens already. */
+    Root openRoot(int fd, IdContent id) {
+        Root root = new Root(roots, agent, Number16.of(id.number()), Rendezvous.key(id));
+        Door door = new Door(this, fd, root);
+        root.meetAt(door);
+        agent.submit(() -> agent.serve(door));
+        return root;
     }
 
-    @Override
-    public short events() {
-        return pausedUntilNs == NetAgent.NEVER ? Sockets.POLLIN : 0;
+    /** Rank 0 needs the root that it opened no longer. */
+    void leaveRoot(Root root) {
+        agent.submit(root::leftByItsRank);
     }
 
-    @Override
-    public void ready(long nowNs) {
-        while (true) {
+    /** Called by a door: takes what waits there; false if the door is to rest for a while. */
+    boolean accept(Door door, long nowNs) {
+        while (!door.done()) {
             if (unproven.size() >= MAX_UNPROVEN && !dropOldest(nowNs)) {
-                pausedUntilNs = nowNs + PAUSE_NS;
-                return;
+                return false;
             }
-            int accepted = Sockets.accept(fd);
+            int accepted = Sockets.accept(door.fd());
             if (accepted >= 0) {
-                IncomingConnection connection = new IncomingConnection(this, accepted, nowNs);
+                IncomingConnection connection =
+                        new IncomingConnection(this, accepted, door.root(), nowNs);
                 unproven.add(connection);
                 agent.serve(connection);
             } else if (accepted == -Errno.EAGAIN) {
-                return;
+                return true;
             } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
-                Log.attn("cannot accept a connection for now: " + Errno.text(-accepted));
-                pausedUntilNs = nowNs + PAUSE_NS;
-                return;
+                dropped("cannot accept a connection for now: " + Errno.text(-accepted), nowNs);
+                return false;
             }
         }
+        return true;
     }
 
     private boolean dropOldest(long nowNs) {
@@ -161,31 +162,27 @@ public final class Listener implements Pollable {
         if (nowNs - oldest.sinceNs() < YOUNG_NS) {
             return false;
         }
-        oldest.drop("there are more than " + MAX_UNPROVEN + " connections without proof");
+        oldest.drop("there are more than " + MAX_UNPROVEN + " connections without proof", nowNs);
         return true;
     }
 
-    @Override
-    public long deadlineNs() {
-        return pausedUntilNs;
+    void dropped(String what, long nowNs) {
+        drops.add(what, nowNs);
     }
 
-    @Override
-    public void expired(long nowNs) {
-        pausedUntilNs = NetAgent.NEVER;
+    /** How many connections have not proved themselves yet; asked of the thread jccl-net. */
+    static int unproven() throws InterruptedException, ExecutionException {
+        Listener known = shared();
+        FutureTask<Integer> count = new FutureTask<>(known.unproven::size);
+        known.agent.submit(count);
+        return count.get();
     }
 
-    @Override
-    public boolean done() {
-        return closed;
-    }
-
-    @Override
-    public void close() {
-        if (!closed) {
-            closed = true;
-            Sockets.close(fd);
-        }
+    private static String rangeText(int first, int last, int result) {
+        String range = "JCCL_PORT_RANGE " + first + "-" + last;
+        return result == -Errno.EADDRINUSE
+                ? "; all ports of " + range + " are taken: each process needs one, widen the range"
+                : "; the port is the first of " + range + " that was tried and not taken";
     }
 
     private static int open() {
@@ -197,7 +194,7 @@ public final class Listener implements Pollable {
         int last = range == null ? 0 : range[1];
         int result = 0;
         for (int port = first; port <= last; port++) {
-            result = open(chosen.address().withPort(port));
+            result = Door.open(chosen.address().withPort(port));
             if (result >= 0) {
                 Log.info(
                         Subsystem.BOOTSTRAP,
@@ -213,24 +210,8 @@ public final class Listener implements Pollable {
         throw InitError.CANNOT_LISTEN.says(
                 "cannot listen on "
                         + chosen
-                        + (range == null ? "" : " with JCCL_PORT_RANGE " + first + "-" + last)
                         + ": "
-                        + Errno.text(-result));
-    }
-
-    private static int open(SocketAddress address) {
-        int fd = Sockets.socket(address.isIpv6());
-        if (fd < 0) {
-            return fd;
-        }
-        int result = Sockets.bind(fd, address);
-        if (result == 0) {
-            result = Sockets.listen(fd, BACKLOG);
-        }
-        if (result < 0) {
-            Sockets.close(fd);
-            return result;
-        }
-        return fd;
+                        + Errno.text(-result)
+                        + (range == null ? "" : rangeText(first, last, result)));
     }
 }

@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.platform.SocketAddress;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
@@ -9,15 +10,38 @@ public final class Rendezvous {
     private Rendezvous() {}
 
     /**
-     * A new id, good for one communicator; starts this process's listener.
+     * A new id, good for one communicator; starts this process's listener. Where NCCL_COMM_ID is
+     * set, the id means the root there, which rank 0 opens.
      *
      * @throws NcclException with INVALID_USAGE or SYSTEM_ERROR if nothing can be listened on
      */
     public static UniqueId createId() {
+        SocketAddress known = CommId.address();
+        if (known != null) {
+            IdContent open = CommId.open(known);
+            // Who may not use it learns that here.
+            CommId.withSecret(open);
+            return open.encode();
+        }
         Listener listener = Listener.shared();
         IdContent id = IdContent.create(listener.ownAddress());
         listener.roots().create(id);
         return id.encode();
+    }
+
+    /**
+     * The id that counts: this one, unless NCCL_COMM_ID is set.
+     *
+     * @throws NcclException with INVALID_ARGUMENT if NCCL_COMM_ID names no address
+     */
+    public static UniqueId effective(UniqueId id) {
+        SocketAddress known = CommId.address();
+        return known == null ? id : CommId.open(known).encode();
+    }
+
+    /** Whether an id means a root at a known address, where communicator follows communicator. */
+    public static boolean isShared(UniqueId id) {
+        return CommId.isOne(IdContent.decode(id));
     }
 
     /**
@@ -40,9 +64,13 @@ public final class Rendezvous {
     /**
      * A key that all holders of an id can compute and nobody else; a communicator's own keys are
      * made from it by {@link Keys#derive}.
+     *
+     * @param fresh what the members have sent each other for this communicator alone
      */
-    public static byte[] communicatorKey(UniqueId id) {
-        IdContent content = IdContent.decode(id);
-        return Keys.derive(content.secret(), "communicator", content.number());
+    static byte[] communicatorKey(IdContent id, byte[]... fresh) {
+        byte[][] context = new byte[fresh.length + 1][];
+        context[0] = id.number();
+        System.arraycopy(fresh, 0, context, 1, fresh.length);
+        return Keys.derive(id.secret(), "communicator", context);
     }
 }

@@ -17,8 +17,15 @@ import java.util.Arrays;
 public final class RendezvousClient implements Exchange {
     private static final int[] NONE = {};
 
+    private static final int[] ROOT = {0};
+
     private final int nRanks;
+    private final IdContent id;
     private final Dialer dialer;
+
+    /** What rank 0 opens at NCCL_COMM_ID. */
+    private final @Nullable RootOpening opening;
+
     private @Nullable Channel channel;
     private byte @Nullable [] mine;
     private byte @Nullable [][] result = {};
@@ -38,24 +45,29 @@ public final class RendezvousClient implements Exchange {
      * Connects in {@link #advance}.
      *
      * @throws NcclException with INVALID_ARGUMENT for an id that JCCL did not make, or a rank that
-     *     is not in 0…nRanks-1
+     *     is not in 0…nRanks-1; INVALID_USAGE for one that needs a secret
      */
     public RendezvousClient(UniqueId id, int nRanks, int rank) {
-        this(IdContent.decode(id), hello(id, nRanks, rank));
+        this(IdContent.of(id), hello(id, nRanks, rank));
     }
 
     /** A rank that says this of itself. */
     RendezvousClient(IdContent id, MemberHello hello) {
+        this.id = id;
         nRanks = hello.nRanks();
+        boolean known = CommId.isOne(id);
+        rankOfRoot = known ? 0 : -1;
+        missing = known && hello.rank() != 0 ? ROOT : NONE;
         dialer =
                 new Dialer(
-                        Scopes.local(id.root()),
+                        known ? id.root() : Scopes.local(id.root()),
                         Hello.RENDEZVOUS,
                         0,
                         0,
                         id.number(),
                         Rendezvous.key(id),
                         hello.encode());
+        opening = known && hello.rank() == 0 ? new RootOpening(id) : null;
     }
 
     private static MemberHello hello(UniqueId id, int nRanks, int rank) {
@@ -63,7 +75,18 @@ public final class RendezvousClient implements Exchange {
             throw CallError.RANK_OUTSIDE.says(
                     "rank " + rank + " is not one of " + nRanks + " ranks");
         }
-        return MemberHello.own(nRanks, rank, Listener.isRootHere(IdContent.decode(id)));
+        IdContent content = IdContent.decode(id);
+        boolean here = CommId.isOne(content) ? rank == 0 : Listener.isRootHere(content);
+        return MemberHello.own(nRanks, rank, here);
+    }
+
+    /**
+     * A key that the members of this rendezvous can compute and nobody else.
+     *
+     * @param fresh what the members have sent each other for this communicator alone
+     */
+    public byte[] communicatorKey(byte[]... fresh) {
+        return Rendezvous.communicatorKey(id, fresh);
     }
 
     @Override
@@ -78,7 +101,7 @@ public final class RendezvousClient implements Exchange {
         }
         round++;
         received = 0;
-        missing = NONE;
+        missing = channel == null ? missing : NONE;
         result = null;
         collecting = new byte[nRanks][];
         mine = contribution.clone();
@@ -99,14 +122,7 @@ public final class RendezvousClient implements Exchange {
     }
 
     private boolean progress() {
-        Channel open = channel;
-        if (open == null) {
-            if (!dialer.advance()) {
-                return false;
-            }
-            open = dialer.take();
-            channel = open;
-        }
+        Channel open = channel == null ? connect() : channel;
         if (open == null) {
             return false;
         }
@@ -130,6 +146,23 @@ public final class RendezvousClient implements Exchange {
         return true;
     }
 
+    private @Nullable Channel connect() {
+        RootOpening own = opening;
+        if (own != null && !own.advance()) {
+            return null;
+        }
+        try {
+            if (!dialer.advance()) {
+                return null;
+            }
+        } catch (NcclException refused) {
+            throw CommId.isOne(id) ? CommId.explain(refused) : refused;
+        }
+        channel = dialer.take();
+        missing = NONE;
+        return channel;
+    }
+
     private void publish() {
         byte[][] all = new byte[nRanks][];
         for (int rank = 0; rank < nRanks; rank++) {
@@ -140,7 +173,8 @@ public final class RendezvousClient implements Exchange {
         missing = NONE;
     }
 
-    private void read(ByteBuffer frame) {
+    /** Takes a frame, which may say anything. */
+    void read(ByteBuffer frame) {
         switch (frame.get()) {
             case Frame.RESULT -> readResult(frame);
             case Frame.WAITING -> readWaiting(frame);
@@ -200,6 +234,9 @@ public final class RendezvousClient implements Exchange {
                 rankOfRoot < 0
                         ? "the process that made the unique id (" + dialer.target() + ")"
                         : "rank " + rankOfRoot + ", whose process made the unique id,";
+        if (CommId.isOne(id)) {
+            who = "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),";
+        }
         return InitError.ROOT_GONE.says(
                 who
                         + " has gone during the initialisation: its process ended or its connection"
@@ -256,8 +293,21 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public @Nullable String unreachable() {
-        return channel != null
-                ? null
+        if (channel != null) {
+            return null;
+        }
+        RootOpening own = opening;
+        if (own != null && !own.isOpen()) {
+            return own.obstacle();
+        }
+        return CommId.isOne(id)
+                ? "rank 0 of "
+                        + nRanks
+                        + " ranks (connecting to "
+                        + dialer.target()
+                        + ": "
+                        + dialer.obstacle()
+                        + ")"
                 : "the process that made the unique id, at "
                         + dialer.target()
                         + " ("
@@ -276,8 +326,11 @@ public final class RendezvousClient implements Exchange {
     @Override
     public void awaitActivity(int maxMs) {
         Channel open = channel;
+        RootOpening own = opening;
         if (open != null) {
             Sockets.pollOne(open.fd(), open.events(), maxMs);
+        } else if (own != null && !own.isOpen()) {
+            Sockets.pollOne(-1, (short) 0, Math.min(maxMs, RootOpening.PAUSE_MS));
         } else {
             int sleepMs = Math.min(maxMs, dialer.dueInMs());
             Sockets.pollOne(dialer.fd(), dialer.events(), sleepMs);
@@ -307,6 +360,9 @@ public final class RendezvousClient implements Exchange {
                 more = open.frame() != null;
             }
             open.close();
+        }
+        if (opening != null) {
+            opening.close();
         }
         if (failure == null) {
             failure = InitError.EXCHANGE_ENDED.says("the exchange is closed");

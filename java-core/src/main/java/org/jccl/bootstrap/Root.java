@@ -6,6 +6,7 @@ import org.jccl.param.Params;
 import org.jccl.type.CallError;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.InitError;
+import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
@@ -44,7 +45,12 @@ final class Root {
     // Since when somebody waits for the round, or NEVER.
     private long waitingSinceNs = NetAgent.NEVER;
     private @Nullable String failure;
+    // Written by jccl-net, read by the thread of the rank that opened the root; volatile.
+    private volatile @Nullable NcclException refusal;
     private NcclResult failureResult = NcclResult.INVALID_USAGE;
+    // Where only this root is met: at NCCL_COMM_ID.
+    private @Nullable Door door;
+    private boolean over;
 
     Root(Roots roots, NetAgent agent, Number16 number, byte[] key) {
         this.roots = roots;
@@ -59,6 +65,41 @@ final class Root {
 
     byte[] key() {
         return key;
+    }
+
+    /** Ranks come by this door; for the thread that makes the root, before anybody knows it. */
+    void meetAt(Door itsDoor) {
+        door = itsDoor;
+    }
+
+    /** Whether who comes now belongs to the next communicator at NCCL_COMM_ID. */
+    boolean isTaken() {
+        return door != null && (over || isComplete());
+    }
+
+    /** Why nobody can meet here any more, or null; any thread may ask. */
+    @Nullable NcclException refusal() {
+        return refusal;
+    }
+
+    private boolean isComplete() {
+        return first != null && joined == members.length;
+    }
+
+    /** Rank 0, which opened it, needs it no longer: it has met the others, or has given up. */
+    void leftByItsRank() {
+        if (!isComplete()) {
+            fail(
+                    InitError.RANK_LEFT_INIT,
+                    "rank 0 has left before the initialisation was complete" + missingText());
+            closeDoor();
+        }
+    }
+
+    private void closeDoor() {
+        if (door != null) {
+            door.close();
+        }
     }
 
     /** A rank has proved that it holds the id. */
@@ -99,6 +140,10 @@ final class Root {
             rankHere = hello.rank();
         }
         member.joined();
+        if (isComplete()) {
+            // The next communicator's rank 0 may open the port again.
+            closeDoor();
+        }
         member.ready(nowNs);
     }
 
@@ -221,6 +266,7 @@ final class Root {
         }
         failure = text;
         failureResult = kind.result();
+        refusal = kind.says(text);
         Log.info(Subsystem.BOOTSTRAP, "Rendezvous failed: " + text);
         byte[] frame = Frame.failed(failureResult, text);
         for (Member member : members) {
@@ -232,6 +278,8 @@ final class Root {
 
     /** Nobody can join any more. */
     void end() {
+        over = true;
+        closeDoor();
         if (failure == null) {
             failure = USED;
         }

@@ -1,6 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.bootstrap.Keys;
+import org.jccl.bootstrap.Rendezvous;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Health;
 import org.jccl.executor.StreamAgent;
@@ -98,15 +99,16 @@ public final class Comm implements GroupMember {
         }
         Log.refresh();
         Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
+        UniqueId meeting = Rendezvous.effective(id);
         // A number that all ranks compute and that tells nothing of the id's secret.
-        long hash = ByteBuffer.wrap(Keys.derive(id.toBytes(), "name")).getLong();
+        long hash = ByteBuffer.wrap(Keys.derive(meeting.toBytes(), "name")).getLong();
         Comm comm = new Comm(resolved, rank, nRanks, hash);
         Warmup.start();
         Log.info(
                 Subsystem.INIT,
                 "ncclCommInitRank %s blocking %d - Init START"
                         .formatted(comm.identity(), resolved.blocking() ? 1 : 0));
-        return new Creation(comm, new InitJob(comm, id));
+        return new Creation(comm, new InitJob(comm, meeting));
     }
 
     void placed(int newRank, int newSize, long hash) {
@@ -114,6 +116,11 @@ public final class Comm implements GroupMember {
         nRanks = newSize;
         commHash = hash;
         Log.info(Subsystem.INIT, "ncclCommSplit " + identity() + " - Init START");
+    }
+
+    /** The ranks have agreed on a number of their own, where the id is the same for many. */
+    void named(long hash) {
+        commHash = hash;
     }
 
     void met(RankInfo[] all, byte[] secret) {

@@ -6,12 +6,23 @@ import org.jccl.bootstrap.Rendezvous;
 import org.jccl.bootstrap.RendezvousClient;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
+import org.jccl.type.PeerError;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+
 /** Creates a communicator by rendezvous at a unique id: who is there, then {@link Setup}. */
 final class InitJob extends SetupJob {
+    /** What each rank adds so that each communicator has a key and a number of its own. */
+    private static final int FRESH_BYTES = 16;
+
+    private static final int COMM_ID_BYTES = 16;
+
     private final UniqueId id;
+    private final byte[] fresh = Keys.random(FRESH_BYTES);
+    private @Nullable RendezvousClient client;
     private boolean met;
 
     InitJob(Comm comm, UniqueId id) {
@@ -21,33 +32,48 @@ final class InitJob extends SetupJob {
 
     @Override
     protected @Nullable Exchange open() {
-        return comm.nRanks() == 1 ? null : new RendezvousClient(id, comm.nRanks(), comm.rank());
+        if (comm.nRanks() > 1) {
+            client = new RendezvousClient(id, comm.nRanks(), comm.rank());
+        }
+        return client;
     }
 
     @Override
     protected boolean meet() {
         RankInfo own = RankInfo.own(comm.config());
-        if (comm.nRanks() == 1) {
+        RendezvousClient meeting = client;
+        if (meeting == null) {
             Rendezvous.useAlone(id);
-            setup(new RankInfo[] {own}, new int[] {0}, new byte[32], commId());
+            setup(new RankInfo[] {own}, new int[] {0}, Keys.random(Keys.BYTES), fresh);
             return true;
         }
         if (!met) {
             met = true;
-            rounds().begin(own.encode());
+            byte[] encoded = own.encode();
+            rounds().begin(
+                            ByteBuffer.allocate(FRESH_BYTES + encoded.length)
+                                    .put(fresh)
+                                    .put(encoded)
+                                    .array());
         }
         if (!rounds().advance()) {
             return false;
         }
         int n = comm.nRanks();
         RankInfo[] infos = new RankInfo[n];
+        byte[][] allFresh = new byte[n][];
         int[] participants = new int[n];
         for (int q = 0; q < n; q++) {
             NcclException failed = rounds().failure(q);
             if (failed != null) {
                 throw failed;
             }
-            infos[q] = RankInfo.decode(q, rounds().payload(q));
+            byte[] blob = rounds().payload(q);
+            if (blob.length < FRESH_BYTES) {
+                throw PeerError.NONSENSE.says("rank " + q + " described itself badly: too short");
+            }
+            allFresh[q] = Arrays.copyOf(blob, FRESH_BYTES);
+            infos[q] = RankInfo.decode(q, Arrays.copyOfRange(blob, FRESH_BYTES, blob.length));
             participants[q] = q;
         }
         for (int q = 1; q < n; q++) {
@@ -57,12 +83,13 @@ final class InitJob extends SetupJob {
                         "ranks disagree on a setting: " + difference + "; use one JCCL everywhere");
             }
         }
-        setup(infos, participants, Keys.derive(id.toBytes(), "comm"), commId());
+        byte[] key = meeting.communicatorKey(allFresh);
+        byte[] name = Keys.derive(key, "name");
+        if (Rendezvous.isShared(id)) {
+            comm.named(ByteBuffer.wrap(name).getLong());
+        }
+        setup(infos, participants, key, Arrays.copyOf(name, COMM_ID_BYTES));
         return true;
-    }
-
-    private byte[] commId() {
-        return java.util.Arrays.copyOf(Keys.derive(id.toBytes(), "name"), 16);
     }
 
     @Override

@@ -7,6 +7,7 @@ import org.jccl.platform.SocketAddress;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +38,7 @@ record RankInfo(
         boolean shm,
         boolean p2p,
         String settings) {
+    private static final int MAX_TEXT = 400;
     private static final long PROCESS_NONCE = new java.security.SecureRandom().nextLong();
 
     /** This process, for a communicator with this configuration. */
@@ -100,10 +102,14 @@ record RankInfo(
             String l = i < left.length ? left[i] : "nothing";
             String r = i < right.length ? right[i] : "nothing";
             if (!l.equals(r)) {
-                return "rank " + a + " has " + l + ", rank " + b + " has " + r;
+                return "rank " + a + " has " + shown(l) + ", rank " + b + " has " + shown(r);
             }
         }
         return null;
+    }
+
+    private static String shown(String setting) {
+        return printable(setting.substring(0, Math.min(setting.length(), MAX_TEXT)));
     }
 
     byte[] encode() {
@@ -124,20 +130,43 @@ record RankInfo(
         }
     }
 
+    /**
+     * Reads what a rank has said of itself.
+     *
+     * @throws NcclException REMOTE_ERROR if no rank says that
+     */
     static RankInfo decode(int rank, byte[] bytes) {
+        RankInfo info;
+        boolean whole;
         try {
             DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
-            return new RankInfo(
-                    in.readUTF(),
-                    in.readInt(),
-                    in.readLong(),
-                    in.readLong(),
-                    SocketAddress.parse(in.readUTF()),
-                    in.readBoolean(),
-                    in.readBoolean(),
-                    in.readUTF());
-        } catch (IOException | IllegalArgumentException e) {
-            throw PeerError.NONSENSE.says("rank " + rank + " described itself badly: " + e);
+            info =
+                    new RankInfo(
+                            in.readUTF(),
+                            in.readInt(),
+                            in.readLong(),
+                            in.readLong(),
+                            SocketAddress.parse(in.readUTF()),
+                            in.readBoolean(),
+                            in.readBoolean(),
+                            in.readUTF());
+            whole = in.available() == 0;
+        } catch (IOException | IllegalArgumentException | NcclException unreadable) {
+            throw badly(rank, printable(String.valueOf(unreadable)));
         }
+        if (info.pid <= 0 || info.listener.port() <= 0 || !whole) {
+            throw badly(rank, "a number is impossible, or there is more than it should say");
+        }
+        return info;
+    }
+
+    private static NcclException badly(int rank, String why) {
+        String sentence = "rank " + rank + " described itself badly: " + why;
+        return PeerError.NONSENSE.says(
+                sentence.substring(0, Math.min(sentence.length(), MAX_TEXT)));
+    }
+
+    private static String printable(String text) {
+        return text.replaceAll("\\p{Cntrl}", "?");
     }
 }

@@ -67,8 +67,10 @@ final class Rounds implements AutoCloseable {
     @Nullable NcclException failure(int participant) {
         byte[] blob = received[participant];
         if (blob.length >= 2 && blob[0] == 1) {
-            String text = new String(blob, 2, blob.length - 2, StandardCharsets.UTF_8);
-            return InitError.PEER_GAVE_UP.says(NcclResult.ofFailure(blob[1]), text);
+            int length = Math.min(blob.length - 2, MAX_TEXT);
+            String text = new String(blob, 2, length, StandardCharsets.UTF_8);
+            return InitError.PEER_GAVE_UP.says(
+                    NcclResult.ofFailure(blob[1]), text.replaceAll("\\p{Cntrl}", "?"));
         }
         if (blob.length == 0 || blob[0] != 0) {
             return PeerError.NONSENSE.says(

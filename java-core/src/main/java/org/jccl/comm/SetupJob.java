@@ -1,6 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
+import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
@@ -15,6 +16,7 @@ abstract class SetupJob implements Job {
     protected final Comm comm;
     private final long limitNs = Params.INIT_TIMEOUT.getMs() * NS_PER_MS;
     private final long sinceNs = System.nanoTime();
+    private long warnAfterNs = Params.LATE_WARN.getMs() * NS_PER_MS;
     private @Nullable Exchange exchange;
     private @Nullable Rounds rounds;
     private @Nullable Setup setup;
@@ -96,8 +98,14 @@ abstract class SetupJob implements Job {
             exchange = open;
             rounds = open == null ? null : new Rounds(open);
         }
-        if (limitNs > 0 && System.nanoTime() - sinceNs > limitNs) {
+        long waitedNs = System.nanoTime() - sinceNs;
+        if (limitNs > 0 && waitedNs > limitNs) {
             throw late();
+        }
+        // A split's wait for others is an operation of the parent, which warns by itself.
+        if (meeting() == comm && warnAfterNs > 0 && waitedNs > warnAfterNs) {
+            warnAfterNs = 2 * waitedNs;
+            Log.warn(waited("has waited", waitedNs));
         }
         if (setup == null && !nobody && !meet()) {
             return false;
@@ -138,16 +146,21 @@ abstract class SetupJob implements Job {
 
     private NcclException late() {
         return InitError.INIT_TIMEOUT.says(
-                "rank "
-                        + meeting().rank()
-                        + " waited "
-                        + limitNs / (1000 * NS_PER_MS)
-                        + " s in "
-                        + what()
-                        + " for "
-                        + awaited()
-                        + "; were all started? (JCCL_INIT_TIMEOUT sets the limit in"
-                        + " seconds)");
+                waited("waited", limitNs)
+                        + "; were all started? (JCCL_INIT_TIMEOUT sets the limit in seconds)");
+    }
+
+    private String waited(String verb, long ns) {
+        return "rank "
+                + meeting().rank()
+                + " "
+                + verb
+                + " "
+                + ns / (1000 * NS_PER_MS)
+                + " s in "
+                + what()
+                + " for "
+                + awaited();
     }
 
     private String awaited() {

@@ -49,6 +49,21 @@ public final class Params {
             new PortRange(
                     "JCCL_PORT_RANGE",
                     "Ports to listen on, as in 40000-40099; otherwise the system chooses.");
+    public static final Text COMM_ID =
+            new Text(
+                    "NCCL_COMM_ID",
+                    "unset",
+                    "host:port at which rank 0 opens the root for all; ids then mean that root.");
+    public static final Text SECRET =
+            new Text(
+                    "JCCL_SECRET",
+                    "unset",
+                    "What the ranks prove at NCCL_COMM_ID, 16 bytes or more; never logged.");
+    public static final Text SECRET_FILE =
+            new Text(
+                    "JCCL_SECRET_FILE",
+                    "unset",
+                    "A file with mode 0600 that holds this secret instead.");
     public static final Text HOSTID =
             new Text(
                     "NCCL_HOSTID",
@@ -88,6 +103,9 @@ public final class Params {
                     SOCKET_IFNAME,
                     SOCKET_FAMILY,
                     PORT_RANGE,
+                    COMM_ID,
+                    SECRET,
+                    SECRET_FILE,
                     HOSTID,
                     SHM_DISABLE,
                     P2P_DISABLE,

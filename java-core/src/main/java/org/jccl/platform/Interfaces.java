@@ -102,7 +102,7 @@ public final class Interfaces {
         return exclude;
     }
 
-    private static boolean inFamily(SocketAddress address, @Nullable String family) {
+    static boolean inFamily(SocketAddress address, @Nullable String family) {
         String wanted = family == null ? "" : family.toUpperCase(Locale.ROOT);
         return switch (wanted) {
             case "AF_INET" -> !address.isIpv6();

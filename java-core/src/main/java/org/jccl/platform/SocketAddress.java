@@ -18,7 +18,12 @@ public final class SocketAddress {
 
     private static final int IPV4_BYTES = 4;
     private static final int IPV6_BYTES = 16;
+    private static final int FIRST_MULTICAST = 224;
     private static final int MAX_PORT = 65535;
+
+    /** More than interfaces ever have, and nine digits as in {@link #TEXT}. */
+    private static final int MAX_SCOPE = 999_999_999;
+
     private static final Pattern IPV4 =
             Pattern.compile("(\\d{1,3})\\.(\\d{1,3})\\.(\\d{1,3})\\.(\\d{1,3})");
     private static final Pattern GROUP = Pattern.compile("[0-9a-fA-F]{1,4}");
@@ -87,7 +92,8 @@ public final class SocketAddress {
         int zero = in.get();
         int port = in.getShort() & MAX_PORT;
         int scope = in.getInt();
-        if ((length != IPV4_BYTES && length != IPV6_BYTES) || zero != 0 || port == 0) {
+        boolean scoped = scope >= 0 && scope <= MAX_SCOPE;
+        if ((length != IPV4_BYTES && length != IPV6_BYTES) || zero != 0 || port == 0 || !scoped) {
             throw PeerError.NONSENSE.says("an address from a peer is malformed");
         }
         byte[] bytes = new byte[length];
@@ -120,6 +126,13 @@ public final class SocketAddress {
         byte[] loopback = new byte[IPV6_BYTES];
         loopback[IPV6_BYTES - 1] = 1;
         return Arrays.equals(address, loopback);
+    }
+
+    /** Whether the address is one of a single machine: not 0.0.0.0 or ::, and no multicast one. */
+    public boolean isOfOneMachine() {
+        boolean multicast =
+                isIpv6() ? address[0] == (byte) 0xff : (address[0] & 0xff) >= FIRST_MULTICAST;
+        return !multicast && !Arrays.equals(address, new byte[address.length]);
     }
 
     /** A copy of the 4 or 16 bytes. */

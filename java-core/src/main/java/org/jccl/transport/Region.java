@@ -198,7 +198,7 @@ public final class Region implements AutoCloseable {
         return (int) (status() >>> 32) == LEFT;
     }
 
-    /** The sentence of a status that is not 0; its length is checked, its content is not. */
+    /** The sentence of a status that is not 0: whatever it is, it fits into a line of a log. */
     public String statusText() {
         long at = base() + RegionLayout.STATUS_TEXT;
         int length = Memory.getInt(at);
@@ -209,7 +209,7 @@ public final class Region implements AutoCloseable {
         for (int i = 0; i < length; i++) {
             bytes[i] = Memory.getByte(at + 4 + i);
         }
-        return new String(bytes, StandardCharsets.UTF_8);
+        return new String(bytes, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", "?");
     }
 
     @Override

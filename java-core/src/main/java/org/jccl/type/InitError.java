@@ -49,6 +49,21 @@ public enum InitError implements ErrorKind {
             "An init or split was ended by this rank, by abort or destroy, before it was "
                     + "complete.",
             "Nothing, if that was meant."),
+    ROOT_NOT_OPENED(
+            NcclResult.INVALID_USAGE,
+            "Rank 0 cannot listen at the address in NCCL_COMM_ID.",
+            "Write an address of the machine on which rank 0 runs and a port that nobody else "
+                    + "has; initialise one communicator there after the other."),
+    SECRET_MISSING(
+            NcclResult.INVALID_USAGE,
+            "NCCL_COMM_ID names an address that other machines reach, and the ranks have no "
+                    + "secret to prove.",
+            "Set JCCL_SECRET or JCCL_SECRET_FILE to the same random secret on all ranks."),
+    SECRET_UNFIT(
+            NcclResult.INVALID_USAGE,
+            "JCCL_SECRET, or the file that JCCL_SECRET_FILE names, cannot be used.",
+            "Set one of them, to 16 random bytes or more; the file must be yours and have mode "
+                    + "0600."),
     CANNOT_LISTEN(
             NcclResult.SYSTEM_ERROR,
             "The system gives no port to listen on.",

@@ -6,19 +6,21 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.harness.Deadline;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.net.Socket;
 import java.util.Arrays;
 import java.util.stream.IntStream;
 
-@Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@ExtendWith(Deadline.class)
 class LinkSetupTest {
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 8})
@@ -109,6 +111,61 @@ class LinkSetupTest {
                 }
             }
         }
+    }
+
+    @Test
+    void refusesARecordedHandshake() throws Exception {
+        byte[] key = Keys.random(Keys.BYTES);
+        byte[] number = Keys.random(16);
+        SocketAddress[] where = addresses(2);
+        try (Tap tap = new Tap(where[1])) {
+            SocketAddress[] way = {where[0], tap.address()};
+            byte[] said;
+            try (LinkSetup low = new LinkSetup(key, number, 0, way, new int[] {1});
+                    LinkSetup high = new LinkSetup(key, number, 1, where, new int[] {0})) {
+                completeBoth(low, high);
+                said = tap.recorded();
+                assertDropped(where[1], said);
+                // The link that stands is not taken for the thief's.
+                greetOneWay(low.descriptor(1), high.descriptor(0));
+            }
+            // Nor is it let in where the same rank is expected again.
+            try (LinkSetup high = new LinkSetup(key, number, 1, where, new int[] {0})) {
+                assertDropped(where[1], said);
+                assertFalse(high.advance());
+            }
+        }
+    }
+
+    private static void completeBoth(LinkSetup low, LinkSetup high) {
+        boolean done = false;
+        while (!done) {
+            done = low.advance();
+            done &= high.advance();
+            low.awaitActivity(1);
+        }
+    }
+
+    private static void assertDropped(SocketAddress where, byte[] said) throws Exception {
+        assertEquals(Hello.BYTES + Keys.BYTES, said.length);
+        try (Socket thief = Tap.connect(where)) {
+            thief.getOutputStream().write(said);
+            byte[] reply = thief.getInputStream().readNBytes(Hello.REPLY_BYTES);
+            assertEquals(Hello.CHALLENGE, reply[0]);
+            assertEquals(-1, Tap.readUntilEnd(thief));
+        }
+    }
+
+    private static void greetOneWay(int from, int to) {
+        try (SharedMemory memory = SharedMemory.anonymous(64)) {
+            Memory.putInt(memory.address(), 4711);
+            assertEquals(4, Sockets.send(from, memory.address(), 4));
+            Sockets.pollOne(to, Sockets.POLLIN, 60_000);
+            assertEquals(4, Sockets.recv(to, memory.address() + 8, 4));
+            assertEquals(4711, Memory.getInt(memory.address() + 8));
+        }
+        Sockets.close(from);
+        Sockets.close(to);
     }
 
     @Test

@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.harness.Deadline;
 import org.jccl.type.NcclException;
 
 import java.util.ArrayList;
@@ -13,7 +14,6 @@ import java.util.concurrent.TimeUnit;
 /** Ranks as threads. */
 final class Meeting {
     static final int SLICE_MS = 100;
-    private static final int LIMIT_SECONDS = 300;
 
     private Meeting() {}
 
@@ -38,7 +38,7 @@ final class Meeting {
                         });
         try {
             List<T> results = new ArrayList<>();
-            for (Future<T> each : threads.invokeAll(calls, LIMIT_SECONDS, TimeUnit.SECONDS)) {
+            for (Future<T> each : threads.invokeAll(calls, Deadline.seconds(), TimeUnit.SECONDS)) {
                 results.add(each.get());
             }
             return results;

@@ -2,18 +2,19 @@ package org.jccl.bootstrap;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.harness.Deadline;
 import org.jccl.platform.Sockets;
 import org.jccl.platform.Wakeup;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** The thread jccl-net outlives what goes wrong on it. */
-@Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@ExtendWith(Deadline.class)
 class NetAgentTest {
     private final NetAgent agent = new NetAgent();
     private final Thread thread = new Thread(agent, "jccl-net-test");

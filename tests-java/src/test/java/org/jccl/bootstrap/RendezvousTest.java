@@ -6,18 +6,19 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.harness.Deadline;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.UniqueId;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
-@Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@ExtendWith(Deadline.class)
 class RendezvousTest {
     private static final byte[] NOTHING = {};
 
@@ -113,7 +114,8 @@ class RendezvousTest {
     void namesBothBuildsAndWireVersions() throws Exception {
         MemberHello own = MemberHello.own(2, 1, false);
         String where = own.who();
-        MemberHello build = new MemberHello(1, own.byteOrder(), 2, 1, false, "9.9", where);
+        MemberHello build =
+                new MemberHello(own.wireVersion(), own.byteOrder(), 2, 1, false, "9.9", where);
         MemberHello wire = new MemberHello(77, own.byteOrder(), 2, 1, false, own.build(), where);
         for (MemberHello other : List.of(build, wire)) {
             IdContent id = IdContent.decode(Rendezvous.createId());
@@ -289,9 +291,13 @@ class RendezvousTest {
     @Test
     void derivesOneKeyForAllHolders() {
         UniqueId id = Rendezvous.createId();
-        byte[] key = Rendezvous.communicatorKey(id);
-        assertArrayEquals(key, Rendezvous.communicatorKey(new UniqueId(id.toBytes())));
-        assertFalse(Keys.same(key, Rendezvous.communicatorKey(Rendezvous.createId())));
+        byte[] fresh = {4, 5};
+        byte[] key = Rendezvous.communicatorKey(IdContent.decode(id), fresh);
+        IdContent same = IdContent.decode(new UniqueId(id.toBytes()));
+        IdContent other = IdContent.decode(Rendezvous.createId());
+        assertArrayEquals(key, Rendezvous.communicatorKey(same, fresh));
+        assertFalse(Keys.same(key, Rendezvous.communicatorKey(same, new byte[] {4, 6})));
+        assertFalse(Keys.same(key, Rendezvous.communicatorKey(other, fresh)));
         byte[] a = {1};
         byte[] b = {2, 3};
         assertFalse(Keys.same(Keys.derive(key, "x", a, b), Keys.derive(key, "x", b, a)));

@@ -4,10 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.harness.Deadline;
 import org.jccl.platform.SocketAddress;
 import org.jccl.type.UniqueId;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -20,7 +21,7 @@ import java.util.List;
 import java.util.Objects;
 
 /** Connections that are not of the job: each is dropped, and ranks meet all the while. */
-@Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@ExtendWith(Deadline.class)
 class StrangersTest {
     private static final byte[] NOTHING = {};
 
@@ -77,6 +78,66 @@ class StrangersTest {
             }
         }
         meet();
+    }
+
+    @Test
+    void twoHundredCostNoThreadAndAreForgottenWhenTheyGo() throws Exception {
+        meet();
+        awaitNoneUnproven();
+        long threads = threadsOfJccl();
+        byte[] recorded = recordedRendezvous();
+        try (Strangers strangers =
+                new Strangers(Listener.address(), 200, recorded, 100, Strangers.Kind.values())) {
+            // Five of six kinds are dropped, at once or after a while, and come again.
+            while (strangers.dropped() < 600) {
+                meet();
+                assertTrue(Listener.unproven() <= Listener.MAX_UNPROVEN);
+                assertEquals(threads, threadsOfJccl());
+            }
+        }
+        awaitNoneUnproven();
+        meet();
+    }
+
+    @Test
+    void aFloodFindsRoomForNoMoreThanItsBound() throws Exception {
+        SocketAddress address = Listener.address();
+        List<Socket> flood = new ArrayList<>();
+        try {
+            for (int i = 0; i < 2 * Listener.MAX_UNPROVEN; i++) {
+                flood.add(Tap.connect(address));
+                assertTrue(Listener.unproven() <= Listener.MAX_UNPROVEN);
+            }
+            meet();
+            assertTrue(Listener.unproven() <= Listener.MAX_UNPROVEN);
+        } finally {
+            for (Socket each : flood) {
+                each.close();
+            }
+        }
+        awaitNoneUnproven();
+    }
+
+    private static void awaitNoneUnproven() throws Exception {
+        while (Listener.unproven() > 0) {
+            Thread.sleep(5);
+        }
+    }
+
+    private static long threadsOfJccl() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("jccl-net"))
+                .count();
+    }
+
+    /** All that a rank says to meet another one. */
+    private static byte[] recordedRendezvous() throws Exception {
+        IdContent id = IdContent.decode(Rendezvous.createId());
+        try (Tap tap = new Tap(id.root());
+                Exchange zero = new RendezvousClient(tap.lead(id), MemberHello.own(1, 0, true))) {
+            Meeting.round(zero, NOTHING);
+            return tap.recorded();
+        }
     }
 
     @Test

@@ -10,6 +10,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
@@ -30,9 +31,22 @@ final class Tap implements AutoCloseable {
 
     /** The same id, but leading here. */
     IdContent lead(IdContent id) {
+        return new IdContent(address(), id.number(), id.secret());
+    }
+
+    /** Where connectors find it. */
+    SocketAddress address() {
         byte[] here = server.getInetAddress().getAddress();
-        SocketAddress address = SocketAddress.of(here, server.getLocalPort(), 0);
-        return new IdContent(address, id.number(), id.secret());
+        return SocketAddress.of(here, server.getLocalPort(), 0);
+    }
+
+    /** -1 when the other side has ended the connection, by a reset too; else what it said. */
+    static int readUntilEnd(Socket socket) throws IOException {
+        try {
+            return socket.getInputStream().read();
+        } catch (SocketException reset) {
+            return -1;
+        }
     }
 
     /** All that connectors have said. */

@@ -127,6 +127,11 @@ public final class Cluster {
                 once);
     }
 
+    /** How long anything in a test may last: JCCL_TEST_DEADLINE seconds. */
+    static Duration defaultDeadline() {
+        return DEFAULT_DEADLINE;
+    }
+
     /** The time after which the ranks are ended and the run has failed. */
     public Cluster deadline(int seconds) {
         return new Cluster(

@@ -66,6 +66,16 @@ final class Sums {
         }
     }
 
+    /** Whether every rank says yes. */
+    static boolean allAgree(Communicator comm, boolean mine) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment word = arena.allocate(4, 8);
+            word.set(ValueLayout.JAVA_INT, 0, mine ? 1 : 0);
+            comm.allReduce(word, word, 1, DataType.INT32, RedOp.MIN);
+            return word.get(ValueLayout.JAVA_INT, 0) == 1;
+        }
+    }
+
     static void require(boolean condition, String sentence) {
         if (!condition) {
             throw new AssertionError(sentence);

@@ -1,0 +1,210 @@
+"""What strangers cost: init and step times with and without 200 of them at the ranks' ports.
+
+Two ranks count as two nodes and speak TCP. In each round they are timed once with and once without
+the strangers, in turns: half of these say nothing or a byte a second, the others send garbage, the
+hello of another version or of a link that nobody waits for, and come again when they are dropped.
+
+python bench/strangers.py [--rounds 10] [--strangers 200]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+RANK = """
+import pathlib, sys, time
+import numpy, jccl.core as nccl
+
+folder, rounds = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+small, large = numpy.ones(2, "float32"), numpy.ones(1 << 18, "float32")
+
+def timed(comm, data, times):
+    for _ in range(times // 5):
+        comm.allreduce(data, data, nccl.MAX)
+    series = []
+    for _ in range(9):
+        start = time.perf_counter()
+        for _ in range(times):
+            comm.allreduce(data, data, nccl.MAX)
+        series.append((time.perf_counter() - start) / times)
+    return sorted(series)[4]
+
+def inits():
+    series = []
+    for _ in range(25):
+        start = time.perf_counter()
+        comm = nccl.Communicator.from_env()
+        series.append(time.perf_counter() - start)
+        comm.destroy()
+    return sorted(series)[12]
+
+first = nccl.Communicator.from_env()
+for _ in range(2):
+    inits()
+for phase in range(-1, 2 * rounds):
+    if first.rank == 0:
+        print("phase", phase, flush=True)
+    while not (folder / f"phase{phase}").exists():
+        time.sleep(0.005)
+    figures = inits(), timed(first, small, 400), timed(first, large, 20)
+    if first.rank == 0:
+        print("figures", phase, *figures, flush=True)
+first.destroy()
+"""
+
+#: What is timed, with its unit and the factor to it from seconds.
+FIGURES = (("init", "ms", 1e3), ("8 B", "µs", 1e6), ("1 MiB", "µs", 1e6))
+
+_HELLO = b"JCCLnet\x01\x02\0\0\0" + bytes(8)
+
+
+class Strangers:
+    """Connections to some ports, driven by one thread; each acts once a second."""
+
+    def __init__(self, ports: range, count: int) -> None:
+        """Begins at once."""
+        self._ports = ports
+        self._sockets: list[socket.socket | None] = [None] * count
+        self._said = [0] * count
+        self._over = threading.Event()
+        self.dropped = 0
+        self._thread = threading.Thread(target=self._attack, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """They all leave."""
+        self._over.set()
+        self._thread.join()
+        for each in self._sockets:
+            if each is not None:
+                each.close()
+
+    def _attack(self) -> None:
+        number = 0
+        while not self._over.is_set():
+            self._act(number % len(self._sockets))
+            number += 1
+            # All of them come at once, then they take turns.
+            if number >= len(self._sockets):
+                time.sleep(1 / len(self._sockets))
+
+    def _act(self, number: int) -> None:
+        try:
+            connection = self._sockets[number]
+            if connection is None:
+                port = self._ports[number % len(self._ports)]
+                connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+                connection.setblocking(False)
+                self._sockets[number] = connection
+                self._said[number] = 0
+            words = self._words(number)
+            self._said[number] += 1
+            if words:
+                connection.send(words)
+            with contextlib.suppress(BlockingIOError):
+                if not connection.recv(4096):
+                    raise ConnectionResetError
+        except OSError:
+            gone = self._sockets[number]
+            if gone is not None:
+                gone.close()
+                self.dropped += 1
+            self._sockets[number] = None
+
+    def _words(self, number: int) -> bytes:
+        said = self._said[number]
+        hello = _HELLO + os.urandom(48)
+        match number // len(self._ports) % 6:
+            case 0 | 1:
+                return b""
+            case 2:
+                return hello[said : said + 1]
+            case 3:
+                return os.urandom(4096)
+            case 4:
+                return hello.replace(b"net\x01", b"net\x02")
+            case _:
+                return b"" if said else hello
+
+
+def _free_ports(count: int) -> range:
+    for first in range(42000, 60000, count):
+        with contextlib.ExitStack() as held, contextlib.suppress(OSError):
+            for port in range(first, first + count):
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return range(first, first + count)
+    raise SystemExit("there are no free ports")
+
+
+def measure(rounds: int, count: int, folder: Path) -> tuple[list[list[tuple[float, ...]]], int]:
+    """Figures by round: without and with strangers; and how many strangers were dropped."""
+    script = folder / "rank.py"
+    script.write_text(RANK, encoding="utf-8")
+    ports = _free_ports(2)
+    variables = {"JCCL_PORT_RANGE": f"{ports[0]}-{ports[-1]}", "NCCL_SOCKET_IFNAME": "lo"}
+    command = [sys.executable, "-m", "jccl.run", "-n", "2", "--hosts", "2", "--no-prefix"]
+    command += [str(script), str(folder), str(rounds)]
+    found: list[list[tuple[float, ...]]] = [[(), ()] for _ in range(rounds)]
+    dropped = 0
+    strangers: Strangers | None = None
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **variables}
+    ) as job:
+        assert job.stdout is not None
+        for line in job.stdout:
+            word, phase, *values = line.split()
+            number = int(phase)
+            # Without, with; with, without; and so on: what drifts falls on both alike.
+            attacked = number >= 0 and (number % 2 == 1) != (number // 2 % 2 == 1)
+            if word == "phase":
+                strangers = Strangers(ports, count) if attacked else None
+                if strangers is not None:
+                    time.sleep(2)
+                (folder / f"phase{number}").touch()
+            elif word == "figures":
+                if number >= 0:
+                    found[number // 2][attacked] = tuple(map(float, values))
+                if strangers is not None:
+                    strangers.close()
+                    dropped += strangers.dropped
+            else:
+                raise SystemExit(line)
+    if job.returncode != 0 or not all(all(each) for each in found):
+        raise SystemExit(f"the ranks ended with status {job.returncode}")
+    return found, dropped
+
+
+def main() -> None:
+    """Prints medians and ratios."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--strangers", type=int, default=200)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rounds, dropped = measure(options.rounds, options.strangers, Path(folder))
+    print(f"{options.rounds} rounds, {options.strangers} strangers, {dropped} times dropped")
+    print(
+        "| | without | with | ratio, median of rounds | least | most |\n|---|---|---|---|---|---|"
+    )
+    for i, (name, unit, factor) in enumerate(FIGURES):
+        without = statistics.median(each[0][i] for each in rounds) * factor
+        attacked = statistics.median(each[1][i] for each in rounds) * factor
+        ratios = [each[1][i] / each[0][i] for each in rounds]
+        print(
+            f"| {name} | {without:.2f} {unit} | {attacked:.2f} {unit}"
+            f" | {statistics.median(ratios):.3f} | {min(ratios):.3f} | {max(ratios):.3f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

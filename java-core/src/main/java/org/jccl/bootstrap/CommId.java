@@ -1,0 +1,105 @@
+package org.jccl.bootstrap;
+
+import org.jccl.log.Log;
+import org.jccl.param.Params;
+import org.jccl.platform.HostAddress;
+import org.jccl.platform.SocketAddress;
+import org.jccl.type.CallError;
+import org.jccl.type.InitError;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * NCCL_COMM_ID: rank 0 opens the root at a known address, and all ranks find it there, so that ids
+ * need not be handed on. They hold no secret then: the ranks take it from their environment.
+ */
+final class CommId {
+    /** In place of the random number of a rendezvous. */
+    private static final byte[] NUMBER = "at NCCL_COMM_ID.".getBytes(StandardCharsets.US_ASCII);
+
+    private static final byte[] NO_SECRET = new byte[Keys.BYTES];
+
+    // Set once by whichever thread warns first.
+    private static final AtomicBoolean WARNED = new AtomicBoolean();
+
+    private CommId() {}
+
+    /**
+     * The address that the variable names, or null if it is not set.
+     *
+     * @throws NcclException with INVALID_ARGUMENT if it names none
+     */
+    static @Nullable SocketAddress address() {
+        String text = Params.COMM_ID.text();
+        if (text == null) {
+            return null;
+        }
+        try {
+            SocketAddress address = HostAddress.parse(text, Params.SOCKET_FAMILY.text());
+            if (address.isOfOneMachine()) {
+                return address;
+            }
+            throw CallError.ADDRESS_INVALID.says(address + " is the address of no single machine");
+        } catch (NcclException refused) {
+            throw CallError.ADDRESS_INVALID.says(
+                    "NCCL_COMM_ID: "
+                            + refused.getMessage()
+                            + "; write the address of rank 0's machine and a free port there, as in"
+                            + " 10.0.0.1:4000, [fd00::1]:4000 or host:4000");
+        }
+    }
+
+    /** An id that means the root at this address, with nothing secret in it. */
+    static IdContent open(SocketAddress root) {
+        return new IdContent(root, NUMBER.clone(), NO_SECRET.clone());
+    }
+
+    /** Whether an id means a root at a known address. */
+    static boolean isOne(IdContent id) {
+        return Arrays.equals(id.number(), NUMBER);
+    }
+
+    /**
+     * The same id with the secret of this process's environment.
+     *
+     * @throws NcclException with INVALID_USAGE if there is none and the address needs one
+     */
+    static IdContent withSecret(IdContent id) {
+        byte[] secret = JobSecret.read();
+        if (secret != null) {
+            byte[] key = Keys.derive(secret, "NCCL_COMM_ID");
+            return new IdContent(id.root(), id.number(), key);
+        }
+        if (!id.root().isLoopback()) {
+            throw InitError.SECRET_MISSING.says(
+                    "NCCL_COMM_ID names "
+                            + id.root()
+                            + ", where anybody could join: set JCCL_SECRET, or JCCL_SECRET_FILE to"
+                            + " a file of mode 0600, to the same secret on all ranks (`openssl rand"
+                            + " -hex 32` makes one); without one only loopback addresses are"
+                            + " allowed");
+        }
+        if (WARNED.compareAndSet(false, true)) {
+            Log.warn(
+                    "NCCL_COMM_ID is used without JCCL_SECRET or JCCL_SECRET_FILE: every user of"
+                            + " this machine can join at "
+                            + id.root());
+        }
+        return id;
+    }
+
+    /** A refusal by what answers at the address, with what may be the cause. */
+    static NcclException explain(NcclException refused) {
+        return refused.kind()
+                .says(
+                        refused,
+                        refused.getMessage()
+                                + "; NCCL_COMM_ID, and JCCL_SECRET or the content of"
+                                + " JCCL_SECRET_FILE, must be the same on all ranks, and those of"
+                                + " no other job");
+    }
+}

@@ -1,0 +1,90 @@
+package org.jccl.bootstrap;
+
+import org.jccl.platform.SocketAddress;
+import org.jccl.platform.Sockets;
+import org.jspecify.annotations.Nullable;
+
+/** A listening socket. Belongs to the thread jccl-net. */
+final class Door implements Pollable {
+    private static final int BACKLOG = 4096;
+    private static final long PAUSE_NS = 50_000_000;
+
+    private final Listener listener;
+    private final int fd;
+    private final @Nullable Root root;
+    private long pausedUntilNs = NetAgent.NEVER;
+    private boolean closed;
+
+    /**
+     * Takes ownership of the descriptor.
+     *
+     * @param root the only one that is met here, or null for all of this process
+     */
+    Door(Listener listener, int fd, @Nullable Root root) {
+        this.listener = listener;
+        this.fd = fd;
+        this.root = root;
+    }
+
+    /** A socket that listens at this address, or -errno. */
+    static int open(SocketAddress address) {
+        int fd = Sockets.socket(address.isIpv6());
+        if (fd < 0) {
+            return fd;
+        }
+        int result = Sockets.bind(fd, address);
+        if (result == 0) {
+            result = Sockets.listen(fd, BACKLOG);
+        }
+        if (result < 0) {
+            Sockets.close(fd);
+            return result;
+        }
+        return fd;
+    }
+
+    /** The only root that is met here, or null for all of this process. */
+    @Nullable Root root() {
+        return root;
+    }
+
+    @Override
+    public int fd() {
+        return fd;
+    }
+
+    @Override
+    public short events() {
+        return pausedUntilNs == NetAgent.NEVER ? Sockets.POLLIN : 0;
+    }
+
+    @Override
+    public void ready(long nowNs) {
+        if (!listener.accept(this, nowNs)) {
+            pausedUntilNs = nowNs + PAUSE_NS;
+        }
+    }
+
+    @Override
+    public long deadlineNs() {
+        return pausedUntilNs;
+    }
+
+    @Override
+    public void expired(long nowNs) {
+        pausedUntilNs = NetAgent.NEVER;
+    }
+
+    @Override
+    public boolean done() {
+        return closed;
+    }
+
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            Sockets.close(fd);
+        }
+    }
+}

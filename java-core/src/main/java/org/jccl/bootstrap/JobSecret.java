@@ -1,0 +1,67 @@
+package org.jccl.bootstrap;
+
+import org.jccl.param.Params;
+import org.jccl.platform.PrivateFile;
+import org.jccl.type.InitError;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/** The secret that the ranks of a job share beforehand: JCCL_SECRET or JCCL_SECRET_FILE. */
+final class JobSecret {
+    /** Whoever listens can try guesses at leisure: a shorter one may be a word. */
+    static final int MIN_BYTES = 16;
+
+    static final int MAX_BYTES = 4096;
+
+    private JobSecret() {}
+
+    /**
+     * The secret without blanks and ends of lines around it, or null if there is none.
+     *
+     * @throws NcclException with INVALID_USAGE if it cannot be used, saying what to do
+     */
+    static byte @Nullable [] read() {
+        String text = Params.SECRET.text();
+        String file = Params.SECRET_FILE.text();
+        if (text != null && file != null) {
+            throw InitError.SECRET_UNFIT.says(
+                    "JCCL_SECRET and JCCL_SECRET_FILE are both set; set one of them");
+        }
+        if (file != null) {
+            return checked("the secret in JCCL_SECRET_FILE", content(file));
+        }
+        return text == null ? null : checked("JCCL_SECRET", text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static byte[] content(String file) {
+        try {
+            return PrivateFile.read(file, MAX_BYTES);
+        } catch (NcclException refused) {
+            throw InitError.SECRET_UNFIT.says("JCCL_SECRET_FILE: " + refused.getMessage());
+        }
+    }
+
+    private static byte[] checked(String name, byte[] bytes) {
+        int from = 0;
+        int to = bytes.length;
+        while (from < to && bytes[from] >= 0 && bytes[from] <= ' ') {
+            from++;
+        }
+        while (to > from && bytes[to - 1] >= 0 && bytes[to - 1] <= ' ') {
+            to--;
+        }
+        if (to - from < MIN_BYTES) {
+            throw InitError.SECRET_UNFIT.says(
+                    name
+                            + " has "
+                            + (to - from)
+                            + " bytes, and needs "
+                            + MIN_BYTES
+                            + " at least: take a random one, as `openssl rand -hex 32` prints");
+        }
+        return Arrays.copyOfRange(bytes, from, to);
+    }
+}

@@ -1,0 +1,97 @@
+package org.jccl.bootstrap;
+
+import org.jccl.platform.Errno;
+import org.jccl.type.InitError;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Rank 0's part where NCCL_COMM_ID is set: it opens the root at that address. Used by one thread at
+ * a time.
+ */
+final class RootOpening implements AutoCloseable {
+    /** How long to wait between attempts. */
+    static final int PAUSE_MS = 50;
+
+    private static final long MS_NS = 1_000_000;
+
+    /** A root before this one, or a process that dies, may need a moment to free the port. */
+    private static final long BUSY_NS = 3_000 * MS_NS;
+
+    private final IdContent id;
+    private final long sinceNs = System.nanoTime();
+    private long nextNs = sinceNs;
+    private @Nullable Listener listener;
+    private @Nullable Root root;
+
+    RootOpening(IdContent id) {
+        this.id = id;
+    }
+
+    boolean isOpen() {
+        return root != null;
+    }
+
+    /** What keeps it from being open, for sentences. */
+    String obstacle() {
+        return "opening the root at " + id.root() + ": " + Errno.text(Errno.EADDRINUSE);
+    }
+
+    /**
+     * Does what can be done without waiting; true when ranks can connect.
+     *
+     * @throws NcclException with INVALID_USAGE if the address cannot be listened on; or why the
+     *     others, who came before this rank was through its own door, could not meet
+     */
+    boolean advance() {
+        Root open = root;
+        if (open != null) {
+            NcclException refusal = open.refusal();
+            if (refusal != null) {
+                throw refusal;
+            }
+            return true;
+        }
+        long now = System.nanoTime();
+        if (now - nextNs < 0) {
+            return false;
+        }
+        int fd = Door.open(id.root());
+        if (fd >= 0) {
+            Listener shared = Listener.shared();
+            listener = shared;
+            root = shared.openRoot(fd, id);
+            return true;
+        }
+        if (fd != -Errno.EADDRINUSE || now - sinceNs > BUSY_NS) {
+            throw InitError.ROOT_NOT_OPENED.says(refusal(-fd));
+        }
+        nextNs = now + PAUSE_MS * MS_NS;
+        return false;
+    }
+
+    private String refusal(int errno) {
+        String text =
+                "rank 0 cannot open the root at NCCL_COMM_ID "
+                        + id.root()
+                        + ": "
+                        + Errno.text(errno);
+        if (errno == Errno.EADDRINUSE) {
+            return text
+                    + ": another job or program listens there, or another communicator is being"
+                    + " initialised there, which takes one at a time; choose another port";
+        }
+        return text
+                + "; it must be an address of the machine on which rank 0 runs, and a free port";
+    }
+
+    /** Rank 0 needs it no longer. */
+    @Override
+    public void close() {
+        Root open = root;
+        Listener there = listener;
+        if (open != null && there != null) {
+            there.leaveRoot(open);
+        }
+    }
+}

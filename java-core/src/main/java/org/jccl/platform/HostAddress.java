@@ -1,0 +1,87 @@
+package org.jccl.platform;
+
+import org.jccl.type.CallError;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.net.UnknownHostException;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Addresses as users write them: with the names of hosts and interfaces. */
+public final class HostAddress {
+    private static final Pattern WITH_INTERFACE =
+            Pattern.compile("\\[([0-9a-fA-F:.]+)%([^\\[\\]%/]+)]:(\\d{1,5})");
+    private static final Pattern WITH_NAME =
+            Pattern.compile("([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?):(\\d{1,5})");
+    private static final Pattern NUMERIC = Pattern.compile("[0-9.]+");
+    private static final int LAST_PORT = 65535;
+
+    private HostAddress() {}
+
+    /**
+     * Reads {@code 10.0.0.1:4000}, {@code [fd00::1]:4000}, {@code [fe80::1%eth0]:4000} or {@code
+     * host:4000}. A name is asked of the system, whose own time limit counts; of several addresses
+     * the first of the family is taken, and IPv4 where the family is open.
+     *
+     * @param family AF_INET, AF_INET6, or anything else for both
+     * @throws NcclException with INVALID_ARGUMENT if the text is none of these, or the name unknown
+     */
+    public static SocketAddress parse(String text, @Nullable String family) {
+        String stripped = text.strip();
+        Matcher withInterface = WITH_INTERFACE.matcher(stripped);
+        Matcher withName = WITH_NAME.matcher(stripped);
+        SocketAddress address;
+        if (withInterface.matches()) {
+            String plain = "[" + withInterface.group(1) + "]:" + withInterface.group(3);
+            address = SocketAddress.parse(plain).withScope(index(withInterface.group(2)));
+        } else if (withName.matches() && !NUMERIC.matcher(withName.group(1)).matches()) {
+            address = named(withName.group(1), Integer.parseInt(withName.group(2)), family);
+        } else {
+            address = SocketAddress.parse(stripped);
+        }
+        if (address.port() == 0) {
+            throw CallError.ADDRESS_INVALID.says("'" + text + "' has no port, which is 1 to 65535");
+        }
+        return address;
+    }
+
+    private static int index(String name) {
+        if (name.matches("\\d{1,9}")) {
+            return Integer.parseInt(name);
+        }
+        try {
+            NetworkInterface found = NetworkInterface.getByName(name);
+            if (found != null) {
+                return found.getIndex();
+            }
+        } catch (SocketException unknown) {
+            // As if it were not there.
+        }
+        throw CallError.ADDRESS_INVALID.says("this machine has no interface '" + name + "'");
+    }
+
+    private static SocketAddress named(String host, int port, @Nullable String family) {
+        if (port > LAST_PORT) {
+            throw CallError.ADDRESS_INVALID.says("port " + port + " is not in 1…65535");
+        }
+        try {
+            return Arrays.stream(InetAddress.getAllByName(host))
+                    .map(each -> SocketAddress.of(each.getAddress(), port, 0))
+                    .filter(each -> Interfaces.inFamily(each, family))
+                    .min(Comparator.comparing(SocketAddress::isIpv6))
+                    .orElseThrow(
+                            () ->
+                                    CallError.ADDRESS_INVALID.says(
+                                            "host '" + host + "' has no address of " + family));
+        } catch (UnknownHostException unknown) {
+            throw CallError.ADDRESS_INVALID.says(
+                    "host '" + host + "' is not known to this machine", unknown);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+package org.jccl.platform;
+
+import org.jccl.type.InitError;
+import org.jccl.type.NcclException;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+
+/** Files that hold secrets: the user who runs the process owns them, and nobody else reads them. */
+public final class PrivateFile {
+    private static final int FILE_TYPE = 0170000;
+    private static final int REGULAR_FILE = 0100000;
+    private static final int OTHERS = 077;
+
+    private PrivateFile() {}
+
+    /**
+     * The content of a file. What is looked at is the file that was opened, whatever becomes of its
+     * name meanwhile.
+     *
+     * @throws NcclException with INVALID_USAGE and what to do if it cannot be read, is no regular
+     *     file, belongs to another user, can be read or written by others, or is longer
+     */
+    public static byte[] read(String path, int maxBytes) {
+        int flags = Descriptors.O_NONBLOCK | Descriptors.O_CLOEXEC;
+        int fd = Descriptors.open(path, flags, 0);
+        if (fd < 0) {
+            throw InitError.SECRET_UNFIT.says("cannot read " + path + ": " + Errno.text(-fd));
+        }
+        try {
+            check(path, fd);
+            return content(path, fd, maxBytes);
+        } finally {
+            Descriptors.close(fd);
+        }
+    }
+
+    private static void check(String path, int fd) {
+        Map<String, Object> attributes;
+        try {
+            attributes = Files.readAttributes(Path.of("/proc/self/fd/" + fd), "unix:mode,uid");
+        } catch (IOException unknown) {
+            throw InitError.SECRET_UNFIT.says(
+                    "cannot see whose file " + path + " is: " + unknown, unknown);
+        }
+        int mode = number(attributes, "mode");
+        long owner = Integer.toUnsignedLong(number(attributes, "uid"));
+        long user = SystemCall.call(SystemCall.GETEUID);
+        if ((mode & FILE_TYPE) != REGULAR_FILE) {
+            throw InitError.SECRET_UNFIT.says(path + " is not a regular file");
+        }
+        if (owner != user) {
+            throw InitError.SECRET_UNFIT.says(
+                    path
+                            + " belongs to user "
+                            + owner
+                            + ", not to user "
+                            + user
+                            + ", who reads it");
+        }
+        if ((mode & OTHERS) != 0) {
+            throw InitError.SECRET_UNFIT.says(
+                    "other users may read or write %s (mode %04o): chmod 600 it, and change the"
+                                    .formatted(path, mode & 07777)
+                            + " secret in it");
+        }
+    }
+
+    private static int number(Map<String, Object> attributes, String name) {
+        return attributes.get(name) instanceof Integer number ? number : -1;
+    }
+
+    private static byte[] content(String path, int fd, int maxBytes) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment buffer = arena.allocate(maxBytes + 1L);
+            long count = 0;
+            while (count <= maxBytes) {
+                long n = Descriptors.read(fd, buffer.address() + count, maxBytes + 1L - count);
+                if (n == 0) {
+                    return buffer.asSlice(0, count).toArray(ValueLayout.JAVA_BYTE);
+                }
+                if (n < 0 && n != -Errno.EINTR) {
+                    throw InitError.SECRET_UNFIT.says(
+                            "cannot read " + path + ": " + Errno.text((int) -n));
+                }
+                count += Math.max(0, n);
+            }
+            throw InitError.SECRET_UNFIT.says(path + " has more than " + maxBytes + " bytes");
+        }
+    }
+}
