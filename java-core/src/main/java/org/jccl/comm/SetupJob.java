@@ -105,7 +105,7 @@ abstract class SetupJob implements Job {
         // A split's wait for others is an operation of the parent, which warns by itself.
         if (meeting() == comm && warnAfterNs > 0 && waitedNs > warnAfterNs) {
             warnAfterNs = 2 * waitedNs;
-            Log.warn(waited("has waited", waitedNs));
+            Log.warn(waited(" has waited ", waitedNs));
         }
         if (setup == null && !nobody && !meet()) {
             return false;
@@ -146,16 +146,14 @@ abstract class SetupJob implements Job {
 
     private NcclException late() {
         return InitError.INIT_TIMEOUT.says(
-                waited("waited", limitNs)
+                waited(" waited ", limitNs)
                         + "; were all started? (JCCL_INIT_TIMEOUT sets the limit in seconds)");
     }
 
     private String waited(String verb, long ns) {
         return "rank "
                 + meeting().rank()
-                + " "
                 + verb
-                + " "
                 + ns / (1000 * NS_PER_MS)
                 + " s in "
                 + what()
