@@ -5,6 +5,8 @@ import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
+import java.nio.ByteBuffer;
+
 /** Makes unique ids: whoever holds one can join the rendezvous whose root this process runs. */
 public final class Rendezvous {
     private Rendezvous() {}
@@ -37,6 +39,11 @@ public final class Rendezvous {
     public static UniqueId effective(UniqueId id) {
         SocketAddress known = CommId.address();
         return known == null ? id : CommId.open(known).encode();
+    }
+
+    /** A number that all holders of an id compute and that tells nothing of its secret. */
+    public static long publicNumber(UniqueId id) {
+        return ByteBuffer.wrap(Keys.derive(id.toBytes(), "name")).getLong();
     }
 
     /** Whether an id means a root at a known address, where communicator follows communicator. */

@@ -1,6 +1,5 @@
 package org.jccl.comm;
 
-import org.jccl.bootstrap.Keys;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Health;
@@ -24,7 +23,6 @@ import org.jccl.type.UniqueId;
 import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
-import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -100,8 +98,7 @@ public final class Comm implements GroupMember {
         Log.refresh();
         Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
         UniqueId meeting = Rendezvous.effective(id);
-        // A number that all ranks compute and that tells nothing of the id's secret.
-        long hash = ByteBuffer.wrap(Keys.derive(meeting.toBytes(), "name")).getLong();
+        long hash = Rendezvous.publicNumber(meeting);
         Comm comm = new Comm(resolved, rank, nRanks, hash);
         Warmup.start();
         Log.info(
@@ -118,7 +115,6 @@ public final class Comm implements GroupMember {
         Log.info(Subsystem.INIT, "ncclCommSplit " + identity() + " - Init START");
     }
 
-    /** The ranks have agreed on a number of their own, where the id is the same for many. */
     void named(long hash) {
         commHash = hash;
     }
