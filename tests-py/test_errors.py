@@ -59,8 +59,9 @@ def _tidy(sentence: str) -> str:
 def _of_c() -> Iterator[Said]:
     """What jccl_fail says itself, and the reasons that it is given."""
     literal = r'(?:"(?:[^"\\]|\\.)*"|JCCL_VERSION)'
+    # Some reasons are kept in a variable first.
     call = re.compile(
-        rf"(?:jccl_fail\((\w+),|snprintf\((?:reason|failure|jdk->reason|text), [\w> .-]+,)"
+        rf"(?:what =|unattached\[\] =|jccl_fail\((\w+),|snprintf\((?:reason|failure|jdk->reason|text), [\w> .-]+,)"
         rf"\s*({literal}(?:\s*{literal})*)"
     )
     for source in C_SOURCES:
@@ -69,7 +70,7 @@ def _of_c() -> Iterator[Said]:
             parts = re.findall(literal, found[2])
             sentence = "".join("…" if p == "JCCL_VERSION" else p[1:-1] for p in parts)
             sentence = _tidy(re.sub(r"%[-.\d*]*l?[a-z]", "…", sentence.replace('\\"', '"')))
-            if sentence not in ("…", "a Java exception without a text"):
+            if re.search(r"\w", sentence) and sentence != "a Java exception without a text":
                 line = text.count("\n", 0, found.start()) + 1
                 yield Said(found[1] or "", sentence, f"{source.name}:{line}")
 

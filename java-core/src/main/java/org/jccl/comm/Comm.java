@@ -443,14 +443,10 @@ public final class Comm implements GroupMember {
             }
         } while (!state.compareAndSet(before, CommState.DESTROYED));
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");
+        String did = what.equals("Abort") ? " aborted" : " destroyed";
         NcclException goodbye =
                 CallError.ENDED_HERE.says(
-                        "rank "
-                                + rank
-                                + (what.equals("Abort") ? " aborted" : " destroyed")
-                                + " its communicator ("
-                                + identity()
-                                + ")");
+                        "rank " + rank + did + " its communicator (" + identity() + ")");
         stopRequest = stopRequest == null ? goodbye : stopRequest;
         // Background jobs see the stop request and end; they are not waited for longer than that.
         splits.await(JOBS_END_MS);

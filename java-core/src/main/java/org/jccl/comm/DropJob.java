@@ -1,6 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.log.Log;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -34,9 +35,11 @@ public final class DropJob implements Job {
             return false;
         }
         Log.warn(
-                comm.identity()
-                        + " was garbage-collected before it was destroyed, and is ended now; keep"
-                        + " it and destroy or abort it, or use it in a block that does");
+                CallError.NOT_DESTROYED.says(
+                        comm.identity()
+                                + " was garbage-collected before it was destroyed, and is ended"
+                                + " now; keep it and destroy or abort it, or use it in a block"
+                                + " that does"));
         JobAgent.start(new DropJob(comm, after));
         return true;
     }

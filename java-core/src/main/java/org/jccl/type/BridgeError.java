@@ -72,9 +72,29 @@ public enum BridgeError implements CatalogueEntry {
             "no thread-local key is left for JCCL"),
     NOT_ATTACHED(
             "ncclSystemError",
-            "Java could not take this thread in, mostly for want of memory.",
-            "Free memory, or end threads.",
-            "this thread could not be attached to the JVM"),
+            "Java could not take this thread in: its stack is small, or memory is short.",
+            "Give the thread a larger stack, or Java more memory by JCCL_JVM_HEAP.",
+            "this thread could not be attached to the JVM: its stack may be too small (JCCL needs"
+                    + " 512 KiB of it), or Java has no memory left (JCCL_JVM_HEAP=512m gives it"
+                    + " more)"),
+    JAVA_EXHAUSTED(
+            "ncclSystemError",
+            "A call of the library found no memory on the heap of Java, or no stack.",
+            "Set JCCL_JVM_HEAP before the first call, or give the thread a larger stack.",
+            "Java has no memory left: give it more (JCCL_JVM_HEAP=512m), or destroy communicators",
+            "too little is left of this thread's stack: JCCL needs 512 KiB of it"),
+    JAVA_ENDED(
+            "ncclSystemError",
+            "The JVM of the process was made by somebody else, who has destroyed it.",
+            "End that JVM after the last NCCL call.",
+            "who started Java in this process has ended it, and all communicators with it: end"
+                    + " Java after the last NCCL call"),
+    JAVA_TOO_OLD(
+            "ncclSystemError",
+            "A process has one JVM. The one that somebody else has made is too old for JCCL.",
+            "Have JPype, PyJNIus or whoever starts it start a newer one.",
+            "somebody else has started Java … in this process, and JCCL needs Java … or newer:"
+                    + " have that one started, or use JCCL in a process of its own"),
     NO_MEMORY_AT_START(
             "ncclSystemError",
             "Java had no memory left for the first call.",
@@ -84,8 +104,7 @@ public enum BridgeError implements CatalogueEntry {
             "ncclInternalError",
             "Java threw an exception that JCCL did not catch, as when it has no "
                     + "memory at all.",
-            "Raise JCCL_JVM_HEAP. If that does not help, please report it.",
-            "…: …");
+            "Raise JCCL_JVM_HEAP. If that does not help, please report it.");
 
     // A record of texts and of a list that is copied does not change.
     @SuppressWarnings("ImmutableEnumChecker")

@@ -20,6 +20,12 @@ public enum CallError implements ErrorKind {
             "Destroy or abort each communicator once, after its last use; after finalize only"
                 + " queries, destroy and abort are left. If several threads use it, let one end it"
                 + " after the others are done."),
+    NOT_DESTROYED(
+            NcclResult.INVALID_USAGE,
+            "Java or Python has dropped the last reference to a communicator that was neither"
+                    + " destroyed nor aborted. This is a warning.",
+            "Destroy or abort each communicator, or use it in a block that does: try (...) in"
+                    + " Java, with in Python."),
     NOT_READY(
             NcclResult.INVALID_ARGUMENT,
             "A call came while the communicator was still being made, split or finalized in the"

@@ -21,6 +21,10 @@ public enum LibraryError implements ErrorKind {
             NcclResult.INTERNAL_ERROR,
             "A Java exception that JCCL did not expect. The log has its place.",
             "Please report it, with the log of NCCL_DEBUG=INFO."),
+    SURVIVED(
+            NcclResult.INTERNAL_ERROR,
+            "A thread of JCCL met a Java exception that it did not expect, and goes on.",
+            "Give Java more memory if that is what it met; otherwise please report it."),
     IMPOSSIBLE(
             NcclResult.INTERNAL_ERROR,
             "A state that the code of JCCL should have made impossible.",

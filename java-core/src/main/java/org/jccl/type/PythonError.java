@@ -123,6 +123,16 @@ public enum PythonError implements CatalogueEntry {
             "the launcher that set JCCL_STORE does not answer: …",
             "the launcher ended while this rank asked it: …",
             "the launcher refused the request …: …"),
+    PYTHON_UNFIT(
+            "ImportError",
+            "JCCL does not run in this sort of Python: not CPython, a free-threaded one, or a"
+                    + " subinterpreter.",
+            "Run the program by an ordinary CPython, in its main interpreter.",
+            "this Python is …, and JCCL's native part is an extension of CPython: run the program"
+                    + " by CPython 3.10 or newer",
+            "this CPython is free-threaded, and JCCL's native part keeps to the stable ABI, which"
+                    + " such a CPython does not have: run the program by one with a GIL",
+            "Java belongs to all interpreters, and this is a subinterpreter"),
     NATIVE_PART_MISSING(
             "ImportError",
             "The extension of the package is missing, or of another version.",

@@ -94,6 +94,7 @@ final class ErrorSites {
         private final Sentences sentences;
         private final List<Site> sites;
         private @Nullable MethodTree method;
+        private String className = "";
 
         Collector(Set<String> enums, Sentences sentences, List<Site> sites) {
             this.enums = enums;
@@ -127,6 +128,11 @@ final class ErrorSites {
                                     tells));
                 }
             }
+            if (call.getMethodSelect().toString().equals("Log.survived")) {
+                List<String> said = sentences.of(arguments.getFirst(), method);
+                List<String> whole = said.stream().map(each -> each + Sentences.VARIES).toList();
+                sites.add(new Site("LibraryError.SURVIVED", whole, false));
+            }
             for (int i = 0; i + 1 < arguments.size(); i++) {
                 String kind = kind(arguments.get(i));
                 if (kind != null) {
@@ -136,7 +142,21 @@ final class ErrorSites {
             return super.visitMethodInvocation(call, null);
         }
 
+        @Override
+        public @Nullable Void visitClass(ClassTree tree, @Nullable Void unused) {
+            String outer = className;
+            className = tree.getSimpleName().toString();
+            super.visitClass(tree, null);
+            className = outer;
+            return null;
+        }
+
         private @Nullable String kind(ExpressionTree tree) {
+            if (tree instanceof IdentifierTree constant
+                    && enums.contains(className)
+                    && constant.getName().toString().matches("[A-Z_]+")) {
+                return className + "." + constant.getName();
+            }
             return tree instanceof MemberSelectTree select
                             && select.getExpression() instanceof IdentifierTree type
                             && enums.contains(type.getName().toString())
