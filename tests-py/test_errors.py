@@ -61,7 +61,8 @@ def _of_c() -> Iterator[Said]:
     literal = r'(?:"(?:[^"\\]|\\.)*"|JCCL_VERSION)'
     # Some reasons are kept in a variable first.
     call = re.compile(
-        rf"(?:what =|unattached\[\] =|jccl_fail\((\w+),|snprintf\((?:reason|failure|jdk->reason|text), [\w> .-]+,)"
+        r"(?:what =|unattached\[\] =|jccl_fail\((\w+),"
+        r"|snprintf\((?:reason|failure|jdk->reason|text), [\w> .-]+,)"
         rf"\s*({literal}(?:\s*{literal})*)"
     )
     for source in C_SOURCES:
