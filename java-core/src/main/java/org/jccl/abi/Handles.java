@@ -20,10 +20,16 @@ final class Handles {
     private static final int GENERATION_SHIFT = 32;
     private static final int FIRST_SLOTS = 16;
 
+    /** Bound of communicators that have not been destroyed, failed ones included. */
+    private static final int MOST = 1 << 16;
+
     private record Entry(long handle, Comm comm) {}
 
     /** Replaced when it grows, entries replaced as wholes: readers need no lock (volatile). */
     private static volatile @Nullable Entry[] entries = new Entry[FIRST_SLOTS];
+
+    /** No slot before it is free; guarded by the class. */
+    private static int firstFree;
 
     /** Guarded by the class, as entries for writing. */
     private static long generation;
@@ -32,13 +38,20 @@ final class Handles {
 
     static synchronized long add(Comm comm) {
         @Nullable Entry[] table = entries;
-        int slot = 0;
+        int slot = firstFree;
         while (slot < table.length && table[slot] != null) {
             slot++;
+        }
+        if (slot == MOST) {
+            throw CallError.TOO_MANY_PENDING.says(
+                    "there are "
+                            + MOST
+                            + " communicators that were not destroyed; destroy or abort some");
         }
         if (slot == table.length) {
             table = Arrays.copyOf(table, 2 * table.length);
         }
+        firstFree = slot + 1;
         generation++;
         long handle = generation << GENERATION_SHIFT | (long) slot << SLOT_SHIFT | MARK;
         table[slot] = new Entry(handle, comm);
@@ -55,6 +68,7 @@ final class Handles {
             return false;
         }
         table[slot] = null;
+        firstFree = Math.min(firstFree, slot);
         entries = table;
         return true;
     }

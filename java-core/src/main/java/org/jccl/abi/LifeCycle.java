@@ -123,7 +123,13 @@ final class LifeCycle {
 
     /** Gives the caller a handle before the communicator is ready. */
     private static Opening present(Creation creation, long commOut) {
-        long handle = Handles.add(creation.comm());
+        long handle;
+        try {
+            handle = Handles.add(creation.comm());
+        } catch (NcclException tooMany) {
+            creation.drop(tooMany);
+            throw tooMany;
+        }
         if (commOut != 0) {
             Memory.putLong(commOut, handle);
         }

@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.param.Params;
 import org.jccl.platform.Errno;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SocketAddress;
@@ -21,8 +22,6 @@ import java.util.Objects;
  */
 final class Channel {
     private static final int STAGING_BYTES = 64 * 1024;
-    private static final int KEEPALIVE_IDLE_SECONDS = 10;
-    private static final int KEEPALIVE_INTERVAL_SECONDS = 5;
     private static final ThreadLocal<MemorySegment> STAGING =
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(STAGING_BYTES, 64));
 
@@ -42,10 +41,18 @@ final class Channel {
         return fd;
     }
 
-    /** Small messages go out at once, and a machine that has gone is found out. */
+    /**
+     * Small messages go out at once, and a machine that has gone is found out, whether something is
+     * on its way to it or not.
+     */
     void configure() {
         Sockets.setNoDelay(fd);
-        Sockets.setKeepAlive(fd, KEEPALIVE_IDLE_SECONDS, KEEPALIVE_INTERVAL_SECONDS);
+        long lostMs = Params.HOST_LOST.getMs();
+        if (lostMs > 0) {
+            int seconds = (int) Math.min(Short.MAX_VALUE, lostMs / 1000);
+            Sockets.setKeepAlive(fd, Math.max(1, seconds / 2), Math.max(1, seconds / 6));
+            Sockets.setUserTimeout(fd, (int) Math.min(Integer.MAX_VALUE, lostMs));
+        }
     }
 
     /** Who is at the other end, for sentences. */

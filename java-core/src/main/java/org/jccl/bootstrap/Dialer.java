@@ -15,6 +15,13 @@ final class Dialer implements AutoCloseable {
     private static final long MS_NS = 1_000_000;
     private static final long FIRST_PAUSE_NS = 5 * MS_NS;
     private static final long LONGEST_PAUSE_NS = 500 * MS_NS;
+
+    /**
+     * An address is known from a process that listened there, so that who is refused for so long
+     * comes after that process has ended.
+     */
+    private static final long REFUSED_NS = 2_000 * MS_NS;
+
     private static final long ATTEMPT_LIMIT_NS = 12_000 * MS_NS;
 
     private enum State {
@@ -39,6 +46,8 @@ final class Dialer implements AutoCloseable {
     // When the pause ends, or when the attempt is given up.
     private long untilNs = System.nanoTime();
     private String obstacle = "not tried yet";
+    // Since when every attempt was refused, 0 if the last was not.
+    private long refusedSinceNs;
 
     /**
      * Does nothing yet.
@@ -135,7 +144,7 @@ final class Dialer implements AutoCloseable {
         untilNs = System.nanoTime() + ATTEMPT_LIMIT_NS;
         int result = Sockets.connect(fd, target);
         if (result != 0 && result != -Errno.EINPROGRESS) {
-            retry(Errno.text(-result));
+            failed(-result);
         }
     }
 
@@ -149,14 +158,16 @@ final class Dialer implements AutoCloseable {
             return;
         }
         if (result < 0) {
-            retry(Errno.text(-result));
+            failed(-result);
             return;
         }
         // Where nobody listens, a local port can be connected to itself.
         if (target.equals(Sockets.localAddress(open.fd()))) {
-            retry(Errno.text(Errno.ECONNREFUSED));
+            failed(Errno.ECONNREFUSED);
             return;
         }
+        refusedSinceNs = 0;
+        obstacle = "connected, without an answer yet";
         open.configure();
         Hello fresh = Hello.create(kind, from, to, number);
         hello = fresh;
@@ -217,6 +228,23 @@ final class Dialer implements AutoCloseable {
     private void retryIfEnded(Channel open) {
         if (open.ended()) {
             retry(open.endText());
+        }
+    }
+
+    private void failed(int errno) {
+        retry(Errno.text(errno));
+        if (errno != Errno.ECONNREFUSED) {
+            refusedSinceNs = 0;
+        } else if (refusedSinceNs == 0) {
+            refusedSinceNs = System.nanoTime();
+        } else if (System.nanoTime() - refusedSinceNs > REFUSED_NS) {
+            throw InitError.ROOT_GONE.says(
+                    (kind == Hello.LINK
+                                    ? "rank " + to + "'s process"
+                                    : "the process that made the unique id")
+                            + " has ended: nobody listens at "
+                            + target
+                            + " any more (or a firewall refuses it)");
         }
     }
 

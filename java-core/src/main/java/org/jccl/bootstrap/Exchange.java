@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,10 +18,19 @@ public interface Exchange extends AutoCloseable {
      * Does what can be done without waiting.
      *
      * @return whether the round's result is there
-     * @throws org.jccl.type.NcclException if the exchange has failed, with a sentence that names
-     *     ranks; it stays failed
+     * @throws NcclException if the exchange has failed, with a sentence that names ranks; it stays
+     *     failed
      */
     boolean advance();
+
+    /**
+     * This rank gives up. Where the exchange ends with that, all ranks learn the reason at once.
+     *
+     * @return false if the exchange goes on, so that the reason has to be contributed to a round
+     */
+    default boolean giveUp(NcclException why) {
+        return false;
+    }
 
     /** The last round's contributions, indexed by rank. */
     byte[][] result();
@@ -32,7 +42,7 @@ public interface Exchange extends AutoCloseable {
      * Looks, while no round is under way, whether there can be another one.
      *
      * @param awaited ranks that this one waits for by other means, in ascending order
-     * @throws org.jccl.type.NcclException if the exchange has failed, or one of those is lost
+     * @throws NcclException if the exchange has failed, or one of those is lost
      */
     default void check(int[] awaited) {}
 

@@ -23,7 +23,7 @@ final class Frame {
     /** Root to member: round, rank in the root's process or -1, missing ranks. */
     static final byte WAITING = 3;
 
-    /** Root to member: result code, text. */
+    /** Root to member, or from a member that gives up: result code, text. */
     static final byte FAILED = 4;
 
     /** Member to root: leaves in good order. */

@@ -3,6 +3,7 @@ package org.jccl.bootstrap;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
+import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
@@ -61,23 +62,34 @@ public final class LinkSetup implements AutoCloseable {
                 incoming.add(peer);
             }
         }
-        pollfds = SharedMemory.anonymous((long) (n + 1) * Sockets.POLLFD_BYTES);
         listener = Listener.shared();
         int[] expected = incoming.stream().mapToInt(Integer::intValue).toArray();
-        target = new LinkTarget(new LinkTarget.Name(Number16.of(commId16), rank), key, n, expected);
+        LinkTarget.Name name = new LinkTarget.Name(Number16.of(commId16), rank);
+        target = new LinkTarget(name, key, n, expected);
+        try {
+            pollfds = SharedMemory.anonymous((long) (n + 1) * Sockets.POLLFD_BYTES);
+        } catch (NcclException noMemory) {
+            target.close();
+            throw noMemory;
+        }
         listener.register(target);
     }
 
     /**
      * Does what can be done without waiting; true when all connections are there.
      *
-     * @throws org.jccl.type.NcclException if a peer's listener can never be the right one
+     * @throws NcclException if a peer's listener can never be the right one, or no connection can
+     *     be made or accepted
      */
     public boolean advance() {
         target.drain();
         boolean complete = true;
         for (int peer : peers) {
             complete &= isThere(peer);
+        }
+        String obstacle = target.obstacle();
+        if (!complete && obstacle != null) {
+            throw Listener.cannotAccept(obstacle);
         }
         return complete;
     }

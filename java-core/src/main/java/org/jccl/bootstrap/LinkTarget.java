@@ -23,6 +23,7 @@ final class LinkTarget {
     private final Wakeup wakeup = new Wakeup();
     private final int[] descriptors;
     private boolean closed;
+    private @Nullable String obstacle;
 
     /** Expects a connection from each of {@code peers}, which are below {@code nRanks}. */
     LinkTarget(Name name, byte[] key, int nRanks, int[] peers) {
@@ -74,6 +75,19 @@ final class LinkTarget {
         }
         descriptors[from] = fd;
         wakeup.signal();
+    }
+
+    /** Nothing more can come. */
+    synchronized void fail(String why) {
+        obstacle = why;
+        if (!closed) {
+            wakeup.signal();
+        }
+    }
+
+    /** Why nothing more can come, or null. */
+    synchronized @Nullable String obstacle() {
+        return obstacle;
     }
 
     synchronized boolean isThere(int from) {

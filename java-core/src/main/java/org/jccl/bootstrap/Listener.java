@@ -32,6 +32,8 @@ public final class Listener {
     /** A connection this young may be a rank in a burst: it is not dropped to make room. */
     private static final long YOUNG_NS = 1_000 * MS_NS;
 
+    private static final long SHORTAGE_NS = 1_000 * MS_NS;
+
     // Written and read under the class's lock.
     private static @Nullable Listener shared;
 
@@ -42,6 +44,10 @@ public final class Listener {
     private final Drops drops = new Drops(Log::attn);
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
     private final List<IncomingConnection> unproven = new ArrayList<>();
+    // When accepting first failed, without a success since; or NEVER.
+    private long failingSinceNs = NetAgent.NEVER;
+    // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
+    private volatile @Nullable String obstacle;
 
     private Listener(int fd) {
         this.address = Sockets.localAddress(fd);
@@ -72,13 +78,23 @@ public final class Listener {
     static synchronized Listener shared() {
         Listener known = shared;
         if (known == null) {
-            known = new Listener(open());
+            known = listen();
             Thread thread = new Thread(known.agent, "jccl-net");
             thread.setDaemon(true);
             thread.start();
             shared = known;
         }
         return known;
+    }
+
+    private static Listener listen() {
+        int fd = open();
+        try {
+            return new Listener(fd);
+        } catch (NcclException shortage) {
+            Sockets.close(fd);
+            throw shortage;
+        }
     }
 
     /** Whether this process made the rendezvous with this number. */
@@ -142,6 +158,10 @@ public final class Listener {
                 return false;
             }
             int accepted = Sockets.accept(door.fd());
+            if (accepted >= 0 || accepted == -Errno.EAGAIN) {
+                failingSinceNs = NetAgent.NEVER;
+                obstacle = null;
+            }
             if (accepted >= 0) {
                 IncomingConnection connection =
                         new IncomingConnection(this, accepted, door.root(), nowNs);
@@ -150,11 +170,50 @@ public final class Listener {
             } else if (accepted == -Errno.EAGAIN) {
                 return true;
             } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
-                dropped("cannot accept a connection for now: " + Errno.text(-accepted), nowNs);
+                cannotAccept(Errno.text(-accepted), nowNs);
                 return false;
             }
         }
         return true;
+    }
+
+    /** A short shortage is waited out; then whoever expects a connection is told. */
+    private void cannotAccept(String why, long nowNs) {
+        if (failingSinceNs == NetAgent.NEVER) {
+            failingSinceNs = nowNs;
+            Log.attn("cannot accept a connection for now: " + why);
+        } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
+            obstacle = why;
+            roots.cannotAccept(why);
+            targets.values().forEach(target -> target.fail(why));
+        }
+    }
+
+    /**
+     * A rank waits to be accepted by its own process.
+     *
+     * @throws NcclException SYSTEM_ERROR if that accepts nothing any more
+     */
+    static void throwObstacle() {
+        Listener known;
+        synchronized (Listener.class) {
+            known = shared;
+        }
+        String why = known == null ? null : known.obstacle;
+        if (why != null) {
+            throw cannotAccept(why);
+        }
+    }
+
+    static NcclException cannotAccept(String why) {
+        return InitError.CANNOT_CONNECT.says("this process cannot accept connections: " + why);
+    }
+
+    /** A rank of this process gives up before it has reached its root, which is here. */
+    static synchronized void giveUpHere(IdContent id, int rank, NcclException why) {
+        if (shared != null) {
+            shared.roots.giveUp(id, rank, why);
+        }
     }
 
     private boolean dropOldest(long nowNs) {

@@ -1,8 +1,10 @@
 package org.jccl.bootstrap;
 
+import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 
 /** A rank's connection as its root sees it. Belongs to the thread jccl-net. */
 final class Member implements Pollable {
@@ -101,6 +103,11 @@ final class Member implements Pollable {
             byte[] blob = new byte[frame.remaining()];
             frame.get(blob);
             root.contribute(this, round, blob, nowNs);
+        } else if (type == Frame.FAILED && joined && !left && frame.remaining() >= Integer.BYTES) {
+            NcclResult result = NcclResult.of(frame.getInt());
+            byte[] text = new byte[frame.remaining()];
+            frame.get(text);
+            root.gaveUp(hello.name(), result, new String(text, StandardCharsets.UTF_8));
         } else if (joined) {
             end("it sent nonsense");
         }

@@ -6,6 +6,7 @@ import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
 import org.jccl.platform.Wakeup;
 import org.jccl.type.LibraryError;
+import org.jccl.type.NcclException;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -27,12 +28,23 @@ final class NetAgent implements Runnable {
     /** After a failure of the loop itself, which may last: memory or descriptors are exhausted. */
     private static final long PAUSE_NS = 100 * MS_NS;
 
-    private final Wakeup wakeup = new Wakeup();
+    private final Wakeup wakeup;
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
     private final List<Pollable> served = new ArrayList<>();
-    private SharedMemory pollfds = SharedMemory.anonymous(entriesBytes(64));
+    private SharedMemory pollfds;
     // Written by stop in any thread, read by the loop; volatile.
     private volatile boolean stopping;
+
+    /** Not yet running. */
+    NetAgent() {
+        wakeup = new Wakeup();
+        try {
+            pollfds = SharedMemory.anonymous(entriesBytes(64));
+        } catch (NcclException noMemory) {
+            wakeup.close();
+            throw noMemory;
+        }
+    }
 
     /** Runs a command on the thread jccl-net, before any connection that comes later. */
     void submit(Runnable command) {

@@ -1,6 +1,7 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.Sockets;
+import org.jccl.platform.WatchedTime;
 import org.jccl.type.CallError;
 import org.jccl.type.InitError;
 import org.jccl.type.LibraryError;
@@ -19,13 +20,19 @@ public final class RendezvousClient implements Exchange {
 
     private static final int[] ROOT = {0};
 
+    /** How long this process is given to accept its own rank. */
+    private static final long DIALING_NS = 1_000_000_000L;
+
     private final int nRanks;
     private final IdContent id;
+    private final int rank;
+    private final boolean rootHere;
     private final Dialer dialer;
 
     /** What rank 0 opens at NCCL_COMM_ID. */
     private final @Nullable RootOpening opening;
 
+    private final WatchedTime dialing = new WatchedTime();
     private @Nullable Channel channel;
     private byte @Nullable [] mine;
     private byte @Nullable [][] result = {};
@@ -58,6 +65,8 @@ public final class RendezvousClient implements Exchange {
         boolean known = CommId.isOne(id);
         rankOfRoot = known ? 0 : -1;
         missing = known && hello.rank() != 0 ? ROOT : NONE;
+        rank = hello.rank();
+        rootHere = hello.inRootProcess();
         dialer =
                 new Dialer(
                         known ? id.root() : Scopes.local(id.root()),
@@ -117,8 +126,29 @@ public final class RendezvousClient implements Exchange {
             return progress();
         } catch (NcclException permanent) {
             failure = permanent;
+            tellRootHere(permanent);
             throw permanent;
         }
+    }
+
+    /** The root of this process can tell the other ranks what a rank could not tell it itself. */
+    private void tellRootHere(NcclException why) {
+        if (channel == null && rootHere) {
+            Listener.giveUpHere(id, rank, why);
+        }
+    }
+
+    @Override
+    public boolean giveUp(NcclException why) {
+        Channel open = channel;
+        if (open == null) {
+            tellRootHere(why);
+        } else {
+            open.send(Frame.failed(why.result(), String.valueOf(why.getMessage())));
+            open.flush();
+        }
+        failure = failure == null ? why : failure;
+        return true;
     }
 
     private boolean progress() {
@@ -153,6 +183,9 @@ public final class RendezvousClient implements Exchange {
         }
         try {
             if (!dialer.advance()) {
+                if (rootHere && dialing.lookNs() > DIALING_NS) {
+                    Listener.throwObstacle();
+                }
                 return null;
             }
         } catch (NcclException refused) {
@@ -190,7 +223,12 @@ public final class RendezvousClient implements Exchange {
         int itsRound = frame.getInt();
         int rank = frame.getInt();
         boolean withRoot = frame.get() != 0;
-        if (itsRound != round || rank < 0 || rank >= nRanks || collecting[rank] != null) {
+        if (mine != null
+                || result != null
+                || itsRound != round
+                || rank < 0
+                || rank >= nRanks
+                || collecting[rank] != null) {
             throw nonsense();
         }
         byte[] blob = new byte[frame.remaining()];
@@ -279,6 +317,7 @@ public final class RendezvousClient implements Exchange {
             return;
         }
         try {
+            open.flush();
             for (ByteBuffer frame = open.frame(); frame != null; frame = open.frame()) {
                 read(frame);
             }
@@ -317,10 +356,7 @@ public final class RendezvousClient implements Exchange {
 
     /** What the round waits for, for sentences: the connection, or ranks. */
     public String waitingFor() {
-        if (channel == null) {
-            return "connecting to " + dialer.target() + ": " + dialer.obstacle();
-        }
-        return missing.length == 0 ? "all ranks" : "ranks " + Arrays.toString(missing);
+        return channel == null ? "connecting to " + dialer.target() + ": " + dialer.obstacle() : "";
     }
 
     @Override

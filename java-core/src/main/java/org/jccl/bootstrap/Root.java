@@ -3,6 +3,7 @@ package org.jccl.bootstrap;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.param.Params;
+import org.jccl.platform.WatchedTime;
 import org.jccl.type.CallError;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.InitError;
@@ -28,6 +29,7 @@ final class Root {
     /** The members' own limits come first, since they say more. */
     private static final long GRACE_MS = 5_000;
 
+    private static final int UNNAMED_COMPLAINTS = 20;
     private static final int MAX_RANKS = 1 << 16;
 
     private final Roots roots;
@@ -42,8 +44,9 @@ final class Root {
     private int connected;
     private int round;
     private int rankHere = -1;
-    // Since when somebody waits for the round, or NEVER.
-    private long waitingSinceNs = NetAgent.NEVER;
+    // How long somebody has waited for the round, or null; looked at with each reminder.
+    private @Nullable WatchedTime waiting;
+    private int complaints;
     private @Nullable String failure;
     // Written by jccl-net, read by the thread of the rank that opened the root; volatile.
     private volatile @Nullable NcclException refusal;
@@ -178,8 +181,8 @@ final class Root {
         }
         blobs[rank] = blob;
         contributed++;
-        if (waitingSinceNs == NetAgent.NEVER) {
-            waitingSinceNs = nowNs;
+        if (waiting == null) {
+            waiting = new WatchedTime();
         }
         Member left = leaver();
         if (left != null) {
@@ -204,7 +207,7 @@ final class Root {
         }
         round++;
         contributed = 0;
-        waitingSinceNs = NetAgent.NEVER;
+        waiting = null;
         for (Member member : members) {
             if (member != null) {
                 member.deliver(frames);
@@ -215,7 +218,8 @@ final class Root {
     /** Tells a waiting member whom it waits for, or that it has waited long enough. */
     void remind(Member member, long nowNs) {
         long limitMs = Params.INIT_TIMEOUT.getMs();
-        long waitedMs = waitingSinceNs == NetAgent.NEVER ? 0 : (nowNs - waitingSinceNs) / MS_NS;
+        WatchedTime watched = waiting;
+        long waitedMs = watched == null ? 0 : watched.lookNs() / MS_NS;
         if (limitMs > 0 && waitedMs > limitMs + GRACE_MS) {
             fail(
                     InitError.INIT_TIMEOUT,
@@ -246,6 +250,28 @@ final class Root {
         }
     }
 
+    /** A rank cannot go on, and says why. */
+    void gaveUp(String who, NcclResult result, String why) {
+        fail(result, who + " gave up: " + why);
+    }
+
+    /**
+     * Its process cannot accept the ranks that are still to come, and says so again and again. A
+     * rank of its own that is among these says it, too, and names itself.
+     */
+    void cannotAccept(String why) {
+        boolean named = rankHere >= 0 || ++complaints > UNNAMED_COMPLAINTS;
+        if (joined < members.length && named) {
+            fail(
+                    InitError.CANNOT_CONNECT,
+                    (rankHere < 0
+                                    ? "the process that made the unique id"
+                                    : "rank " + rankHere + ", whose process made the unique id,")
+                            + " cannot accept connections: "
+                            + why);
+        }
+    }
+
     /** A member leaves in good order, or gives up; whoever still needs it learns that. */
     void left(Member member, boolean givesUp) {
         boolean needed = givesUp || joined < members.length || contributed > 0;
@@ -261,12 +287,16 @@ final class Root {
     }
 
     private void fail(ErrorKind kind, String text) {
+        fail(kind.result(), text);
+    }
+
+    private void fail(NcclResult result, String text) {
         if (failure != null) {
             return;
         }
         failure = text;
-        failureResult = kind.result();
-        refusal = kind.says(text);
+        failureResult = result;
+        refusal = InitError.RENDEZVOUS_FAILED.says(result, text);
         Log.info(Subsystem.BOOTSTRAP, "Rendezvous failed: " + text);
         byte[] frame = Frame.failed(failureResult, text);
         for (Member member : members) {

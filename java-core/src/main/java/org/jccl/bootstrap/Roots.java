@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Iterator;
@@ -61,6 +62,24 @@ final class Roots {
                     }
                 });
         return first;
+    }
+
+    /** A rank of this process gives up before it has reached the root. */
+    void giveUp(IdContent id, int rank, NcclException why) {
+        Number16 number = Number16.of(id.number());
+        agent.submit(
+                () -> {
+                    Root root = find(number);
+                    if (root != null) {
+                        String text = String.valueOf(why.getMessage());
+                        root.gaveUp("rank " + rank, why.result(), text);
+                    }
+                });
+    }
+
+    /** No connection can be accepted for now; on the thread jccl-net. */
+    void cannotAccept(String why) {
+        active.values().forEach(root -> root.cannotAccept(why));
     }
 
     /** The root with this number, or null if it is not known. */

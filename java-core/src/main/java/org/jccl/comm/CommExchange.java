@@ -7,6 +7,7 @@ import org.jccl.executor.Task;
 import org.jccl.executor.Waiter;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
+import org.jccl.platform.WatchedTime;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;
@@ -24,11 +25,17 @@ import java.util.Arrays;
 final class CommExchange implements Exchange {
     private static final int BLOB_BYTES = 1024;
 
+    /** A rank that has all its connections begins the next round a little before its peers. */
+    private static final long AHEAD_NS = 2_000_000_000L;
+
     private final Comm comm;
     private final CommExecutor executor;
     private final int blobBytes;
     private final SharedMemory buffers;
     private @Nullable Task task;
+
+    /** Since when a rank that is waited for has been in the next round, null if none is. */
+    private @Nullable WatchedTime aheadSince;
 
     CommExchange(Comm comm) {
         this.comm = comm;
@@ -77,6 +84,24 @@ final class CommExchange implements Exchange {
     }
 
     @Override
+    public void check(int[] awaited) {
+        executor.lookForLoss(awaited);
+        NcclException failed = executor.failure();
+        if (failed != null) {
+            throw failed;
+        }
+        int ahead = -1;
+        for (int q : awaited) {
+            ahead = executor.health().inNextCall(executor, q) ? q : ahead;
+        }
+        WatchedTime since = ahead < 0 ? null : aheadSince == null ? new WatchedTime() : aheadSince;
+        aheadSince = since;
+        if (since != null && since.lookNs() > AHEAD_NS) {
+            throw PeerError.LOST.says("rank " + ahead + " of the parent made no connection");
+        }
+    }
+
+    @Override
     public byte[][] result() {
         byte[][] all = new byte[comm.nRanks()][];
         for (int q = 0; q < all.length; q++) {
@@ -91,15 +116,6 @@ final class CommExchange implements Exchange {
             }
         }
         return all;
-    }
-
-    @Override
-    public void check(int[] awaited) {
-        executor.lookForLoss(awaited);
-        NcclException failed = executor.failure();
-        if (failed != null) {
-            throw failed;
-        }
     }
 
     @Override

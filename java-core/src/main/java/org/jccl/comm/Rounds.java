@@ -42,7 +42,15 @@ final class Rounds implements AutoCloseable {
         exchange.begin(ByteBuffer.allocate(1 + payload.length).put((byte) 0).put(payload).array());
     }
 
-    void beginFailed(NcclException why) {
+    /**
+     * This participant gives up.
+     *
+     * @return whether the rounds end with that
+     */
+    boolean giveUp(NcclException why) {
+        if (exchange.giveUp(why)) {
+            return true;
+        }
         begun++;
         byte[] text = String.valueOf(why.getMessage()).getBytes(StandardCharsets.UTF_8);
         byte[] cut = text.length > MAX_TEXT ? Arrays.copyOf(text, MAX_TEXT) : text;
@@ -52,6 +60,7 @@ final class Rounds implements AutoCloseable {
                         .put((byte) why.result().code())
                         .put(cut)
                         .array());
+        return false;
     }
 
     boolean advance() {

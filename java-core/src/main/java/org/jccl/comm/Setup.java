@@ -3,6 +3,7 @@ package org.jccl.comm;
 import org.jccl.bootstrap.LinkSetup;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
+import org.jccl.platform.Errno;
 import org.jccl.platform.Pidfd;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.SocketAddress;
@@ -13,6 +14,7 @@ import org.jccl.transport.net.NetLink;
 import org.jccl.type.InitError;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
@@ -83,6 +85,11 @@ final class Setup {
             long nonce1 = RANDOM.nextLong();
             Region own = Region.create(nRanks, rank, nonce0, nonce1);
             regions[rank] = own;
+            if (own.descriptor() < 0) {
+                Log.info(
+                        Subsystem.INIT,
+                        "rank " + rank + " offers no shared memory, which the system refuses: TCP");
+            }
             rounds.begin(
                     ByteBuffer.allocate(REGION_BLOB_BYTES)
                             .putInt(own.descriptor())
@@ -96,7 +103,9 @@ final class Setup {
 
     private void giveUp(NcclException why) {
         local = why;
-        rounds.beginFailed(why);
+        if (rounds.giveUp(why)) {
+            throw why;
+        }
     }
 
     /**
@@ -122,8 +131,12 @@ final class Setup {
             }
             phase = Phase.CONFIRM;
         }
-        if (!rounds.advance()) {
-            return false;
+        try {
+            if (!rounds.advance()) {
+                return false;
+            }
+        } catch (NcclException after) {
+            throw local == null ? after : local;
         }
         checkFailures();
         switch (phase) {
@@ -140,17 +153,20 @@ final class Setup {
         return true;
     }
 
+    /** A rank's own reason says more than what it says of others. */
     private void checkFailures() {
-        NcclException mine = local;
-        if (mine != null) {
-            throw mine;
-        }
+        NcclException found = local;
         for (int q = 0; q < nRanks; q++) {
             NcclException theirs = rounds.failure(participants[q]);
-            if (theirs != null) {
-                throw InitError.PEER_GAVE_UP.says(
-                        theirs, "rank " + q + " gave up: " + theirs.getMessage());
+            boolean says = found == null || found.result() == NcclResult.REMOTE_ERROR;
+            if (q != rank && theirs != null && says) {
+                found =
+                        InitError.PEER_GAVE_UP.says(
+                                theirs, "rank " + q + " gave up: " + theirs.getMessage());
             }
+        }
+        if (found != null) {
+            throw found;
         }
     }
 
@@ -168,6 +184,9 @@ final class Setup {
             ByteBuffer in = ByteBuffer.wrap(blob);
             try {
                 int descriptor = in.getInt();
+                if (descriptor < 0) {
+                    throw InitError.SHARED_MEMORY_REFUSED.says("its system refuses shared memory");
+                }
                 regions[q] =
                         Region.open(
                                 nRanks, q, infos[q].pid(), descriptor, in.getLong(), in.getLong());
@@ -207,7 +226,12 @@ final class Setup {
         for (int q = 0; q < nRanks; q++) {
             listeners[q] = infos[q].listener();
         }
-        linkSetup = new LinkSetup(key, commId, rank, listeners, Arrays.copyOf(far, count));
+        try {
+            linkSetup = new LinkSetup(key, commId, rank, listeners, Arrays.copyOf(far, count));
+        } catch (NcclException e) {
+            phase = Phase.CONFIRM;
+            giveUp(e);
+        }
     }
 
     private boolean connect() {
@@ -238,11 +262,11 @@ final class Setup {
         Arrays.fill(pidfds, -1);
         try {
             assemble(setup, all, pidfds);
+            return new Links(rank, all, nets, pidfds);
         } catch (NcclException e) {
             Arrays.stream(pidfds).filter(pidfd -> pidfd >= 0).forEach(Pidfd::close);
             throw e;
         }
-        return new Links(rank, all, nets, pidfds);
     }
 
     private void assemble(@Nullable LinkSetup setup, Region[] all, int[] pidfds) {
@@ -290,15 +314,25 @@ final class Setup {
     }
 
     private int watch(int q) {
-        int pidfd = Pidfd.open(infos[q].pid());
-        if (pidfd < 0 || ProcessIdentity.startTimeOf(infos[q].pid()) != infos[q].startTime()) {
-            if (pidfd >= 0) {
-                Pidfd.close(pidfd);
-            }
-            throw InitError.PEER_ENDED_INIT.says(
-                    "rank " + q + "'s process " + infos[q].pid() + " ended during init");
+        int pid = infos[q].pid();
+        int pidfd = Pidfd.open(pid);
+        if (pidfd < 0 && pidfd != -Errno.ESRCH) {
+            throw LibraryError.SYSTEM_CALL.says(
+                    "cannot watch rank " + q + "'s process " + pid + ": " + Errno.text(-pidfd));
         }
-        return pidfd;
+        try {
+            if (pidfd >= 0 && ProcessIdentity.startTimeOf(pid) == infos[q].startTime()) {
+                return pidfd;
+            }
+        } catch (NcclException unreadable) {
+            Pidfd.close(pidfd);
+            throw unreadable;
+        }
+        if (pidfd >= 0) {
+            Pidfd.close(pidfd);
+        }
+        throw InitError.PEER_ENDED_INIT.says(
+                "rank " + q + "'s process " + pid + " ended during init");
     }
 
     /** The connected ranks; once, after {@link #advance} returned true. */

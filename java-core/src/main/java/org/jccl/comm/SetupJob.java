@@ -3,6 +3,7 @@ package org.jccl.comm;
 import org.jccl.bootstrap.Exchange;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
+import org.jccl.platform.WatchedTime;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -15,7 +16,7 @@ abstract class SetupJob implements Job {
 
     protected final Comm comm;
     private final long limitNs = Params.INIT_TIMEOUT.getMs() * NS_PER_MS;
-    private final long sinceNs = System.nanoTime();
+    private final WatchedTime waited = new WatchedTime();
     private long warnAfterNs = Params.LATE_WARN.getMs() * NS_PER_MS;
     private @Nullable Exchange exchange;
     private @Nullable Rounds rounds;
@@ -98,7 +99,7 @@ abstract class SetupJob implements Job {
             exchange = open;
             rounds = open == null ? null : new Rounds(open);
         }
-        long waitedNs = System.nanoTime() - sinceNs;
+        long waitedNs = waited.lookNs();
         if (limitNs > 0 && waitedNs > limitNs) {
             throw late();
         }
@@ -116,8 +117,12 @@ abstract class SetupJob implements Job {
     private boolean advanceSetup() {
         Setup connecting = setup;
         if (connecting == null) {
-            if (!restOfRounds()) {
-                return false;
+            try {
+                if (!restOfRounds()) {
+                    return false;
+                }
+            } catch (NcclException after) {
+                throw failed == null ? after : failed;
             }
             if (failed != null) {
                 throw failed;
@@ -231,6 +236,11 @@ abstract class SetupJob implements Job {
         @Override
         public byte[][] result() {
             return new byte[][] {mine};
+        }
+
+        @Override
+        public boolean giveUp(NcclException why) {
+            return true;
         }
 
         @Override

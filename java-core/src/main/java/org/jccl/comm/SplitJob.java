@@ -124,7 +124,7 @@ final class SplitJob extends SetupJob {
     public void ended(@Nullable NcclException why) {
         broken = opened() && !allRounds();
         if (why != null && broken) {
-            parent.executor().requestStop(why);
+            parent.executor().stop(why);
         }
         super.ended(why);
     }

@@ -191,7 +191,16 @@ final class CallWords {
         if (q == rank) {
             return true;
         }
-        long seen = Memory.getLongAcquire(links.base(q) + RegionLayout.callWord(nRanks, parity));
-        return (int) (seen >>> 32) - (int) number >= 0;
+        return reached(q, number);
+    }
+
+    /** Whether rank {@code q} has published a later call than the current one. */
+    boolean inNextCall(int q) {
+        return q != rank && reached(q, number + 1);
+    }
+
+    private boolean reached(int q, long call) {
+        long at = links.base(q) + RegionLayout.callWord(nRanks, (int) (call & 1));
+        return (int) (Memory.getLongAcquire(at) >>> 32) - (int) call >= 0;
     }
 }

@@ -1,6 +1,5 @@
 package org.jccl.executor;
 
-import org.jccl.platform.SharedMemory;
 import org.jccl.transport.Links;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
@@ -33,7 +32,6 @@ public final class CommExecutor {
     private final Counters counters = new Counters();
     private final Health health;
     private final boolean loneOnCores;
-    private final SharedMemory scratch;
     private final Gate gate = new Gate();
 
     /** Submitted by threads that found the communicator owned; drained by the owner. */
@@ -73,7 +71,6 @@ public final class CommExecutor {
         this.interpreter = new Interpreter(links);
         this.lanes = new Lanes(links);
         this.health = health;
-        this.scratch = SharedMemory.anonymous(8L * links.nRanks() + 8);
     }
 
     /** The counters. */
@@ -119,12 +116,12 @@ public final class CommExecutor {
 
     /** Room for a pollfd for each rank. */
     long pollTable() {
-        return scratch.address() + 8;
+        return links.scratch() + 8;
     }
 
     /** Address of an int that stays 0, to nap on. */
     long ownerNap() {
-        return scratch.address();
+        return links.scratch();
     }
 
     /** Whether the communicator is gone. */
@@ -135,11 +132,6 @@ public final class CommExecutor {
     /** Whether somebody wants the owner to look. */
     boolean wanted() {
         return gate.closed() || stopRequest != null || !inbox.isEmpty();
-    }
-
-    /** Frees the memory of its own; nobody is inside any more. */
-    void freeScratch() {
-        scratch.close();
     }
 
     void stopWaiting() {
@@ -456,14 +448,19 @@ public final class CommExecutor {
         }
     }
 
+    /** As {@link #requestStop}, and waits until it has taken effect, which is short. */
+    public void stop(NcclException why) {
+        requestStop(why);
+        Waiter.awaitStop(this);
+    }
+
     /** The user interrupted a thread that waits here: buffers are the caller's on return. */
     public void interrupt() {
-        requestStop(
+        stop(
                 CallError.INTERRUPTED.says(
                         "rank "
                                 + links.rank()
                                 + " was interrupted by its user; destroy the communicator"));
-        Waiter.awaitStop(this);
     }
 
     /** The task that a waiter for {@code task} really waits for; for the owner. */

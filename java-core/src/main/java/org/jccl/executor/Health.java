@@ -1,6 +1,7 @@
 package org.jccl.executor;
 
 import org.jccl.log.Log;
+import org.jccl.param.Params;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
@@ -36,8 +37,18 @@ public final class Health {
     /** How long a rank that leaves waits for its last bytes to be taken over TCP. */
     private static final long LEAVE_NS = 2000 * MS;
 
+    /**
+     * Waits look much more often. After a longer pause this process, or its machine, was stopped:
+     * that time is nobody's lateness, since the peers' answers may not have been read yet.
+     */
+    private static final long STOPPED_NS = 1000 * MS;
+
     private final String name;
     private final long lateWarnNs;
+
+    /** After how long without an answer a machine counts as lost, 0 for never. */
+    private final long hostLostMs = Params.HOST_LOST.getMs();
+
     private final Lingering lingering;
 
     /** Changed by any thread (volatile): operations of this communicator may take so long. */
@@ -82,6 +93,10 @@ public final class Health {
         }
         long now = System.nanoTime();
         boolean first = task.blockedSinceNs == 0;
+        if (!first && now - task.lookedNs > STOPPED_NS) {
+            task.forgive(now - task.lookedNs);
+        }
+        task.lookedNs = now;
         long at = task.operation().pointToPoint() ? task.moved : executor.interpreter().position();
         if (first || at != task.stuckAt) {
             task.stuckAt = at;
@@ -135,6 +150,18 @@ public final class Health {
         }
     }
 
+    /** Whether rank {@code q} has begun the call after the one that this rank made last. */
+    public boolean inNextCall(CommExecutor executor, int q) {
+        if (!executor.gate().enter()) {
+            return false;
+        }
+        try {
+            return executor.interpreter().calls().inNextCall(q);
+        } finally {
+            executor.gate().leave();
+        }
+    }
+
     /** Whether rank {@code q} has come to the call that this rank made last; for diagnosis. */
     public boolean inLastCall(CommExecutor executor, int q) {
         if (!executor.gate().enter()) {
@@ -164,6 +191,9 @@ public final class Health {
                     PeerError.LEFT.says("rank " + q + " has left " + name + where(executor, task)));
         }
         NetLink link = links.net(q);
+        if (link != null) {
+            link.silent(hostLostMs);
+        }
         String ended = link == null ? null : link.ended();
         if (ended != null || links.processEnded(q)) {
             return finish(
@@ -215,8 +245,13 @@ public final class Health {
         // Ranks that called different things are all at fault; any other reason is the other's.
         boolean everybodys = code == NcclResult.INVALID_USAGE.code();
         NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
-        boolean hearsay = culprit(links, q, status) != q && !text.contains(REPORTED_BY);
-        return PeerError.REPORTED.says(result, hearsay ? text + REPORTED_BY + q + ")" : text);
+        if (culprit(links, q, status) != q) {
+            return PeerError.REPORTED.says(
+                    result, text.contains(REPORTED_BY) ? text : text + REPORTED_BY + q + ")");
+        }
+        // What failed on the other rank must not read as if it had failed here.
+        boolean named = everybodys || text.startsWith("rank " + q + " ");
+        return PeerError.REPORTED.says(result, named ? text : "rank " + q + " gave up: " + text);
     }
 
     private static int awaited(CommExecutor executor, Task task) {
@@ -345,7 +380,6 @@ public final class Health {
             Threads.yield();
             wakeSleeperOf(executor);
         }
-        executor.freeScratch();
         lingering.linger(executor.links());
     }
 

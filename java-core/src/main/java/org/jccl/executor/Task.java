@@ -41,6 +41,9 @@ public final class Task {
 
     long stuckAt;
 
+    /** When a waiter last looked at it while it was blocked; owner only. */
+    long lookedNs;
+
     /** When the next late warning is due. */
     long warnAtNs;
 
@@ -73,6 +76,13 @@ public final class Task {
         bytes = sizeBytes;
         description = CallRecord.describe(op.number(), type, 0, other);
         return this;
+    }
+
+    /** What lies between two looks at it was not its peers' time. */
+    void forgive(long ns) {
+        blockedSinceNs += ns;
+        stuckSinceNs += ns;
+        warnAtNs += ns;
     }
 
     private void set(Operation op, long in, long out, long n, int type) {

@@ -60,8 +60,18 @@ public final class Group {
         depth++;
     }
 
-    /** Queues an operation. */
+    /**
+     * Queues an operation.
+     *
+     * @throws NcclException INVALID_USAGE if there are too many
+     */
     public void add(GroupMember member, Task task) {
+        if (operations.size() == CommExecutor.MAX_PENDING) {
+            throw CallError.TOO_MANY_PENDING.says(
+                    "more than "
+                            + CommExecutor.MAX_PENDING
+                            + " operations in one group; end it and start another");
+        }
         operations.add(new Operation(member, task));
     }
 

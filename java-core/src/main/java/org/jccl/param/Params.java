@@ -89,6 +89,12 @@ public final class Params {
                     "JCCL_LATE_WARN",
                     10,
                     "Seconds until a WARN names the ranks an operation waits for; 0 for never.");
+    public static final Seconds HOST_LOST =
+            new Seconds(
+                    "JCCL_HOST_LOST",
+                    20,
+                    "Seconds without any answer until another machine counts as lost; 0 for"
+                            + " never.");
     public static final Flag NO_VECTOR =
             new Flag("JCCL_NO_VECTOR", false, "1: reductions do not use the Vector API.");
 
@@ -113,6 +119,7 @@ public final class Params {
                     INIT_TIMEOUT,
                     TIMEOUT,
                     LATE_WARN,
+                    HOST_LOST,
                     NO_VECTOR);
 
     private Params() {}

@@ -16,6 +16,7 @@ final class CallState {
     private static final long SOCKADDR = 128;
     private static final long IOVECS = 256;
     private static final long MSGHDR = 320;
+    private static final long TCP_INFO = 384;
     private static final ThreadLocal<CallState> CURRENT = ThreadLocal.withInitial(CallState::new);
 
     /** The whole area; errno is at offset 0. */
@@ -57,6 +58,11 @@ final class CallState {
     /** 32 bytes: two iovecs. */
     long iovecs() {
         return address + IOVECS;
+    }
+
+    /** 128 bytes. */
+    long tcpInfo() {
+        return address + TCP_INFO;
     }
 
     /** 56 bytes. */

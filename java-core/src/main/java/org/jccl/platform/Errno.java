@@ -27,10 +27,41 @@ public final class Errno {
     public static final int EALREADY = 114;
     public static final int EINPROGRESS = 115;
 
+    private static final int RLIMIT_NOFILE = 7;
+
     private Errno() {}
 
-    /** The system's words and the number, as in {@code "No space left on device (errno 28)"}. */
+    /**
+     * The system's words and the number, as in {@code "No space left on device (errno 28)"}; where
+     * a limit is used up, also which and how to raise it.
+     */
     public static String text(int errno) {
-        return Memory.string(Libc.strerror(errno)) + " (errno " + errno + ")";
+        return Memory.string(Libc.strerror(errno)) + " (errno " + errno + limit(errno) + ")";
+    }
+
+    private static String limit(int errno) {
+        return switch (errno) {
+            case EMFILE ->
+                    "; this process may have "
+                            + openFilesLimit()
+                            + " files open, RLIMIT_NOFILE: raise it with ulimit -n";
+            case ENFILE -> "; the system's limit of open files, fs.file-max, is used up";
+            case ENOMEM ->
+                    "; memory, address space (RLIMIT_AS, ulimit -v) or mappings"
+                            + " (vm.max_map_count) are used up";
+            case ENOSPC -> "; memory for shared memory is used up: the machine's or container's";
+            default -> "";
+        };
+    }
+
+    private static long openFilesLimit() {
+        long rlimit = CallState.current().option();
+        SystemCall.call(SystemCall.PRLIMIT64, 0, RLIMIT_NOFILE, 0, rlimit);
+        return Memory.getLong(rlimit);
+    }
+
+    /** Whether the system would do it if there were more of something. */
+    static boolean isShortage(int errno) {
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOSPC;
     }
 }

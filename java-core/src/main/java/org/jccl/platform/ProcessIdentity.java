@@ -1,8 +1,10 @@
 package org.jccl.platform;
 
+import org.jccl.type.LibraryError;
 import org.jspecify.annotations.Nullable;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,8 +21,10 @@ import java.nio.file.Path;
 public record ProcessIdentity(
         int pid, long startTime, String hostName, String bootId, long networkNamespace) {
     private static final int START_TIME_FIELD = 22;
+    private static final int STAT_BYTES = 4096;
 
-    // Written once by any thread; the record is immutable, so a race makes two equal ones.
+    // Written once by any thread; the record is immutable, so a race makes two equal ones. What
+    // could not be read for want of descriptors is read again next time.
     private static @Nullable ProcessIdentity current;
 
     /** This process. */
@@ -31,22 +35,41 @@ public record ProcessIdentity(
             known =
                     new ProcessIdentity(
                             pid,
-                            startTimeOf("self"),
+                            startTimeIn(read("/proc/self/stat", "")),
                             read("/proc/sys/kernel/hostname", "localhost"),
                             read("/proc/sys/kernel/random/boot_id", ""),
                             inode("/proc/self/ns/net"));
-            current = known;
+            if (!known.bootId.isEmpty() && known.startTime > 0) {
+                current = known;
+            }
         }
         return known;
     }
 
-    /** The start time of a process of this machine, or 0 if there is no such process. */
+    /**
+     * The start time of a process of this machine, or 0 if there is no such process.
+     *
+     * @throws NcclException SYSTEM_ERROR if it cannot be read
+     */
     public static long startTimeOf(int pid) {
-        return startTimeOf(Integer.toString(pid));
+        String path = "/proc/" + pid + "/stat";
+        int fd = Descriptors.open(path, Descriptors.O_CLOEXEC, 0);
+        if (fd == -Errno.ENOENT || fd == -Errno.ESRCH) {
+            return 0;
+        }
+        if (fd < 0) {
+            throw LibraryError.SYSTEM_CALL.says("cannot read " + path + ": " + Errno.text(-fd));
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            long text = arena.allocate(STAT_BYTES).address();
+            long read = Descriptors.read(fd, text, STAT_BYTES - 1);
+            return read <= 0 ? 0 : startTimeIn(Memory.string(text));
+        } finally {
+            Descriptors.close(fd);
+        }
     }
 
-    private static long startTimeOf(String process) {
-        String stat = read("/proc/" + process + "/stat", "");
+    private static long startTimeIn(String stat) {
         // The second field is a name in parentheses that may itself hold blanks and parentheses.
         int end = stat.lastIndexOf(')');
         if (end < 0) {

@@ -34,7 +34,8 @@ public final class SharedMemory implements AutoCloseable {
 
     /**
      * New zeroed memory that other processes can {@link #open}: an anonymous memfd sealed against
-     * any change of size or, where that is refused, a nameless file in /dev/shm.
+     * any change of size or, where that is refused, a nameless file in /dev/shm. Where both are
+     * refused it is private, with {@link #fd} -1.
      *
      * @throws NcclException with SYSTEM_ERROR naming the size if the system has not got that much
      */
@@ -48,6 +49,9 @@ public final class SharedMemory implements AutoCloseable {
      */
     public static SharedMemory create(long sizeBytes, long allocatedBytes) {
         int fd = memfdCreate();
+        if (Errno.isShortage(-fd)) {
+            throw failure("create", sizeBytes, "memfd_create", -fd);
+        }
         if (fd < 0) {
             String why = "memfd_create: " + Errno.text(-fd);
             return createTemporaryFile(sizeBytes, allocatedBytes, why);
@@ -73,8 +77,11 @@ public final class SharedMemory implements AutoCloseable {
                         | Descriptors.O_EXCL
                         | Descriptors.O_CLOEXEC;
         int fd = Descriptors.open("/dev/shm", flags, 0600);
-        if (fd < 0) {
+        if (Errno.isShortage(-fd)) {
             throw failure("create", sizeBytes, why + "; a file in /dev/shm", -fd);
+        }
+        if (fd < 0) {
+            return anonymous(sizeBytes);
         }
         try {
             size(fd, sizeBytes, allocatedBytes);
@@ -122,11 +129,14 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Allocates a part of memory that this process made.
+     * Allocates a part of memory that this process made; private memory needs no more than use.
      *
      * @throws NcclException with SYSTEM_ERROR naming the size if the system has not got that much
      */
     public void allocate(long offset, long bytes) {
+        if (fd < 0) {
+            return;
+        }
         int result = Descriptors.allocate(fd, offset, bytes);
         if (result < 0) {
             throw failure("create", bytes, "allocating it", -result);

@@ -45,10 +45,17 @@ public final class Sockets {
     private static final int TCP_KEEPIDLE = 4;
     private static final int TCP_KEEPINTVL = 5;
     private static final int TCP_KEEPCNT = 6;
+    private static final int TCP_INFO = 11;
+    private static final int TCP_INFO_BYTES = 128;
+    private static final int TCPI_RETRANSMITS = 2;
+    private static final int TCPI_PROBES = 3;
+    private static final int TCPI_UNACKED = 24;
+    private static final int TCPI_LAST_ACK_RECV = 56;
     private static final int TCP_USER_TIMEOUT = 18;
     private static final int IPPROTO_IPV6 = 41;
     private static final int IPV6_V6ONLY = 26;
     private static final int KEEPALIVE_PROBES = 3;
+    private static final int UNANSWERED = 3;
     private static final int SHUT_WR = 1;
     private static final int MSGHDR_BYTES = 56;
     private static final long MS_NS = 1_000_000;
@@ -225,9 +232,37 @@ public final class Sockets {
         return setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     }
 
-    /** Ends the connection when sent bytes stay unacknowledged for this long. */
+    /**
+     * Ends the connection when sent bytes stay unacknowledged for this long, also if the other
+     * machine answers that its process does not read; 0 for the system's own limit.
+     */
     public static int setUserTimeout(int fd, int timeoutMs) {
         return setOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeoutMs);
+    }
+
+    /**
+     * How long the other machine's system has not answered although it was asked again and again,
+     * in milliseconds; 0 if it answers or nothing was asked. The machine of a process that is
+     * stopped and does not read answers. Nothing is allocated.
+     */
+    public static long silenceMs(int fd) {
+        CallState state = CallState.current();
+        long info = state.tcpInfo();
+        long size = state.option();
+        Memory.putLong(info, 0);
+        Memory.putInt(info + TCPI_UNACKED, 0);
+        Memory.putInt(info + TCPI_LAST_ACK_RECV, 0);
+        Memory.putInt(size, TCP_INFO_BYTES);
+        if (SystemCall.plain(SystemCall.GETSOCKOPT, fd, IPPROTO_TCP, TCP_INFO, info, size) != 0) {
+            return 0;
+        }
+        boolean resent =
+                Memory.getInt(info + TCPI_UNACKED) != 0
+                        && (Memory.getByte(info + TCPI_RETRANSMITS) & 0xff) >= UNANSWERED;
+        boolean probed = (Memory.getByte(info + TCPI_PROBES) & 0xff) >= UNANSWERED;
+        return resent || probed
+                ? Integer.toUnsignedLong(Memory.getInt(info + TCPI_LAST_ACK_RECV))
+                : 0;
     }
 
     /** Asks for a size of the send buffer; the system may give another. */

@@ -45,6 +45,7 @@ final class SystemCall {
     static final long FALLOCATE = number(285, 47);
     static final long ACCEPT4 = number(288, 242);
     static final long EVENTFD2 = number(290, 19);
+    static final long PRLIMIT64 = number(302, 261);
     static final long MEMFD_CREATE = number(319, 279);
     static final long MEMBARRIER = number(324, 283);
     static final long PIDFD_OPEN = number(434, 434);

@@ -4,6 +4,7 @@ import org.jccl.platform.Futex;
 import org.jccl.platform.Membarrier;
 import org.jccl.platform.Memory;
 import org.jccl.platform.Pidfd;
+import org.jccl.platform.SharedMemory;
 import org.jccl.transport.net.NetLink;
 import org.jspecify.annotations.Nullable;
 
@@ -20,16 +21,20 @@ public final class Links implements AutoCloseable {
     private final int[] pidfds;
     private final long[] bases;
     private final boolean anyNet;
+    private final SharedMemory scratch;
 
     /**
-     * Takes ownership of everything.
+     * Takes ownership of everything. All memory that waits need is had here, before the ranks
+     * confirm to each other that they are connected.
      *
      * @param regions by rank, one's own included
      * @param nets by rank, null for node mates and oneself
      * @param pidfds by rank, -1 where death is noticed otherwise
+     * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is no memory; nothing is owned then
      */
     public Links(int rank, Region[] regions, @Nullable NetLink[] nets, int[] pidfds) {
         Membarrier.register();
+        this.scratch = SharedMemory.anonymous(8L * regions.length + 8);
         this.rank = rank;
         this.regions = regions;
         this.nets = nets;
@@ -61,6 +66,11 @@ public final class Links implements AutoCloseable {
     /** Base address of one's own region. */
     public long ownBase() {
         return bases[rank];
+    }
+
+    /** Room for a word of 8 bytes and one more for each rank; nothing of it is kept here. */
+    public long scratch() {
+        return scratch.address();
     }
 
     /** Rank {@code q}'s region. */
@@ -153,5 +163,6 @@ public final class Links implements AutoCloseable {
             }
             regions[q].close();
         }
+        scratch.close();
     }
 }

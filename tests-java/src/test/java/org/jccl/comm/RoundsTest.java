@@ -75,7 +75,7 @@ final class RoundsTest {
     @Test
     void reasonIsToldWithItsCode() {
         try (Rounds rounds = new Rounds(new Said(new byte[1][]))) {
-            rounds.beginFailed(CallError.SPLIT_COLOR.says("no such colour"));
+            rounds.giveUp(CallError.SPLIT_COLOR.says("no such colour"));
             rounds.advance();
             NcclException why = rounds.failure(0);
             assertNotNull(why);

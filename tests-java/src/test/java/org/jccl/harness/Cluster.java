@@ -1,5 +1,7 @@
 package org.jccl.harness;
 
+import org.jspecify.annotations.Nullable;
+
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -41,6 +43,9 @@ public final class Cluster {
     /** Whether each process is new and ends by itself. */
     final boolean once;
 
+    /** The namespaces that processes share with those of other clusters; null for new ones. */
+    final @Nullable NetworkPair wire;
+
     private Cluster(
             Place place,
             int nRanks,
@@ -50,7 +55,8 @@ public final class Cluster {
             Map<String, String> environment,
             Map<Integer, Map<String, String>> environmentOfRank,
             List<String> jvmFlags,
-            boolean once) {
+            boolean once,
+            @Nullable NetworkPair wire) {
         if (nRanks < 1 || ranksPerProcess < 1 || nNodes < 1) {
             throw new IllegalArgumentException("a cluster has at least one rank, node and process");
         }
@@ -63,6 +69,7 @@ public final class Cluster {
         this.environmentOfRank = environmentOfRank;
         this.jvmFlags = jvmFlags;
         this.once = once;
+        this.wire = wire;
     }
 
     private static Cluster of(Place place, int nRanks, int ranksPerProcess) {
@@ -75,7 +82,8 @@ public final class Cluster {
                 Map.of(),
                 Map.of(),
                 List.of(),
-                false);
+                false,
+                null);
     }
 
     /** Ranks as threads of one process. */
@@ -96,6 +104,21 @@ public final class Cluster {
         return of(Place.NAMESPACES, nRanks, 1);
     }
 
+    /** The same in these namespaces, by processes that other clusters in them may use again. */
+    public static Cluster namespaces(int nRanks, NetworkPair wire) {
+        return new Cluster(
+                Place.NAMESPACES,
+                nRanks,
+                1,
+                1,
+                DEFAULT_DEADLINE,
+                Map.of(),
+                Map.of(),
+                List.of(),
+                false,
+                wire);
+    }
+
     /** Several ranks, as threads, in each process. */
     public Cluster ranksPerProcess(int count) {
         return new Cluster(
@@ -107,7 +130,8 @@ public final class Cluster {
                 environment,
                 environmentOfRank,
                 jvmFlags,
-                once);
+                once,
+                wire);
     }
 
     /**
@@ -124,7 +148,8 @@ public final class Cluster {
                 environment,
                 environmentOfRank,
                 jvmFlags,
-                once);
+                once,
+                wire);
     }
 
     /** How long anything in a test may last: JCCL_TEST_DEADLINE seconds. */
@@ -143,7 +168,8 @@ public final class Cluster {
                 environment,
                 environmentOfRank,
                 jvmFlags,
-                once);
+                once,
+                wire);
     }
 
     /** A variable that every rank's process sees. */
@@ -159,7 +185,8 @@ public final class Cluster {
                 more,
                 environmentOfRank,
                 jvmFlags,
-                once);
+                once,
+                wire);
     }
 
     /** A variable that the process of this rank sees. */
@@ -177,7 +204,8 @@ public final class Cluster {
                 environment,
                 more,
                 jvmFlags,
-                once);
+                once,
+                wire);
     }
 
     /** A flag of the JVM of every rank that is a process. */
@@ -193,7 +221,8 @@ public final class Cluster {
                 environment,
                 environmentOfRank,
                 more,
-                once);
+                once,
+                wire);
     }
 
     /**
@@ -215,7 +244,8 @@ public final class Cluster {
                 environment,
                 environmentOfRank,
                 jvmFlags,
-                true);
+                true,
+                wire);
     }
 
     /** Whether the ranks run inside this JVM. */
@@ -250,7 +280,7 @@ public final class Cluster {
         int first = process * ranksPerProcess;
         if (nNodes > 1 && place != Place.THREADS) {
             all.put("NCCL_HOSTID", nodeOf(first, nRanks, nNodes));
-        } else if (place == Place.NAMESPACES) {
+        } else if (place == Place.NAMESPACES && wire == null) {
             all.put("NCCL_HOSTID", "namespace" + namespaceOf(process));
         }
         int end = Math.min(nRanks, first + ranksPerProcess);

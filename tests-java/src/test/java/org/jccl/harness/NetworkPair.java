@@ -3,6 +3,7 @@ package org.jccl.harness;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,7 +13,9 @@ import java.util.concurrent.TimeUnit;
  * Two network namespaces of one user namespace, joined by a virtual wire, for ordinary users. Each
  * is held by a process that ends when its standard input does, so nothing outlives the test.
  */
-final class NetworkPair implements AutoCloseable {
+public final class NetworkPair implements AutoCloseable {
+    private static final String NOBODY = "02:00:00:00:00:01";
+
     private final Process first;
     private final Process second;
 
@@ -26,7 +29,7 @@ final class NetworkPair implements AutoCloseable {
      *
      * @throws AssertionError with the system's reason if it refuses namespaces
      */
-    static NetworkPair open() {
+    public static NetworkPair open() {
         Process first = null;
         Process second = null;
         try {
@@ -51,6 +54,45 @@ final class NetworkPair implements AutoCloseable {
             end(first);
             end(second);
             throw new AssertionError("network namespaces are refused here: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * From now on what the first or second sends is lost on the way, acknowledgements included, as
+     * between machines: it goes to a card that is not there.
+     */
+    public void cut(int sender) {
+        neighbour(sender, NOBODY);
+    }
+
+    /** Both hear each other again. */
+    public void heal() {
+        neighbour(0, address(second, "wire1"));
+        neighbour(1, address(first, "wire0"));
+    }
+
+    private void neighbour(int sender, String card) {
+        try {
+            script(
+                    sender == 0 ? first : second,
+                    "ip neigh replace 10.77.0."
+                            + (2 - sender)
+                            + " lladdr "
+                            + card
+                            + " dev wire"
+                            + sender
+                            + " nud permanent");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static String address(Process holder, String device) {
+        try {
+            String shown = script(holder, "ip -o link show " + device);
+            return shown.replaceFirst("(?s).*link/ether (\\S+).*", "$1");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
@@ -86,7 +128,7 @@ final class NetworkPair implements AutoCloseable {
         return holder;
     }
 
-    private static void script(Process holder, String text) throws IOException {
+    private static String script(Process holder, String text) throws IOException {
         List<String> command = new ArrayList<>(enter(holder));
         command.addAll(List.of("sh", "-c", text));
         Process shell = new ProcessBuilder(command).redirectErrorStream(true).start();
@@ -94,6 +136,7 @@ final class NetworkPair implements AutoCloseable {
         if (shell.onExit().join().exitValue() != 0) {
             throw new IOException(text + ": " + said);
         }
+        return said;
     }
 
     private static void end(@org.jspecify.annotations.Nullable Process holder) {

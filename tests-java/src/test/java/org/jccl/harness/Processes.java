@@ -22,12 +22,12 @@ final class Processes {
 
     private Processes() {}
 
-    /** An idle process with this environment, else a new one. */
-    static RankProcess lend(List<String> flags, Map<String, String> environment)
+    /** An idle process that was entered and started in this way, else a new one. */
+    static RankProcess lend(List<String> enter, List<String> flags, Map<String, String> environment)
             throws IOException {
-        String key = flags + " " + environment;
+        String key = enter + " " + flags + " " + environment;
         RankProcess idle = take(key);
-        return idle != null ? idle : RankProcess.start(key, List.of(), flags, environment);
+        return idle != null ? idle : RankProcess.start(key, enter, flags, environment);
     }
 
     private static @Nullable RankProcess take(String key) {

@@ -134,6 +134,19 @@ final class RankProcess {
         }
     }
 
+    /** Lets the process continue; afterwards it is as good as before. */
+    void cont() {
+        signal("CONT");
+        synchronized (this) {
+            tainted = false;
+        }
+    }
+
+    /** Whether a signal has stopped the process. */
+    boolean stopped() {
+        return state().contains("T (stopped)");
+    }
+
     /** Stops the process; returns when the kernel says so, which a busy machine delays. */
     void stop() {
         signal("STOP");

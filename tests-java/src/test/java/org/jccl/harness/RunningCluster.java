@@ -32,12 +32,14 @@ public final class RunningCluster implements AutoCloseable {
     private final List<RankProcess> processes = new ArrayList<>();
     private final List<Thread> threads = new ArrayList<>();
     private final @Nullable RankResult[] results;
+    private final long[] endsNs;
     private final List<List<String>> said = new ArrayList<>();
     private @Nullable NetworkPair network;
 
     private RunningCluster(Cluster cluster) {
         this.cluster = cluster;
         this.results = new RankResult[cluster.nRanks];
+        this.endsNs = new long[cluster.nRanks];
         this.deadlineNs = System.nanoTime() + cluster.deadline.toNanos();
         for (int rank = 0; rank < cluster.nRanks; rank++) {
             said.add(new ArrayList<>());
@@ -109,18 +111,19 @@ public final class RunningCluster implements AutoCloseable {
 
     private void startProcesses(Class<? extends Scenario> scenario, List<String> arguments)
             throws IOException {
-        if (cluster.place == Cluster.Place.NAMESPACES) {
+        NetworkPair lent = cluster.wire;
+        if (cluster.place == Cluster.Place.NAMESPACES && lent == null) {
             network = NetworkPair.open();
         }
+        NetworkPair wire = lent == null ? network : lent;
         for (int number = 0; number < cluster.nProcesses(); number++) {
             Map<String, String> environment = cluster.environmentOf(number);
             boolean once = cluster.once || network != null;
-            List<String> enter =
-                    network == null ? List.of() : network.enter(cluster.namespaceOf(number));
+            List<String> enter = wire == null ? List.of() : wire.enter(cluster.namespaceOf(number));
             RankProcess process =
                     once
                             ? RankProcess.start("", enter, cluster.jvmFlags, environment)
-                            : Processes.lend(cluster.jvmFlags, environment);
+                            : Processes.lend(enter, cluster.jvmFlags, environment);
             processes.add(process);
             int first = number * cluster.ranksPerProcess;
             process.run(
@@ -152,6 +155,7 @@ public final class RunningCluster implements AutoCloseable {
     synchronized void ended(RankResult result) {
         if (results[result.rank()] == null) {
             results[result.rank()] = result;
+            endsNs[result.rank()] = System.nanoTime();
             notifyAll();
         }
     }
@@ -235,7 +239,22 @@ public final class RunningCluster implements AutoCloseable {
 
     /** Lets the process of this rank continue. */
     public void cont(int rank) {
-        process(rank).signal("CONT");
+        process(rank).cont();
+    }
+
+    /** Whether the process of this rank is stopped, by whomever. */
+    public boolean stopped(int rank) {
+        return process(rank).stopped();
+    }
+
+    /** How this rank has ended, or null. */
+    public synchronized @Nullable RankResult endOf(int rank) {
+        return results[rank];
+    }
+
+    /** When this rank ended, as System.nanoTime. */
+    public synchronized long endedNs(int rank) {
+        return endsNs[rank];
     }
 
     /** The process id of this rank. */
@@ -257,7 +276,8 @@ public final class RunningCluster implements AutoCloseable {
                 .allMatch(result -> result != null && result.end() != RankResult.End.DIED);
     }
 
-    private String output() {
+    /** The last part of what the processes printed. */
+    public String output() {
         StringBuilder text = new StringBuilder();
         processes.forEach(process -> text.append(process.output()));
         return text.toString();

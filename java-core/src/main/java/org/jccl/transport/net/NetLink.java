@@ -1,5 +1,6 @@
 package org.jccl.transport.net;
 
+import org.jccl.platform.Errno;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
@@ -35,8 +36,11 @@ public final class NetLink implements AutoCloseable {
     /** Bytes discarded in one look. */
     private static final long DRAIN_TURN = 4L << 20;
 
-    private static final int AGAIN = -11;
-    private static final int INTERRUPTED = -4;
+    private static final String HOST_LOST =
+            " (the machine or the network between is lost; JCCL_HOST_LOST sets the limit)";
+
+    private static final int AGAIN = -Errno.EAGAIN;
+    private static final int INTERRUPTED = -Errno.EINTR;
 
     private final int descriptor;
     private final int peer;
@@ -52,6 +56,7 @@ public final class NetLink implements AutoCloseable {
     private long lookedNs = System.nanoTime();
     private @Nullable SharedMemory rescued;
     private boolean dropped;
+    private boolean lost;
     private @Nullable String ended;
     private boolean closed;
 
@@ -61,6 +66,8 @@ public final class NetLink implements AutoCloseable {
         this.peer = peer;
         this.nRanks = nRanks;
         this.mirror = mirror;
+        // It would also end a link whose peer is stopped and reads nothing; see silent().
+        Sockets.setUserTimeout(descriptor, 0);
     }
 
     /** The socket, for poll. */
@@ -76,6 +83,24 @@ public final class NetLink implements AutoCloseable {
     /** Why nothing more can arrive, or null while the connection is open. */
     public @Nullable String ended() {
         return ended;
+    }
+
+    /**
+     * Whether the peer's machine has answered nothing for so long that it counts as lost, which
+     * then shows in {@link #ended}. A peer that is stopped is no reason: its system answers.
+     */
+    public boolean silent(long limitMs) {
+        if (ended != null || limitMs <= 0) {
+            return false;
+        }
+        long ms = Sockets.silenceMs(descriptor);
+        if (ms < limitMs) {
+            return false;
+        }
+        received = -1;
+        lost = true;
+        giveUp("its machine has not answered for " + ms + " ms" + HOST_LOST);
+        return true;
     }
 
     /** Whether frames wait to be sent. */
@@ -177,7 +202,7 @@ public final class NetLink implements AutoCloseable {
                 return false;
             }
             if (n < 0) {
-                giveUp("its connection broke while sending (errno " + -n + ")");
+                giveUp(broken(n));
                 return true;
             }
             sentOfHead += n;
@@ -280,13 +305,19 @@ public final class NetLink implements AutoCloseable {
         }
     }
 
+    private static String broken(long n) {
+        int errno = (int) -n;
+        boolean silence =
+                errno == Errno.ETIMEDOUT
+                        || errno == Errno.EHOSTUNREACH
+                        || errno == Errno.ENETUNREACH;
+        return "its connection broke: " + Errno.text(errno) + (silence ? HOST_LOST : "");
+    }
+
     private void end(long n) {
         received = -1;
         if (ended == null || n == 0) {
-            ended =
-                    n == 0
-                            ? "its process ended or closed the connection"
-                            : "its connection broke (errno " + -n + ")";
+            ended = n == 0 ? "its process ended or closed the connection" : broken(n);
         }
     }
 
@@ -324,9 +355,12 @@ public final class NetLink implements AutoCloseable {
     /**
      * Reads and discards what has arrived; nothing can be received afterwards.
      *
-     * @return whether the other side has ended, too
+     * @return whether the other side has ended, too, or its machine is lost
      */
     public boolean drain() {
+        if (lost) {
+            return true;
+        }
         received = -1;
         ended = ended == null ? "this side has left" : ended;
         for (long discarded = 0; discarded < DRAIN_TURN; ) {

@@ -1,0 +1,229 @@
+package org.jccl.harness;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Faults of this process's own: a chosen system call of JCCL's fails, or kills or stops the process
+ * there. Works where {@code faults.c} is preloaded, see {@link #preloaded}, which also counts what
+ * JCCL holds.
+ */
+@SuppressWarnings("restricted")
+public final class Faults {
+    /** What happens at the call: it fails, or the process is killed or stopped. */
+    public enum Action {
+        FAIL(1),
+        KILL(2),
+        STOP(3);
+
+        private final int number;
+
+        Action(int number) {
+            this.number = number;
+        }
+    }
+
+    /** Which calls are counted. */
+    public enum Calls {
+        NONE(0),
+        /** All but those by which a thread yields. */
+        ANY(-1),
+        /** Those that make a descriptor. */
+        DESCRIPTORS(-2),
+        /** Those that map or allocate memory. */
+        MEMORY(-3),
+        /** Those that make memory that can be shared. */
+        SHARED(-4);
+
+        private final int number;
+
+        Calls(int number) {
+            this.number = number;
+        }
+    }
+
+    /** Of a fault that lasts until {@link #disarm}. */
+    public static final int LASTING = 0;
+
+    private static final long CONTROL = 0x4a43434c;
+    private static final int ARM = 1;
+    private static final int DISARM = 2;
+    private static final int FDS = 3;
+    private static final int MAPS = 4;
+    private static final int WRONG = 5;
+    private static final int CLOCK = 6;
+    private static final long PRLIMIT =
+            System.getProperty("os.arch").matches("amd64|x86_64") ? 302 : 261;
+    private static final long GETPID =
+            System.getProperty("os.arch").matches("amd64|x86_64") ? 39 : 172;
+    private static final int RLIMIT_NOFILE = 7;
+    private static final Path SOURCE = Path.of("src", "test", "c", "faults.c");
+    private static final MethodHandle SYSCALL = link();
+
+    private Faults() {}
+
+    /** A cluster whose processes have it preloaded. */
+    public static Cluster preloaded(Cluster cluster) {
+        return cluster.environment("LD_PRELOAD", Library.PATH.toString());
+    }
+
+    /** Compiles the library once. */
+    private static final class Library {
+        static final Path PATH = build();
+
+        private static Path build() {
+            try {
+                Path library = Path.of("target", "libfaults.so").toAbsolutePath();
+                Process compiler =
+                        new ProcessBuilder(
+                                        "cc",
+                                        "-O1",
+                                        "-shared",
+                                        "-fPIC",
+                                        "-o",
+                                        library.toString(),
+                                        SOURCE.toString(),
+                                        "-ldl")
+                                .redirectErrorStream(true)
+                                .start();
+                byte[] said = compiler.getInputStream().readAllBytes();
+                if (compiler.onExit().join().exitValue() != 0) {
+                    throw new IOException(new String(said, StandardCharsets.UTF_8));
+                }
+                return library;
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+
+    /**
+     * From now on the {@code nth} of these calls, and those after it, meet the fault.
+     *
+     * @param times how often, or {@link #LASTING}
+     */
+    public static void arm(Action action, Calls calls, int nth, int errno, int times) {
+        control(ARM, action.number, calls.number, nth, errno, times);
+    }
+
+    /** Ends the fault; how often it was met. */
+    public static long disarm() {
+        return control(DISARM, 0, 0, 0, 0, 0);
+    }
+
+    /** Makes a system call, for a fault that was not met. */
+    public static void touch() {
+        long ignored = call(GETPID, 0, 0, 0, 0, 0);
+    }
+
+    /** Moves the wall clock, as this process sees it. */
+    public static void jumpSeconds(long seconds) {
+        control(CLOCK, seconds, 0, 0, 0, 0);
+    }
+
+    /**
+     * Lets this process have so many descriptors; numbers count, from 0.
+     *
+     * @return the limit before
+     */
+    public static int limitDescriptors(int limit) {
+        try (java.lang.foreign.Arena arena = java.lang.foreign.Arena.ofConfined()) {
+            var rlimit = arena.allocate(ValueLayout.JAVA_LONG, 2);
+            call(PRLIMIT, 0, RLIMIT_NOFILE, 0, rlimit.address(), 0);
+            int before = (int) rlimit.getAtIndex(ValueLayout.JAVA_LONG, 0);
+            rlimit.setAtIndex(ValueLayout.JAVA_LONG, 0, limit);
+            if (call(PRLIMIT, 0, RLIMIT_NOFILE, rlimit.address(), 0, 0) != 0) {
+                throw new IllegalStateException("the limit of descriptors cannot be set");
+            }
+            return before;
+        }
+    }
+
+    /** The limit that leaves exactly {@code free} numbers for new descriptors. */
+    public static int limitFor(int free) {
+        int limit = 0;
+        for (int left = free; left > 0 || open(limit); limit++) {
+            left -= open(limit) ? 0 : 1;
+        }
+        return limit;
+    }
+
+    private static boolean open(int descriptor) {
+        return Files.exists(
+                Path.of("/proc/self/fd/" + descriptor), java.nio.file.LinkOption.NOFOLLOW_LINKS);
+    }
+
+    /**
+     * Waits until JCCL holds nothing in this process but its listener: a socket, a descriptor to
+     * wake its thread by, and the list that this polls. Connections that were cut take seconds.
+     *
+     * @throws AssertionError if something stays, or something was freed that was not held
+     */
+    public static void requireNothingHeld() {
+        long end = System.nanoTime() + 30_000_000_000L;
+        while (!clean() && System.nanoTime() - end < 0) {
+            LockSupport.parkNanos(2_000_000);
+        }
+        if (!clean()) {
+            throw new AssertionError(
+                    "JCCL holds "
+                            + control(FDS, 0, 0, 0, 0, 0)
+                            + " descriptors and "
+                            + control(MAPS, 0, 0, 0, 0, 0)
+                            + " mappings, and has freed "
+                            + control(WRONG, 0, 0, 0, 0, 0)
+                            + " wrongly");
+        }
+        long threads =
+                Thread.getAllStackTraces().keySet().stream()
+                        .filter(thread -> thread.getName().startsWith("jccl-"))
+                        .count();
+        // jccl-net, jccl-warm, and at most four each of jccl-job and jccl-stream.
+        if (threads > 10) {
+            throw new AssertionError(threads + " threads of JCCL's\n" + Stacks.all());
+        }
+    }
+
+    private static boolean clean() {
+        return control(FDS, 0, 0, 0, 0, 0) <= 2
+                && control(MAPS, 0, 0, 0, 0, 0) <= 1
+                && control(WRONG, 0, 0, 0, 0, 0) == 0;
+    }
+
+    private static long control(long what, long a, long b, long c, long d, long e) {
+        long result = call(CONTROL, what, a, b, c, d, e);
+        if (result < 0) {
+            throw new IllegalStateException("faults.c is not preloaded");
+        }
+        return result;
+    }
+
+    private static long call(long number, long a, long b, long c, long d, long e) {
+        return call(number, a, b, c, d, e, 0);
+    }
+
+    private static long call(long number, long a, long b, long c, long d, long e, long f) {
+        try {
+            return (long) SYSCALL.invokeExact(number, a, b, c, d, e, f);
+        } catch (Throwable cause) {
+            throw new IllegalStateException(cause);
+        }
+    }
+
+    private static MethodHandle link() {
+        ValueLayout.OfLong word = ValueLayout.JAVA_LONG;
+        Linker linker = Linker.nativeLinker();
+        return linker.downcallHandle(
+                linker.defaultLookup().findOrThrow("syscall"),
+                FunctionDescriptor.of(word, word, word, word, word, word, word, word),
+                Linker.Option.firstVariadicArg(1));
+    }
+}

@@ -1,0 +1,177 @@
+package org.jccl.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.Communicator;
+import org.jccl.Config;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Faults;
+import org.jccl.harness.Rank;
+import org.jccl.harness.Scenario;
+import org.jccl.type.NcclException;
+import org.jccl.type.UniqueId;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.util.List;
+
+/**
+ * The system refuses descriptors, memory or shared memory from the n-th call on, for every n of a
+ * life that inits, splits and computes: the rank says what is used up, the other ranks say whose
+ * fault it is, and nothing is left.
+ */
+final class ShortageTest {
+    private static final int LARGE = 400_000;
+    private static final int EACCES = 13;
+    private static final int ENOSYS = 38;
+
+    private static Cluster pair() {
+        return Faults.preloaded(Cluster.processes(2)).environment("JCCL_INIT_TIMEOUT", "6");
+    }
+
+    /** One life after the other, with one call more that succeeds, until all do. */
+    public static final class EveryCall implements Scenario {
+        private static final int ENOUGH = 200;
+
+        @Override
+        public void run(Rank rank) {
+            boolean victim = rank.number() == rank.intArgument(1);
+            int lives = 0;
+            // Classes that are needed later must not be what there is no descriptor for.
+            for (String links : List.of("shm", "tcp")) {
+                life(rank, rank.uniqueId("warm " + links), links);
+            }
+            for (int n = 1; true; n++) {
+                Sums.require(n < ENOUGH, "there is no end of it");
+                NcclException why = n(rank, victim, n);
+                if (victim) {
+                    rank.post("met " + n, why == null ? "no" : "yes");
+                    Sums.require(
+                            why == null || why.getMessage().contains(rank.argument(2)),
+                            "life " + n + " failed with: " + why);
+                } else if (why != null) {
+                    Sums.require(
+                            why.getMessage().contains("rank " + rank.argument(1)),
+                            "life " + n + " of the other failed with: " + why);
+                }
+                Faults.requireNothingHeld();
+                if (rank.await("met " + n).equals("no")) {
+                    break;
+                }
+                lives++;
+            }
+            rank.say("failed " + lives);
+            life(rank, rank.uniqueId("after"), rank.argument(4));
+        }
+
+        private static NcclException n(Rank rank, boolean victim, int n) {
+            String name = "life" + n;
+            UniqueId id = rank.uniqueId(name);
+            rank.post(rank.number() + " has " + name, "");
+            rank.await(1 - rank.number() + " has " + name);
+            Faults.Calls calls = Faults.Calls.valueOf(rank.argument(0));
+            int before = 0;
+            if (victim && calls == Faults.Calls.NONE) {
+                before = Faults.limitDescriptors(Faults.limitFor(n - 1));
+            } else if (victim) {
+                Faults.arm(Faults.Action.FAIL, calls, n, rank.intArgument(3), Faults.LASTING);
+            }
+            try {
+                life(rank, id, rank.argument(4));
+                return null;
+            } catch (NcclException e) {
+                return e;
+            } finally {
+                if (before > 0) {
+                    Faults.limitDescriptors(before);
+                } else {
+                    Faults.disarm();
+                }
+            }
+        }
+
+        private static void life(Rank rank, UniqueId id, String links) {
+            String node = links.equals("tcp") ? "node" + rank.number() : "one";
+            Config config = Config.DEFAULT.withHostId(node);
+            Communicator comm = Communicator.initRank(2, id, rank.number(), config);
+            Communicator child = null;
+            try {
+                Sums.allReduce(comm, LARGE);
+                child = comm.split(0, rank.number());
+                Sums.allReduce(child, LARGE);
+                Sums.barrier(comm);
+            } finally {
+                if (child != null) {
+                    child.abort();
+                }
+                comm.abort();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "NONE, 0, RLIMIT_NOFILE, 24, shm",
+        "MEMORY, 0, Cannot allocate memory, 12, shm",
+    })
+    void everyCallMayMeetTheLimit(String calls, int victim, String says, int errno, String links) {
+        everyCall(calls, victim, says, errno, links);
+    }
+
+    @ParameterizedTest
+    @Tag("stress")
+    @CsvSource({
+        "NONE, 1, RLIMIT_NOFILE, 24, tcp",
+        "DESCRIPTORS, 0, RLIMIT_NOFILE, 24, tcp",
+        "DESCRIPTORS, 1, RLIMIT_NOFILE, 24, shm",
+        "MEMORY, 1, Cannot allocate memory, 12, tcp",
+        "MEMORY, 1, No space left, 28, shm",
+    })
+    void everyCallMayMeetAnyLimit(String calls, int victim, String says, int errno, String links) {
+        everyCall(calls, victim, says, errno, links);
+    }
+
+    private static void everyCall(String calls, int victim, String says, int errno, String links) {
+        var ended =
+                pair().run(EveryCall.class, calls, victim, says, errno, links).assertAllSucceeded();
+        int lives = Integer.parseInt(ended.assertAllSaidTheSame().getFirst().split(" ")[1]);
+        assertTrue(lives >= 3, "only " + lives + " lives met the limit");
+    }
+
+    /** Shared memory is refused for good. */
+    public static final class WithoutSharedMemory implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Faults.arm(
+                    Faults.Action.FAIL,
+                    Faults.Calls.SHARED,
+                    1,
+                    rank.intArgument(0),
+                    Faults.LASTING);
+            try (Communicator comm = rank.init()) {
+                Sums.allReduce(comm, LARGE);
+                Communicator child = comm.split(0, 0);
+                Sums.allReduce(child, LARGE);
+                child.close();
+                rank.say("sent " + (comm.stats().netBytes() > 0));
+            } finally {
+                Faults.disarm();
+            }
+            Faults.requireNothingHeld();
+        }
+    }
+
+    @Test
+    void ranksWhoseSharedMemoryIsRefusedUseTcp() {
+        for (int errno : new int[] {EACCES, ENOSYS}) {
+            List<String> said =
+                    pair().run(WithoutSharedMemory.class, errno)
+                            .assertAllSucceeded()
+                            .assertAllSaidTheSame();
+            assertEquals(List.of("sent true"), said);
+        }
+    }
+}
