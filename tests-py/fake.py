@@ -58,3 +58,22 @@ class FakeBinding:
     def count(self, name: str) -> int:
         """How often a function was called."""
         return sum(called == name for called, _ in self.calls)
+
+
+class Interrupted:
+    """A library in front of another; Ctrl-C arrives when one of its functions has returned."""
+
+    def __init__(self, library: Any, function: str) -> None:
+        self._library = library
+        self._function = function
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._library, name)
+        if name != self._function:
+            return function
+
+        def call(*args: Any) -> Any:
+            function(*args)
+            raise KeyboardInterrupt
+
+        return call

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
+from typing import Any, cast
 
+import jccl.bindings
 import numpy
 import pytest
-from fake import CHILD, COMM, NRANKS, RANK, FakeBinding
+from fake import CHILD, COMM, NRANKS, RANK, FakeBinding, Interrupted
 from jccl.core import (
     SUM,
     Communicator,
@@ -129,6 +130,46 @@ def test_a_parent_keeps_the_child_of_a_running_split(fake: FakeBinding, comm: Co
     comm.get_async_error()
     gc.collect()
     assert alive() is None
+
+
+def test_a_parent_keeps_no_child_of_a_split_that_is_over(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    child = comm.split(0)
+    alive = weakref.ref(child)
+    child.destroy()
+    del child
+    gc.collect()
+    assert alive() is None
+
+
+def _queue(comm: Communicator, function: str) -> None:
+    if function == "group_end":
+        with group():
+            comm.send(Owner(8), 0)
+    else:
+        comm.allreduce(Owner(8), Owner(8), SUM)
+
+
+@pytest.mark.parametrize("function", ["all_reduce", "group_end"])
+def test_an_interrupt_when_an_operation_is_queued_ends_it(fake: FakeBinding, function: str) -> None:
+    jccl.bindings.use(cast(Any, Interrupted(fake, function)))
+    comm = Communicator.init(NRANKS, RANK, get_unique_id())
+    fake.answers["comm_get_async_error"] = (0, 7)
+    with pytest.raises(KeyboardInterrupt):
+        _queue(comm, function)
+    assert fake.last("comm_interrupt") == (COMM,)
+
+
+@pytest.mark.parametrize("function", ["all_reduce", "group_end"])
+def test_an_interrupt_when_an_operation_is_complete_revokes_nothing(
+    fake: FakeBinding, function: str
+) -> None:
+    jccl.bindings.use(cast(Any, Interrupted(fake, function)))
+    comm = Communicator.init(NRANKS, RANK, get_unique_id())
+    with pytest.raises(KeyboardInterrupt):
+        _queue(comm, function)
+    assert not fake.count("comm_interrupt")
 
 
 def test_a_split_without_colour_gives_a_communicator_without_handle(

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from fake import CHILD, COMM, FakeBinding
+from fake import CHILD, COMM, FakeBinding, Interrupted
 from harness import Rank
 from jccl.torch import creation
 from jccl.torch.communicator import Call, Communicator
@@ -17,25 +17,6 @@ from jccl.torch.work import IN_PROGRESS
 from torch_team import Team, dist
 
 CALL: Call = (4, 64, 64, 1, 7, 0, 0)
-
-
-class Interrupted:
-    """A library in front of another; Ctrl-C arrives when one of its functions has returned."""
-
-    def __init__(self, library: Any, function: str) -> None:
-        self._library = library
-        self._function = function
-
-    def __getattr__(self, name: str) -> Any:
-        function = getattr(self._library, name)
-        if name != self._function:
-            return function
-
-        def call(*args: Any) -> Any:
-            function(*args)
-            raise KeyboardInterrupt
-
-        return call
 
 
 def _communicator(fake: FakeBinding, function: str) -> Communicator:
@@ -87,6 +68,14 @@ def test_an_interrupt_while_an_operation_starts_revokes(fake: FakeBinding) -> No
     comm = _communicator(fake, "start")
     with pytest.raises(KeyboardInterrupt):
         comm.run(CALL, False, [torch.ones(1)])
+    assert fake.last("comm_interrupt") == (COMM,)
+
+
+def test_an_interrupt_while_a_handle_waits_revokes(fake: FakeBinding) -> None:
+    comm = _communicator(fake, "poll")
+    work = comm.run(CALL, False, [torch.ones(1)])
+    with pytest.raises(KeyboardInterrupt):
+        work.wait()
     assert fake.last("comm_interrupt") == (COMM,)
 
 

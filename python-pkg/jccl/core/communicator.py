@@ -13,7 +13,7 @@ from typing import Any
 from jccl.bindings import load
 from jccl.core.buffers import Buffer, resolve
 from jccl.core.config import CConfig, NCCLConfig
-from jccl.core.errors import IN_PROGRESS, SUCCESS, check
+from jccl.core.errors import IN_PROGRESS, SUCCESS, NCCLError, check
 from jccl.core.group import open_group
 from jccl.core.rendezvous import exchange_unique_id, rank_from_environment
 from jccl.core.types import NcclInvalid, Result, redop
@@ -22,6 +22,8 @@ from jccl.core.unique_id import UniqueId
 
 SPLIT_NOCOLOR = -1
 _MANY_HELD = 64
+# What an operation raises that is not queued.
+_REFUSALS = (NCCLError, OverflowError, TypeError)
 
 # Buffers that queued operations may still use, by communicator handle: they outlive a
 # Communicator object that is dropped early. Written under the GIL by the calling threads.
@@ -161,8 +163,9 @@ class Communicator(Unfinished):
         check(code)
         child = type(self)()
         with child._adopted(handle):
-            self._children.append(child)
-            self._keep_while_running(IN_PROGRESS, c_config)
+            if open_group.depth or self._library.comm_get_async_error(ptr)[1] == IN_PROGRESS:
+                self._children.append(child)
+                self._kept.append(c_config)
             child._apply(config)
         return child
 
@@ -331,10 +334,8 @@ class Communicator(Unfinished):
         if recv.count < send.count:
             raise _too_small(recv, send.count)
         self._plain("ncclAllReduceConfig", stream, config)
-        code = self._library.all_reduce(
-            send.ptr, recv.ptr, send.count, send.dtype, redop(op), self._require(), 0
-        )
-        self._after(code, send, recv)
+        numbers = send.ptr, recv.ptr, send.count, send.dtype, redop(op), self._require(), 0
+        self._run(self._library.all_reduce, numbers, send, recv)
 
     def broadcast(
         self,
@@ -359,10 +360,8 @@ class Communicator(Unfinished):
         else:
             send = recv = resolve(recvbuf, "recvbuf", writable=True)
         self._plain("ncclBroadcastConfig", stream, config)
-        code = self._library.broadcast(
-            send.ptr, recv.ptr, recv.count, recv.dtype, root, self._require(), 0
-        )
-        self._after(code, send, recv)
+        numbers = send.ptr, recv.ptr, recv.count, recv.dtype, root, self._require(), 0
+        self._run(self._library.broadcast, numbers, send, recv)
 
     def allgather(
         self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
@@ -375,10 +374,8 @@ class Communicator(Unfinished):
         if recv.count < send.count * self.nranks:
             raise _too_small(recv, send.count * self.nranks)
         self._plain("ncclAllGatherConfig", stream, config)
-        code = self._library.all_gather(
-            send.ptr, recv.ptr, send.count, send.dtype, self._require(), 0
-        )
-        self._after(code, send, recv)
+        numbers = send.ptr, recv.ptr, send.count, send.dtype, self._require(), 0
+        self._run(self._library.all_gather, numbers, send, recv)
 
     def reduce_scatter(
         self,
@@ -398,24 +395,22 @@ class Communicator(Unfinished):
         if recv.count < count:
             raise _too_small(recv, count)
         self._plain("ncclReduceScatterConfig", stream, config)
-        code = self._library.reduce_scatter(
-            send.ptr, recv.ptr, count, send.dtype, redop(op), self._require(), 0
-        )
-        self._after(code, send, recv)
+        numbers = send.ptr, recv.ptr, count, send.dtype, redop(op), self._require(), 0
+        self._run(self._library.reduce_scatter, numbers, send, recv)
 
     def send(self, sendbuf: Any, peer: int, *, stream: int | None = None) -> None:
         """Sends ``sendbuf`` to rank ``peer``, which receives as many elements."""
         send = resolve(sendbuf, "sendbuf")
         self._plain("", stream, None)
-        code = self._library.send(send.ptr, send.count, send.dtype, peer, self._require(), 0)
-        self._after(code, send, send)
+        numbers = send.ptr, send.count, send.dtype, peer, self._require(), 0
+        self._run(self._library.send, numbers, send, send)
 
     def recv(self, recvbuf: Any, peer: int, *, stream: int | None = None) -> None:
         """Receives into ``recvbuf`` what rank ``peer`` sends, as many elements."""
         recv = resolve(recvbuf, "recvbuf", writable=True)
         self._plain("", stream, None)
-        code = self._library.recv(recv.ptr, recv.count, recv.dtype, peer, self._require(), 0)
-        self._after(code, recv, recv)
+        numbers = recv.ptr, recv.count, recv.dtype, peer, self._require(), 0
+        self._run(self._library.recv, numbers, recv, recv)
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -432,6 +427,28 @@ class Communicator(Unfinished):
                 f" equally: {rest} would be left over"
             )
         return count
+
+    def _run(
+        self, function: Callable[..., int], numbers: tuple[int, ...], send: Buffer, recv: Buffer
+    ) -> None:
+        """Calls an operation of the library.
+
+        A signal handler that raises once the operation is queued, as Ctrl-C's does, ends it: its
+        caller believes that the buffers are its own again.
+        """
+        try:
+            self._after(function(*numbers), send, recv)
+        except _REFUSALS:
+            raise
+        except BaseException:
+            if not open_group.depth:
+                self._end_queued()
+            raise
+
+    def _end_queued(self) -> None:
+        """Revokes the communicator if something is under way that no caller waits for."""
+        if self._library.comm_get_async_error(self._ptr)[1] == IN_PROGRESS:
+            self._library.comm_interrupt(self._ptr)
 
     def _after(self, code: int, send: Buffer, recv: Buffer) -> None:
         """Checks a call's result; keeps its buffers while it is queued or runs."""

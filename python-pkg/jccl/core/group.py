@@ -53,6 +53,9 @@ def group_end(*, simulate: bool = False) -> GroupSimInfo | None:
     try:
         code = library.group_simulate_end(0) if simulate else library.group_end()
     except BaseException:
+        # Perhaps by a signal handler, when everything is queued.
+        for comm in {comm for comm, _ in open_group.queued} if open_group.depth == 1 else ():
+            comm._end_queued()
         _close(still_running=False)
         raise
     _close(still_running=code == IN_PROGRESS)

@@ -54,6 +54,9 @@ class Communicator:
         self._works: deque[tuple[QueuedWork, int]] = deque()
         self._kept_bytes = 0
         self._trim = threading.Lock()
+        # Held while a result is copied into the tensors of a caller; an abort by another thread
+        # waits for that.
+        self._copying = threading.RLock()
         self.set_timeout(timeout)
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -81,7 +84,7 @@ class Communicator:
             code = native.run(*call, handle)
             if code:
                 self.check(code)
-            return _done(after)
+            return self._done(after)
         with _Watch(self):
             code, ticket = native.start(*call, handle)
             self.check(code)
@@ -102,7 +105,16 @@ class Communicator:
                 return self._queue(ticket, result, sources, after)
             if ticket:
                 self.check(self.native.wait(self.handle, ticket))
-        return _done(after)
+        return self._done(after)
+
+    def _done(self, after: Callable[[], object] | None) -> DoneWork:
+        """The handle of an operation that is complete, once its result is where it belongs."""
+        if after is not None:
+            with self._copying:
+                if not self.handle:
+                    raise DistBackendError("the group was aborted")
+                after()
+        return DONE
 
     def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | QueuedWork:
         """The handle of what is complete already."""
@@ -188,6 +200,8 @@ class Communicator:
             return
         handle, self.handle = self.handle, 0
         self.native.comm_abort(handle)
+        with self._copying:
+            pass
         self._fail_works(reason)
 
     def _fail_works(self, reason: str) -> None:
@@ -216,9 +230,3 @@ class _Watch:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and not issubclass(kind, _REFUSALS):
             self._comm.native.comm_interrupt(self._comm.handle)
-
-
-def _done(after: Callable[[], object] | None) -> DoneWork:
-    if after is not None:
-        after()
-    return DONE

@@ -133,16 +133,23 @@ class QueuedWork(Work):
             limit = timeout.total_seconds()
             deadline = time.monotonic() + limit if limit > 0 else None
             poll = self._native.poll
-            while (code := poll(self._comm, self._ticket, SLICE_MS)) == IN_PROGRESS:
-                if deadline is not None and time.monotonic() > deadline:
-                    raise DistBackendError(
-                        f"the operation was not over {limit:g} s after wait() began; "
-                        "it stays queued"
-                    )
-                if self._settled:
-                    break
-            else:
-                self._settle(code)
+            try:
+                while (code := poll(self._comm, self._ticket, SLICE_MS)) == IN_PROGRESS:
+                    if deadline is not None and time.monotonic() > deadline:
+                        raise DistBackendError(
+                            f"the operation was not over {limit:g} s after wait() began; "
+                            "it stays queued"
+                        )
+                    if self._settled:
+                        break
+                else:
+                    self._settle(code)
+            except DistBackendError:
+                raise
+            except BaseException:
+                # By a signal handler, such as Ctrl-C's: the tensors are the caller's again.
+                self._native.comm_interrupt(self._comm)
+                raise
         if self._error is not None:
             raise DistBackendError(self._error)
         return True
