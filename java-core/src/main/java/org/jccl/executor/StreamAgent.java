@@ -18,7 +18,7 @@ public final class StreamAgent implements Runnable {
     private static final int MAX_AGENTS = 4;
     private static final int YIELDS = 50;
     private static final long NAP_NS = 1_000_000;
-    private static final int MAX_NET_NAP_MS = 10;
+    private static final long NET_NAP_NS = 10_000_000;
 
     /** After a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
@@ -150,19 +150,18 @@ public final class StreamAgent implements Runnable {
             sleep(active.getFirst());
         } else {
             for (CommExecutor executor : active) {
-                Waiter.sleep(executor, null, 1, System.nanoTime() + NAP_NS / active.size());
+                Waiter.sleep(executor, null, false, System.nanoTime() + NAP_NS / active.size());
             }
         }
     }
 
     /** A communicator that arrives ends the sleep; poll is not told, so that it stays short. */
     private void sleep(CommExecutor executor) {
-        int naps = round - YIELDS;
+        boolean net = executor.links().anyNet();
         asleepOn = executor;
         try {
             if (arrivals.isEmpty()) {
-                int most = executor.links().anyNet() ? MAX_NET_NAP_MS : naps;
-                Waiter.sleep(executor, null, Math.min(naps, most), 0);
+                Waiter.sleep(executor, null, true, net ? System.nanoTime() + NET_NAP_NS : 0);
             }
         } finally {
             asleepOn = null;

@@ -15,15 +15,18 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * A thread that waits for a task and lends itself to the communicator meanwhile: polls, then
- * yields, then sleeps with limits that grow from 1 to 100 ms. It never sleeps while it owns the
- * communicator, so that any other thread can go on.
+ * yields, then sleeps. A sleep that what is waited for ends lasts at most 100 ms; one that has to
+ * look again by itself, a sixteenth of the time waited so far, from 1 to 10 ms. The thread never
+ * sleeps while it owns the communicator, so that any other can go on.
  */
 public final class Waiter {
     private static final long MS = 1_000_000;
     private static final int SPINS = 8;
     private static final int YIELDS = 50;
-    private static final int SHORT_MS = 1;
-    private static final int LONG_MS = 100;
+    private static final long LONGEST_NS = 100 * MS;
+    private static final long LONGEST_UNTOLD_NS = 10 * MS;
+    private static final int FRACTION = 4;
+    private static final int UNTOLD_FRACTION = 16;
     private static final long CLOSING_NS = 50_000;
     private static final short POLLIN = 1;
     private static final short POLLOUT = 4;
@@ -66,7 +69,7 @@ public final class Waiter {
                 if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
                     return false;
                 }
-                sleep(executor, null, round - YIELDS, untilNs);
+                sleep(executor, null, true, untilNs);
             } else {
                 Threads.yield();
             }
@@ -121,7 +124,7 @@ public final class Waiter {
         if (tasks.size() == 1) {
             return await(executors.getFirst(), tasks.getFirst(), untilNs);
         }
-        int round = 0;
+        int round = tasks.stream().anyMatch(Waiter::hasBlocked) ? SPINS + YIELDS : 0;
         while (true) {
             boolean over = true;
             boolean moved = false;
@@ -145,8 +148,7 @@ public final class Waiter {
                 if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
                     return false;
                 }
-                long nap = System.nanoTime() + MS;
-                sleep(executors.get(blocked), tasks.get(blocked), 1, nap);
+                sleep(executors.get(blocked), tasks.get(blocked), false, untilNs);
             } else if (round > SPINS) {
                 Threads.yield();
             }
@@ -154,7 +156,7 @@ public final class Waiter {
     }
 
     private static boolean wait(CommExecutor executor, Task task, long untilNs) {
-        int round = 0;
+        int round = hasBlocked(task) ? SPINS + YIELDS : 0;
         boolean lone = executor.loneOnCores();
         while (!task.over()) {
             if (executor.gate().tryOwn()) {
@@ -178,14 +180,26 @@ public final class Waiter {
                 if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
                     return false;
                 }
-                sleep(executor, task, round - SPINS - YIELDS, untilNs);
+                sleep(executor, task, true, untilNs);
             }
         }
         return true;
     }
 
-    /** Sleeps once, for the {@code nap}th time in a row, after a look at the peers' health. */
-    static void sleep(CommExecutor executor, @Nullable Task task, int nap, long untilNs) {
+    /**
+     * Whether an earlier slice of the wait has come to sleep: then this one does so at once. The
+     * owner writes what is read here; which of two values is seen makes no difference.
+     */
+    private static boolean hasBlocked(Task task) {
+        return task.blockedSinceNs != 0;
+    }
+
+    /**
+     * Sleeps once, after a look at the peers' health.
+     *
+     * @param alone whether no other communicator is waited for
+     */
+    static void sleep(CommExecutor executor, @Nullable Task task, boolean alone, long untilNs) {
         if (!executor.gate().enter()) {
             // The closer is still at it and ends the task, or the caller does.
             LockSupport.parkNanos(CLOSING_NS);
@@ -200,7 +214,8 @@ public final class Waiter {
             long address = 0;
             long value = 0;
             boolean net = false;
-            boolean several = false;
+            boolean told = alone;
+            long stuckNs = 0;
             try {
                 if (executor.gate().closed()) {
                     return;
@@ -221,27 +236,33 @@ public final class Waiter {
                     address = executor.interpreter().blockedAddress();
                     value = executor.interpreter().blockedValue();
                 }
-                several = executor.severalLanes() || executor.gate().visitors() > 1;
                 net = executor.links().anyNet();
+                boolean ends = net ? q >= 0 && executor.links().net(q) != null : address != 0;
+                boolean other = q >= 0 && q != executor.links().rank();
+                told &= ends && other && executor.gate().visitors() == 1;
+                told &= !executor.severalLanes();
+                stuckNs = System.nanoTime() - awaited.stuckSinceNs;
             } finally {
                 executor.gate().release();
             }
-            long ns = napNs(nap, untilNs, several);
+            long ns = napNs(stuckNs, told, untilNs);
             if (net) {
-                poll(executor, q, ns);
+                poll(executor, ns);
             } else if (q >= 0 && q != executor.links().rank()) {
                 futex(executor, q, address, value, ns);
             } else {
-                Futex.await(executor.ownerNap(), 0, Math.min(ns, MS));
+                Futex.await(executor.ownerNap(), 0, ns);
             }
         } finally {
             executor.gate().leave();
         }
     }
 
-    private static long napNs(int nap, long untilNs, boolean several) {
-        long ms = several ? SHORT_MS : Math.min(LONG_MS, Math.max(SHORT_MS, nap));
-        long ns = ms * MS;
+    private static long napNs(long stuckNs, boolean told, long untilNs) {
+        long ns =
+                told
+                        ? Math.clamp(stuckNs / FRACTION, MS, LONGEST_NS)
+                        : Math.clamp(stuckNs / UNTOLD_FRACTION, MS, LONGEST_UNTOLD_NS);
         if (untilNs != 0) {
             ns = Math.min(ns, Math.max(10_000, untilNs - System.nanoTime()));
         }
@@ -260,12 +281,12 @@ public final class Waiter {
         Membarrier.full();
         boolean unchanged = address == 0 || Memory.getLongAcquire(address) == value;
         if (unchanged && !executor.wanted()) {
-            Futex.await(word, 1, address == 0 ? Math.min(ns, MS) : ns);
+            Futex.await(word, 1, ns);
         }
         executor.gate().sleepingOn(-1);
     }
 
-    private static void poll(CommExecutor executor, int awaited, long ns) {
+    private static void poll(CommExecutor executor, long ns) {
         Links links = executor.links();
         long at = executor.pollTable();
         int n = 0;
@@ -277,8 +298,6 @@ public final class Waiter {
                 n++;
             }
         }
-        boolean mate = awaited < 0 || links.net(awaited) == null;
-        int ms = (int) Math.max(1, ns / MS);
-        Sockets.poll(at, n, mate ? 1 : ms);
+        Sockets.poll(at, n, (int) Math.max(1, ns / MS));
     }
 }
