@@ -1,0 +1,116 @@
+"""Communicators that come and go leave nothing behind: the C door, seen from Python."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import footprint
+import numpy
+import pytest
+from harness import NET, Rank, run_ranks, settled
+from jccl.core import SUM, Communicator, NCCLConfig, UniqueId, get_unique_id, group
+
+# The heap is fixed and touched, so that what grows is not it.
+FIXED = "-Xms64m -Xmx64m -XX:+AlwaysPreTouch"
+SETTINGS: dict[str, dict[str, str]] = {"shm": {}, "tcp": NET}
+RESIDENT_KB = 4 << 10
+#: In a short test compilers have not come to rest.
+RESIDENT_KB_SHORT = 24 << 10
+
+
+def _next_id(control: Communicator) -> UniqueId:
+    """Rank 0's new id on all ranks."""
+    content = numpy.zeros(128, "uint8")
+    if control.rank == 0:
+        content[:] = numpy.frombuffer(bytes(get_unique_id()), "uint8")
+    control.broadcast(content, content, 0)
+    return UniqueId.from_bytes(content.tobytes())
+
+
+def _work(comm: Communicator, kind: int) -> None:
+    """What needs no area but the base, the ring, or the FIFOs."""
+    data = numpy.full((1, 500, 50_000)[kind % 3], comm.rank, "int32")
+    if kind == 3:
+        out = numpy.empty_like(data)
+        with group():
+            comm.send(data, (comm.rank + 1) % comm.nranks)
+            comm.recv(out, (comm.rank - 1) % comm.nranks)
+        settled(comm)
+        assert (out == (comm.rank - 1) % comm.nranks).all()
+    elif kind:
+        comm.allreduce(data, data, SUM)
+        settled(comm)
+        assert (data == comm.nranks * (comm.nranks - 1) // 2).all()
+
+
+def _end(comm: Communicator, how: int) -> None:
+    if how == 2:
+        comm.finalize()
+        settled(comm)
+    if how > 2:
+        comm.abort()
+    else:
+        comm.destroy()
+
+
+def _live(control: Communicator, i: int) -> None:
+    """One life, the i-th: blocking or not, with some operations, some order and way to end."""
+    config = NCCLConfig(blocking=i % 2 == 0)
+    parent = settled(Communicator.init(control.nranks, control.rank, _next_id(control), config))
+    _work(parent, i // 2 % 4)
+    child = parent.split(control.rank if i % 3 == 2 else 0, -control.rank)
+    settled(child)
+    settled(parent)
+    _work(child, (i // 2 + i // 8) % 4)
+    # Who aborts must not be ahead of who still works.
+    _barrier(control)
+    for comm in (child, parent) if i // 4 % 2 else (parent, child):
+        _end(comm, i % 5)
+
+
+def _barrier(comm: Communicator) -> None:
+    word = numpy.ones(1, "int32")
+    comm.allreduce(word, word, SUM)
+
+
+def _lives(rank: Rank, warm_up: int, lives: int) -> tuple[list[str], int]:
+    """What is left of communicators, and how many kilobytes."""
+    control = rank.comm(name="control")
+    for i in range(warm_up):
+        _live(control, i)
+    _barrier(control)
+    gc.collect()
+    before, resident = footprint.counts(), footprint.resident_kb()
+    for i in range(warm_up, warm_up + lives):
+        _live(control, i)
+    _barrier(control)
+    gc.collect()
+    left = footprint.growth(before)
+    more = footprint.resident_kb() - resident
+    _barrier(control)
+    control.destroy()
+    return left, more
+
+
+def _run(setting: str, warm_up: int, lives: int, resident_kb: int, **options: Any) -> None:
+    environment = {**SETTINGS[setting], **options.pop("environment", {}), "MALLOC_ARENA_MAX": "1"}
+    for left, more in run_ranks(
+        _lives, 2, warm_up, lives, environment=environment, fresh=True, **options
+    ):
+        print(f"{setting}: {lives} lives, resident memory +{more} KiB")
+        assert not left
+        assert more < resident_kb
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_few_hundred_lives_leave_no_descriptor_thread_or_mapping(setting: str) -> None:
+    options = {"JCCL_JVM_OPTIONS": f"-XX:TieredStopAtLevel=1 {FIXED}"}
+    _run(setting, 50, 150, RESIDENT_KB_SHORT, environment=options)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_ten_thousand_lives_leave_nothing(setting: str) -> None:
+    options = {"JCCL_JVM_OPTIONS": FIXED}
+    _run(setting, 1000, 10_000, RESIDENT_KB, environment=options, deadline_s=3600)
