@@ -1,0 +1,84 @@
+package org.jccl.suite;
+
+import org.jccl.platform.SharedMemory;
+
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * A buffer of its own pages that is taken away from whoever still uses it: it is filled with a
+ * poison that must stay whole, or forbidden, so that reading it is the end of the process, too.
+ */
+final class ProtectedBuffer implements AutoCloseable {
+    private static final int PROT_NONE = 0;
+    private static final byte POISON = (byte) 0xA5;
+    private static final MethodHandle MPROTECT = mprotect();
+
+    private final SharedMemory memory;
+    private final MemorySegment segment;
+    private boolean forbidden;
+
+    @SuppressWarnings("restricted")
+    ProtectedBuffer(long bytes) {
+        memory = SharedMemory.anonymous(bytes);
+        segment = MemorySegment.ofAddress(memory.address()).reinterpret(bytes);
+    }
+
+    @SuppressWarnings("restricted")
+    private static MethodHandle mprotect() {
+        Linker linker = Linker.nativeLinker();
+        return linker.downcallHandle(
+                linker.defaultLookup().find("mprotect").orElseThrow(),
+                FunctionDescriptor.of(
+                        ValueLayout.JAVA_INT,
+                        ValueLayout.JAVA_LONG,
+                        ValueLayout.JAVA_LONG,
+                        ValueLayout.JAVA_INT));
+    }
+
+    MemorySegment segment() {
+        return segment;
+    }
+
+    /** From now on nobody may write it; if it is forbidden, nobody may read it either. */
+    void take(boolean forbid) {
+        if (forbid) {
+            forbidden = true;
+            protect();
+        } else {
+            segment.fill(POISON);
+        }
+    }
+
+    private void protect() {
+        try {
+            int result =
+                    (int) MPROTECT.invokeExact(memory.address(), memory.sizeBytes(), PROT_NONE);
+            Sums.require(result == 0, "mprotect failed");
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    /** Fails if somebody has written it since it was taken. */
+    void check(String when) {
+        if (!forbidden) {
+            byte first = segment.get(ValueLayout.JAVA_BYTE, 0);
+            long last = segment.byteSize() - 1;
+            long written = segment.asSlice(1).mismatch(segment.asSlice(0, last));
+            Sums.require(
+                    first == POISON && written < 0,
+                    "byte " + (written + 1) + " was written after " + when);
+        }
+    }
+
+    @Override
+    public void close() {
+        memory.close();
+    }
+}
