@@ -62,10 +62,16 @@ def test_scenario_s1_again_and_again(time: int, tmp_path: Path) -> None:
     _scenario_s1(tmp_path / f"id{time}")
 
 
-def _scenario_s1(file: Path) -> None:
+@LEFT
+@pytest.mark.stress
+def test_scenario_s1_two_hundred_times_in_one_set_of_processes(tmp_path: Path) -> None:
+    _scenario_s1(tmp_path / "id", times=200)
+
+
+def _scenario_s1(file: Path, times: int = 1) -> None:
     outputs = cprogram.run_ranks(
         "s1.c",
-        [[rank, file] for rank in range(4)],
+        [[rank, file, times] for rank in range(4)],
         environments=[{"NCCL_HOSTID": f"host-{rank // 2}"} for rank in range(4)],
     )
     assert outputs == [f"rank {rank} is content\n" for rank in range(4)]

@@ -96,6 +96,13 @@ def test_scenario_s1_in_other_settings(setting: str) -> None:
 
 
 @pytest.mark.stress
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_scenario_s1_two_hundred_times_in_one_set_of_processes(setting: str) -> None:
+    options = {"fresh": True, "deadline_s": 1800.0, **SETTINGS[setting]}
+    assert run_ranks(_several, 4, 200, **options) == [[expected] * 200 for expected in EXPECTED]
+
+
+@pytest.mark.stress
 @pytest.mark.parametrize("repetition", range(30))
 def test_scenario_s1_in_fresh_processes(repetition: int) -> None:
     assert run_ranks(scenario, 4, hosts=2, fresh=True) == EXPECTED

@@ -1,7 +1,7 @@
 /*
- * s1 RANK FILE: scenario S1. Four ranks as two nodes of two, a non-blocking communicator split into
- * rails (0 with 2, 1 with 3) and nodes (0 with 1, 2 with 3), barriers in between; then all-gathers
- * on every communicator from threads that did not create them.
+ * s1 RANK FILE TIMES: scenario S1, so many times. Four ranks as two nodes of two, a non-blocking
+ * communicator split into rails (0 with 2, 1 with 3) and nodes (0 with 1, 2 with 3), barriers in
+ * between; then all-gathers on every communicator from threads that did not create them.
  */
 #include "client.h"
 
@@ -46,13 +46,11 @@ static void* gather(void* argument) {
     return NULL;
 }
 
-int main(int argc, char** argv) {
-    REQUIRE(argc == 3);
-    int rank = atoi(argv[1]);
+static void scenario(ncclUniqueId id, int rank) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     ncclComm_t world = NULL;
-    ncclResult_t result = ncclCommInitRankConfig(&world, RANKS, meet(argv[2], rank), rank, &config);
+    ncclResult_t result = ncclCommInitRankConfig(&world, RANKS, id, rank, &config);
     REQUIRE(result == ncclSuccess || result == ncclInProgress);
     settle(world);
     barrier(world);
@@ -73,6 +71,16 @@ int main(int argc, char** argv) {
     for (int i = 2; i >= 0; i--) {
         EVENTUALLY(ncclCommFinalize(parts[i].comm), parts[i].comm);
         OK(ncclCommDestroy(parts[i].comm));
+    }
+}
+
+int main(int argc, char** argv) {
+    REQUIRE(argc == 4);
+    int rank = atoi(argv[1]);
+    for (int time = 0; time < atoi(argv[3]); time++) {
+        char file[4096];
+        snprintf(file, sizeof file, "%s.%d", argv[2], time);
+        scenario(meet(file, rank), rank);
     }
     printf("rank %d is content\n", rank);
     return 0;

@@ -24,12 +24,16 @@ final class ScenarioS1Test {
     private static final int[] COUNTS = {1, 700, 100_000};
     private static final int ROUNDS = 8;
 
-    /** One rank of the scenario. */
+    /** One rank of the scenario, as often as the argument says. */
     public static final class S1 implements Scenario {
         @Override
         public void run(Rank rank) throws Exception {
-            int me = rank.number();
-            Communicator world = rank.init(InitTest.NON_BLOCKING);
+            for (int time = 0; time < rank.intArgument(0); time++) {
+                run(rank.number(), rank.init("world " + time, InitTest.NON_BLOCKING));
+            }
+        }
+
+        private static void run(int me, Communicator world) throws Exception {
             world.awaitReady(InitTest.SOON);
             NonBlocking.allReduce(world, 1);
             Communicator rail = child(world, me % 2, me);
@@ -89,17 +93,28 @@ final class ScenarioS1Test {
 
     @RepeatedTest(5)
     void allGathersOfForeignThreadsOnRailsAndNodes() {
-        Cluster.processes(4).nodes(2).run(S1.class).assertAllSucceeded();
+        Cluster.processes(4).nodes(2).run(S1.class, 1).assertAllSucceeded();
     }
 
     @Test
     void worksWithTheRanksOfANodeInOneProcess() {
-        Cluster.processes(4).ranksPerProcess(2).nodes(2).run(S1.class).assertAllSucceeded();
+        Cluster.processes(4).ranksPerProcess(2).nodes(2).run(S1.class, 1).assertAllSucceeded();
+    }
+
+    @Tag("stress")
+    @Test
+    void worksTwoHundredTimesInOneSetOfProcesses() {
+        Cluster.processes(4)
+                .nodes(2)
+                .optimized()
+                .deadline(1800)
+                .run(S1.class, 200)
+                .assertAllSucceeded();
     }
 
     @Tag("stress")
     @RepeatedTest(30)
     void worksThirtyTimesInFreshProcesses() {
-        Cluster.processes(4).nodes(2).optimized().once().run(S1.class).assertAllSucceeded();
+        Cluster.processes(4).nodes(2).optimized().once().run(S1.class, 1).assertAllSucceeded();
     }
 }
