@@ -29,12 +29,16 @@ final class ResourcesTest {
     /** Ids that have been used are remembered, 4096 of them: not yet all after the warm-up. */
     private static final long HEAP_KB = 6 << 10;
 
-    /** The heap is fixed and touched, so that what grows is not it. */
+    /**
+     * The heap is fixed and touched, and malloc gives back what compilers had for a moment, so that
+     * what grows is neither.
+     */
     private static Cluster fixed(Cluster cluster) {
         return cluster.environment("MALLOC_ARENA_MAX", "1")
                 .jvmFlag("-Xms96m")
                 .jvmFlag("-Xmx96m")
-                .jvmFlag("-XX:+AlwaysPreTouch");
+                .jvmFlag("-XX:+AlwaysPreTouch")
+                .jvmFlag("-XX:TrimNativeHeapInterval=500");
     }
 
     /** With the ranks of each process, of which one measures. */
