@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from typing import Any
 
 import footprint
@@ -75,7 +76,7 @@ def _barrier(comm: Communicator) -> None:
     comm.allreduce(word, word, SUM)
 
 
-def _lives(rank: Rank, warm_up: int, lives: int) -> tuple[list[str], int]:
+def _lives(rank: Rank, warm_up: int, lives: int, resident_kb: int) -> tuple[list[str], int]:
     """What is left of communicators, and how many kilobytes."""
     control = rank.comm(name="control")
     for i in range(warm_up):
@@ -89,6 +90,11 @@ def _lives(rank: Rank, warm_up: int, lives: int) -> tuple[list[str], int]:
     gc.collect()
     left = footprint.growth(before)
     more = footprint.resident_kb() - resident
+    until = time.monotonic() + 20
+    while more >= resident_kb and time.monotonic() < until:
+        # A compiler may be at work.
+        time.sleep(0.2)
+        more = footprint.resident_kb() - resident
     _barrier(control)
     control.destroy()
     return left, more
@@ -97,7 +103,7 @@ def _lives(rank: Rank, warm_up: int, lives: int) -> tuple[list[str], int]:
 def _run(setting: str, warm_up: int, lives: int, resident_kb: int, **options: Any) -> None:
     environment = {**SETTINGS[setting], **options.pop("environment", {}), "MALLOC_ARENA_MAX": "1"}
     for left, more in run_ranks(
-        _lives, 2, warm_up, lives, environment=environment, fresh=True, **options
+        _lives, 2, warm_up, lives, resident_kb, environment=environment, fresh=True, **options
     ):
         print(f"{setting}: {lives} lives, resident memory +{more} KiB")
         assert not left

@@ -36,7 +36,7 @@ public record Footprint(Map<String, Integer> counts, long residentKb, long heapK
     private static final int MAX_STREAM_THREADS =
             Math.min(4, Runtime.getRuntime().availableProcessors());
     private static final long LIMIT_NS = TimeUnit.SECONDS.toNanos(20);
-    private static final long LOOK_AGAIN_NS = 50_000_000;
+    private static final long LOOK_AGAIN_NS = 200_000_000;
 
     /** The process as it is. */
     public static Footprint now() {
@@ -145,13 +145,15 @@ public record Footprint(Map<String, Integer> counts, long residentKb, long heapK
     }
 
     /**
-     * The process once it holds no more than before, or some time later: sockets linger until the
-     * other side has ended, too.
+     * The process once it holds no more than before, but for so many kilobytes, or some time later:
+     * sockets linger until the other side has ended, too, and a compiler may be at work.
      */
-    public static Footprint settled(Footprint before) {
+    public static Footprint settled(Footprint before, long residentKb) {
         long end = System.nanoTime() + LIMIT_NS;
         Footprint now = now();
-        while (!now.growthSince(before).isEmpty() && System.nanoTime() - end < 0) {
+        while ((!now.growthSince(before).isEmpty()
+                        || now.residentKb - before.residentKb >= residentKb)
+                && System.nanoTime() - end < 0) {
             LockSupport.parkNanos(LOOK_AGAIN_NS);
             now = now();
         }

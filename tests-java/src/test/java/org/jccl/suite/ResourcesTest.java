@@ -62,11 +62,12 @@ final class ResourcesTest {
             live(0, own.intArgument(0));
             Footprint before = measures ? Footprint.now() : null;
             live(own.intArgument(0), own.intArgument(1));
-            Footprint after = measures ? Footprint.settled(before) : null;
+            int residentKb = own.intArgument(3);
+            Footprint after = measures ? Footprint.settled(before, residentKb) : null;
             Sums.barrier(control);
             control.close();
             if (measures) {
-                report(before, after, own.intArgument(3));
+                report(before, after, residentKb);
             }
         }
 
