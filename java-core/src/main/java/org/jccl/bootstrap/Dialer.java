@@ -46,6 +46,7 @@ final class Dialer implements AutoCloseable {
     // When the pause ends, or when the attempt is given up.
     private long untilNs = System.nanoTime();
     private String obstacle = "not tried yet";
+    private boolean mayComeLater;
     // Since when every attempt was refused, 0 if the last was not.
     private long refusedSinceNs;
 
@@ -70,6 +71,11 @@ final class Dialer implements AutoCloseable {
         this.number = number;
         this.key = key;
         this.payload = payload;
+    }
+
+    /** The address was not learnt from who listens there, so that nobody may listen there yet. */
+    void listenerMayComeLater() {
+        mayComeLater = true;
     }
 
     SocketAddress target() {
@@ -233,7 +239,7 @@ final class Dialer implements AutoCloseable {
 
     private void failed(int errno) {
         retry(Errno.text(errno));
-        if (errno != Errno.ECONNREFUSED) {
+        if (errno != Errno.ECONNREFUSED || mayComeLater) {
             refusedSinceNs = 0;
         } else if (refusedSinceNs == 0) {
             refusedSinceNs = System.nanoTime();

@@ -73,6 +73,7 @@ final class Door implements Pollable {
     @Override
     public void expired(long nowNs) {
         pausedUntilNs = NetAgent.NEVER;
+        ready(nowNs);
     }
 
     @Override

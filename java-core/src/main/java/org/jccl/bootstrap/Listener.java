@@ -181,7 +181,7 @@ public final class Listener {
     private void cannotAccept(String why, long nowNs) {
         if (failingSinceNs == NetAgent.NEVER) {
             failingSinceNs = nowNs;
-            Log.attn("cannot accept a connection for now: " + why);
+            dropped("cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
             obstacle = why;
             roots.cannotAccept(why);

@@ -104,7 +104,7 @@ final class Member implements Pollable {
             frame.get(blob);
             root.contribute(this, round, blob, nowNs);
         } else if (type == Frame.FAILED && joined && !left && frame.remaining() >= Integer.BYTES) {
-            NcclResult result = NcclResult.of(frame.getInt());
+            NcclResult result = NcclResult.ofFailure(frame.getInt());
             byte[] text = new byte[frame.remaining()];
             frame.get(text);
             root.gaveUp(hello.name(), result, new String(text, StandardCharsets.UTF_8));

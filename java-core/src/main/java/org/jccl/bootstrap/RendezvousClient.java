@@ -24,15 +24,15 @@ public final class RendezvousClient implements Exchange {
     private static final long DIALING_NS = 1_000_000_000L;
 
     private final int nRanks;
-    private final IdContent id;
     private final int rank;
     private final boolean rootHere;
+    private final IdContent id;
     private final Dialer dialer;
+    private final WatchedTime dialing = new WatchedTime();
 
     /** What rank 0 opens at NCCL_COMM_ID. */
     private final @Nullable RootOpening opening;
 
-    private final WatchedTime dialing = new WatchedTime();
     private @Nullable Channel channel;
     private byte @Nullable [] mine;
     private byte @Nullable [][] result = {};
@@ -62,11 +62,11 @@ public final class RendezvousClient implements Exchange {
     RendezvousClient(IdContent id, MemberHello hello) {
         this.id = id;
         nRanks = hello.nRanks();
+        rank = hello.rank();
+        rootHere = hello.inRootProcess();
         boolean known = CommId.isOne(id);
         rankOfRoot = known ? 0 : -1;
         missing = known && hello.rank() != 0 ? ROOT : NONE;
-        rank = hello.rank();
-        rootHere = hello.inRootProcess();
         dialer =
                 new Dialer(
                         known ? id.root() : Scopes.local(id.root()),
@@ -76,6 +76,9 @@ public final class RendezvousClient implements Exchange {
                         id.number(),
                         Rendezvous.key(id),
                         hello.encode());
+        if (known) {
+            dialer.listenerMayComeLater();
+        }
         opening = known && hello.rank() == 0 ? new RootOpening(id) : null;
     }
 

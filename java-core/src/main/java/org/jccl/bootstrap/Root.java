@@ -252,7 +252,7 @@ final class Root {
 
     /** A rank cannot go on, and says why. */
     void gaveUp(String who, NcclResult result, String why) {
-        fail(result, who + " gave up: " + why);
+        fail(InitError.PEER_GAVE_UP.says(result, who + " gave up: " + why));
     }
 
     /**
@@ -287,16 +287,17 @@ final class Root {
     }
 
     private void fail(ErrorKind kind, String text) {
-        fail(kind.result(), text);
+        fail(kind.says(text));
     }
 
-    private void fail(NcclResult result, String text) {
+    private void fail(NcclException why) {
         if (failure != null) {
             return;
         }
+        String text = String.valueOf(why.getMessage());
         failure = text;
-        failureResult = result;
-        refusal = InitError.RENDEZVOUS_FAILED.says(result, text);
+        failureResult = why.result();
+        refusal = why;
         Log.info(Subsystem.BOOTSTRAP, "Rendezvous failed: " + text);
         byte[] frame = Frame.failed(failureResult, text);
         for (Member member : members) {
