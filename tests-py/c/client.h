@@ -41,7 +41,7 @@ static inline ncclUniqueId meet(const char* file, int rank) {
     char temporary[4096];
     if (rank == 0) {
         OK(ncclGetUniqueId(&id));
-        snprintf(temporary, sizeof temporary, "%s.new", file);
+        REQUIRE((size_t)snprintf(temporary, sizeof temporary, "%s.new", file) < sizeof temporary);
         FILE* out = fopen(temporary, "wb");
         REQUIRE(out != NULL && fwrite(&id, sizeof id, 1, out) == 1 && fclose(out) == 0);
         REQUIRE(rename(temporary, file) == 0);

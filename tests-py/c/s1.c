@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     REQUIRE(argc == 4);
     int rank = atoi(argv[1]);
     for (int time = 0; time < atoi(argv[3]); time++) {
-        char file[4096];
+        char file[4000];
         snprintf(file, sizeof file, "%s.%d", argv[2], time);
         scenario(meet(file, rank), rank);
     }

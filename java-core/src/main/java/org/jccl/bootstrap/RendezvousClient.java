@@ -159,10 +159,9 @@ public final class RendezvousClient implements Exchange {
         if (open == null) {
             return false;
         }
-        byte[] contribution = mine;
+        byte[] contribution = takeContribution();
         if (contribution != null) {
             open.send(Frame.blob(round, contribution));
-            mine = null;
         }
         open.flush();
         while (received < nRanks) {
@@ -177,6 +176,13 @@ public final class RendezvousClient implements Exchange {
         }
         publish();
         return true;
+    }
+
+    /** What this rank has to send to the round, once; only then results may come. */
+    byte @Nullable [] takeContribution() {
+        byte[] contribution = mine;
+        mine = null;
+        return contribution;
     }
 
     private @Nullable Channel connect() {

@@ -159,8 +159,8 @@ abstract class SetupJob implements Job {
         return "rank "
                 + meeting().rank()
                 + verb
-                + ns / (1000 * NS_PER_MS)
-                + " s in "
+                + (ns < 1000 * NS_PER_MS ? ns / NS_PER_MS + " ms" : ns / (1000 * NS_PER_MS) + " s")
+                + " in "
                 + what()
                 + " for "
                 + awaited();

@@ -77,6 +77,11 @@ public enum TorchError implements CatalogueEntry {
             "The group has been destroyed.",
             "Make no calls after destroy_process_group.",
             "the group of this backend is gone"),
+    TORCH_GROUP_ABORTED(
+            "DistBackendError",
+            "Another thread aborted the group while the result of an operation was put in place.",
+            "Make the group anew, if the job is to go on.",
+            "the group was aborted"),
     TORCH_NO_RESULT(
             "RuntimeError",
             "The handle is one of a synchronous operation, which is over and has "

@@ -180,6 +180,7 @@ public final class BootstrapTargets {
                     MemberHello hello = new MemberHello(2, 1, 2, 1, false, "1.0", "host:1");
                     try (RendezvousClient client = new RendezvousClient(id, hello)) {
                         client.begin(new byte[0]);
+                        client.takeContribution();
                         return readAll(client, input);
                     }
                 },
