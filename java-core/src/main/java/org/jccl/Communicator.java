@@ -97,12 +97,17 @@ public final class Communicator implements AutoCloseable {
     public static List<Communicator> initAll(int nRanks) {
         UniqueId id = uniqueId();
         List<Communicator> all = new ArrayList<>();
-        Group.run(
-                () -> {
-                    for (int rank = 0; rank < nRanks; rank++) {
-                        all.add(initRank(nRanks, id, rank));
-                    }
-                });
+        try {
+            Group.run(
+                    () -> {
+                        for (int rank = 0; rank < nRanks; rank++) {
+                            all.add(initRank(nRanks, id, rank));
+                        }
+                    });
+        } catch (RuntimeException | Error e) {
+            all.forEach(Communicator::abort);
+            throw e;
+        }
         return List.copyOf(all);
     }
 

@@ -12,6 +12,7 @@ import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.Unforeseen;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
@@ -159,11 +160,11 @@ final class LifeCycle {
             try {
                 for (int rank = 0; rank < nDev; rank++) {
                     Creation creation = Comm.createBlocking(id, nDev, rank, config);
-                    Memory.putLong(comms + 8L * rank, Handles.add(creation.comm()));
-                    group.add(creation);
+                    present(creation, comms + 8L * rank).queue();
                 }
-            } catch (NcclException e) {
-                group.remember(e);
+            } catch (Throwable t) {
+                group.remember(
+                        t instanceof NcclException e ? e : Unforeseen.of(t, "in CommInitAll"));
             }
             Launch launch = group.end();
             return launch == null ? NcclApi.SUCCESS : Parking.current().await(launch);
@@ -267,6 +268,8 @@ final class LifeCycle {
             forget(handle);
             return NcclResult.INVALID_ARGUMENT.code();
         } catch (Throwable t) {
+            // So that it can be dropped again, when there is memory.
+            DROPPED.remove(handle);
             return NcclApi.refused(t);
         }
     }

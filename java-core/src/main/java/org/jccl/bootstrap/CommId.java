@@ -5,12 +5,14 @@ import org.jccl.param.Params;
 import org.jccl.platform.HostAddress;
 import org.jccl.platform.SocketAddress;
 import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -20,6 +22,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class CommId {
     /** In place of the random number of a rendezvous. */
     private static final byte[] NUMBER = "at NCCL_COMM_ID.".getBytes(StandardCharsets.US_ASCII);
+
+    /** What another process than the root says. */
+    private static final Set<ErrorKind> ANSWERS =
+            Set.of(InitError.ROOT_FORGOT, InitError.ROOT_FOREIGN, InitError.ROOT_NONSENSE);
 
     private static final byte[] NO_SECRET = new byte[Keys.BYTES];
 
@@ -94,6 +100,9 @@ final class CommId {
 
     /** A refusal by what answers at the address, with what may be the cause. */
     static NcclException explain(NcclException refused) {
+        if (!ANSWERS.contains(refused.kind())) {
+            return refused;
+        }
         return refused.kind()
                 .says(
                         refused,

@@ -34,7 +34,7 @@ final class Frame {
 
     static final int MAX_NAMED_MISSING = 64;
     private static final int MAX_LENGTH = Exchange.MAX_BLOB_BYTES + 64;
-    private static final int MAX_TEXT_BYTES = 900;
+    static final int MAX_TEXT_BYTES = 900;
 
     private Frame() {}
 

@@ -170,7 +170,7 @@ public final class Listener {
             } else if (accepted == -Errno.EAGAIN) {
                 return true;
             } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
-                cannotAccept(Errno.text(-accepted), nowNs);
+                cannotAccept(door, Errno.text(-accepted), nowNs);
                 return false;
             }
         }
@@ -178,12 +178,16 @@ public final class Listener {
     }
 
     /** A short shortage is waited out; then whoever expects a connection is told. */
-    private void cannotAccept(String why, long nowNs) {
+    private void cannotAccept(Door door, String why, long nowNs) {
         if (failingSinceNs == NetAgent.NEVER) {
             failingSinceNs = nowNs;
             dropped("cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
             obstacle = why;
+            Root only = door.root();
+            if (only != null) {
+                only.cannotAccept(why);
+            }
             roots.cannotAccept(why);
             targets.values().forEach(target -> target.fail(why));
         }
@@ -214,6 +218,11 @@ public final class Listener {
         if (shared != null) {
             shared.roots.giveUp(id, rank, why);
         }
+    }
+
+    /** The same where rank 0 has opened the root. */
+    void giveUpAt(Root root, NcclException why) {
+        agent.submit(() -> root.gaveUp("rank 0", why.result(), String.valueOf(why.getMessage())));
     }
 
     private boolean dropOldest(long nowNs) {

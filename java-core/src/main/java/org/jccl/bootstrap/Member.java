@@ -105,9 +105,10 @@ final class Member implements Pollable {
             root.contribute(this, round, blob, nowNs);
         } else if (type == Frame.FAILED && joined && !left && frame.remaining() >= Integer.BYTES) {
             NcclResult result = NcclResult.ofFailure(frame.getInt());
-            byte[] text = new byte[frame.remaining()];
+            byte[] text = new byte[Math.min(Frame.MAX_TEXT_BYTES, frame.remaining())];
             frame.get(text);
-            root.gaveUp(hello.name(), result, new String(text, StandardCharsets.UTF_8));
+            String why = new String(text, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", "?");
+            root.gaveUp(hello.name(), result, why);
         } else if (joined) {
             end("it sent nonsense");
         }

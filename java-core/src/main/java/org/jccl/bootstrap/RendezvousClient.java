@@ -136,7 +136,10 @@ public final class RendezvousClient implements Exchange {
 
     /** The root of this process can tell the other ranks what a rank could not tell it itself. */
     private void tellRootHere(NcclException why) {
-        if (channel == null && rootHere) {
+        RootOpening own = opening;
+        if (channel == null && own != null) {
+            own.giveUp(why);
+        } else if (channel == null && rootHere) {
             Listener.giveUpHere(id, rank, why);
         }
     }

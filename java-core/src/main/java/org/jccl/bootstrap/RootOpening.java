@@ -1,6 +1,7 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.Errno;
+import org.jccl.platform.Sockets;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -58,9 +59,7 @@ final class RootOpening implements AutoCloseable {
         }
         int fd = Door.open(id.root());
         if (fd >= 0) {
-            Listener shared = Listener.shared();
-            listener = shared;
-            root = shared.openRoot(fd, id);
+            serve(fd);
             return true;
         }
         if (fd != -Errno.EADDRINUSE || now - sinceNs > BUSY_NS) {
@@ -68,6 +67,26 @@ final class RootOpening implements AutoCloseable {
         }
         nextNs = now + PAUSE_MS * MS_NS;
         return false;
+    }
+
+    private void serve(int fd) {
+        try {
+            Listener shared = Listener.shared();
+            listener = shared;
+            root = shared.openRoot(fd, id);
+        } catch (RuntimeException | Error e) {
+            Sockets.close(fd);
+            throw e;
+        }
+    }
+
+    /** Rank 0 gives up before it has reached its own root. */
+    void giveUp(NcclException why) {
+        Listener shared = listener;
+        Root open = root;
+        if (shared != null && open != null) {
+            shared.giveUpAt(open, why);
+        }
     }
 
     private String refusal(int errno) {

@@ -146,12 +146,12 @@ public final class Comm implements GroupMember {
             }
         }
         CommExecutor ex = executor;
-        NcclException stop = stopRequest;
-        if (ex != null && stop != null && state.get() == CommState.DESTROYED) {
+        boolean gone = stopRequest != null && state.get() == CommState.DESTROYED;
+        if (ex != null && (gone || why != null)) {
             // Named anew: the child of a split had no rank yet.
-            NcclException aborted = aborted();
-            ex.requestStop(aborted);
-            ex.close(aborted);
+            NcclException reason = gone || why == null ? aborted() : why;
+            ex.requestStop(reason);
+            ex.close(reason);
         }
     }
 

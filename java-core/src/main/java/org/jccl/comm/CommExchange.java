@@ -46,6 +46,7 @@ final class CommExchange implements Exchange {
 
     @Override
     public void begin(byte[] mine) {
+        task = null;
         if (mine.length + 4 > blobBytes) {
             throw LibraryError.IMPOSSIBLE.says(mine.length + " bytes in a round of an exchange");
         }

@@ -25,6 +25,9 @@ final class InitJob extends SetupJob {
     private @Nullable RendezvousClient client;
     private boolean met;
 
+    /** Why this rank cannot take part. */
+    private @Nullable NcclException unfit;
+
     InitJob(Comm comm, UniqueId id) {
         super(comm);
         this.id = id;
@@ -40,24 +43,22 @@ final class InitJob extends SetupJob {
 
     @Override
     protected boolean meet() {
-        RankInfo own = RankInfo.own(comm.config());
         RendezvousClient meeting = client;
         if (meeting == null) {
+            RankInfo own = RankInfo.own(comm.config());
             Rendezvous.useAlone(id);
             setup(new RankInfo[] {own}, new int[] {0}, Keys.random(Keys.BYTES), fresh);
             return true;
         }
         if (!met) {
             met = true;
-            byte[] encoded = own.encode();
-            rounds().begin(
-                            ByteBuffer.allocate(FRESH_BYTES + encoded.length)
-                                    .put(fresh)
-                                    .put(encoded)
-                                    .array());
+            describe();
         }
         if (!rounds().advance()) {
             return false;
+        }
+        if (unfit != null) {
+            throw unfit;
         }
         int n = comm.nRanks();
         RankInfo[] infos = new RankInfo[n];
@@ -66,7 +67,8 @@ final class InitJob extends SetupJob {
         for (int q = 0; q < n; q++) {
             NcclException failed = rounds().failure(q);
             if (failed != null) {
-                throw failed;
+                throw InitError.PEER_GAVE_UP.says(
+                        failed, "rank " + q + " gave up: " + failed.getMessage());
             }
             byte[] blob = rounds().payload(q);
             if (blob.length < FRESH_BYTES) {
@@ -90,6 +92,21 @@ final class InitJob extends SetupJob {
         }
         setup(infos, participants, key, Arrays.copyOf(name, COMM_ID_BYTES));
         return true;
+    }
+
+    /** A rank that cannot be reached, for want of a port perhaps, tells the others why. */
+    private void describe() {
+        try {
+            byte[] encoded = RankInfo.own(comm.config()).encode();
+            rounds().begin(
+                            ByteBuffer.allocate(FRESH_BYTES + encoded.length)
+                                    .put(fresh)
+                                    .put(encoded)
+                                    .array());
+        } catch (NcclException e) {
+            unfit = e;
+            rounds().beginFailed(e);
+        }
     }
 
     @Override

@@ -41,13 +41,25 @@ final class JobAgent implements Runnable {
             if (idle > 0) {
                 ARRIVED.signal();
             } else if (agents < MAX_AGENTS) {
-                Thread thread = new Thread(new JobAgent(), "jccl-job-" + agents);
-                thread.setDaemon(true);
-                thread.start();
-                agents++;
+                startAgent(job);
             }
         } finally {
             LOCK.unlock();
+        }
+    }
+
+    /** Under LOCK. If there is no thread to be had, those that run do the job, or it is refused. */
+    private static void startAgent(Job job) {
+        try {
+            Thread thread = new Thread(new JobAgent(), "jccl-job-" + agents);
+            thread.setDaemon(true);
+            thread.start();
+            agents++;
+        } catch (Throwable noThread) {
+            if (agents == 0) {
+                QUEUE.remove(job);
+                throw noThread;
+            }
         }
     }
 

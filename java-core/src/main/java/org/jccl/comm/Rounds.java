@@ -38,8 +38,8 @@ final class Rounds implements AutoCloseable {
     }
 
     void begin(byte[] payload) {
-        begun++;
         exchange.begin(ByteBuffer.allocate(1 + payload.length).put((byte) 0).put(payload).array());
+        begun++;
     }
 
     /**
@@ -51,7 +51,12 @@ final class Rounds implements AutoCloseable {
         if (exchange.giveUp(why)) {
             return true;
         }
-        begun++;
+        beginFailed(why);
+        return false;
+    }
+
+    /** A round to which this participant contributes the reason why it gives up. */
+    void beginFailed(NcclException why) {
         byte[] text = String.valueOf(why.getMessage()).getBytes(StandardCharsets.UTF_8);
         byte[] cut = text.length > MAX_TEXT ? Arrays.copyOf(text, MAX_TEXT) : text;
         exchange.begin(
@@ -60,7 +65,7 @@ final class Rounds implements AutoCloseable {
                         .put((byte) why.result().code())
                         .put(cut)
                         .array());
-        return false;
+        begun++;
     }
 
     boolean advance() {

@@ -335,7 +335,12 @@ final class Setup {
                 "rank " + q + "'s process " + pid + " ended during init");
     }
 
-    /** The connected ranks; once, after {@link #advance} returned true. */
+    /** Whether this rank is connected, which the others may know already. */
+    boolean connected() {
+        return links != null;
+    }
+
+    /** The connected ranks; once, if {@link #connected}. */
     Links links() {
         Links all = links;
         if (all == null) {

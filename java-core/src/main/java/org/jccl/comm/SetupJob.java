@@ -137,11 +137,23 @@ abstract class SetupJob implements Job {
             failed = e;
             setup = null;
             nobody = true;
-            connecting.close(false);
+            giveUp(connecting);
             return advanceSetup();
         }
         comm.connected(connecting.links(), connecting.net(), connecting.nodeRanks());
         return true;
+    }
+
+    /**
+     * The job has failed. If this rank is connected, the others may be ready and wait for it: it
+     * tells them, as the rank of a communicator that ends.
+     */
+    private void giveUp(Setup connecting) {
+        boolean connected = connecting.connected();
+        if (connected) {
+            comm.connected(connecting.links(), connecting.net(), connecting.nodeRanks());
+        }
+        connecting.close(connected);
     }
 
     /** For a participant that is no member, or has failed: takes part in what remains. */
@@ -200,8 +212,10 @@ abstract class SetupJob implements Job {
     public void ended(@Nullable NcclException why) {
         try {
             Setup connecting = setup;
-            if (connecting != null) {
-                connecting.close(why == null);
+            if (connecting != null && why == null) {
+                connecting.close(true);
+            } else if (connecting != null) {
+                giveUp(connecting);
             }
             Rounds open = rounds;
             if (open != null) {

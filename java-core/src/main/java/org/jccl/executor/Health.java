@@ -37,12 +37,6 @@ public final class Health {
     /** How long a rank that leaves waits for its last bytes to be taken over TCP. */
     private static final long LEAVE_NS = 2000 * MS;
 
-    /**
-     * Waits look much more often. After a longer pause this process, or its machine, was stopped:
-     * that time is nobody's lateness, since the peers' answers may not have been read yet.
-     */
-    private static final long STOPPED_NS = 1000 * MS;
-
     private final String name;
     private final long lateWarnNs;
 
@@ -93,10 +87,11 @@ public final class Health {
         }
         long now = System.nanoTime();
         boolean first = task.blockedSinceNs == 0;
-        if (!first && now - task.lookedNs > STOPPED_NS) {
-            task.forgive(now - task.lookedNs);
+        long suspendedNs = Suspension.totalNs(now);
+        if (!first) {
+            task.forgive(suspendedNs - task.suspendedNs);
         }
-        task.lookedNs = now;
+        task.suspendedNs = suspendedNs;
         long at = task.operation().pointToPoint() ? task.moved : executor.interpreter().position();
         if (first || at != task.stuckAt) {
             task.stuckAt = at;

@@ -41,8 +41,8 @@ public final class Task {
 
     long stuckAt;
 
-    /** When a waiter last looked at it while it was blocked; owner only. */
-    long lookedNs;
+    /** {@link Suspension#totalNs} when a waiter last looked at it; owner only. */
+    long suspendedNs;
 
     /** When the next late warning is due. */
     long warnAtNs;

@@ -10,7 +10,10 @@ import org.jspecify.annotations.Nullable;
 
 import java.lang.ref.Reference;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Set;
 
 /**
  * The group of the current thread. Belongs to one thread, so its fields are plain.
@@ -41,7 +44,7 @@ public final class Group {
     private List<GroupJob> jobs = new ArrayList<>();
 
     /** What must not be garbage-collected before the group has ended. */
-    private List<Object> kept = new ArrayList<>();
+    private Set<Object> kept = objects();
 
     private Group() {}
 
@@ -73,6 +76,10 @@ public final class Group {
                             + " operations in one group; end it and start another");
         }
         operations.add(new Operation(member, task));
+    }
+
+    private static Set<Object> objects() {
+        return Collections.newSetFromMap(new IdentityHashMap<>());
     }
 
     /** Keeps what the user may already have lost until the end of the group, if one is open. */
@@ -124,10 +131,14 @@ public final class Group {
         if (--depth > 0) {
             return null;
         }
-        List<Object> alive = kept;
-        kept = new ArrayList<>();
+        Set<Object> alive = kept;
+        kept = objects();
         try {
-            return endOutermost();
+            Launch launch = endOutermost();
+            if (launch != null) {
+                launch.keep(alive);
+            }
+            return launch;
         } finally {
             Reference.reachabilityFence(alive);
         }

@@ -7,7 +7,9 @@ import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
 
+import java.lang.ref.Reference;
 import java.util.List;
+import java.util.Set;
 
 /** A launched group: its operations and background tasks, as one call to wait for. */
 public final class Launch implements Call {
@@ -18,6 +20,9 @@ public final class Launch implements Call {
     private final List<Group.GroupJob> jobs;
     private final boolean blocking;
     private final @Nullable NcclException failed;
+
+    /** What the user may have lost already and must live to the end; the group's thread only. */
+    private Set<Object> kept = Set.of();
 
     Launch(
             List<CommExecutor> executors,
@@ -30,6 +35,10 @@ public final class Launch implements Call {
         this.jobs = jobs;
         this.blocking = blocking;
         this.failed = failed;
+    }
+
+    void keep(Set<Object> objects) {
+        kept = objects;
     }
 
     /** Whether the outermost end waits. */
@@ -94,6 +103,14 @@ public final class Launch implements Call {
 
     @Override
     public NcclResult result() {
+        try {
+            return firstResult();
+        } finally {
+            Reference.reachabilityFence(kept);
+        }
+    }
+
+    private NcclResult firstResult() {
         NcclException why = failed;
         for (Task task : tasks) {
             if (why == null && task.state() == Task.FAILED) {

@@ -2,6 +2,7 @@ package org.jccl.bootstrap;
 
 import org.jccl.fuzz.FuzzTarget;
 import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
 
 import java.io.IOException;
 import java.net.Socket;
@@ -30,12 +31,15 @@ final class MemberStream {
                         blob,
                         empty,
                         Frame.bye(),
+                        Frame.quit(),
+                        Frame.failed(NcclResult.SYSTEM_ERROR, "no memory"),
                         BootstrapTargets.joined(blob, Frame.blob(1, NOTHING), Frame.bye())),
                 MemberStream::read,
                 Set.of(),
                 Map.of(
                         "gone", "(the connection was closed)",
                         "nonsense", "(it sent nonsense)",
+                        "gave up", "gave up: ",
                         "left", "has left before the initialisation was complete",
                         "protocol", "broke the protocol"));
     }

@@ -28,6 +28,7 @@ final class ProcessClasses extends ClassLoader {
                     "org.jccl.comm.JobAgent.idle",
                     "org.jccl.executor.Gate.NUMBERS",
                     "org.jccl.executor.StreamAgent.AGENTS",
+                    "org.jccl.executor.Suspension.lookedNs",
                     "org.jccl.platform.ProcessIdentity.current");
 
     private final Set<String> faults;
@@ -98,6 +99,8 @@ final class ProcessClasses extends ClassLoader {
             Arrays.fill(all, null);
         } else if (field.getType() == int.class) {
             field.setInt(null, 0);
+        } else if (field.getType() == long.class) {
+            field.setLong(null, 0);
         } else {
             field.set(null, null);
         }
