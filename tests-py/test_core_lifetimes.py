@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 from typing import Any, cast
 
 import jccl.bindings
@@ -22,7 +23,7 @@ from jccl.core import (
     group_end,
     group_start,
 )
-from jccl.core import communicator as communicator_module
+from jccl.core.held import held
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_many_running_operations_do_not_pile_up_once_they_are_complete(
     fake.answers["all_reduce"] = 7
     for _ in range(1000):
         comm.allreduce(bytearray(8), bytearray(8), SUM)
-    assert len(communicator_module._held[COMM]) < 100
+    assert len(held[COMM]) < 100
 
 
 def test_buffers_of_a_group_live_until_its_end(fake: FakeBinding, comm: Communicator) -> None:
@@ -159,6 +160,54 @@ def test_an_interrupt_when_an_operation_is_queued_ends_it(fake: FakeBinding, fun
     with pytest.raises(KeyboardInterrupt):
         _queue(comm, function)
     assert fake.last("comm_interrupt") == (COMM,)
+
+
+OPERATIONS: dict[str, Callable[[Communicator, Any, Any], None]] = {
+    "all_reduce": lambda comm, send, recv: comm.allreduce(send, recv, SUM),
+    "broadcast": lambda comm, send, recv: comm.broadcast(send, recv, RANK),
+    "all_gather": lambda comm, send, recv: comm.allgather(send, recv),
+    "reduce_scatter": lambda comm, send, recv: comm.reduce_scatter(send, recv, SUM),
+    "send": lambda comm, send, recv: comm.send(send, 0),
+    "recv": lambda comm, send, recv: comm.recv(recv, 0),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_interrupted_operation_keeps_its_buffers_until_it_has_ended(
+    fake: FakeBinding, name: str
+) -> None:
+    send, recv = Owner(8), Owner(32 if name == "all_gather" else 8)
+    used = [] if name == "recv" else [weakref.ref(send)]
+    used += [] if name == "send" else [weakref.ref(recv)]
+    alive: list[bool] = []
+
+    class Watched(Interrupted):
+        def comm_interrupt(self, comm: int) -> int:
+            gc.collect()
+            alive.extend(buffer() is not None for buffer in used)
+            return int(fake.comm_interrupt(comm))
+
+    jccl.bindings.use(cast(Any, Watched(fake, name)))
+    comm = Communicator.init(NRANKS, RANK, get_unique_id())
+    fake.answers["comm_get_async_error"] = (0, 7)
+    buffers = [send, recv]
+    del send, recv
+    with pytest.raises(KeyboardInterrupt):
+        OPERATIONS[name](comm, buffers.pop(0), buffers.pop())
+    assert fake.last("comm_interrupt") == (COMM,)
+    assert alive == [True] * len(used)
+
+
+def test_a_refused_operation_leaves_alone_what_is_under_way(
+    fake: FakeBinding, comm: Communicator
+) -> None:
+    fake.answers["comm_get_async_error"] = (0, 7)
+    with pytest.raises(NcclInvalid):
+        comm.allreduce(Owner(8), Owner(8), cast(Any, "sum"))
+    fake.answers["all_reduce"] = 5
+    with pytest.raises(NCCLError):
+        comm.allreduce(Owner(8), Owner(8), SUM)
+    assert not fake.count("comm_interrupt")
 
 
 @pytest.mark.parametrize("function", ["all_reduce", "group_end"])

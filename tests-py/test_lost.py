@@ -15,7 +15,7 @@ from guest import python
 from harness import NET, Rank, run_ranks
 from jccl.bindings import load
 from jccl.core import SUM, Communicator, NCCLConfig, NCCLError, get_unique_id
-from jccl.core import communicator as communicator_module
+from jccl.core.held import forget_lost
 
 WARNED = r"communicator 0x[0-9a-f]+ was garbage-collected before it was destroyed"
 
@@ -65,26 +65,51 @@ def test_one_that_somebody_else_has_ended_is_no_loss(fake: FakeBinding) -> None:
     assert not seen
 
 
-def test_buffers_of_a_lost_communicator_live_until_it_has_ended(fake: FakeBinding) -> None:
-    class Owner(bytearray):
-        pass
+class Owner(bytearray):
+    """A buffer that can be watched."""
 
+
+def _with_an_operation(fake: FakeBinding) -> tuple[list[Communicator], weakref.ref[Owner]]:
+    """A communicator with an operation under way, and the operation's buffer."""
     fake.answers["all_reduce"] = 7
-    fake.answers["comm_drop"] = 0
     comm = Communicator.init(2, 0, get_unique_id())
     buffer = Owner(8)
-    alive = weakref.ref(buffer)
     comm.allreduce(buffer, buffer, SUM)
-    del buffer
-    comms = [comm]
-    del comm
+    return [comm], weakref.ref(buffer)
+
+
+# A system error is what a library says that has no memory for the answer.
+@pytest.mark.parametrize("answer", [0, 7, 2, 3], ids=["begins", "goes on", "system", "internal"])
+def test_buffers_of_a_lost_communicator_live_until_it_has_ended(
+    fake: FakeBinding, answer: int
+) -> None:
+    fake.answers["comm_drop"] = 0
+    comms, alive = _with_an_operation(fake)
     with pytest.warns(ResourceWarning, match=WARNED):
         lose(comms)
-    fake.answers["comm_drop"] = 7
-    communicator_module._forget_lost(fake.comm_drop)
+    fake.answers["comm_drop"] = answer
+    forget_lost(fake.comm_drop)
+    gc.collect()
     assert alive() is not None
     fake.answers["comm_drop"] = 4
-    communicator_module._forget_lost(fake.comm_drop)
+    forget_lost(fake.comm_drop)
+    gc.collect()
+    assert alive() is None
+
+
+def test_the_end_of_a_lost_communicator_is_tried_again_if_it_could_not_begin(
+    fake: FakeBinding,
+) -> None:
+    fake.answers["comm_drop"] = 2
+    comms, alive = _with_an_operation(fake)
+    lose(comms)
+    asked = fake.count("comm_drop")
+    fake.answers["comm_drop"] = 0
+    forget_lost(fake.comm_drop)
+    assert fake.count("comm_drop") == asked + 1
+    assert alive() is not None
+    fake.answers["comm_drop"] = 4
+    forget_lost(fake.comm_drop)
     gc.collect()
     assert alive() is None
 

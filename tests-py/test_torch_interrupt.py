@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,9 +14,10 @@ import pytest
 import torch
 from fake import CHILD, COMM, FakeBinding, Interrupted
 from harness import Rank
+from jccl.torch import communicator as communicator_module
 from jccl.torch import creation
 from jccl.torch.communicator import Call, Communicator
-from jccl.torch.work import IN_PROGRESS
+from jccl.torch.work import IN_PROGRESS, QueuedWork
 from torch_team import Team, dist
 
 CALL: Call = (4, 64, 64, 1, 7, 0, 0)
@@ -77,6 +81,157 @@ def test_an_interrupt_while_a_handle_waits_revokes(fake: FakeBinding) -> None:
     with pytest.raises(KeyboardInterrupt):
         work.wait()
     assert fake.last("comm_interrupt") == (COMM,)
+
+
+def _nothing() -> None:
+    pass
+
+
+class Result:
+    """What the copying of a result does: something first, and then it writes."""
+
+    def __init__(self, first: Callable[[], object] = _nothing) -> None:
+        self._first = first
+        self.written = 0
+
+    def __call__(self) -> None:
+        self._first()
+        self.written += 1
+
+
+def _press_ctrl_c() -> None:
+    raise KeyboardInterrupt
+
+
+def _everybody_looks(fake: FakeBinding, comm: Communicator, work: QueuedWork | None) -> None:
+    """What others may do with handles after an interrupt of the thread that waited."""
+    fake.answers["poll"] = 0
+    comm.native = cast(Any, fake)
+    for kept, _ in comm._works:
+        kept._native = comm.native
+    if work is not None:
+        assert work.is_completed()
+        assert "interrupted" in str(work.exception())
+    comm._forget_finished()
+    comm.shutdown()
+
+
+@pytest.mark.parametrize("when", ["before the result is copied", "while it is"])
+def test_a_result_that_came_with_an_interrupt_is_not_copied_later(
+    fake: FakeBinding, when: str
+) -> None:
+    copied = when == "while it is"
+    fake.answers["poll"] = 0
+    comm = _communicator(fake, "" if copied else "poll")
+    result = Result(_press_ctrl_c if copied else _nothing)
+    work = cast(QueuedWork, comm.run(CALL, False, [torch.ones(1)], after=result))
+    with pytest.raises(KeyboardInterrupt):
+        work.wait()
+    assert fake.last("comm_interrupt") == (COMM,)
+    result._first = _nothing
+    _everybody_looks(fake, comm, work)
+    assert not result.written
+
+
+def test_the_result_of_an_operation_whose_start_is_interrupted_is_not_copied_later(
+    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
+    comm = _communicator(fake, "poll")
+    result = Result()
+    with pytest.raises(KeyboardInterrupt):
+        comm.run(CALL, False, [torch.ones(1)], after=result)
+    assert fake.last("comm_interrupt") == (COMM,)
+    _everybody_looks(fake, comm, None)
+    assert not result.written
+
+
+def test_an_interrupt_waits_for_another_thread_that_copies_the_result(fake: FakeBinding) -> None:
+    copying, revoked = threading.Event(), threading.Event()
+
+    class Library(Interrupted):
+        def poll(self, *_: int) -> int:
+            if threading.current_thread() is not threading.main_thread():
+                return 0
+            assert copying.wait(30)
+            raise KeyboardInterrupt
+
+        def comm_interrupt(self, _: int) -> int:
+            revoked.set()
+            return 0
+
+    def first() -> None:
+        copying.set()
+        revoked.wait(30)
+        # Long enough that who does not wait is seen.
+        time.sleep(0.1)
+
+    comm = _communicator(fake, "")
+    comm.native = cast(Any, Library(fake, ""))
+    result = Result(first)
+    work = cast(QueuedWork, comm.run(CALL, False, [torch.ones(1)], after=result))
+    looking = threading.Thread(target=work.look)
+    looking.start()
+    with pytest.raises(KeyboardInterrupt):
+        work.wait()
+    written = result.written
+    looking.join()
+    assert written == 1
+    assert work.is_success()
+
+
+def _ends(target: Callable[[], object]) -> None:
+    """Runs something on a thread, which would never end if it waited for itself."""
+
+    def run() -> None:
+        with contextlib.suppress(dist.DistBackendError):
+            target()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("looks", ["wait", "is_completed", "_forget_finished"])
+def test_a_handler_that_aborts_while_its_thread_copies_a_result_passes(
+    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch, looks: str
+) -> None:
+    comm = _communicator(fake, "")
+    fake.answers["poll"] = 0
+    works = [comm.run(CALL, False, [], after=Result(comm.abort)) for _ in range(3)]
+    monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
+    _ends(comm._forget_finished if looks == "_forget_finished" else getattr(works[0], looks))
+    assert fake.count("comm_abort") == 1
+    assert all("the group was aborted" in str(work.exception()) for work in works)
+
+
+def test_a_handler_that_aborts_waits_for_nobody_who_waits_for_its_copy(
+    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comm = _communicator(fake, "")
+    fake.answers["poll"] = 0
+    polled = threading.Event()
+
+    class Library(Interrupted):
+        def poll(self, *_: int) -> int:
+            if threading.current_thread() is other:
+                polled.set()
+            return 0
+
+    def abort() -> None:
+        other.start()
+        assert polled.wait(30)
+        # By now the other thread trims the handles, and waits for the one whose result it is.
+        comm.abort()
+
+    comm.native = cast(Any, Library(fake, ""))
+    work = comm.run(CALL, False, [], after=Result(abort))
+    monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
+    other = threading.Thread(target=comm._forget_finished, daemon=True)
+    _ends(work.wait)
+    other.join(30)
+    assert not other.is_alive()
 
 
 def test_an_operation_that_is_waited_for_is_one_call(fake: FakeBinding) -> None:

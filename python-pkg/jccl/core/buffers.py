@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jccl.core.dlpack import resolve_dlpack
-from jccl.core.types import _BY_NAME, NcclInvalid
+from jccl.core.types import _BY_NAME, NcclDataType, NcclInvalid
 
 
 class Buffer(NamedTuple):
@@ -228,3 +228,23 @@ def _resolve_interface(
         expected *= shape[axis]
         count *= shape[axis]
     return Buffer(int(pointer), count, number, (owner, interface))
+
+
+def pair(sendbuf: Any, recvbuf: Any) -> tuple[Buffer, Buffer]:
+    """Both buffers of an operation, whose types are equal; one object is both in place."""
+    if sendbuf is recvbuf:
+        both = resolve(sendbuf, "the buffer", writable=True)
+        return both, both
+    send = resolve(sendbuf, "sendbuf")
+    recv = resolve(recvbuf, "recvbuf", writable=True)
+    if send.dtype != recv.dtype:
+        raise NcclInvalid(
+            f"sendbuf has elements of type {NcclDataType(send.dtype).name} and recvbuf of type"
+            f" {NcclDataType(recv.dtype).name}: they must be equal"
+        )
+    return send, recv
+
+
+def too_small(recv: Buffer, needed: int) -> NcclInvalid:
+    """The error of a receive buffer that is shorter than what arrives."""
+    return NcclInvalid(f"recvbuf has {recv.count} elements, but the operation writes {needed}")

@@ -11,10 +11,11 @@ from types import TracebackType
 from typing import Any
 
 from jccl.bindings import load
-from jccl.core.buffers import Buffer, resolve
+from jccl.core.buffers import Buffer, pair, resolve, too_small
 from jccl.core.config import CConfig, NCCLConfig
 from jccl.core.errors import IN_PROGRESS, SUCCESS, NCCLError, check
 from jccl.core.group import open_group
+from jccl.core.held import forget_lost, held, lose
 from jccl.core.rendezvous import exchange_unique_id, rank_from_environment
 from jccl.core.types import NcclInvalid, Result, redop
 from jccl.core.unfinished import Unfinished
@@ -23,14 +24,7 @@ from jccl.core.unique_id import UniqueId
 SPLIT_NOCOLOR = -1
 _MANY_HELD = 64
 # What an operation raises that is not queued.
-_REFUSALS = (NCCLError, OverflowError, TypeError)
-
-# Buffers that queued operations may still use, by communicator handle: they outlive a
-# Communicator object that is dropped early. Written under the GIL by the calling threads.
-_held: dict[int, list[object]] = {}
-
-# Those of _held whose communicators end because their objects were lost.
-_lost: list[int] = []
+_REFUSALS = (NCCLError, NcclInvalid, OverflowError, TypeError)
 
 
 class Communicator(Unfinished):
@@ -186,13 +180,13 @@ class Communicator(Unfinished):
             raise
 
     def _adopt_new(self, handle: int) -> None:
-        _forget_lost(self._library.comm_drop)
+        forget_lost(self._library.comm_drop)
         self._adopt(handle)
         self._maker = os.getpid()
 
     def _adopt(self, handle: int) -> None:
         self._ptr = handle
-        self._kept = _held.setdefault(handle, [])
+        self._kept = held.setdefault(handle, [])
 
     def _apply(self, config: NCCLConfig | None) -> None:
         if self._ptr and config is not None and config.timeout is not None:
@@ -225,15 +219,12 @@ class Communicator(Unfinished):
         # Names of modules may be gone at the end of the interpreter.
         _pid: Callable[[], int] = os.getpid,
         _warn: Callable[..., None] = warnings.warn,
+        _lose: Callable[[int, Callable[[int], int]], bool] = lose,
     ) -> None:
         handle = self._ptr
         # What a forked child inherits is its parent's.
-        if not handle or self._maker != _pid() or self._library.comm_drop(handle) != 0:
+        if not handle or self._maker != _pid() or not _lose(handle, self._library.comm_drop):
             return
-        if self._kept:
-            _lost.append(handle)
-        else:
-            _held.pop(handle, None)
         _warn(
             f"communicator {handle:#x} was garbage-collected before it was destroyed, and is ended"
             " now: destroy() or abort() it, or use it in a with block",
@@ -242,7 +233,7 @@ class Communicator(Unfinished):
         )
 
     def _forget(self) -> None:
-        _held.pop(self._ptr, None)
+        held.pop(self._ptr, None)
         self._kept = []
         self._children.clear()
         self._ptr = 0
@@ -330,12 +321,18 @@ class Communicator(Unfinished):
 
         The same buffer twice is the in-place form. ``recvbuf`` may be longer.
         """
-        send, recv = _pair(sendbuf, recvbuf)
+        send, recv = pair(sendbuf, recvbuf)
         if recv.count < send.count:
-            raise _too_small(recv, send.count)
+            raise too_small(recv, send.count)
         self._plain("ncclAllReduceConfig", stream, config)
-        numbers = send.ptr, recv.ptr, send.count, send.dtype, redop(op), self._require(), 0
-        self._run(self._library.all_reduce, numbers, send, recv)
+        try:
+            code = self._library.all_reduce(
+                send.ptr, recv.ptr, send.count, send.dtype, redop(op), self._require(), 0
+            )
+            self._after(code, send, recv)
+        except BaseException as error:
+            self._end_interrupted(error)
+            raise
 
     def broadcast(
         self,
@@ -351,7 +348,7 @@ class Communicator(Unfinished):
         ``sendbuf`` is looked at on the root only, where both have equal lengths.
         """
         if self.rank == root:
-            send, recv = _pair(sendbuf, recvbuf)
+            send, recv = pair(sendbuf, recvbuf)
             if recv.count != send.count:
                 raise NcclInvalid(
                     f"recvbuf has {recv.count} elements and sendbuf {send.count}:"
@@ -360,8 +357,14 @@ class Communicator(Unfinished):
         else:
             send = recv = resolve(recvbuf, "recvbuf", writable=True)
         self._plain("ncclBroadcastConfig", stream, config)
-        numbers = send.ptr, recv.ptr, recv.count, recv.dtype, root, self._require(), 0
-        self._run(self._library.broadcast, numbers, send, recv)
+        try:
+            code = self._library.broadcast(
+                send.ptr, recv.ptr, recv.count, recv.dtype, root, self._require(), 0
+            )
+            self._after(code, send, recv)
+        except BaseException as error:
+            self._end_interrupted(error)
+            raise
 
     def allgather(
         self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
@@ -370,12 +373,18 @@ class Communicator(Unfinished):
 
         In place where ``sendbuf`` is the slice of ``recvbuf`` that belongs to this rank.
         """
-        send, recv = _pair(sendbuf, recvbuf)
+        send, recv = pair(sendbuf, recvbuf)
         if recv.count < send.count * self.nranks:
-            raise _too_small(recv, send.count * self.nranks)
+            raise too_small(recv, send.count * self.nranks)
         self._plain("ncclAllGatherConfig", stream, config)
-        numbers = send.ptr, recv.ptr, send.count, send.dtype, self._require(), 0
-        self._run(self._library.all_gather, numbers, send, recv)
+        try:
+            code = self._library.all_gather(
+                send.ptr, recv.ptr, send.count, send.dtype, self._require(), 0
+            )
+            self._after(code, send, recv)
+        except BaseException as error:
+            self._end_interrupted(error)
+            raise
 
     def reduce_scatter(
         self,
@@ -390,27 +399,41 @@ class Communicator(Unfinished):
 
         In place where ``recvbuf`` is the slice of ``sendbuf`` that belongs to this rank.
         """
-        send, recv = _pair(sendbuf, recvbuf)
+        send, recv = pair(sendbuf, recvbuf)
         count = self._share(send)
         if recv.count < count:
-            raise _too_small(recv, count)
+            raise too_small(recv, count)
         self._plain("ncclReduceScatterConfig", stream, config)
-        numbers = send.ptr, recv.ptr, count, send.dtype, redop(op), self._require(), 0
-        self._run(self._library.reduce_scatter, numbers, send, recv)
+        try:
+            code = self._library.reduce_scatter(
+                send.ptr, recv.ptr, count, send.dtype, redop(op), self._require(), 0
+            )
+            self._after(code, send, recv)
+        except BaseException as error:
+            self._end_interrupted(error)
+            raise
 
     def send(self, sendbuf: Any, peer: int, *, stream: int | None = None) -> None:
         """Sends ``sendbuf`` to rank ``peer``, which receives as many elements."""
         send = resolve(sendbuf, "sendbuf")
         self._plain("", stream, None)
-        numbers = send.ptr, send.count, send.dtype, peer, self._require(), 0
-        self._run(self._library.send, numbers, send, send)
+        try:
+            code = self._library.send(send.ptr, send.count, send.dtype, peer, self._require(), 0)
+            self._after(code, send, send)
+        except BaseException as error:
+            self._end_interrupted(error)
+            raise
 
     def recv(self, recvbuf: Any, peer: int, *, stream: int | None = None) -> None:
         """Receives into ``recvbuf`` what rank ``peer`` sends, as many elements."""
         recv = resolve(recvbuf, "recvbuf", writable=True)
         self._plain("", stream, None)
-        numbers = recv.ptr, recv.count, recv.dtype, peer, self._require(), 0
-        self._run(self._library.recv, numbers, recv, recv)
+        try:
+            code = self._library.recv(recv.ptr, recv.count, recv.dtype, peer, self._require(), 0)
+            self._after(code, recv, recv)
+        except BaseException as error:
+            self._end_interrupted(error)
+            raise
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -428,22 +451,14 @@ class Communicator(Unfinished):
             )
         return count
 
-    def _run(
-        self, function: Callable[..., int], numbers: tuple[int, ...], send: Buffer, recv: Buffer
-    ) -> None:
-        """Calls an operation of the library.
+    def _end_interrupted(self, error: BaseException) -> None:
+        """Ends an operation that a signal handler has interrupted, such as Ctrl-C's.
 
-        A signal handler that raises once the operation is queued, as Ctrl-C's does, ends it: its
-        caller believes that the buffers are its own again.
+        Its caller believes that the buffers are its own again. Every operation has a try of its
+        own around this: a call in between would cost each of them 100 ns and more.
         """
-        try:
-            self._after(function(*numbers), send, recv)
-        except _REFUSALS:
-            raise
-        except BaseException:
-            if not open_group.depth:
-                self._end_queued()
-            raise
+        if not isinstance(error, _REFUSALS) and not open_group.depth:
+            self._end_queued()
 
     def _end_queued(self) -> None:
         """Revokes the communicator if something is under way that no caller waits for."""
@@ -467,33 +482,3 @@ class Communicator(Unfinished):
     def _keep_while_running(self, code: int, memory: object) -> None:
         if code == IN_PROGRESS or open_group.depth:
             self._kept.append(memory)
-
-
-def _forget_lost(drop: Callable[[int], int]) -> None:
-    """Lets the buffers of lost communicators go that have ended."""
-    for handle in list(_lost):
-        if drop(handle) not in (SUCCESS, IN_PROGRESS):
-            _held.pop(handle, None)
-            # A collection in between may have come here, too.
-            with contextlib.suppress(ValueError):
-                _lost.remove(handle)
-
-
-def _pair(sendbuf: Any, recvbuf: Any) -> tuple[Buffer, Buffer]:
-    if sendbuf is recvbuf:
-        both = resolve(sendbuf, "the buffer", writable=True)
-        return both, both
-    send = resolve(sendbuf, "sendbuf")
-    recv = resolve(recvbuf, "recvbuf", writable=True)
-    if send.dtype != recv.dtype:
-        from jccl.core.types import NcclDataType
-
-        raise NcclInvalid(
-            f"sendbuf has elements of type {NcclDataType(send.dtype).name} and recvbuf of type"
-            f" {NcclDataType(recv.dtype).name}: they must be equal"
-        )
-    return send, recv
-
-
-def _too_small(recv: Buffer, needed: int) -> NcclInvalid:
-    return NcclInvalid(f"recvbuf has {recv.count} elements, but the operation writes {needed}")

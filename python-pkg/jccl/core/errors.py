@@ -6,6 +6,7 @@ from jccl.bindings import load
 from jccl.core.types import Result
 
 SUCCESS = 0
+INVALID_ARGUMENT = 4
 IN_PROGRESS = 7
 
 

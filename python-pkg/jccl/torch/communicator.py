@@ -53,7 +53,9 @@ class Communicator:
         # hold no more than its half of a work.
         self._works: deque[tuple[QueuedWork, int]] = deque()
         self._kept_bytes = 0
-        self._trim = threading.Lock()
+        # Never held while a result is copied; a signal handler that aborts on the holding thread
+        # passes.
+        self._trim = threading.RLock()
         # Held while a result is copied into the tensors of a caller; an abort by another thread
         # waits for that.
         self._copying = threading.RLock()
@@ -85,10 +87,12 @@ class Communicator:
             if code:
                 self.check(code)
             return self._done(after)
-        with _Watch(self):
+        with _Watch(self) as watch:
             code, ticket = native.start(*call, handle)
             self.check(code)
-            return self._queue(ticket if code else 0, result, sources, after, source_rank)
+            ticket = ticket if code else 0
+            watch.work = QueuedWork(native, handle, ticket, result, sources, after, source_rank)
+            return self._queue(watch.work, result)
 
     def run_all(
         self,
@@ -99,12 +103,14 @@ class Communicator:
         after: Callable[[], object] | None = None,
     ) -> DoneWork | QueuedWork:
         """As ``run`` for operations that are one group."""
-        with _Watch(self):
+        native, handle = self.native, self.handle
+        with _Watch(self) as watch:
             ticket = self._start_all(calls) if calls else 0
             if not waits:
-                return self._queue(ticket, result, sources, after)
+                watch.work = QueuedWork(native, handle, ticket, result, sources, after)
+                return self._queue(watch.work, result)
             if ticket:
-                self.check(self.native.wait(self.handle, ticket))
+                self.check(native.wait(handle, ticket))
         return self._done(after)
 
     def _done(self, after: Callable[[], object] | None) -> DoneWork:
@@ -118,7 +124,9 @@ class Communicator:
 
     def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | QueuedWork:
         """The handle of what is complete already."""
-        return DONE if waits else self._queue(0, result)
+        if waits:
+            return DONE
+        return self._queue(QueuedWork(self.native, self.handle, 0, result), result)
 
     def _start_all(self, calls: list[Call]) -> int:
         """Starts operations as one group; their ticket, 0 if all are complete already."""
@@ -139,16 +147,8 @@ class Communicator:
         self.check(code)
         return ticket if code else 0
 
-    def _queue(
-        self,
-        ticket: int,
-        result: list[torch.Tensor],
-        sources: Any = None,
-        after: Callable[[], object] | None = None,
-        source_rank: int = -1,
-    ) -> QueuedWork:
-        """The handle of a started operation; what it uses is kept until it is over."""
-        work = QueuedWork(self.native, self.handle, ticket, result, sources, after, source_rank)
+    def _queue(self, work: QueuedWork, result: list[torch.Tensor]) -> QueuedWork:
+        """Keeps a handle, and what its operation uses, until that is over."""
         size = sum(t.nbytes for t in result if t.layout is torch.strided)
         self._works.append((work, size))
         self._kept_bytes += size
@@ -157,12 +157,18 @@ class Communicator:
         return work
 
     def _forget_finished(self) -> None:
-        with self._trim:
-            works = self._works
-            while works and (len(works) > _KEPT_WORKS or self._kept_bytes > _KEPT_BYTES):
-                if not works[0][0].look():
-                    return
-                self._kept_bytes -= works.popleft()[1]
+        works = self._works
+        while len(works) > _KEPT_WORKS or self._kept_bytes > _KEPT_BYTES:
+            try:
+                first = works[0]
+            except IndexError:
+                return
+            if not first[0].look():
+                return
+            with self._trim:
+                # Another thread may have been faster.
+                if works and works[0] is first:
+                    self._kept_bytes -= works.popleft()[1]
 
     def move(self, operation: int, tensor: torch.Tensor, peer: int) -> Call:
         """The call that sends or receives a contiguous tensor's bytes."""
@@ -219,14 +225,20 @@ class _Watch:
     revocation returns, it does not.
     """
 
-    __slots__ = ("_comm",)
+    __slots__ = ("_comm", "work")
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
+        # The handle of what was started, which its caller does not get if this ends early.
+        self.work: QueuedWork | None = None
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> _Watch:
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, _REFUSALS):
+        if kind is None or issubclass(kind, _REFUSALS):
+            return
+        if self.work is not None:
+            self.work.revoke()
+        else:
             self._comm.native.comm_interrupt(self._comm.handle)

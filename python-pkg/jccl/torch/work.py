@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from _thread import RLock
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -90,10 +91,6 @@ class QueuedWork(Work):
         source_rank: the sender, for a receive.
     """
 
-    # Guards _settled, _error, _future and _completion of all handles. Writers: threads that wait
-    # and the future thread. It is never held while waiting or while callbacks run.
-    _lock = threading.Lock()
-
     def __init__(
         self,
         native: Binding,
@@ -116,6 +113,10 @@ class QueuedWork(Work):
         self._error: str | None = None
         self._completion: Future[None] | None = None
         self._future: Future[list[torch.Tensor]] | None = None
+        # Guards _settled, _error, _future and _completion. Writers: threads that wait and the
+        # future thread. Held while the result is copied, so that who ends the handle waits for
+        # that; but a signal handler on the copying thread, which may abort the group, passes.
+        self._lock = RLock()
         if not ticket:
             self._settle(0)
 
@@ -148,7 +149,7 @@ class QueuedWork(Work):
                 raise
             except BaseException:
                 # By a signal handler, such as Ctrl-C's: the tensors are the caller's again.
-                self._native.comm_interrupt(self._comm)
+                self.revoke()
                 raise
         if self._error is not None:
             raise DistBackendError(self._error)
@@ -164,26 +165,38 @@ class QueuedWork(Work):
 
     def _settle(self, code: int) -> None:
         error = failure(self._native, code, self._comm) if code else None
-        with QueuedWork._lock:
-            if self._settled:
-                return
+        with self._lock:
             if error is None and self._after is not None:
                 try:
                     self._after()
                 except Exception as e:
                     error = f"copying the result failed: {e}"
-            self._error = error
-            self._after = self._sources = None
-            self._settled = True
+            # A signal handler may have ended the handle meanwhile.
+            self._end(error)
+
+    def _end(self, error: str | None) -> None:
+        """Decides how the operation has ended, unless that is decided."""
+        with self._lock:
+            if not self._settled:
+                self._error = error
+                self._after = self._sources = None
+                self._settled = True
 
     def fail(self, sentence: str) -> None:
         """Ends the handle with an error: its communicator is gone."""
-        with QueuedWork._lock:
-            if not self._settled:
-                self._error = sentence
-                self._after = self._sources = None
-                self._settled = True
+        self._end(sentence)
         self.complete()
+
+    def revoke(self) -> None:
+        """Ends the communicator and the handle by its user's interrupt.
+
+        When it returns nobody writes into the tensors, neither the library nor who copies a
+        result. The future is left to its thread: callbacks are no business of an interrupt.
+        """
+        try:
+            self._native.comm_interrupt(self._comm)
+        finally:
+            self._end("the operation was interrupted by its user")
 
     @untraced
     def is_completed(self) -> bool:
@@ -222,7 +235,7 @@ class QueuedWork(Work):
         An error is set by a callback that raises, because torch's C++ side does not see
         Future.set_exception.
         """
-        with QueuedWork._lock:
+        with self._lock:
             if self._future is not None:
                 return self._future
             completion: Future[None] = Future()
@@ -244,7 +257,7 @@ class QueuedWork(Work):
 
     def complete(self) -> None:
         """Completes the future, if one was taken, and runs its callbacks on this thread."""
-        with QueuedWork._lock:
+        with self._lock:
             completion, self._completion = self._completion, None
         if completion is not None:
             completion.set_result(None)
