@@ -8,16 +8,18 @@ package org.jccl.executor;
 final class Suspension {
     private static final long LONGEST_NS = 1_000_000_000L;
 
-    /** When a wait of this process looked last; guarded by the class's lock, as the next one. */
-    private static long lookedNs = System.nanoTime();
+    /** When a wait of this process looked last; guarded by the class's lock, as the next ones. */
+    private static long lookedNs;
 
+    private static boolean looked;
     private static long totalNs;
 
     private Suspension() {}
 
     /** A wait looks now: how long such pauses have been so far. */
     static synchronized long totalNs(long nowNs) {
-        long pauseNs = nowNs - lookedNs;
+        long pauseNs = looked ? nowNs - lookedNs : 1;
+        looked = true;
         if (pauseNs > LONGEST_NS) {
             totalNs += pauseNs;
         }

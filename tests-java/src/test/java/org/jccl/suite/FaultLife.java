@@ -61,6 +61,8 @@ public final class FaultLife implements Scenario {
             step(FaultPlan.Phase.OPERATIONS, () -> operations(comm, plan.seed()));
             step(FaultPlan.Phase.SPLIT, () -> child = comm.split(0, rank.number()));
             step(FaultPlan.Phase.CHILD, () -> operations(child, plan.seed() + 1));
+            // So that everybody still needs a rank that died in the child.
+            Sums.barrier(comm);
             step(FaultPlan.Phase.FINALIZE, comm::finalizeCommunicator);
             step(FaultPlan.Phase.DESTROY, this::close);
         }
