@@ -54,9 +54,6 @@ public interface Exchange extends AutoCloseable {
     /** Blocks at most {@code maxMs} milliseconds, until {@link #advance} may get further. */
     void awaitActivity(int maxMs);
 
-    /** Before {@link #close}: this rank gives up, so that whoever waits for it need not. */
-    default void abandon() {}
-
     /** Leaves in good order; the other ranks' later rounds fail, naming this rank. */
     @Override
     void close();

@@ -29,9 +29,6 @@ final class Frame {
     /** Member to root: leaves in good order. */
     static final byte BYE = 5;
 
-    /** Member to root: gives up. */
-    static final byte QUIT = 6;
-
     static final int MAX_NAMED_MISSING = 64;
     private static final int MAX_LENGTH = Exchange.MAX_BLOB_BYTES + 64;
     static final int MAX_TEXT_BYTES = 900;
@@ -69,10 +66,6 @@ final class Frame {
 
     static byte[] bye() {
         return create(BYE, 0).array();
-    }
-
-    static byte[] quit() {
-        return create(QUIT, 0).array();
     }
 
     private static ByteBuffer create(byte type, int contentBytes) {

@@ -94,10 +94,10 @@ final class Member implements Pollable {
             return;
         }
         byte type = frame.get();
-        if (type == Frame.BYE || type == Frame.QUIT) {
+        if (type == Frame.BYE) {
             left = true;
             remindNs = NetAgent.NEVER;
-            root.left(this, type == Frame.QUIT);
+            root.left(this);
         } else if (type == Frame.BLOB && joined && !left && frame.remaining() >= Integer.BYTES) {
             int round = frame.getInt();
             byte[] blob = new byte[frame.remaining()];

@@ -44,7 +44,6 @@ public final class RendezvousClient implements Exchange {
     private int received;
     private int[] missing = NONE;
     private int rankOfRoot = -1;
-    private boolean abandoned;
     private boolean closed;
     private @Nullable NcclException failure;
 
@@ -146,6 +145,10 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public boolean giveUp(NcclException why) {
+        if (failure != null) {
+            return true;
+        }
+        failure = why;
         Channel open = channel;
         if (open == null) {
             tellRootHere(why);
@@ -153,7 +156,6 @@ public final class RendezvousClient implements Exchange {
             open.send(Frame.failed(why.result(), String.valueOf(why.getMessage())));
             open.flush();
         }
-        failure = failure == null ? why : failure;
         return true;
     }
 
@@ -386,11 +388,6 @@ public final class RendezvousClient implements Exchange {
     }
 
     @Override
-    public void abandon() {
-        abandoned = true;
-    }
-
-    @Override
     public void close() {
         if (closed) {
             return;
@@ -399,7 +396,7 @@ public final class RendezvousClient implements Exchange {
         dialer.close();
         Channel open = channel;
         if (open != null) {
-            open.send(abandoned ? Frame.quit() : Frame.bye());
+            open.send(Frame.bye());
             open.flush();
             Sockets.shutdown(open.fd());
             // Unread data would turn the end of the stream into a reset.

@@ -272,9 +272,9 @@ final class Root {
         }
     }
 
-    /** A member leaves in good order, or gives up; whoever still needs it learns that. */
-    void left(Member member, boolean givesUp) {
-        boolean needed = givesUp || joined < members.length || contributed > 0;
+    /** A member leaves in good order; whoever still needs it learns that. */
+    void left(Member member) {
+        boolean needed = joined < members.length || contributed > 0;
         if (member.isJoined() && needed) {
             fail(InitError.RANK_LEFT_INIT, leftText(member));
         }

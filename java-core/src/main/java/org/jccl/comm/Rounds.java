@@ -123,8 +123,9 @@ final class Rounds implements AutoCloseable {
         exchange.awaitActivity(maxMs);
     }
 
-    void abandon() {
-        exchange.abandon();
+    /** This participant leaves, without waiting for the others to learn why. */
+    void abandon(NcclException why) {
+        exchange.giveUp(why);
     }
 
     @Override

@@ -18,7 +18,6 @@ abstract class SetupJob implements Job {
     private final long limitNs = Params.INIT_TIMEOUT.getMs() * NS_PER_MS;
     private final WatchedTime waited = new WatchedTime();
     private long warnAfterNs = Params.LATE_WARN.getMs() * NS_PER_MS;
-    private @Nullable Exchange exchange;
     private @Nullable Rounds rounds;
     private @Nullable Setup setup;
     private boolean opened;
@@ -70,7 +69,6 @@ abstract class SetupJob implements Job {
     }
 
     protected final void setup(RankInfo[] infos, int[] participants, byte[] key, byte[] commId) {
-        Exchange open = exchange;
         Rounds with = rounds != null ? rounds : new Rounds(new LoneExchange());
         rounds = with;
         int rank = comm.rank();
@@ -78,9 +76,6 @@ abstract class SetupJob implements Job {
         Setup next = new Setup(with, participants, rank, infos, key, commId);
         setup = next;
         next.begin();
-        if (open == null) {
-            exchange = new LoneExchange();
-        }
     }
 
     protected final void setupNothing() {
@@ -96,7 +91,6 @@ abstract class SetupJob implements Job {
         if (!opened) {
             opened = true;
             Exchange open = open();
-            exchange = open;
             rounds = open == null ? null : new Rounds(open);
         }
         long waitedNs = waited.lookNs();
@@ -220,7 +214,7 @@ abstract class SetupJob implements Job {
             Rounds open = rounds;
             if (open != null) {
                 if (why != null) {
-                    open.abandon();
+                    open.abandon(why);
                 }
                 open.close();
             }

@@ -31,7 +31,6 @@ final class MemberStream {
                         blob,
                         empty,
                         Frame.bye(),
-                        Frame.quit(),
                         Frame.failed(NcclResult.SYSTEM_ERROR, "no memory"),
                         BootstrapTargets.joined(blob, Frame.blob(1, NOTHING), Frame.bye())),
                 MemberStream::read,
