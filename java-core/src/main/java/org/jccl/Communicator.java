@@ -30,11 +30,13 @@ import java.util.concurrent.locks.LockSupport;
  * One rank's membership in a group of ranks that call the same operations in the same order.
  *
  * <p>Buffers are native memory segments that hold at least the elements of the call, at any
- * address, and stay alive until the operation is done. On a blocking communicator, the default, a
- * method returns when its operation is done on this rank; on another one see {@link #asyncError}.
- * Between {@link Group#start} and {@link Group#end} methods only note what is to be done. Any
- * thread may call any method; calls of one communicator keep one order, which must be the same on
- * every rank.
+ * address, and stay alive until the operation is done. On a device ({@link Config#withDevice}) they
+ * are segments at addresses of its memory, and a method returns once the operation is in its {@link
+ * Stream}: synchronize that, then look at {@link #asyncError}. On a blocking communicator, the
+ * default, a method returns when its operation is done on this rank; on another one see {@link
+ * #asyncError}. Between {@link Group#start} and {@link Group#end} methods only note what is to be
+ * done. Any thread may call any method; calls of one communicator keep one order, which must be the
+ * same on every rank.
  *
  * <p>Every method may throw an {@link NcclException} whose result says what kind of failure it was:
  * INVALID_ARGUMENT and INVALID_USAGE for mistakes of the caller, REMOTE_ERROR if a peer died or
@@ -154,7 +156,28 @@ public final class Communicator implements AutoCloseable {
     /** Reduces count elements of all ranks; every rank gets the result. In place: send is recv. */
     public void allReduce(
             MemorySegment send, MemorySegment recv, long count, DataType type, RedOp op) {
-        collective(Operation.ALL_REDUCE, send, count, recv, count, count, type, op.number(), 0);
+        allReduce(send, recv, count, type, op, Stream.DEFAULT);
+    }
+
+    /** The same in a stream of the communicator's device. */
+    public void allReduce(
+            MemorySegment send,
+            MemorySegment recv,
+            long count,
+            DataType type,
+            RedOp op,
+            Stream stream) {
+        collective(
+                Operation.ALL_REDUCE,
+                send,
+                count,
+                recv,
+                count,
+                count,
+                type,
+                op.number(),
+                0,
+                stream);
     }
 
     /**
@@ -163,8 +186,19 @@ public final class Communicator implements AutoCloseable {
      */
     public void broadcast(
             MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
+        broadcast(send, recv, count, type, root, Stream.DEFAULT);
+    }
+
+    /** The same in a stream of the communicator's device. */
+    public void broadcast(
+            MemorySegment send,
+            MemorySegment recv,
+            long count,
+            DataType type,
+            int root,
+            Stream stream) {
         long sent = comm.rank() == root ? count : 0;
-        collective(Operation.BROADCAST, send, sent, recv, count, count, type, 0, root);
+        collective(Operation.BROADCAST, send, sent, recv, count, count, type, 0, root, stream);
     }
 
     /**
@@ -172,8 +206,14 @@ public final class Communicator implements AutoCloseable {
      * many. In place: send is the own part of recv.
      */
     public void allGather(MemorySegment send, MemorySegment recv, long sendCount, DataType type) {
+        allGather(send, recv, sendCount, type, Stream.DEFAULT);
+    }
+
+    /** The same in a stream of the communicator's device. */
+    public void allGather(
+            MemorySegment send, MemorySegment recv, long sendCount, DataType type, Stream stream) {
         long all = times(sendCount);
-        collective(Operation.ALL_GATHER, send, sendCount, recv, all, sendCount, type, 0, 0);
+        collective(Operation.ALL_GATHER, send, sendCount, recv, all, sendCount, type, 0, 0, stream);
     }
 
     /**
@@ -182,19 +222,40 @@ public final class Communicator implements AutoCloseable {
      */
     public void reduceScatter(
             MemorySegment send, MemorySegment recv, long recvCount, DataType type, RedOp op) {
+        reduceScatter(send, recv, recvCount, type, op, Stream.DEFAULT);
+    }
+
+    /** The same in a stream of the communicator's device. */
+    public void reduceScatter(
+            MemorySegment send,
+            MemorySegment recv,
+            long recvCount,
+            DataType type,
+            RedOp op,
+            Stream stream) {
         Operation operation = Operation.REDUCE_SCATTER;
         long all = times(recvCount);
-        collective(operation, send, all, recv, recvCount, recvCount, type, op.number(), 0);
+        collective(operation, send, all, recv, recvCount, recvCount, type, op.number(), 0, stream);
     }
 
     /** Sends count elements to a peer, which must receive as many of the same type. */
     public void send(MemorySegment buffer, long count, DataType type, int peer) {
-        pointToPoint(Operation.SEND, buffer, count, type, peer);
+        send(buffer, count, type, peer, Stream.DEFAULT);
+    }
+
+    /** The same in a stream of the communicator's device. */
+    public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+        pointToPoint(Operation.SEND, buffer, count, type, peer, stream);
     }
 
     /** Receives count elements from a peer, which must send as many of the same type. */
     public void recv(MemorySegment buffer, long count, DataType type, int peer) {
-        pointToPoint(Operation.RECV, buffer, count, type, peer);
+        recv(buffer, count, type, peer, Stream.DEFAULT);
+    }
+
+    /** The same in a stream of the communicator's device. */
+    public void recv(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+        pointToPoint(Operation.RECV, buffer, count, type, peer, stream);
     }
 
     private long times(long count) {
@@ -210,16 +271,19 @@ public final class Communicator implements AutoCloseable {
             long count,
             DataType type,
             int op,
-            int root) {
+            int root,
+            Stream stream) {
         try {
             Buffers.type(operation, type.number());
+            Buffers.checkStream(operation, comm, stream.handle());
             Buffers.checkRedOp(operation, op);
             if (operation.rooted()) {
                 Buffers.checkRank(operation, comm, root);
             }
-            long in = Doors.address(operation, "send", send, sendElements, count, type);
-            long out = Doors.writable(operation, "receive", recv, recvElements, count, type);
-            finish(Operations.collective(comm, operation, in, out, count, type, op, root));
+            long in = Doors.address(operation, comm, "send", send, sendElements, count, type);
+            long out = Doors.writable(operation, comm, "receive", recv, recvElements, count, type);
+            long on = stream.handle();
+            finish(Operations.collective(comm, operation, in, out, count, type, op, root, on));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {
@@ -228,15 +292,23 @@ public final class Communicator implements AutoCloseable {
     }
 
     private void pointToPoint(
-            Operation operation, MemorySegment buffer, long count, DataType type, int peer) {
+            Operation operation,
+            MemorySegment buffer,
+            long count,
+            DataType type,
+            int peer,
+            Stream stream) {
         try {
             Buffers.type(operation, type.number());
+            Buffers.checkStream(operation, comm, stream.handle());
             Buffers.checkRank(operation, comm, peer);
             long address =
                     operation == Operation.SEND
-                            ? Doors.address(operation, "send", buffer, count, count, type)
-                            : Doors.writable(operation, "receive", buffer, count, count, type);
-            finish(Operations.pointToPoint(comm, operation, address, count, type, peer));
+                            ? Doors.address(operation, comm, "send", buffer, count, count, type)
+                            : Doors.writable(
+                                    operation, comm, "receive", buffer, count, count, type);
+            long on = stream.handle();
+            finish(Operations.pointToPoint(comm, operation, address, count, type, peer, on));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {
@@ -285,6 +357,12 @@ public final class Communicator implements AutoCloseable {
     public int rank() {
         comm.ensureQueryable();
         return comm.rank();
+    }
+
+    /** The number of the device that its buffers belong to, -1 for the host. */
+    public int device() {
+        comm.ensureQueryable();
+        return comm.deviceNumber();
     }
 
     /** How many ranks there are. */

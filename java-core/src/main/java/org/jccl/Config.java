@@ -51,6 +51,14 @@ public final class Config {
         return new Config(resolved.withHostId(hostId));
     }
 
+    /**
+     * What the buffers belong to, instead of {@code JCCL_DEVICE}: {@code host}, or a kind of device
+     * with or without a number. All ranks must use one kind.
+     */
+    public Config withDevice(String device) {
+        return new Config(resolved.withDevice(device));
+    }
+
     NcclConfig resolved() {
         return resolved;
     }

@@ -1,5 +1,7 @@
 package org.jccl;
 
+import org.jccl.comm.Buffers;
+import org.jccl.comm.Comm;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
@@ -16,6 +18,7 @@ final class Doors {
     /** The address of a segment that the operation reads. */
     static long address(
             Operation operation,
+            Comm comm,
             String name,
             MemorySegment segment,
             long elements,
@@ -55,12 +58,14 @@ final class Doors {
             throw CallError.ARENA_CLOSED.says(
                     operation.ncclName() + ": the arena of the " + name + " buffer is closed");
         }
+        Buffers.checkKind(operation, comm, name + " buffer", segment.address(), needed);
         return segment.address();
     }
 
     /** The address of a segment that the operation writes. */
     static long writable(
             Operation operation,
+            Comm comm,
             String name,
             MemorySegment segment,
             long elements,
@@ -70,7 +75,7 @@ final class Doors {
             throw CallError.BUFFER_READ_ONLY.says(
                     operation.ncclName() + ": the " + name + " buffer is read-only");
         }
-        return address(operation, name, segment, elements, count, type);
+        return address(operation, comm, name, segment, elements, count, type);
     }
 
     /** Runs a call; an open group remembers its error. */

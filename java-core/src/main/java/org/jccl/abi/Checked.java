@@ -19,17 +19,6 @@ final class Checked {
         }
     }
 
-    static void stream(Operation op, long stream) {
-        if (stream != 0) {
-            throw CallError.STREAM_NOT_NULL.says(
-                    "nccl"
-                            + op.ncclName()
-                            + " : stream 0x"
-                            + Long.toHexString(stream)
-                            + " means nothing on host ranks; pass NULL (stream 0)");
-        }
-    }
-
     static DataType collectiveArguments(
             Comm comm,
             Operation op,
@@ -66,9 +55,9 @@ final class Checked {
             int root,
             long stream) {
         comm.ensureReady();
-        stream(op, stream);
+        Buffers.checkStream(op, comm, stream);
         DataType type = collectiveArguments(comm, op, send, recv, count, typeNumber, redOp, root);
-        return Operations.collective(comm, op, send, recv, count, type, redOp, root);
+        return Operations.collective(comm, op, send, recv, count, type, redOp, root, stream);
     }
 
     static DataType peerArguments(
@@ -89,8 +78,8 @@ final class Checked {
             int peer,
             long stream) {
         comm.ensureReady();
-        stream(op, stream);
+        Buffers.checkStream(op, comm, stream);
         DataType type = peerArguments(comm, op, buffer, count, typeNumber, peer);
-        return Operations.pointToPoint(comm, op, buffer, count, type, peer);
+        return Operations.pointToPoint(comm, op, buffer, count, type, peer, stream);
     }
 }

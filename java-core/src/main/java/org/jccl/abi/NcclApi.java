@@ -266,7 +266,7 @@ public final class NcclApi {
         return query(comm, out, "CommCount");
     }
 
-    /** ncclCommCuDevice: -1, since host ranks have none. */
+    /** ncclCommCuDevice: the device's number, -1 on the host. */
     public static int commCuDevice(long comm, long out) {
         return query(comm, out, "CommCuDevice");
     }
@@ -286,7 +286,7 @@ public final class NcclApi {
                     switch (function) {
                         case "CommCount" -> found.nRanks();
                         case "CommUserRank" -> found.rank();
-                        default -> -1;
+                        default -> found.deviceNumber();
                     };
             Memory.putInt(out, value);
             return SUCCESS;

@@ -1,5 +1,7 @@
 package org.jccl.comm;
 
+import org.jccl.device.Device;
+import org.jccl.device.Devices;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
@@ -80,6 +82,59 @@ public final class Buffers {
             throw CallError.NULL_ARGUMENT.says(
                     "nccl" + op.ncclName() + " : " + name + " argument is NULL");
         }
+        if (count > 0) {
+            long bytes = count * type.sizeBytes() * ranksOf(op, comm, name);
+            checkKind(op, comm, name, address, bytes);
+        }
+    }
+
+    private static int ranksOf(Operation op, Comm comm, String name) {
+        boolean all =
+                op == Operation.ALL_GATHER
+                        ? name.startsWith("recv")
+                        : op == Operation.REDUCE_SCATTER && name.startsWith("send");
+        return all ? comm.nRanks() : 1;
+    }
+
+    /** Checks that a buffer is memory of the communicator's device, or of the host. */
+    public static void checkKind(Operation op, Comm comm, String name, long address, long bytes) {
+        Device device = comm.device();
+        String is;
+        if (device == null) {
+            Device owner = Devices.owner(address);
+            if (owner == null) {
+                return;
+            }
+            is = " is memory of " + owner.name() + ", but the communicator is on the host";
+        } else if (device.owns(address, bytes)) {
+            return;
+        } else {
+            is = " is not, or not whole, memory of " + device.name();
+        }
+        throw CallError.BUFFER_KIND.says(
+                "nccl"
+                        + op.ncclName()
+                        + " : "
+                        + name
+                        + " 0x"
+                        + Long.toHexString(address)
+                        + " of "
+                        + bytes
+                        + " bytes"
+                        + is);
+    }
+
+    /** Checks that a stream is one of the communicator's device. */
+    public static void checkStream(Operation op, Comm comm, long stream) {
+        Device device = comm.device();
+        if (device == null ? stream == 0 : device.isStream(stream)) {
+            return;
+        }
+        String called = "nccl" + op.ncclName() + " : stream 0x" + Long.toHexString(stream);
+        throw device == null
+                ? CallError.STREAM_NOT_NULL.says(
+                        called + " means nothing on host ranks; pass NULL (stream 0)")
+                : CallError.STREAM_UNKNOWN.says(called + " is no stream of " + device.name());
     }
 
     /**

@@ -1,6 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.bootstrap.Rendezvous;
+import org.jccl.device.Device;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Health;
 import org.jccl.executor.StreamAgent;
@@ -48,6 +49,9 @@ public final class Comm implements GroupMember {
     private volatile RankInfo[] infos = {};
     private volatile byte[] key = {};
 
+    /** What the buffers belong to, null for the host. */
+    private final @Nullable Device device;
+
     /** Why init failed, or what another call left behind; written before state becomes FAILED. */
     private volatile @Nullable NcclException failure;
 
@@ -66,8 +70,9 @@ public final class Comm implements GroupMember {
     /** The last call that had to be waited for; its task is reused. Any caller reads, writes. */
     private volatile @Nullable TaskCall lastCall;
 
-    private Comm(NcclConfig config, int rank, int nRanks, long commHash) {
+    private Comm(NcclConfig config, @Nullable Device device, int rank, int nRanks, long commHash) {
         this.config = config;
+        this.device = device;
         this.rank = rank;
         this.nRanks = nRanks;
         this.commHash = commHash;
@@ -99,7 +104,7 @@ public final class Comm implements GroupMember {
         Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
         UniqueId meeting = Rendezvous.effective(id);
         long hash = Rendezvous.publicNumber(meeting);
-        Comm comm = new Comm(resolved, rank, nRanks, hash);
+        Comm comm = new Comm(resolved, Settings.device(resolved), rank, nRanks, hash);
         Warmup.start();
         Log.info(
                 Subsystem.INIT,
@@ -127,7 +132,8 @@ public final class Comm implements GroupMember {
     void connected(Links links, boolean[] net, int nodeRanks) {
         Health health = new Health(identity(), Params.LATE_WARN.getMs(), Farewell::linger);
         planner = new Planner(rank, nRanks, net, identity());
-        executor = new CommExecutor(links, health, nodeRanks <= Threads.processorCount());
+        boolean alone = nodeRanks <= Threads.processorCount();
+        executor = new CommExecutor(links, health, alone, device);
         health.timeLimitMs(timeLimitMs);
     }
 
@@ -178,6 +184,17 @@ public final class Comm implements GroupMember {
         return commHash;
     }
 
+    /** What the buffers belong to, null for the host. */
+    public @Nullable Device device() {
+        return device;
+    }
+
+    /** The number of its device, -1 on the host. */
+    public int deviceNumber() {
+        Device on = device;
+        return on == null ? -1 : on.ordinal();
+    }
+
     /** The resolved configuration. */
     public NcclConfig config() {
         return config;
@@ -210,7 +227,7 @@ public final class Comm implements GroupMember {
     Planner planner() {
         Planner made = planner;
         if (made == null) {
-            throw notReady();
+            throw Refusals.notReady(this);
         }
         return made;
     }
@@ -219,7 +236,7 @@ public final class Comm implements GroupMember {
     public CommExecutor executor() {
         CommExecutor made = executor;
         if (made == null) {
-            throw notReady();
+            throw Refusals.notReady(this);
         }
         return made;
     }
@@ -252,7 +269,8 @@ public final class Comm implements GroupMember {
         }
         CommExecutor ex = executor;
         if (ex != null) {
-            if (!config.blocking() && ex.busy()) {
+            boolean polled = !config.blocking() && (!ex.onDevice() || now == CommState.FINALIZED);
+            if (polled && ex.busy()) {
                 return NcclResult.IN_PROGRESS;
             }
             ex.lookForLoss(NOBODY);
@@ -266,6 +284,11 @@ public final class Comm implements GroupMember {
     boolean underWay() {
         CommExecutor ex = executor;
         return splits.underWay() || (ex != null && ex.busy());
+    }
+
+    /** Why init failed, or what another call left behind; null if an operation has failed. */
+    @Nullable NcclException ownFailure() {
+        return failure;
     }
 
     /** Why the communicator has failed, or null. */
@@ -289,9 +312,9 @@ public final class Comm implements GroupMember {
             return;
         }
         if (now == CommState.INITIALIZING || now == CommState.READY) {
-            throw notReady();
+            throw Refusals.notReady(this);
         }
-        throw ended(now);
+        throw Refusals.ended(this, now);
     }
 
     /** As {@link #ensureReady}; refuses with the failure of an operation, too. */
@@ -338,30 +361,6 @@ public final class Comm implements GroupMember {
         Farewell.await(1000);
     }
 
-    private NcclException notReady() {
-        NcclException failed = failure;
-        if (failed != null) {
-            return failed;
-        }
-        return CallError.NOT_READY.says(
-                "Attempt to use communicator before the previous operation returned ncclSuccess ("
-                        + identity()
-                        + "); poll ncclCommGetAsyncError until it is no longer ncclInProgress");
-    }
-
-    private NcclException ended(CommState now) {
-        NcclException failed = failure;
-        if (now == CommState.FAILED && failed != null) {
-            return CallError.INIT_FAILED.says(
-                    failed,
-                    identity()
-                            + " failed in init and can only be destroyed: "
-                            + failed.getMessage());
-        }
-        return CallError.ALREADY_ENDED.says(
-                identity() + " has been " + now.text() + " and cannot be used any more");
-    }
-
     /**
      * Begins to split; the child exists at once, in state INITIALIZING.
      *
@@ -373,11 +372,12 @@ public final class Comm implements GroupMember {
         ensureUnbroken();
         SplitJob.checkColor(color);
         NcclConfig resolved = childConfig == null ? config : Settings.resolve(childConfig);
+        Settings.requireParentsDevice(childConfig, device);
         if (resolved.hostId() == null) {
             resolved = resolved.withHostId(config.hostId());
         }
         long number = splits.begin();
-        Comm child = new Comm(resolved, -1, 0, commHash);
+        Comm child = new Comm(resolved, device, -1, 0, commHash);
         Log.info(
                 Subsystem.INIT,
                 "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init START"
@@ -393,7 +393,7 @@ public final class Comm implements GroupMember {
     public Call finish() {
         ensureUnbroken();
         if (!state.compareAndSet(CommState.READY, CommState.FINALIZED)) {
-            throw ended(state.get());
+            throw Refusals.ended(this, state.get());
         }
         Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
         return new FinalizeCall(this);
@@ -410,7 +410,7 @@ public final class Comm implements GroupMember {
         CommState now = state.get();
         boolean splitting = now == CommState.READY && splits.underWay() && failure() == null;
         if (now == CommState.INITIALIZING || splitting) {
-            throw notReady();
+            throw Refusals.notReady(this);
         }
         return end("Destroy");
     }

@@ -66,7 +66,8 @@ final class CommExchange implements Exchange {
                                 blobBytes,
                                 DataType.UINT8.number(),
                                 CallRecord.SPLIT,
-                                0);
+                                0)
+                        .onHost();
         executor.submit(next);
         task = next;
     }

@@ -45,7 +45,7 @@ final class InitJob extends SetupJob {
     protected boolean meet() {
         RendezvousClient meeting = client;
         if (meeting == null) {
-            RankInfo own = RankInfo.own(comm.config());
+            RankInfo own = RankInfo.own(comm.config(), comm.device());
             Rendezvous.useAlone(id);
             setup(new RankInfo[] {own}, new int[] {0}, Keys.random(Keys.BYTES), fresh);
             return true;
@@ -82,7 +82,9 @@ final class InitJob extends SetupJob {
             String difference = RankInfo.difference(0, infos[0], q, infos[q]);
             if (difference != null) {
                 throw InitError.RANKS_DISAGREE.says(
-                        "ranks disagree on a setting: " + difference + "; use one JCCL everywhere");
+                        "ranks disagree on a setting: "
+                                + difference
+                                + "; use one JCCL and one kind of device everywhere");
             }
         }
         byte[] key = meeting.communicatorKey(allFresh);
@@ -97,7 +99,7 @@ final class InitJob extends SetupJob {
     /** A rank that cannot be reached, for want of a port perhaps, tells the others why. */
     private void describe() {
         try {
-            byte[] encoded = RankInfo.own(comm.config()).encode();
+            byte[] encoded = RankInfo.own(comm.config(), comm.device()).encode();
             rounds().begin(
                             ByteBuffer.allocate(FRESH_BYTES + encoded.length)
                                     .put(fresh)

@@ -20,6 +20,7 @@ public final class Operations {
     /**
      * A collective call with checked numbers.
      *
+     * @param stream of the communicator's device; 0 on the host
      * @return null if it is complete, else what the caller waits for
      */
     public static @Nullable Call collective(
@@ -30,7 +31,8 @@ public final class Operations {
             long count,
             DataType type,
             int redOp,
-            int root) {
+            int root,
+            long stream) {
         comm.ensureReady();
         CommExecutor ex = comm.executor();
         Plan plan =
@@ -42,15 +44,9 @@ public final class Operations {
                                 root,
                                 Buffers.inPlace(comm, op, in, out, count, type, root));
         Group group = Group.current();
-        if (group.open()) {
-            group.add(
-                    comm,
-                    new Task().collective(op, plan, in, out, count, type.number(), redOp, root));
-            return null;
-        }
-        if (!comm.blocking()) {
+        if (group.open() || !comm.blocking() || ex.onDevice()) {
             Task task = new Task().collective(op, plan, in, out, count, type.number(), redOp, root);
-            return begin(comm, ex, task);
+            return begin(comm, ex, group, task.inStream(stream));
         }
         Task task = ex.collective(op, plan, in, out, count, type.number(), redOp, root);
         return task == null ? null : comm.call(task);
@@ -59,10 +55,17 @@ public final class Operations {
     /**
      * A send or receive with checked numbers.
      *
+     * @param stream of the communicator's device; 0 on the host
      * @return null if it is complete, else what the caller waits for
      */
     public static @Nullable Call pointToPoint(
-            Comm comm, Operation op, long buffer, long count, DataType type, int peer) {
+            Comm comm,
+            Operation op,
+            long buffer,
+            long count,
+            DataType type,
+            int peer,
+            long stream) {
         comm.ensureReady();
         CommExecutor ex = comm.executor();
         boolean send = op == Operation.SEND;
@@ -76,16 +79,19 @@ public final class Operations {
                                 count * type.sizeBytes(),
                                 type.number(),
                                 peer);
-        Group group = Group.current();
+        return begin(comm, ex, Group.current(), task.inStream(stream));
+    }
+
+    private static @Nullable Call begin(Comm comm, CommExecutor ex, Group group, Task task) {
         if (group.open()) {
             group.add(comm, task);
             return null;
         }
-        return begin(comm, ex, task);
-    }
-
-    private static @Nullable Call begin(Comm comm, CommExecutor ex, Task task) {
         ex.submit(task);
+        if (ex.onDevice()) {
+            ex.fence(task);
+            return null;
+        }
         if (ex.look(task)) {
             NcclException failed = task.failure();
             if (failed != null) {

@@ -1,6 +1,8 @@
 package org.jccl.comm;
 
 import org.jccl.bootstrap.Listener;
+import org.jccl.device.Device;
+import org.jccl.device.Devices;
 import org.jccl.param.Params;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.SocketAddress;
@@ -42,7 +44,7 @@ record RankInfo(
     private static final long PROCESS_NONCE = new java.security.SecureRandom().nextLong();
 
     /** This process, for a communicator with this configuration. */
-    static RankInfo own(NcclConfig config) {
+    static RankInfo own(NcclConfig config, @Nullable Device device) {
         ProcessIdentity self = ProcessIdentity.current();
         String host = config.hostId();
         if (host == null) {
@@ -59,7 +61,7 @@ record RankInfo(
                 Listener.address(),
                 !Params.SHM_DISABLE.get(),
                 !Params.P2P_DISABLE.get(),
-                agreed());
+                agreed() + "\ndevice=" + (device == null ? Devices.HOST : device.kind()));
     }
 
     private static String agreed() {

@@ -1,7 +1,11 @@
 package org.jccl.comm;
 
+import org.jccl.device.Device;
+import org.jccl.device.Devices;
 import org.jccl.param.Params;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
+import org.jspecify.annotations.Nullable;
 
 /** A configuration as the environment and the defaults complete it. */
 final class Settings {
@@ -16,6 +20,30 @@ final class Settings {
         if (resolved.timeoutMs() == 0) {
             resolved = resolved.withTimeoutMs(Params.TIMEOUT.getMs());
         }
+        if (resolved.device() == null) {
+            resolved = resolved.withDevice(Params.DEVICE.text());
+        }
         return resolved;
+    }
+
+    /** What a communicator's buffers belong to, null for the host. */
+    static @Nullable Device device(NcclConfig resolved) {
+        String text = resolved.device();
+        return text == null || text.isBlank() ? null : Devices.open(text.strip());
+    }
+
+    /** A child has its parent's device. */
+    static void requireParentsDevice(@Nullable NcclConfig child, @Nullable Device parents) {
+        String text = child == null ? null : child.device();
+        String kind = parents == null ? Devices.HOST : parents.kind();
+        if (text != null
+                && !text.equals(kind)
+                && !(parents != null && text.equals(parents.name()))) {
+            throw CallError.DEVICE_UNKNOWN.says(
+                    "a child of ncclCommSplit is where its parent is, on "
+                            + (parents == null ? Devices.HOST : parents.name())
+                            + ", not on "
+                            + text);
+        }
     }
 }

@@ -1,5 +1,6 @@
 package org.jccl.executor;
 
+import org.jccl.device.Device;
 import org.jccl.transport.Links;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
@@ -7,10 +8,8 @@ import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.invoke.VarHandle;
-import java.util.ArrayDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
 
 /**
  * Progress of one communicator. Whoever holds the owner word moves everything that is under way:
@@ -28,8 +27,7 @@ public final class CommExecutor {
     private static final int DIRECT_TRIES = 16;
 
     private final Links links;
-    private final Interpreter interpreter;
-    private final Counters counters = new Counters();
+    private final Engine engine;
     private final Health health;
     private final boolean loneOnCores;
     private final Gate gate = new Gate();
@@ -42,10 +40,6 @@ public final class CommExecutor {
 
     private final Tickets tickets = new Tickets();
 
-    private final ArrayDeque<Task> collectives = new ArrayDeque<>();
-    private final Lanes lanes;
-    private final Consumer<Task> finishPointToPoint = this::finishPointToPoint;
-    private @Nullable Task current;
     private final Task direct = new Task();
 
     /**
@@ -64,18 +58,18 @@ public final class CommExecutor {
      * An executor over {@code links}, which it closes.
      *
      * @param loneOnCores whether each rank of this node has a core, so that polling makes sense
+     * @param device what the buffers belong to, null for the host
      */
-    public CommExecutor(Links links, Health health, boolean loneOnCores) {
+    public CommExecutor(Links links, Health health, boolean loneOnCores, @Nullable Device device) {
         this.links = links;
         this.loneOnCores = loneOnCores;
-        this.interpreter = new Interpreter(links);
-        this.lanes = new Lanes(links);
+        this.engine = new Engine(links, device, this::over);
         this.health = health;
     }
 
     /** The counters. */
     public Counters counters() {
-        return counters;
+        return engine.counters();
     }
 
     /** The links; for the owner. */
@@ -83,12 +77,17 @@ public final class CommExecutor {
         return links;
     }
 
-    Interpreter interpreter() {
-        return interpreter;
+    Engine engine() {
+        return engine;
     }
 
-    Lanes lanes() {
-        return lanes;
+    Interpreter interpreter() {
+        return engine.interpreter();
+    }
+
+    /** Whether calls return once their operation is in its stream, and the device does the rest. */
+    public boolean onDevice() {
+        return engine.device() != null;
     }
 
     /** Why no operation can succeed any more, or null. */
@@ -151,12 +150,11 @@ public final class CommExecutor {
             Operation op, Plan plan, long in, long out, long n, int type, int red, int root) {
         if (gate.tryOwn()) {
             try {
-                if (current == null
+                if (engine.isFree()
                         && inbox.isEmpty()
                         && !directTaken
                         && failure == null
-                        && !gate.closed()
-                        && collectives.isEmpty()) {
+                        && !gate.closed()) {
                     return runDirect(direct.collective(op, plan, in, out, n, type, red, root));
                 }
             } finally {
@@ -169,16 +167,9 @@ public final class CommExecutor {
     }
 
     private @Nullable Task runDirect(Task task) {
-        current = task;
-        interpreter.begin(task);
         try {
-            int tries = loneOnCores ? DIRECT_TRIES : 1;
-            for (int i = 0; i < tries; i++) {
-                if (interpreter.advance()) {
-                    current = null;
-                    finishCollective(task);
-                    return null;
-                }
+            if (engine.runNow(task, loneOnCores ? DIRECT_TRIES : 1)) {
+                return null;
             }
         } catch (RuntimeException | Error e) {
             NcclException why = Failures.of(e);
@@ -190,16 +181,9 @@ public final class CommExecutor {
         return task;
     }
 
-    private void finishCollective(Task task) {
-        Plan plan = task.plan;
-        if (plan != null) {
-            counters.collective(task, plan, links.nRanks());
-        }
-        task.done();
-    }
-
     /**
-     * Hands a task over; the caller then waits for it or leaves it to a stream thread.
+     * Hands a task over; the caller then waits for it or leaves it to a stream thread. On a device
+     * {@link #fence} must follow, after the other tasks of a group.
      *
      * @throws NcclException if the communicator has failed or too much is under way
      */
@@ -215,7 +199,7 @@ public final class CommExecutor {
                             + MAX_PENDING
                             + " operations are under way on one communicator; wait for some");
         }
-        inbox.add(task);
+        put(task);
         health.wakeSleeper(this);
         if ((failure != null || gate.closed()) && gate.tryOwn()) {
             try {
@@ -224,6 +208,51 @@ public final class CommExecutor {
                 gate.release();
             }
         }
+    }
+
+    private void put(Task task) {
+        DeviceQueue device = engine.device();
+        if (device == null || task.hostData) {
+            inbox.add(task);
+            return;
+        }
+        boolean staged = false;
+        try {
+            if (!gate.enter()) {
+                throw CallError.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+            }
+            try {
+                device.stage(task, inbox);
+                staged = true;
+            } finally {
+                if (!staged) {
+                    gate.leave();
+                }
+            }
+        } finally {
+            if (!staged) {
+                pending.getAndDecrement();
+            }
+        }
+    }
+
+    /**
+     * The stream of a task that was submitted goes on when the task is over; a stream thread sees
+     * to that.
+     *
+     * @throws NcclException if the device refuses
+     */
+    public void fence(Task task) {
+        DeviceQueue device = engine.device();
+        if (device == null) {
+            return;
+        }
+        try {
+            device.fence(task);
+        } finally {
+            gate.leave();
+        }
+        StreamAgent.attend(this);
     }
 
     /**
@@ -246,6 +275,7 @@ public final class CommExecutor {
         long ticket = tickets.give(task);
         try {
             submit(task);
+            fence(task);
         } catch (NcclException e) {
             tickets.forget(ticket);
             throw e;
@@ -306,12 +336,7 @@ public final class CommExecutor {
             return false;
         }
         try {
-            boolean moved = links.anyNet() && links.progressNet();
-            moved |= progressCollectives();
-            if (lanes.size() > 0) {
-                moved |= lanes.progress(finishPointToPoint);
-            }
-            return moved;
+            return engine.progress();
         } catch (RuntimeException | Error e) {
             fail(Failures.of(e), -1);
             return true;
@@ -341,43 +366,13 @@ public final class CommExecutor {
 
     private void drainInbox() {
         for (Task task = inbox.poll(); task != null; task = inbox.poll()) {
-            if (failure != null) {
-                end(task, failure);
-            } else if (task.operation.pointToPoint()) {
-                lanes.add(task);
+            if (failure == null) {
+                engine.add(task);
             } else {
-                collectives.add(task);
+                engine.release(task);
+                end(task, failure);
             }
         }
-    }
-
-    private boolean progressCollectives() {
-        boolean moved = false;
-        while (true) {
-            Task task = current;
-            if (task == null) {
-                task = collectives.poll();
-                if (task == null) {
-                    return moved;
-                }
-                current = task;
-                interpreter.begin(task);
-            }
-            if (!interpreter.advance()) {
-                return moved;
-            }
-            moved = true;
-            current = null;
-            finishCollective(task);
-            over(task);
-        }
-    }
-
-    private void finishPointToPoint(Task task) {
-        boolean self = task.peer == links.rank();
-        counters.pointToPoint(task, self, links.net(task.peer) != null);
-        task.done();
-        over(task);
     }
 
     private void over(Task task) {
@@ -414,23 +409,22 @@ public final class CommExecutor {
 
     /** Buffers are the callers' once the failure shows or their task is over. */
     private void endAll(NcclException why) {
-        if (current != null || busy()) {
+        if (!engine.isFree() || busy()) {
             links.rescue();
         }
+        engine.stop();
         if (failure == null) {
             failure = why;
         }
-        interpreter.drop();
-        Task running = current;
-        current = null;
-        if (running != null && (running != direct || directTaken)) {
-            end(running, why);
-        }
-        for (Task task = collectives.poll(); task != null; task = collectives.poll()) {
+        engine.clear(task -> drop(task, why));
+        drainInbox();
+    }
+
+    /** A call that has not come so far that somebody waits for it throws by itself. */
+    private void drop(Task task, NcclException why) {
+        if (task != direct || directTaken) {
             end(task, why);
         }
-        lanes.clear(task -> end(task, why));
-        drainInbox();
     }
 
     /** Asks whoever owns, or will own, the communicator to end everything with this failure. */
@@ -461,21 +455,6 @@ public final class CommExecutor {
                         "rank "
                                 + links.rank()
                                 + " was interrupted by its user; destroy the communicator"));
-    }
-
-    /** The task that a waiter for {@code task} really waits for; for the owner. */
-    @Nullable Task blocking(Task task) {
-        return task.operation.pointToPoint() ? lanes.first(task) : current;
-    }
-
-    /** Any task that is under way, for a thread that waits for all; for the owner. */
-    @Nullable Task anyBlocking() {
-        return current != null ? current : lanes.any();
-    }
-
-    /** Whether more than one lane has something under way; for the owner. */
-    boolean severalLanes() {
-        return lanes.size() > 1 || (lanes.size() == 1 && current != null);
     }
 
     /**

@@ -119,6 +119,18 @@ public final class Health {
         }
     }
 
+    /** Ends the communicator's operations if its device does nothing any more; for the owner. */
+    void checkDevice(CommExecutor executor) {
+        DeviceQueue device = executor.engine().device();
+        if (device != null && executor.failure() == null) {
+            try {
+                device.requireSound();
+            } catch (NcclException e) {
+                executor.fail(e, -1);
+            }
+        }
+    }
+
     /** Looks for ranks that gave up, and for the death of the one that the task waits for. */
     private boolean lookForDeath(CommExecutor executor, Task task) {
         Links links = executor.links();
@@ -250,6 +262,9 @@ public final class Health {
     }
 
     private static int awaited(CommExecutor executor, Task task) {
+        if (!task.arrived()) {
+            return -1;
+        }
         return task.operation().pointToPoint() ? task.peer : executor.interpreter().blockedRank();
     }
 
@@ -262,6 +277,18 @@ public final class Health {
 
     private String lateSentence(CommExecutor executor, Task task, long waitedMs) {
         Links links = executor.links();
+        String waited =
+                "rank "
+                        + links.rank()
+                        + " has waited "
+                        + waitedMs
+                        + " ms in "
+                        + describe(executor, task)
+                        + " on "
+                        + name;
+        if (!task.arrived()) {
+            return waited + " for its own stream, which has not come to the operation";
+        }
         StringBuilder late = new StringBuilder();
         List<Integer> ranks = new ArrayList<>();
         if (task.operation().pointToPoint()) {
@@ -282,17 +309,7 @@ public final class Health {
         if (ranks.size() > 16) {
             late.append(" and ").append(ranks.size() - 16).append(" more");
         }
-        return "rank "
-                + links.rank()
-                + " has waited "
-                + waitedMs
-                + " ms in "
-                + describe(executor, task)
-                + " on "
-                + name
-                + " for rank "
-                + late
-                + ", which has not come that far";
+        return waited + " for rank " + late + ", which has not come that far";
     }
 
     /** Wakes a thread of this process that may sleep for what the owner now has to do. */
@@ -375,6 +392,7 @@ public final class Health {
             Threads.yield();
             wakeSleeperOf(executor);
         }
+        executor.engine().close();
         lingering.linger(executor.links());
     }
 

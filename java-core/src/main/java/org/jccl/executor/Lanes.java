@@ -90,7 +90,7 @@ final class Lanes {
         ArrayDeque<Task> out = sends[rank];
         ArrayDeque<Task> in = receives[rank];
         boolean moved = false;
-        while (!out.isEmpty() && !in.isEmpty()) {
+        while (arrived(out) && arrived(in)) {
             fifo.copy(out.element(), in.element());
             finished.accept(out.remove());
             finished.accept(in.remove());
@@ -100,10 +100,18 @@ final class Lanes {
         return moved;
     }
 
+    private static boolean arrived(ArrayDeque<Task> lane) {
+        Task first = lane.peek();
+        return first != null && first.arrived();
+    }
+
     private boolean progress(ArrayDeque<Task> lane, Consumer<Task> finished) {
         boolean moved = false;
         for (Task task = lane.peek(); task != null; task = lane.peek()) {
             long before = task.moved;
+            if (!task.arrived()) {
+                return moved;
+            }
             if (!fifo.advance(task)) {
                 return moved || task.moved != before;
             }

@@ -27,6 +27,24 @@ public final class Task {
     long description;
     @Nullable Plan plan;
 
+    /** The stream of a device that the caller gave, 0 for the default one and on the host. */
+    long stream;
+
+    /**
+     * Whether its buffers are the library's own, in host memory whatever the communicator is on.
+     */
+    boolean hostData;
+
+    /** Where its data is staged, and by which use of that; set before it is submitted. */
+    @Nullable StagingBlock block;
+
+    long blockUse;
+
+    /** Where a staged result is to go, and how much of it there is. */
+    long deviceOutput;
+
+    long deviceOutputBytes;
+
     /** Bytes of a send or receive that have been moved; owner of the communicator only. */
     long moved;
 
@@ -76,6 +94,34 @@ public final class Task {
         bytes = sizeBytes;
         description = CallRecord.describe(op.number(), type, 0, other);
         return this;
+    }
+
+    /** Says in which stream of a device it is to run. */
+    public Task inStream(long handle) {
+        stream = handle;
+        return this;
+    }
+
+    /** Says that its buffers are in host memory whatever the communicator is on. */
+    public Task onHost() {
+        hostData = true;
+        return this;
+    }
+
+    /** The data is, or will be, in host memory; the result of so many bytes is to be copied. */
+    void staged(StagingBlock in, long stagedInput, long stagedOutput, long outputBytes) {
+        block = in;
+        blockUse = in.use();
+        deviceOutput = output;
+        deviceOutputBytes = outputBytes;
+        input = stagedInput;
+        output = stagedOutput;
+    }
+
+    /** Whether its input is there; on the host, always. */
+    boolean arrived() {
+        StagingBlock staging = block;
+        return staging == null || staging.arrived();
     }
 
     /** What lies between two looks at it was not its peers' time. */

@@ -25,6 +25,7 @@ public final class Waiter {
     private static final int YIELDS = 50;
     private static final long LONGEST_NS = 100 * MS;
     private static final long LONGEST_UNTOLD_NS = 20 * MS;
+    private static final long LONGEST_BESIDE_DEVICE_NS = 2 * MS;
     private static final int FRACTION = 4;
     private static final int UNTOLD_FRACTION = 16;
     private static final long CLOSING_NS = 50_000;
@@ -200,6 +201,10 @@ public final class Waiter {
      * @param alone whether no other communicator is waited for
      */
     static void sleep(CommExecutor executor, @Nullable Task task, boolean alone, long untilNs) {
+        if (executor.onDevice()) {
+            sleepBesideDevice(executor, task);
+            return;
+        }
         if (!executor.gate().enter()) {
             // The closer is still at it and ends the task, or the caller does.
             LockSupport.parkNanos(CLOSING_NS);
@@ -220,7 +225,8 @@ public final class Waiter {
                 if (executor.gate().closed()) {
                     return;
                 }
-                Task awaited = task == null ? executor.anyBlocking() : executor.blocking(task);
+                Engine engine = executor.engine();
+                Task awaited = task == null ? engine.anyBlocking() : engine.blocking(task);
                 if (awaited != null && !awaited.over()) {
                     executor.health().check(executor, awaited);
                 }
@@ -229,8 +235,8 @@ public final class Waiter {
                 }
                 if (awaited.operation().pointToPoint()) {
                     q = awaited.peer;
-                    address = executor.lanes().fifo().blockedAddress();
-                    value = executor.lanes().fifo().blockedValue();
+                    address = engine.lanes().fifo().blockedAddress();
+                    value = engine.lanes().fifo().blockedValue();
                 } else {
                     q = executor.interpreter().blockedRank();
                     address = executor.interpreter().blockedAddress();
@@ -240,7 +246,7 @@ public final class Waiter {
                 boolean ends = net ? q >= 0 && executor.links().net(q) != null : address != 0;
                 boolean other = q >= 0 && q != executor.links().rank();
                 told &= ends && other && executor.gate().visitors() == 1;
-                told &= !executor.severalLanes();
+                told &= !engine.severalLanes();
                 stuckNs = System.nanoTime() - awaited.stuckSinceNs;
             } finally {
                 executor.gate().release();
@@ -256,6 +262,45 @@ public final class Waiter {
         } finally {
             executor.gate().leave();
         }
+    }
+
+    /** What a device does wakes nobody, so that every sleep beside it is short. */
+    private static void sleepBesideDevice(CommExecutor executor, @Nullable Task task) {
+        if (!executor.gate().enter()) {
+            LockSupport.parkNanos(CLOSING_NS);
+            return;
+        }
+        try {
+            long ns = CLOSING_NS;
+            if (executor.gate().tryOwn()) {
+                try {
+                    ns = lookBesideDevice(executor, task);
+                } finally {
+                    executor.gate().release();
+                }
+            }
+            if (ns > 0) {
+                Futex.await(executor.ownerNap(), 0, ns);
+            }
+        } finally {
+            executor.gate().leave();
+        }
+    }
+
+    /** How long to sleep; for the owner. */
+    private static long lookBesideDevice(CommExecutor executor, @Nullable Task task) {
+        if (executor.gate().closed()) {
+            return 0;
+        }
+        Engine engine = executor.engine();
+        executor.health().checkDevice(executor);
+        Task awaited = task == null ? engine.anyBlocking() : engine.blocking(task);
+        if (awaited == null || awaited.over()) {
+            return CLOSING_NS;
+        }
+        executor.health().check(executor, awaited);
+        long stuckNs = System.nanoTime() - awaited.stuckSinceNs;
+        return Math.clamp(stuckNs / UNTOLD_FRACTION, CLOSING_NS, LONGEST_BESIDE_DEVICE_NS);
     }
 
     private static long napNs(long stuckNs, boolean told, long untilNs) {

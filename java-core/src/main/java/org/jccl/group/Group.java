@@ -178,21 +178,42 @@ public final class Group {
         }
         List<CommExecutor> executors = new ArrayList<>(queued.size());
         List<Task> tasks = new ArrayList<>(queued.size());
+        List<Operation> staged = new ArrayList<>();
         NcclException failed = null;
         for (Operation operation : queued) {
             blocking = operation.member.blocking();
             try {
-                operation.member.executor().submit(operation.task);
-                executors.add(operation.member.executor());
-                tasks.add(operation.task);
+                CommExecutor executor = operation.member.executor();
+                executor.submit(operation.task);
+                if (executor.onDevice()) {
+                    staged.add(operation);
+                } else {
+                    executors.add(executor);
+                    tasks.add(operation.task);
+                }
             } catch (NcclException e) {
                 failed = e;
             }
         }
+        NcclException refused = fence(staged);
+        failed = failed == null ? refused : failed;
         if (!blocking) {
             background.forEach(GroupJob::start);
         }
         return new Launch(executors, tasks, background, blocking, failed);
+    }
+
+    /** Not before all are submitted: operations of one stream may need each other. */
+    private static @Nullable NcclException fence(List<Operation> staged) {
+        NcclException refused = null;
+        for (Operation operation : staged) {
+            try {
+                operation.member.executor().fence(operation.task);
+            } catch (NcclException e) {
+                refused = e;
+            }
+        }
+        return refused;
     }
 
     /** The result of an outermost end for a group that cannot be waited for here. */

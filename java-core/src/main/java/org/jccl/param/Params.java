@@ -73,6 +73,11 @@ public final class Params {
             new Flag("NCCL_SHM_DISABLE", false, "1: ranks of a node do not share memory.");
     public static final Flag P2P_DISABLE =
             new Flag("NCCL_P2P_DISABLE", false, "1: ranks of one process use no direct memory.");
+    public static final Text DEVICE =
+            new Text(
+                    "JCCL_DEVICE",
+                    "host",
+                    "What buffers belong to: host, or a kind of device, as in cuda or cuda:1.");
     public static final Choice COMM_BLOCKING =
             new Choice(
                     "NCCL_COMM_BLOCKING",
@@ -115,6 +120,7 @@ public final class Params {
                     HOSTID,
                     SHM_DISABLE,
                     P2P_DISABLE,
+                    DEVICE,
                     COMM_BLOCKING,
                     INIT_TIMEOUT,
                     TIMEOUT,

@@ -53,6 +53,30 @@ public enum CallError implements ErrorKind {
             NcclResult.INVALID_ARGUMENT,
             "A stream was passed, but a host communicator has none.",
             "Pass NULL (in Python None) as the stream."),
+    STREAM_UNKNOWN(
+            NcclResult.INVALID_ARGUMENT,
+            "The stream is none of the communicator's device: it has been destroyed, or belongs to"
+                    + " another device.",
+            "Pass a stream that was made on the communicator's device and lives, or NULL for its"
+                    + " default stream."),
+    BUFFER_KIND(
+            NcclResult.INVALID_ARGUMENT,
+            "A buffer of the host was passed to a communicator on a device, or one of a device to"
+                    + " another device or to a host communicator; or it ends before the call's"
+                    + " elements do.",
+            "Allocate the buffer where the communicator is, or make the communicator where the"
+                    + " buffers are (JCCL_DEVICE)."),
+    DEVICE_UNKNOWN(
+            NcclResult.INVALID_ARGUMENT,
+            "JCCL_DEVICE, or the configuration, names a device that this process does not have, or"
+                    + " a module that is not there.",
+            "Use host, or a device that the sentence lists; a child of a split is where its parent"
+                    + " is."),
+    TOO_MUCH_STAGED(
+            NcclResult.INVALID_USAGE,
+            "Calls on a device that are under way at once need more staging memory than a"
+                    + " communicator may use.",
+            "Synchronize the stream more often, or divide the call."),
     CONFIG_NOT_INITIALIZED(
             NcclResult.INVALID_ARGUMENT,
             "The ncclConfig_t does not begin as NCCL_CONFIG_INITIALIZER makes it, or its size "

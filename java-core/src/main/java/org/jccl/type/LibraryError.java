@@ -17,6 +17,12 @@ public enum LibraryError implements ErrorKind {
             NcclResult.SYSTEM_ERROR,
             "The calling thread was deep in other calls, or its stack is small.",
             "Give the thread a larger stack: JCCL needs 512 KiB of it."),
+    DEVICE_FAILED(
+            NcclResult.UNHANDLED_CUDA_ERROR,
+            "A device has refused something, or does nothing any more since an earlier program on"
+                    + " it failed.",
+            "Look for the first failure of the device in the log and in your own calls to it; a"
+                    + " process whose device has failed must start again."),
     UNEXPECTED(
             NcclResult.INTERNAL_ERROR,
             "A Java exception that JCCL did not expect. The log has its place.",

@@ -12,33 +12,40 @@ import org.jspecify.annotations.Nullable;
  * @param timeoutMs time limit of an operation in milliseconds, 0 for none
  * @param hostId which node to count as, or null for NCCL_HOSTID and then the machine's own name;
  *     ranks with different ones do not share memory
+ * @param device what the buffers belong to, as in JCCL_DEVICE, or null for what that says
  */
 public record NcclConfig(
         boolean blocking,
         boolean splitShare,
         @Nullable String commName,
         long timeoutMs,
-        @Nullable String hostId) {
+        @Nullable String hostId,
+        @Nullable String device) {
     /** NCCL's defaults: blocking, nothing shared, no name, no time limit. */
-    public static final NcclConfig DEFAULT = new NcclConfig(true, false, null, 0, null);
+    public static final NcclConfig DEFAULT = new NcclConfig(true, false, null, 0, null, null);
 
     /** The same with another choice of blocking. */
     public NcclConfig withBlocking(boolean value) {
-        return new NcclConfig(value, splitShare, commName, timeoutMs, hostId);
+        return new NcclConfig(value, splitShare, commName, timeoutMs, hostId, device);
     }
 
     /** The same with another time limit in milliseconds, 0 for none. */
     public NcclConfig withTimeoutMs(long value) {
-        return new NcclConfig(blocking, splitShare, commName, value, hostId);
+        return new NcclConfig(blocking, splitShare, commName, value, hostId, device);
     }
 
     /** The same with another name. */
     public NcclConfig withCommName(@Nullable String value) {
-        return new NcclConfig(blocking, splitShare, value, timeoutMs, hostId);
+        return new NcclConfig(blocking, splitShare, value, timeoutMs, hostId, device);
     }
 
     /** The same on another node. */
     public NcclConfig withHostId(@Nullable String value) {
-        return new NcclConfig(blocking, splitShare, commName, timeoutMs, value);
+        return new NcclConfig(blocking, splitShare, commName, timeoutMs, value, device);
+    }
+
+    /** The same on another device. */
+    public NcclConfig withDevice(@Nullable String value) {
+        return new NcclConfig(blocking, splitShare, commName, timeoutMs, hostId, value);
     }
 }

@@ -141,7 +141,7 @@ final class FifoTest {
     private static void pointToPoint(Comm comm, Operation operation, long buffer) {
         var call =
                 Operations.pointToPoint(
-                        comm, operation, buffer, 1, DataType.INT32, 1 - comm.rank());
+                        comm, operation, buffer, 1, DataType.INT32, 1 - comm.rank(), 0);
         if (call == null) {
             return;
         }

@@ -34,7 +34,7 @@ final class ArchitectureTest {
                     List.of("collective", "executor"),
                     List.of("proxy"),
                     List.of("transport", "topology", "bootstrap"),
-                    List.of("memory", "reduce", "wait", "event"),
+                    List.of("memory", "reduce", "wait", "event", "device"),
                     List.of("schedule", "log", "param"),
                     List.of("platform"),
                     List.of("type"));

@@ -4,7 +4,6 @@ import org.jccl.Communicator;
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,17 +19,29 @@ final class NonBlocking {
 
     /** The same on several communicators of one thread. */
     static void allReduceAll(List<Communicator> comms, int count) {
-        try (Arena arena = Arena.ofShared()) {
+        List<Place> places = comms.stream().map(Place::polled).toList();
+        try {
             List<MemorySegment> data = new ArrayList<>();
-            for (Communicator comm : comms) {
-                MemorySegment own = Sums.filled(arena, comm.rank(), count);
+            for (int i = 0; i < comms.size(); i++) {
+                Communicator comm = comms.get(i);
+                Place place = places.get(i);
+                MemorySegment own = place.holding(Sums.filled(place.host(), comm.rank(), count));
                 data.add(own);
-                comm.allReduce(own, own, count, DataType.INT32, RedOp.SUM);
+                comm.allReduce(own, own, count, DataType.INT32, RedOp.SUM, place.stream());
             }
             for (int i = 0; i < comms.size(); i++) {
-                comms.get(i).awaitReady(InitTest.SOON);
-                Sums.checkSum(data.get(i), comms.get(i).count(), count);
+                places.get(i).await();
+                Sums.checkSum(places.get(i).get(data.get(i)), comms.get(i).count(), count);
             }
+        } finally {
+            places.forEach(Place::close);
+        }
+    }
+
+    /** All-gathers count int32 a rank, waits, and compares. */
+    static void allGather(Communicator comm, int count) {
+        try (Place place = Place.polled(comm)) {
+            Sums.allGather(comm, count, place);
         }
     }
 }

@@ -1,21 +1,17 @@
 package org.jccl.suite;
 
+import org.jccl.platform.Protection;
 import org.jccl.platform.SharedMemory;
 
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 
 /**
  * A buffer of its own pages that is taken away from whoever still uses it: it is filled with a
  * poison that must stay whole, or forbidden, so that reading it is the end of the process, too.
  */
 final class ProtectedBuffer implements AutoCloseable {
-    private static final int PROT_NONE = 0;
     private static final byte POISON = (byte) 0xA5;
-    private static final MethodHandle MPROTECT = mprotect();
 
     private final SharedMemory memory;
     private final MemorySegment segment;
@@ -27,18 +23,6 @@ final class ProtectedBuffer implements AutoCloseable {
         segment = MemorySegment.ofAddress(memory.address()).reinterpret(bytes);
     }
 
-    @SuppressWarnings("restricted")
-    private static MethodHandle mprotect() {
-        Linker linker = Linker.nativeLinker();
-        return linker.downcallHandle(
-                linker.defaultLookup().find("mprotect").orElseThrow(),
-                FunctionDescriptor.of(
-                        ValueLayout.JAVA_INT,
-                        ValueLayout.JAVA_LONG,
-                        ValueLayout.JAVA_LONG,
-                        ValueLayout.JAVA_INT));
-    }
-
     MemorySegment segment() {
         return segment;
     }
@@ -47,21 +31,9 @@ final class ProtectedBuffer implements AutoCloseable {
     void take(boolean forbid) {
         if (forbid) {
             forbidden = true;
-            protect();
+            Protection.forbid(memory.address(), memory.sizeBytes());
         } else {
             segment.fill(POISON);
-        }
-    }
-
-    private void protect() {
-        try {
-            int result =
-                    (int) MPROTECT.invokeExact(memory.address(), memory.sizeBytes(), PROT_NONE);
-            Sums.require(result == 0, "mprotect failed");
-        } catch (RuntimeException | Error e) {
-            throw e;
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
         }
     }
 

@@ -4,13 +4,12 @@ import org.jccl.Communicator;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
-import org.jccl.type.DataType;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ExecutionException;
@@ -66,17 +65,7 @@ final class ScenarioS1Test {
         private static Boolean gather(Communicator comm) {
             for (int round = 0; round < ROUNDS; round++) {
                 for (int count : COUNTS) {
-                    try (Arena arena = Arena.ofShared()) {
-                        int nRanks = comm.count();
-                        MemorySegment own = arena.allocate(4L * count, 8);
-                        for (int i = 0; i < count; i++) {
-                            own.setAtIndex(java.lang.foreign.ValueLayout.JAVA_INT, i, comm.rank());
-                        }
-                        MemorySegment all = arena.allocate(4L * count * nRanks, 8);
-                        comm.allGather(own, all, count, DataType.INT32);
-                        comm.awaitReady(InitTest.SOON);
-                        Sums.checkGathered(all, nRanks, count);
-                    }
+                    NonBlocking.allGather(comm, count);
                 }
             }
             return true;
@@ -99,6 +88,17 @@ final class ScenarioS1Test {
     @Test
     void worksWithTheRanksOfANodeInOneProcess() {
         Cluster.processes(4).ranksPerProcess(2).nodes(2).run(S1.class, 1).assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("onDevices")
+    void worksOnDevices(Cluster cluster) {
+        cluster.run(S1.class, 1).assertAllSucceeded();
+    }
+
+    static List<Cluster> onDevices() {
+        Cluster nodes = Cluster.processes(4).nodes(2).environment("JCCL_DEVICE", "simulated");
+        return List.of(nodes, nodes.ranksPerProcess(2));
     }
 
     @Tag("stress")

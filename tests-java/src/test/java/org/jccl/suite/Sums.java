@@ -19,10 +19,11 @@ final class Sums {
 
     /** All-reduces count int32, of which rank r gives r + i, and compares. */
     static void allReduce(Communicator comm, int count) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment data = filled(arena, comm.rank(), count);
-            comm.allReduce(data, data, count, DataType.INT32, RedOp.SUM);
-            checkSum(data, comm.count(), count);
+        try (Place place = Place.of(comm)) {
+            MemorySegment data = place.holding(filled(place.host(), comm.rank(), count));
+            comm.allReduce(data, data, count, DataType.INT32, RedOp.SUM, place.stream());
+            place.await();
+            checkSum(place.get(data), comm.count(), count);
         }
     }
 
@@ -46,16 +47,23 @@ final class Sums {
 
     /** All-gathers count int32 a rank, of which each is the rank, and compares. */
     static void allGather(Communicator comm, int count) {
-        int nRanks = comm.count();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment own = arena.allocate(4L * count, 8);
-            for (int i = 0; i < count; i++) {
-                own.setAtIndex(ValueLayout.JAVA_INT, i, comm.rank());
-            }
-            MemorySegment all = arena.allocate(4L * count * nRanks, 8);
-            comm.allGather(own, all, count, DataType.INT32);
-            checkGathered(all, nRanks, count);
+        try (Place place = Place.of(comm)) {
+            allGather(comm, count, place);
         }
+    }
+
+    /** The same in a place that the caller closes. */
+    static void allGather(Communicator comm, int count, Place place) {
+        int nRanks = comm.count();
+        MemorySegment content = place.host().allocate(4L * count, 8);
+        for (int i = 0; i < count; i++) {
+            content.setAtIndex(ValueLayout.JAVA_INT, i, comm.rank());
+        }
+        MemorySegment own = place.holding(content);
+        MemorySegment all = place.allocate(4L * count * nRanks);
+        comm.allGather(own, all, count, DataType.INT32, place.stream());
+        place.await();
+        checkGathered(place.get(all), nRanks, count);
     }
 
     /** Compares with what {@link #allGather} must find. */
@@ -68,11 +76,13 @@ final class Sums {
 
     /** Whether every rank says yes. */
     static boolean allAgree(Communicator comm, boolean mine) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment word = arena.allocate(4, 8);
-            word.set(ValueLayout.JAVA_INT, 0, mine ? 1 : 0);
-            comm.allReduce(word, word, 1, DataType.INT32, RedOp.MIN);
-            return word.get(ValueLayout.JAVA_INT, 0) == 1;
+        try (Place place = Place.of(comm)) {
+            MemorySegment vote = place.host().allocate(4, 8);
+            vote.set(ValueLayout.JAVA_INT, 0, mine ? 1 : 0);
+            MemorySegment word = place.holding(vote);
+            comm.allReduce(word, word, 1, DataType.INT32, RedOp.MIN, place.stream());
+            place.await();
+            return place.get(word).get(ValueLayout.JAVA_INT, 0) == 1;
         }
     }
 

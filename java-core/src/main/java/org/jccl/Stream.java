@@ -1,0 +1,12 @@
+package org.jccl;
+
+/**
+ * A stream of a device. An operation that is given one runs after what the stream was given before
+ * it, and before what it is given later; the call returns at once.
+ *
+ * @param handle what the device's own library calls it, a {@code cudaStream_t} for example
+ */
+public record Stream(long handle) {
+    /** The default stream of a device, and the only one of the host. */
+    public static final Stream DEFAULT = new Stream(0);
+}

@@ -1,0 +1,54 @@
+package org.jccl.device;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A processor with memory of its own, which does what it is given in streams: in order within a
+ * stream, later than the call that gives it, and beside the host. Any thread may call any method.
+ *
+ * <p>Every method but {@link #fault} throws an {@link org.jccl.type.NcclException} of the kind
+ * {@link org.jccl.type.LibraryError#DEVICE_FAILED} if the device refuses.
+ */
+public interface Device {
+    /** How sentences and logs call it, as in {@code cuda:0}. */
+    String name();
+
+    /** What sort of device it is; the ranks of a communicator must agree on it. */
+    String kind();
+
+    /** Its number among those of its kind in this process. */
+    int ordinal();
+
+    /** Whether all these bytes, at least one, are memory of this device. */
+    boolean owns(long address, long bytes);
+
+    /** Whether this is a stream of the device that can be given work; 0 is the default stream. */
+    boolean isStream(long stream);
+
+    /** A new stream, which waits for no other. */
+    long openStream();
+
+    /** Ends a stream once it has done what it was given; does not wait for that. */
+    void closeStream(long stream);
+
+    /** Zeroed memory of the host, aligned to a page, that the device can reach. */
+    long allocateHost(long bytes);
+
+    /** Frees what {@link #allocateHost} gave; no stream uses it any more. */
+    void freeHost(long address);
+
+    /** Gives a stream a copy from the device's memory to the host's, of one byte or more. */
+    void copyOut(long hostTo, long from, long bytes, long stream);
+
+    /** Gives a stream a copy from the host's memory to the device's, of one byte or more. */
+    void copyIn(long to, long hostFrom, long bytes, long stream);
+
+    /** Gives a stream the task to store a long in the host's memory, after all before it. */
+    void write(long hostAddress, long value, long stream);
+
+    /** Gives a stream the task to wait until a long in the host's memory has come to a value. */
+    void await(long hostAddress, long value, long stream);
+
+    /** Why the device does nothing any more, or null. */
+    @Nullable String fault();
+}

@@ -1,0 +1,81 @@
+package org.jccl.device;
+
+import org.jccl.type.CallError;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The devices that this process uses. */
+public final class Devices {
+    /** The kind of communicators whose ranks use the host's memory. */
+    public static final String HOST = "host";
+
+    private static final Pattern TEXT = Pattern.compile("([a-z]+)(?::(\\d{1,6}))?");
+
+    /** Those that a communicator was made on; never changed in place. */
+    private static volatile Device[] used = {};
+
+    private Devices() {}
+
+    /**
+     * The device with this name.
+     *
+     * @param text {@code host}, or a kind with or without a number, as in {@code cuda:1}
+     * @return null for the host
+     * @throws NcclException INVALID_ARGUMENT if there is none
+     */
+    public static @Nullable Device open(String text) {
+        if (text.equals(HOST)) {
+            return null;
+        }
+        Matcher parts = TEXT.matcher(text);
+        if (!parts.matches()) {
+            throw unknown(text, "that is no name of a device, such as host, cuda or cuda:1");
+        }
+        List<String> kinds = new ArrayList<>(List.of(HOST));
+        try {
+            ClassLoader ours = Devices.class.getClassLoader();
+            for (DeviceProvider provider : ServiceLoader.load(DeviceProvider.class, ours)) {
+                kinds.add(provider.kind());
+                if (provider.kind().equals(parts.group(1))) {
+                    String number = parts.group(2);
+                    Device device = provider.open(number == null ? -1 : Integer.parseInt(number));
+                    use(device);
+                    return device;
+                }
+            }
+        } catch (ServiceConfigurationError broken) {
+            throw unknown(text, "a module for devices cannot be loaded: " + broken.getMessage());
+        }
+        throw unknown(text, "this process knows " + String.join(", ", kinds));
+    }
+
+    private static NcclException unknown(String text, String why) {
+        return CallError.DEVICE_UNKNOWN.says("there is no device \"" + text + "\": " + why);
+    }
+
+    private static synchronized void use(Device device) {
+        if (!List.of(used).contains(device)) {
+            Device[] more = Arrays.copyOf(used, used.length + 1);
+            more[used.length] = device;
+            used = more;
+        }
+    }
+
+    /** The device in use whose memory this is, or null. */
+    public static @Nullable Device owner(long address) {
+        for (Device device : used) {
+            if (device.owns(address, 1)) {
+                return device;
+            }
+        }
+        return null;
+    }
+}

@@ -1,0 +1,226 @@
+package org.jccl.executor;
+
+import org.jccl.device.Device;
+import org.jccl.transport.Links;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayDeque;
+import java.util.function.Consumer;
+
+/**
+ * What moves the operations of one communicator. Collectives run one after the other in the order
+ * in which they were added; sends and receives run beside them, in order for each peer and
+ * direction. On a device an operation begins when its stream has come to it, and is over when its
+ * result is there.
+ *
+ * <p>Used by the owner of the communicator only, so its fields are plain.
+ */
+final class Engine {
+    private final Links links;
+    private final Interpreter interpreter;
+    private final Lanes lanes;
+    private final Counters counters = new Counters();
+    private final @Nullable DeviceQueue device;
+    private final Consumer<Task> over;
+    private final Consumer<Task> finishPointToPoint = this::finishPointToPoint;
+    private final Consumer<Task> delivered = this::end;
+    private final ArrayDeque<Task> collectives = new ArrayDeque<>();
+    private @Nullable Task current;
+
+    /**
+     * An engine over {@code links}.
+     *
+     * @param device what the buffers belong to, null for the host
+     * @param over gets each task that was added, when it is done
+     */
+    Engine(Links links, @Nullable Device device, Consumer<Task> over) {
+        this.links = links;
+        this.interpreter = new Interpreter(links);
+        this.lanes = new Lanes(links);
+        this.device = device == null ? null : new DeviceQueue(device, links.rank(), links.nRanks());
+        this.over = over;
+    }
+
+    Counters counters() {
+        return counters;
+    }
+
+    Interpreter interpreter() {
+        return interpreter;
+    }
+
+    Lanes lanes() {
+        return lanes;
+    }
+
+    @Nullable DeviceQueue device() {
+        return device;
+    }
+
+    /** Whether a collective that is added now begins at once. */
+    boolean isFree() {
+        return current == null && collectives.isEmpty();
+    }
+
+    /** Adds a task that was submitted. */
+    void add(Task task) {
+        if (task.operation.pointToPoint()) {
+            lanes.add(task);
+        } else {
+            collectives.add(task);
+        }
+    }
+
+    /**
+     * Begins a collective of the host while the engine is free.
+     *
+     * @param tries how often to move it
+     * @return whether it is done; then nobody else is told
+     */
+    boolean runNow(Task task, int tries) {
+        current = task;
+        interpreter.begin(task);
+        for (int i = 0; i < tries; i++) {
+            if (interpreter.advance()) {
+                current = null;
+                count(task);
+                task.done();
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Moves everything that can move.
+     *
+     * @return whether anything moved
+     */
+    boolean progress() {
+        boolean moved = links.anyNet() && links.progressNet();
+        moved |= progressCollectives();
+        if (lanes.size() > 0) {
+            moved |= lanes.progress(finishPointToPoint);
+        }
+        if (device != null) {
+            moved |= device.progress(delivered);
+        }
+        return moved;
+    }
+
+    private boolean progressCollectives() {
+        boolean moved = false;
+        while (true) {
+            Task task = current;
+            if (task == null) {
+                task = collectives.peek();
+                if (task == null || !task.arrived()) {
+                    return moved;
+                }
+                collectives.remove();
+                current = task;
+                interpreter.begin(task);
+            }
+            if (!interpreter.advance()) {
+                return moved;
+            }
+            moved = true;
+            current = null;
+            count(task);
+            finish(task);
+        }
+    }
+
+    private void count(Task task) {
+        Plan plan = task.plan;
+        if (plan != null) {
+            counters.collective(task, plan, links.nRanks());
+        }
+    }
+
+    private void finishPointToPoint(Task task) {
+        boolean self = task.peer == links.rank();
+        counters.pointToPoint(task, self, links.net(task.peer) != null);
+        finish(task);
+    }
+
+    private void finish(Task task) {
+        StagingBlock staging = task.block;
+        if (device == null || staging == null) {
+            end(task);
+        } else {
+            device.deliver(task, staging);
+        }
+    }
+
+    private void end(Task task) {
+        task.done();
+        over.accept(task);
+    }
+
+    /** Waits until nothing writes into a caller's buffer any more, which is short. */
+    void stop() {
+        if (device != null) {
+            device.stop(delivered);
+        }
+    }
+
+    /**
+     * Drops everything.
+     *
+     * @param dropped gets each task that is not done
+     */
+    void clear(Consumer<Task> dropped) {
+        interpreter.drop();
+        Task running = current;
+        current = null;
+        if (running != null) {
+            drop(running, dropped);
+        }
+        collectives.forEach(task -> drop(task, dropped));
+        collectives.clear();
+        lanes.clear(task -> drop(task, dropped));
+        if (device != null) {
+            device.clear(task -> drop(task, dropped));
+        }
+    }
+
+    private void drop(Task task, Consumer<Task> dropped) {
+        release(task);
+        dropped.accept(task);
+    }
+
+    /** Lets the stream of a task that will not be done go on. */
+    void release(Task task) {
+        if (device != null) {
+            device.release(task);
+        }
+    }
+
+    /** Frees what no thread uses any more. */
+    void close() {
+        if (device != null) {
+            device.close();
+        }
+    }
+
+    /** The task that a waiter for {@code task} really waits for. */
+    @Nullable Task blocking(Task task) {
+        return task.operation.pointToPoint() ? lanes.first(task) : firstCollective();
+    }
+
+    /** Any task that is under way, for a thread that waits for all. */
+    @Nullable Task anyBlocking() {
+        Task first = firstCollective();
+        return first != null ? first : lanes.any();
+    }
+
+    private @Nullable Task firstCollective() {
+        return current != null ? current : collectives.peek();
+    }
+
+    /** Whether more than one lane has something under way. */
+    boolean severalLanes() {
+        return lanes.size() > 1 || (lanes.size() == 1 && current != null);
+    }
+}

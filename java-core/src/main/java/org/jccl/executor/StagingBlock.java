@@ -1,0 +1,83 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Memory;
+
+/**
+ * Memory of the host by which the data of an operation comes from a stream of a device and goes
+ * back. Three words in it, each the number of the latest use, tell one side of the other: the
+ * stream has come to the operation; the result is there, or will never be; the stream has gone on.
+ */
+final class StagingBlock {
+    /** The words, each in a cache line of its own. */
+    static final int HEADER_BYTES = 192;
+
+    private static final int DELIVERED = 64;
+    private static final int PASSED = 128;
+
+    private final long address;
+    private final long sizeBytes;
+
+    /** Number of the operation that uses it; written while no stream and no other thread does. */
+    private long use;
+
+    StagingBlock(long address, long sizeBytes) {
+        this.address = address;
+        this.sizeBytes = sizeBytes;
+    }
+
+    long address() {
+        return address;
+    }
+
+    /** The whole size, header included. */
+    long sizeBytes() {
+        return sizeBytes;
+    }
+
+    /** Where the data begins. */
+    long data() {
+        return address + HEADER_BYTES;
+    }
+
+    /** Begins the next use. */
+    void next() {
+        use++;
+    }
+
+    /** What the words come to in this use. */
+    long use() {
+        return use;
+    }
+
+    /** The word that the caller's stream writes (release) once it has come to the operation. */
+    long arrivedWord() {
+        return address;
+    }
+
+    /** The word that the caller's stream waits for; written after the result, or by the host. */
+    long deliveredWord() {
+        return address + DELIVERED;
+    }
+
+    /** The word that the caller's stream writes after its wait, its last look at the block. */
+    long passedWord() {
+        return address + PASSED;
+    }
+
+    boolean arrived() {
+        return Memory.getLongAcquire(arrivedWord()) >= use;
+    }
+
+    boolean delivered() {
+        return Memory.getLongAcquire(deliveredWord()) >= use;
+    }
+
+    boolean passed() {
+        return Memory.getLongAcquire(passedWord()) >= use;
+    }
+
+    /** Lets the stream go on without a result. */
+    void giveUp() {
+        Memory.putLongRelease(deliveredWord(), use);
+    }
+}

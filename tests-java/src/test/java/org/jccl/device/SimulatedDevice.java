@@ -1,0 +1,231 @@
+package org.jccl.device;
+
+import org.jccl.platform.Memory;
+import org.jccl.platform.Protection;
+import org.jccl.platform.SharedMemory;
+import org.jccl.type.LibraryError;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A device that lives in this process. Its memory lies at addresses that end the process if the
+ * host touches them; its streams are threads which do what they are given later, and look at the
+ * memory through a window that nobody else knows.
+ */
+public final class SimulatedDevice implements Device {
+    private static final long SIZE_BYTES = 1L << 28;
+    private static final int ALIGNMENT = 256;
+    private static final byte FRESH = (byte) 0xCD;
+    private static final byte FREED = (byte) 0xDB;
+
+    private final int ordinal;
+    private final SharedMemory addresses = SharedMemory.anonymous(SIZE_BYTES);
+    private final SharedMemory window = SharedMemory.anonymous(SIZE_BYTES);
+
+    /** By its address, the size of each allocation. Guarded by itself. */
+    private final TreeMap<Long, Long> allocations = new TreeMap<>();
+
+    private final Map<Long, SharedMemory> pinned = new ConcurrentHashMap<>();
+    private final Map<Long, SimulatedStream> streams = new ConcurrentHashMap<>();
+    private final AtomicLong lastStream = new AtomicLong();
+    private volatile @Nullable String fault;
+
+    SimulatedDevice(int ordinal) {
+        this.ordinal = ordinal;
+        Protection.forbid(addresses.address(), SIZE_BYTES);
+        streams.put(0L, new SimulatedStream(this, 0));
+    }
+
+    // -- for programs that use the device
+
+    /** Allocates memory of the device, which holds no zeros. */
+    @SuppressWarnings("restricted")
+    public MemorySegment allocate(long bytes) {
+        synchronized (allocations) {
+            long at = addresses.address();
+            for (Map.Entry<Long, Long> each : allocations.entrySet()) {
+                if (each.getKey() - at >= bytes) {
+                    break;
+                }
+                at = (each.getKey() + each.getValue() + ALIGNMENT - 1) & -ALIGNMENT;
+            }
+            if (at + bytes > addresses.address() + SIZE_BYTES) {
+                throw new OutOfMemoryError(name());
+            }
+            allocations.put(at, Math.max(1, bytes));
+            Memory.fill(inWindow(at), bytes, FRESH);
+            return MemorySegment.ofAddress(at).reinterpret(bytes);
+        }
+    }
+
+    /** Frees what {@link #allocate} gave. */
+    public void free(MemorySegment memory) {
+        synchronized (allocations) {
+            Long bytes = allocations.remove(memory.address());
+            if (bytes == null) {
+                throw new IllegalStateException("freed twice: " + memory);
+            }
+            Memory.fill(inWindow(memory.address()), bytes, FREED);
+        }
+    }
+
+    /** Copies from the host at once. */
+    public void put(MemorySegment to, MemorySegment hostFrom) {
+        require(to.address(), hostFrom.byteSize());
+        Memory.copy(hostFrom.address(), inWindow(to.address()), hostFrom.byteSize());
+    }
+
+    /** Copies to the host at once. */
+    public void get(MemorySegment hostTo, MemorySegment from) {
+        require(from.address(), hostTo.byteSize());
+        Memory.copy(inWindow(from.address()), hostTo.address(), hostTo.byteSize());
+    }
+
+    /** Gives a stream something else to do. */
+    public void run(long stream, Runnable work) {
+        stream(stream).add(work);
+    }
+
+    /** Waits until a stream has done everything that it was given. */
+    public void synchronize(long stream) throws InterruptedException {
+        stream(stream).synchronize();
+    }
+
+    /** From now on the device does nothing any more. */
+    public void fail(String why) {
+        fault = why;
+    }
+
+    /** Host memory that was allocated and not freed. */
+    public long pinnedBytes() {
+        return pinned.values().stream().mapToLong(SharedMemory::sizeBytes).sum();
+    }
+
+    /** Streams besides the default one. */
+    public int openStreams() {
+        return streams.size() - 1;
+    }
+
+    private long inWindow(long address) {
+        return address - addresses.address() + window.address();
+    }
+
+    private void require(long address, long bytes) {
+        if (bytes > 0 && !owns(address, bytes)) {
+            throw new IllegalStateException("0x" + Long.toHexString(address) + " is not allocated");
+        }
+    }
+
+    // -- for JCCL
+
+    @Override
+    public String name() {
+        return SimulatedProvider.KIND + ":" + ordinal;
+    }
+
+    @Override
+    public String kind() {
+        return SimulatedProvider.KIND;
+    }
+
+    @Override
+    public int ordinal() {
+        return ordinal;
+    }
+
+    @Override
+    public boolean owns(long address, long bytes) {
+        synchronized (allocations) {
+            Map.Entry<Long, Long> below = allocations.floorEntry(address);
+            return below != null && address + bytes <= below.getKey() + below.getValue();
+        }
+    }
+
+    @Override
+    public boolean isStream(long stream) {
+        return streams.containsKey(stream);
+    }
+
+    @Override
+    public long openStream() {
+        long handle = lastStream.incrementAndGet();
+        streams.put(handle, new SimulatedStream(this, handle));
+        return handle;
+    }
+
+    @Override
+    public void closeStream(long stream) {
+        stream(stream).close();
+        streams.remove(stream);
+    }
+
+    private SimulatedStream stream(long handle) {
+        SimulatedStream found = streams.get(handle);
+        if (found == null) {
+            throw refused("there is no stream " + handle);
+        }
+        return found;
+    }
+
+    private NcclException refused(String why) {
+        return LibraryError.DEVICE_FAILED.says(name() + " refuses: " + why);
+    }
+
+    @Override
+    public long allocateHost(long bytes) {
+        SharedMemory memory = SharedMemory.anonymous(bytes);
+        pinned.put(memory.address(), memory);
+        return memory.address();
+    }
+
+    @Override
+    public void freeHost(long address) {
+        SharedMemory memory = pinned.remove(address);
+        if (memory == null) {
+            throw refused("0x" + Long.toHexString(address) + " was not allocated");
+        }
+        memory.close();
+    }
+
+    @Override
+    public void copyOut(long hostTo, long from, long bytes, long stream) {
+        SimulatedStream in = stream(stream);
+        in.add(() -> copy(in, from, bytes, inWindow(from), hostTo));
+    }
+
+    @Override
+    public void copyIn(long to, long hostFrom, long bytes, long stream) {
+        SimulatedStream in = stream(stream);
+        in.add(() -> copy(in, to, bytes, hostFrom, inWindow(to)));
+    }
+
+    private void copy(SimulatedStream in, long address, long bytes, long from, long to) {
+        if (owns(address, bytes)) {
+            in.copy(from, to, bytes);
+        } else {
+            fail("an illegal memory access at 0x" + Long.toHexString(address));
+        }
+    }
+
+    @Override
+    public void write(long hostAddress, long value, long stream) {
+        stream(stream).add(() -> Memory.putLongRelease(hostAddress, value));
+    }
+
+    @Override
+    public void await(long hostAddress, long value, long stream) {
+        SimulatedStream in = stream(stream);
+        in.add(() -> in.await(hostAddress, value));
+    }
+
+    @Override
+    public @Nullable String fault() {
+        return fault;
+    }
+}

@@ -1,0 +1,113 @@
+package org.jccl.suite;
+
+import org.jccl.Communicator;
+import org.jccl.Stream;
+import org.jccl.device.SimulatedDevice;
+import org.jccl.device.SimulatedProvider;
+import org.jspecify.annotations.Nullable;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Where the buffers of a communicator are: with the host, or with a simulated device, in a stream
+ * of its own. A scenario that takes its buffers from here runs on both.
+ */
+final class Place implements AutoCloseable {
+    private final Communicator comm;
+    private final Arena arena = Arena.ofShared();
+    private final @Nullable SimulatedDevice device;
+    private final Stream stream;
+    private final List<MemorySegment> allocated = new ArrayList<>();
+
+    private final boolean polled;
+
+    private Place(Communicator comm, boolean polled) {
+        this.comm = comm;
+        this.polled = polled;
+        int number = comm.device();
+        this.device = number < 0 ? null : SimulatedProvider.device(number);
+        this.stream = device == null ? Stream.DEFAULT : new Stream(device.openStream());
+    }
+
+    static Place of(Communicator comm) {
+        return new Place(comm, false);
+    }
+
+    /** The same for a communicator that does not block. */
+    static Place polled(Communicator comm) {
+        return new Place(comm, true);
+    }
+
+    /** The stream for the calls. */
+    Stream stream() {
+        return stream;
+    }
+
+    /** For what is put and got. */
+    Arena host() {
+        return arena;
+    }
+
+    /** A buffer for calls. */
+    MemorySegment allocate(long bytes) {
+        if (device == null) {
+            return arena.allocate(bytes, 8);
+        }
+        MemorySegment memory = device.allocate(bytes);
+        allocated.add(memory);
+        return memory;
+    }
+
+    /** A buffer for calls with this content. */
+    MemorySegment holding(MemorySegment content) {
+        MemorySegment memory = allocate(content.byteSize());
+        put(memory, content);
+        return memory;
+    }
+
+    /** Writes a buffer. */
+    void put(MemorySegment to, MemorySegment content) {
+        if (device == null) {
+            to.copyFrom(content);
+        } else {
+            device.put(to, content);
+        }
+    }
+
+    /** What a buffer holds, once {@link #await} has returned. */
+    MemorySegment get(MemorySegment from) {
+        if (device == null) {
+            return from;
+        }
+        MemorySegment content = arena.allocate(from.byteSize(), 8);
+        device.get(content, from);
+        return content;
+    }
+
+    /** Waits for the calls in the stream; throws what the communicator has failed by. */
+    void await() {
+        if (device != null) {
+            try {
+                device.synchronize(stream.handle());
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new IllegalStateException(e);
+            }
+        }
+        if (device != null || polled) {
+            comm.awaitReady(InitTest.SOON);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (device != null) {
+            device.closeStream(stream.handle());
+            allocated.forEach(device::free);
+        }
+        arena.close();
+    }
+}
