@@ -189,6 +189,11 @@ public final class Cluster {
                 wire);
     }
 
+    /** Communicators are on a simulated device of each process, unless their configuration says. */
+    public Cluster onDevices() {
+        return environment("JCCL_DEVICE", "simulated");
+    }
+
     /** A variable that the process of this rank sees. */
     public Cluster environment(int rank, String name, String value) {
         Map<Integer, Map<String, String>> more = new LinkedHashMap<>(environmentOfRank);

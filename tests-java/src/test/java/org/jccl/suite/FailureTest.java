@@ -46,7 +46,8 @@ final class FailureTest {
         return List.of(
                 Cluster.processes(4),
                 Cluster.processes(4).environment("NCCL_SHM_DISABLE", "1"),
-                Cluster.processes(4).nodes(2));
+                Cluster.processes(4).nodes(2),
+                Cluster.processes(4).nodes(2).onDevices());
     }
 
     static List<Cluster> pairs() {
@@ -54,7 +55,8 @@ final class FailureTest {
                 Cluster.threads(2),
                 Cluster.threads(2).nodes(2),
                 Cluster.processes(2),
-                Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"));
+                Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"),
+                Cluster.processes(2).onDevices());
     }
 
     /** Large all-reduces without end. */
@@ -62,10 +64,11 @@ final class FailureTest {
         @Override
         public void run(Rank rank) {
             Communicator comm = rank.init();
-            try (Arena arena = Arena.ofConfined()) {
-                MemorySegment data = arena.allocate(4L * LARGE, 8);
+            try (Place place = Place.of(comm)) {
+                MemorySegment data = place.allocate(4L * LARGE);
                 for (int i = 0; true; i++) {
-                    comm.allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
+                    comm.allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM, place.stream());
+                    place.await();
                     if (i == 1) {
                         rank.say("busy");
                     }
@@ -124,16 +127,17 @@ final class FailureTest {
         @Override
         public void run(Rank rank) {
             Communicator comm = rank.init();
-            try (Arena arena = Arena.ofConfined()) {
+            try (Place place = Place.of(comm)) {
                 Sums.allReduce(comm, 10);
                 int count = rank.intArgument(0);
-                MemorySegment data = arena.allocate(8L * count, 8);
+                MemorySegment data = place.allocate(8L * count);
                 if (rank.number() == 0) {
-                    comm.allReduce(data, data, count, DataType.FLOAT32, RedOp.MAX);
+                    comm.allReduce(data, data, count, DataType.FLOAT32, RedOp.MAX, place.stream());
                 } else {
-                    comm.broadcast(data, data, count, DataType.INT64, 1);
+                    comm.broadcast(data, data, count, DataType.INT64, 1, place.stream());
                     Sums.barrier(comm);
                 }
+                place.await();
             } finally {
                 comm.abort();
             }
@@ -201,13 +205,14 @@ final class FailureTest {
         @Override
         public void run(Rank rank) {
             Communicator comm = rank.init();
-            Sums.allReduce(comm, 100);
             if (rank.number() == 1) {
+                Sums.allReduce(comm, 100);
                 comm.abort();
                 rank.await("rank 0 has ended");
                 return;
             }
             try {
+                Sums.allReduce(comm, 100);
                 Sums.allReduce(comm, rank.intArgument(0));
             } finally {
                 rank.post("rank 0 has ended", "");

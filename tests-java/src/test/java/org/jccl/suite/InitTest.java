@@ -34,6 +34,7 @@ final class InitTest {
                 Cluster.processes(3),
                 Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"),
                 Cluster.processes(4).ranksPerProcess(2).nodes(2),
+                Cluster.processes(4).ranksPerProcess(2).nodes(2).onDevices(),
                 Cluster.namespaces(2));
     }
 
@@ -154,7 +155,11 @@ final class InitTest {
     }
 
     static List<Cluster> processes() {
-        return List.of(Cluster.threads(3), Cluster.processes(2), Cluster.namespaces(2));
+        return List.of(
+                Cluster.threads(3),
+                Cluster.processes(2),
+                Cluster.processes(2).onDevices(),
+                Cluster.namespaces(2));
     }
 
     @ParameterizedTest

@@ -97,7 +97,7 @@ final class ScenarioS1Test {
     }
 
     static List<Cluster> onDevices() {
-        Cluster nodes = Cluster.processes(4).nodes(2).environment("JCCL_DEVICE", "simulated");
+        Cluster nodes = Cluster.processes(4).nodes(2).onDevices();
         return List.of(nodes, nodes.ranksPerProcess(2));
     }
 

@@ -29,14 +29,16 @@ final class SplitTest {
                 Cluster.threads(5).nodes(2),
                 Cluster.processes(4),
                 Cluster.processes(3).environment("NCCL_SHM_DISABLE", "1"),
-                Cluster.processes(4).ranksPerProcess(2).nodes(2));
+                Cluster.processes(4).ranksPerProcess(2).nodes(2),
+                Cluster.processes(4).ranksPerProcess(2).nodes(2).onDevices());
     }
 
     static List<Cluster> pairs() {
         return List.of(
                 Cluster.threads(2),
                 Cluster.processes(2),
-                Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"));
+                Cluster.processes(2).environment("NCCL_SHM_DISABLE", "1"),
+                Cluster.processes(2).onDevices());
     }
 
     /** Colours are parity, keys turn the order round. */
