@@ -9,8 +9,8 @@ import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 
 /**
@@ -35,7 +35,8 @@ final class DeviceQueue {
     /** A block that a stream has yet to come to, after the end of its communicator. */
     private record Orphan(Device device, StagingBlock block) {}
 
-    private static final ConcurrentLinkedQueue<Orphan> ORPHANS = new ConcurrentLinkedQueue<>();
+    /** Guarded by itself. */
+    private static final ArrayList<Orphan> ORPHANS = new ArrayList<>();
 
     private final Device device;
     private final int rank;
@@ -293,7 +294,9 @@ final class DeviceQueue {
             reclaim();
             free.forEach(block -> device.freeHost(block.address()));
             free.clear();
-            left.forEach(block -> ORPHANS.add(new Orphan(device, block)));
+            synchronized (ORPHANS) {
+                left.forEach(block -> ORPHANS.add(new Orphan(device, block)));
+            }
             left.clear();
         }
         device.closeStream(copies);
@@ -301,13 +304,16 @@ final class DeviceQueue {
     }
 
     private static void freeOrphans() {
-        ORPHANS.removeIf(
-                orphan -> {
-                    boolean free = orphan.block.passed();
-                    if (free) {
-                        orphan.device.freeHost(orphan.block.address());
-                    }
-                    return free;
-                });
+        synchronized (ORPHANS) {
+            ORPHANS.removeIf(DeviceQueue::free);
+        }
+    }
+
+    private static boolean free(Orphan orphan) {
+        if (!orphan.block.passed()) {
+            return false;
+        }
+        orphan.device.freeHost(orphan.block.address());
+        return true;
     }
 }

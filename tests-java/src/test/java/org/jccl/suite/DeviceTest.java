@@ -1,0 +1,464 @@
+package org.jccl.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.Communicator;
+import org.jccl.Config;
+import org.jccl.Group;
+import org.jccl.Stream;
+import org.jccl.device.SimulatedDevice;
+import org.jccl.device.SimulatedProvider;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Outcome;
+import org.jccl.harness.Rank;
+import org.jccl.harness.RankResult;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.RedOp;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+
+/** Communicators on a device: calls return before their work is done, and streams keep order. */
+final class DeviceTest {
+    private static final int LARGE = 1 << 20;
+
+    static List<Cluster> pairs() {
+        return List.of(two(), two().nodes(2));
+    }
+
+    private static Cluster two() {
+        return Cluster.threads(2).deadline(60);
+    }
+
+    /** A rank with a device of its own, and a stream on it. */
+    private static final class Seat implements AutoCloseable {
+        final Rank rank;
+        final SimulatedDevice device;
+        final Communicator comm;
+        final Arena host = Arena.ofShared();
+        final Stream stream;
+
+        Seat(Rank rank) {
+            this(rank, Config.DEFAULT);
+        }
+
+        Seat(Rank rank, Config config) {
+            this.rank = rank;
+            this.device = SimulatedProvider.device(rank.number());
+            this.comm = rank.init(config.withDevice("simulated:" + rank.number()));
+            this.stream = new Stream(device.openStream());
+            if (!comm.asyncError().equals(NcclResult.SUCCESS)) {
+                comm.awaitReady(InitTest.SOON);
+            }
+        }
+
+        MemorySegment holding(int count, int first) {
+            MemorySegment memory = device.allocate(4L * count);
+            device.put(memory, Sums.filled(host, first, count));
+            return memory;
+        }
+
+        MemorySegment content(MemorySegment memory) {
+            MemorySegment content = host.allocate(memory.byteSize(), 8);
+            device.get(content, memory);
+            return content;
+        }
+
+        /** The stream goes on once the latch is open. */
+        CountDownLatch busy() {
+            CountDownLatch latch = new CountDownLatch(1);
+            device.run(stream.handle(), () -> await(latch));
+            return latch;
+        }
+
+        void synchronize() {
+            try {
+                device.synchronize(stream.handle());
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+
+        void sum(MemorySegment data, int count) {
+            comm.allReduce(data, data, count, DataType.INT32, RedOp.SUM, stream);
+        }
+
+        @Override
+        public void close() {
+            comm.close();
+            device.closeStream(stream.handle());
+            host.close();
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Every operation, with other data for each rank, in a chain that nobody waits for. */
+    private static void chain(Seat seat, int count) {
+        int n = seat.rank.nRanks();
+        int me = seat.rank.number();
+        Communicator comm = seat.comm;
+        DataType type = DataType.INT32;
+        MemorySegment sum = seat.holding(count, me);
+        MemorySegment part = seat.device.allocate(4L * count);
+        MemorySegment all = seat.device.allocate(4L * count * n);
+        MemorySegment sent = seat.device.allocate(4L * count * n);
+        seat.sum(sum, count);
+        comm.broadcast(sum, part, count, type, n - 1, seat.stream);
+        MemorySegment own = all.asSlice(4L * count * me, 4L * count);
+        seat.device.run(seat.stream.handle(), () -> seat.device.put(own, seat.content(part)));
+        comm.allGather(own, all, count, type, seat.stream);
+        Group.run(
+                () -> {
+                    for (int q = 0; q < n; q++) {
+                        long at = 4L * count * q;
+                        comm.send(all.asSlice(at, 4L * count), count, type, q, seat.stream);
+                    }
+                    for (int q = 0; q < n; q++) {
+                        long at = 4L * count * q;
+                        comm.recv(sent.asSlice(at, 4L * count), count, type, q, seat.stream);
+                    }
+                });
+        comm.reduceScatter(sent, part, count, type, RedOp.MAX, seat.stream);
+        seat.synchronize();
+        assertEquals(NcclResult.SUCCESS, comm.asyncError());
+        Sums.checkSum(seat.content(part), n, count);
+        for (int q = 0; q < n; q++) {
+            MemorySegment slice = seat.content(sent).asSlice(4L * count * q, 4L * count);
+            Sums.checkSum(slice, n, count);
+        }
+        List.of(sum, part, all, sent).forEach(seat.device::free);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 3, 5})
+    void operationsOfAStreamFollowEachOtherWithoutTheHost(int nRanks) {
+        for (Cluster cluster :
+                List.of(Cluster.threads(nRanks), Cluster.threads(nRanks).nodes(nRanks))) {
+            cluster.runHere(
+                            rank -> {
+                                try (Seat seat = new Seat(rank)) {
+                                    for (int count : new int[] {1, 3000, 1 << 18}) {
+                                        chain(seat, count);
+                                    }
+                                }
+                                requireNothingLeft(rank.number());
+                            })
+                    .assertAllSucceeded();
+        }
+    }
+
+    /** Blocks are freed when the streams have gone on; a later communicator looks after them. */
+    private static void requireNothingLeft(int ordinal) {
+        SimulatedDevice device = SimulatedProvider.device(ordinal);
+        assertEquals(0, device.openStreams(), "streams");
+        assertEquals(0, device.pinnedBytes(), "pinned bytes");
+    }
+
+    @Test
+    void callReturnsBeforeItsStreamHasComeToIt() {
+        two().runHere(
+                        rank -> {
+                            try (Seat seat = new Seat(rank)) {
+                                MemorySegment data = seat.holding(LARGE, -1);
+                                CountDownLatch latch = seat.busy();
+                                seat.device.run(
+                                        seat.stream.handle(),
+                                        () ->
+                                                seat.device.put(
+                                                        data,
+                                                        Sums.filled(
+                                                                seat.host, rank.number(), LARGE)));
+                                seat.sum(data, LARGE);
+                                assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
+                                assertEquals(-1, seat.content(data).get(ValueLayout.JAVA_INT, 0));
+                                latch.countDown();
+                                seat.synchronize();
+                                Sums.checkSum(seat.content(data), 2, LARGE);
+                                seat.device.free(data);
+                            }
+                            requireNothingLeft(rank.number());
+                        })
+                .assertAllSucceeded();
+    }
+
+    @Test
+    void nonBlockingFinalizeIsInProgressUntilTheStreamHasCome() {
+        two().runHere(
+                        rank -> {
+                            try (Seat seat = new Seat(rank, InitTest.NON_BLOCKING)) {
+                                MemorySegment data = seat.holding(10, rank.number());
+                                CountDownLatch latch = seat.busy();
+                                seat.sum(data, 10);
+                                assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
+                                seat.comm.finalizeCommunicator();
+                                assertEquals(NcclResult.IN_PROGRESS, seat.comm.asyncError());
+                                latch.countDown();
+                                seat.comm.awaitReady(InitTest.SOON);
+                                Sums.checkSum(seat.content(data), 2, 10);
+                                seat.device.free(data);
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    /** The stream of a rank whose peer never comes goes on after abort, and nothing is written. */
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void abortFreesTheStreamAndTheBuffers(Cluster cluster) {
+        cluster.runHere(
+                        rank -> {
+                            try (Seat seat = new Seat(rank)) {
+                                if (rank.number() == 1) {
+                                    rank.await("aborted");
+                                    return;
+                                }
+                                MemorySegment data = seat.holding(LARGE, 7);
+                                seat.sum(data, LARGE);
+                                Thread.sleep(50);
+                                seat.comm.abort();
+                                seat.synchronize();
+                                seat.device.free(data);
+                            } finally {
+                                rank.post("aborted", "");
+                            }
+                            requireNothingLeft(rank.number());
+                        })
+                .assertAllSucceeded();
+    }
+
+    /** Aborted while results are on their way: they are whole, or not there, but never later. */
+    @Test
+    void abortDoesNotWaitForThePeersAndLeavesNoCopyUnderWay() {
+        for (int moment = 0; moment < 30; moment++) {
+            int us = moment * 150;
+            two().runHere(
+                            rank -> {
+                                try (Seat seat = new Seat(rank)) {
+                                    MemorySegment data = seat.holding(LARGE, rank.number());
+                                    seat.sum(data, LARGE);
+                                    Thread.sleep(Duration.ofNanos(1000L * us));
+                                    seat.comm.abort();
+                                    seat.synchronize();
+                                    seat.device.free(data);
+                                }
+                            })
+                    .assertAllSucceeded();
+        }
+    }
+
+    /** Memory that a stream has yet to come to outlives the communicator, and is freed then. */
+    @Test
+    void abortBeforeTheStreamHasComeLeavesNothingBehind() {
+        two().runHere(
+                        rank -> {
+                            try (Seat seat = new Seat(rank)) {
+                                MemorySegment data = seat.holding(LARGE, rank.number());
+                                CountDownLatch latch = seat.busy();
+                                seat.sum(data, LARGE);
+                                seat.comm.abort();
+                                assertTrue(seat.device.pinnedBytes() > 0);
+                                latch.countDown();
+                                seat.synchronize();
+                                seat.device.free(data);
+                            }
+                            rank.post("done " + rank.number(), "");
+                            rank.await("done " + (1 - rank.number()));
+                            rank.init(
+                                            "next",
+                                            Config.DEFAULT.withDevice("simulated:" + rank.number()))
+                                    .close();
+                            requireNothingLeft(rank.number());
+                        })
+                .assertAllSucceeded();
+    }
+
+    @Test
+    void timeLimitNamesTheOwnStream() {
+        Outcome outcome =
+                two().runHere(
+                                rank -> {
+                                    Config limited =
+                                            Config.DEFAULT.withTimeout(Duration.ofSeconds(1));
+                                    try (Seat seat = new Seat(rank, limited)) {
+                                        MemorySegment data = seat.holding(10, rank.number());
+                                        boolean late = rank.number() == 0;
+                                        CountDownLatch latch =
+                                                late ? seat.busy() : new CountDownLatch(0);
+                                        seat.sum(data, 10);
+                                        awaitFailure(seat.comm);
+                                        latch.countDown();
+                                        seat.synchronize();
+                                        seat.device.free(data);
+                                        seat.comm.awaitReady(InitTest.SOON);
+                                    }
+                                });
+        String all = outcome.toString();
+        assertTrue(
+                all.contains("rank 0 has waited") && all.contains("for its own stream")
+                        || all.contains("for rank 0, which has not come that far"),
+                all);
+        for (RankResult result : outcome.ranks()) {
+            assertEquals(RankResult.End.FAILED, result.end(), all);
+        }
+    }
+
+    private static void awaitFailure(Communicator comm) throws InterruptedException {
+        while (comm.asyncError() == NcclResult.SUCCESS) {
+            Thread.sleep(5);
+        }
+    }
+
+    /** In a process of its own, whose device is of no use afterwards. */
+    public static final class DeviceFails implements org.jccl.harness.Scenario {
+        @Override
+        public void run(Rank rank) throws Exception {
+            try (Communicator comm = rank.init()) {
+                SimulatedDevice device = SimulatedProvider.device(0);
+                Sums.allReduce(comm, 1000);
+                MemorySegment data = device.allocate(4L * LARGE);
+                comm.allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
+                if (rank.number() == 0) {
+                    device.fail("an illegal instruction");
+                }
+                awaitFailure(comm);
+                comm.awaitReady(InitTest.SOON);
+            }
+        }
+    }
+
+    @Test
+    void failedDeviceIsNamedOnAllRanks() {
+        Outcome outcome = Cluster.processes(2).onDevices().once().run(DeviceFails.class);
+        outcome.rank(0)
+                .assertFailed(
+                        NcclResult.UNHANDLED_CUDA_ERROR, "simulated:0", "illegal instruction");
+        outcome.rank(1).assertFailed(NcclResult.REMOTE_ERROR, "rank 0", "illegal instruction");
+    }
+
+    @Test
+    void ranksAgreeOnTheKindOfDevice() {
+        Outcome outcome =
+                two().runHere(
+                                rank -> {
+                                    String kind = rank.number() == 0 ? "host" : "simulated";
+                                    rank.init(Config.DEFAULT.withDevice(kind)).close();
+                                });
+        for (RankResult result : outcome.ranks()) {
+            result.assertFailed(
+                    NcclResult.INVALID_USAGE, "rank 0 has device=host", "rank 1 has device=simul");
+        }
+    }
+
+    @Test
+    void whatIsNotOnTheDeviceIsRefused() {
+        Cluster.threads(1)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = new Seat(rank);
+                                    Communicator onHost = rank.init("host", Config.DEFAULT)) {
+                                MemorySegment there = seat.holding(10, 0);
+                                MemorySegment here = seat.host.allocate(40, 8);
+                                MemorySegment half = there.asSlice(20, 20);
+                                refused("simulated:0", () -> seat.sum(here, 10));
+                                refused(
+                                        "is memory of simulated:0",
+                                        () ->
+                                                onHost.broadcast(
+                                                        there, there, 10, DataType.INT32, 0));
+                                refused("buffer has 20 bytes", () -> seat.sum(half, 10));
+                                seat.device.free(there);
+                                refused("not whole, memory of", () -> seat.sum(there, 10));
+                                refused(
+                                        "stream 0x7777",
+                                        () ->
+                                                seat.comm.send(
+                                                        there,
+                                                        0,
+                                                        DataType.INT32,
+                                                        0,
+                                                        new Stream(0x7777)));
+                                refused(
+                                        "means nothing on host ranks",
+                                        () ->
+                                                onHost.broadcast(
+                                                        here,
+                                                        here,
+                                                        10,
+                                                        DataType.INT32,
+                                                        0,
+                                                        new Stream(1)));
+                                refused(
+                                        "where its parent is",
+                                        () ->
+                                                seat.comm.split(
+                                                        0, 0, Config.DEFAULT.withDevice("host")));
+                                assertFalse(seat.comm.asyncError() != NcclResult.SUCCESS);
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"cuda", "simulated:9", "simulated:", "Simulated", "simulated:-1"})
+    void unknownDeviceIsRefusedByName(String name) {
+        refused(
+                "\"" + name + "\"",
+                () ->
+                        Communicator.initRank(
+                                1, Communicator.uniqueId(), 0, Config.DEFAULT.withDevice(name)));
+    }
+
+    private static void refused(String part, Executable call) {
+        NcclException e = assertThrows(NcclException.class, call);
+        assertEquals(NcclResult.INVALID_ARGUMENT, e.result(), e.getMessage());
+        assertTrue(String.valueOf(e.getMessage()).contains(part), e.getMessage());
+    }
+
+    @Test
+    void moreThanTheStagingBoundIsRefused() {
+        Cluster.threads(1)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = new Seat(rank)) {
+                                MemorySegment data = seat.device.allocate(1L << 27);
+                                CountDownLatch latch = seat.busy();
+                                NcclException e =
+                                        assertThrows(
+                                                NcclException.class,
+                                                () -> {
+                                                    for (int i = 0; i < 100; i++) {
+                                                        seat.sum(data, 1 << 25);
+                                                    }
+                                                });
+                                assertEquals(NcclResult.INVALID_USAGE, e.result());
+                                latch.countDown();
+                                seat.synchronize();
+                                seat.sum(data, 1 << 25);
+                                seat.synchronize();
+                                seat.device.free(data);
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+}
