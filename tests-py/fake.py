@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from jccl.bindings import load
 
 COMM = 0x1000
 CHILD = 0x2000
@@ -29,6 +32,30 @@ _ANSWERS: dict[str, Any] = {
 }
 
 
+class _Block:
+    """As the block of the extension, by the functions of the binding in use."""
+
+    def __init__(self, started: Callable[[int], object], ended: Callable[..., Any]) -> None:
+        self._started = started
+        self._ended = ended
+
+    def __enter__(self) -> None:
+        code = load().group_start()
+        if code:
+            self._started(code)
+
+    def __exit__(self, kind: Any, *_: Any) -> Any:
+        library = load()
+        if kind is not None:
+            library.all_reduce(0, 0, 0, 0, 0, 0, 0)
+        try:
+            code = library.group_end()
+        except BaseException:
+            self._ended(-1, True)
+            raise
+        return self._ended(code, kind is not None)
+
+
 class FakeBinding:
     """Satisfies jccl.bindings.Binding.
 
@@ -40,6 +67,27 @@ class FakeBinding:
     def __init__(self) -> None:
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.answers: dict[str, Any] = dict(_ANSWERS)
+        self._depth = 0
+
+    def _answer(self, name: str, depth: int) -> Any:
+        self._depth += depth
+        self.calls.append((name, ()))
+        return self.answers.get(name, 0)
+
+    def group_start(self) -> Any:
+        return self._answer("group_start", 1)
+
+    def group_end(self) -> Any:
+        return self._answer("group_end", -1)
+
+    def group_simulate_end(self) -> Any:
+        return self._answer("group_simulate_end", -1)
+
+    def group_depth(self) -> int:
+        return self._depth
+
+    def group_block(self, started: Callable[[int], object], ended: Callable[..., Any]) -> _Block:
+        return _Block(started, ended)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -106,12 +106,13 @@ def settled(comm: Communicator, limit_s: float = DEADLINE_S) -> Communicator:
     return comm
 
 
-def _in_library(code: CodeType) -> bool:
+def in_library(code: CodeType) -> bool:
+    """Whether the code is the Python package's."""
     return code.co_filename.startswith(os.path.join(os.path.dirname(jccl.__file__), ""))
 
 
 def announce_blocked(
-    rank: Rank, key: str = "blocked", inside: Callable[[CodeType], bool] = _in_library
+    rank: Rank, key: str = "blocked", inside: Callable[[CodeType], bool] = in_library
 ) -> None:
     """Puts ``key`` once the calling thread has been inside the library for a while.
 

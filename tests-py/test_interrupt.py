@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import time
 from typing import Any
 
 import numpy
 import pytest
-from harness import NET, Cluster, Rank, announce_blocked
+from harness import NET, Cluster, Rank, announce_blocked, in_library, run_ranks
+from jccl.bindings import load
 from jccl.core import SUM, Communicator, NCCLConfig, NcclInvalid, Result, group
 
 # Generous: the point is that it ends at all; how fast is measured elsewhere.
@@ -27,7 +29,8 @@ def _blocked(rank: Rank, how: str) -> str:
         comm.allreduce(data, data, SUM)
         comm.allreduce(data, data, SUM)
         return "no error"
-    announce_blocked(rank)
+    # A group ends in the extension, without a frame of Python's own.
+    announce_blocked(rank, inside=lambda code: in_library(code) or code.co_name == "_block")
     try:
         _block(comm, data, how)
     except KeyboardInterrupt:
@@ -173,3 +176,39 @@ def test_sigterm_ends_a_rank_inside_the_library() -> None:
         assert cluster.status(0) == -signal.SIGTERM
     assert outcomes[1].code == Result.RemoteError, outcomes[1].error
     assert "rank 0" in outcomes[1].detail
+
+
+class _AlarmError(Exception):
+    """What the handler of the test below raises."""
+
+
+def _groups_under_alarms(rank: Rank, seed: int, times: int) -> int:
+    def ring(number: int, frame: object) -> None:
+        raise _AlarmError
+
+    signal.signal(signal.SIGALRM, ring)
+    chance = random.Random(seed)
+    word, total = numpy.ones(1, "int32"), numpy.zeros(1, "int32")
+    rung = 0
+    with rank.comm() as comm:
+        for _ in range(times):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 + chance.random() * 1e-4)
+                while True:
+                    with group():
+                        comm.allreduce(word, word, SUM)
+                        with group():
+                            comm.allreduce(word, word, SUM)
+            except _AlarmError:
+                rung += 1
+            assert load().group_depth() == 0
+            total[:] = 0
+            comm.allreduce(word, total, SUM)
+            assert total[0] == word[0], "a group is still open"
+    return rung
+
+
+def test_no_signal_leaves_a_group_open(seed: int) -> None:
+    """Later calls would be queued in it for ever, also an init that does not block."""
+    times = 3000
+    assert run_ranks(_groups_under_alarms, 1, seed, times) == [times]

@@ -14,7 +14,7 @@ from jccl.bindings import load
 from jccl.core.buffers import Buffer, pair, resolve, too_small
 from jccl.core.config import CConfig, NCCLConfig
 from jccl.core.errors import IN_PROGRESS, SUCCESS, NCCLError, check
-from jccl.core.group import open_group
+from jccl.core.group import queued
 from jccl.core.held import forget_lost, held, lose
 from jccl.core.rendezvous import exchange_unique_id, rank_from_environment
 from jccl.core.types import NcclInvalid, Result, redop
@@ -157,7 +157,10 @@ class Communicator(Unfinished):
         check(code)
         child = type(self)()
         with child._adopted(handle):
-            if open_group.depth or self._library.comm_get_async_error(ptr)[1] == IN_PROGRESS:
+            if (
+                self._library.group_depth()
+                or self._library.comm_get_async_error(ptr)[1] == IN_PROGRESS
+            ):
                 self._children.append(child)
                 self._kept.append(c_config)
             child._apply(config)
@@ -457,7 +460,7 @@ class Communicator(Unfinished):
         Its caller believes that the buffers are its own again. Every operation has a try of its
         own around this: a call in between would cost each of them 100 ns and more.
         """
-        if not isinstance(error, _REFUSALS) and not open_group.depth:
+        if not isinstance(error, _REFUSALS) and not self._library.group_depth():
             self._end_queued()
 
     def _end_queued(self) -> None:
@@ -467,8 +470,8 @@ class Communicator(Unfinished):
 
     def _after(self, code: int, send: Buffer, recv: Buffer) -> None:
         """Checks a call's result; keeps its buffers while it is queued or runs."""
-        if open_group.depth:
-            open_group.queued.append((self, (send.keep, recv.keep)))
+        if self._library.group_depth():
+            queued.calls.append((self, (send.keep, recv.keep)))
         elif code == IN_PROGRESS:
             self._hold((send.keep, recv.keep))
         if code != SUCCESS:
@@ -480,5 +483,5 @@ class Communicator(Unfinished):
             self.get_async_error()
 
     def _keep_while_running(self, code: int, memory: object) -> None:
-        if code == IN_PROGRESS or open_group.depth:
+        if code == IN_PROGRESS or self._library.group_depth():
             self._kept.append(memory)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,21 +25,19 @@ class GroupSimInfo:
     estimated_time: float
 
 
-class _OpenGroup(threading.local):
-    """The group that this thread has open: its depth and the buffers of its queued calls."""
+class _Queued(threading.local):
+    """The communicators and buffers of the calls in the group that this thread has open."""
 
     def __init__(self) -> None:
-        self.depth = 0
-        self.queued: list[tuple[Communicator, object]] = []
+        self.calls: list[tuple[Communicator, object]] = []
 
 
-open_group = _OpenGroup()
+queued = _Queued()
 
 
 def group_start() -> None:
     """Opens a group, or a nested one, on this thread."""
     check(load().group_start())
-    open_group.depth += 1
 
 
 def group_end(*, simulate: bool = False) -> GroupSimInfo | None:
@@ -50,42 +47,47 @@ def group_end(*, simulate: bool = False) -> GroupSimInfo | None:
         NCCLError: with the first error of the whole group; none of its calls is then done.
     """
     library = load()
+    before = library.group_depth()
     try:
-        code = library.group_simulate_end(0) if simulate else library.group_end()
+        code = library.group_simulate_end() if simulate else library.group_end()
     except BaseException:
-        # Perhaps by a signal handler, when everything is queued.
-        for comm in {comm for comm, _ in open_group.queued} if open_group.depth == 1 else ():
-            comm._end_queued()
-        _close(still_running=False)
+        # By a signal handler: before the call perhaps, or when everything is queued.
+        if before and library.group_depth() == before:
+            library.all_reduce(0, 0, 0, 0, 0, 0, 0)
+            library.group_end()
+        _ended(_INTERRUPTED, True)
         raise
-    _close(still_running=code == IN_PROGRESS)
-    check(code)
+    _ended(code, False)
     return None
 
 
-def _close(*, still_running: bool) -> None:
-    open_group.depth = max(0, open_group.depth - 1)
-    if open_group.depth == 0:
-        queued, open_group.queued = open_group.queued, []
-        if still_running:
-            for comm, buffers in queued:
-                comm._hold(buffers)
+_INTERRUPTED = -1
 
 
-@contextlib.contextmanager
-def group() -> Iterator[None]:
+def _ended(code: int, raised: bool) -> bool:
+    """A group has been closed; raises its error unless the body has raised one."""
+    if load().group_depth() == 0:
+        calls, queued.calls = queued.calls, []
+        try:
+            if code == IN_PROGRESS:
+                for comm, buffers in calls:
+                    comm._hold(buffers)
+        except BaseException:
+            code = _INTERRUPTED
+            raise
+        finally:
+            if code == _INTERRUPTED:
+                for comm in {comm for comm, _ in calls}:
+                    comm._end_queued()
+    if not raised:
+        check(code)
+    return False
+
+
+def group() -> contextlib.AbstractContextManager[None, bool | None]:
     """A block whose calls are launched together at its end.
 
     When the body raises, nothing of the group is launched: half of it would only leave the
     peers waiting.
     """
-    group_start()
-    try:
-        yield
-    except BaseException:
-        # A call with a null communicator is an error that the end of the group returns.
-        load().all_reduce(0, 0, 0, 0, 0, 0, 0)
-        with contextlib.suppress(Exception):
-            group_end()
-        raise
-    group_end()
+    return load().group_block(check, _ended)

@@ -40,8 +40,17 @@ typedef struct {
 /* Filled when the module is made, under the import lock; read only afterwards. */
 extern jccl_library jccl_py_library;
 
-/* The functions of calls.c and wait.c. */
+/* The functions of the module. */
 extern PyMethodDef jccl_py_calls[];
+
+/* Those of group.c. */
+PyObject* jccl_py_group_start(PyObject* module, PyObject* unused);
+PyObject* jccl_py_group_end(PyObject* module, PyObject* unused);
+PyObject* jccl_py_group_simulate_end(PyObject* module, PyObject* unused);
+PyObject* jccl_py_group_depth(PyObject* module, PyObject* unused);
+
+/* Adds the type group_block; false with an exception. */
+bool jccl_py_add_group_block(PyObject* module);
 
 /* How long a call may keep the thread before signals are looked at, in milliseconds. */
 enum { JCCL_SLICE_MS = 20 };

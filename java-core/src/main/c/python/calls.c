@@ -258,9 +258,6 @@ WAIT_CODE(send, "wwiiww", "buff count datatype peer comm stream",
           LIB.ncclSend(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
 WAIT_CODE(recv, "wwiiww", "buff count datatype peer comm stream",
           LIB.ncclRecv(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
-QUICK_CODE(group_start, "", "", LIB.ncclGroupStart());
-WAIT_CODE(group_end, "", "", LIB.ncclGroupEnd());
-WAIT_CODE(group_simulate_end, "w", "sim_info", LIB.ncclGroupSimulateEnd(PTR(0)));
 QUICK_WORD(mem_alloc, "w", "size", void*, LIB.ncclMemAlloc(&out, SIZE(0)));
 QUICK_CODE(mem_free, "w", "ptr", LIB.ncclMemFree(PTR(0)));
 
@@ -337,9 +334,10 @@ PyMethodDef jccl_py_calls[] = {
     ENTRY(scatter),
     ENTRY(send),
     ENTRY(recv),
-    ENTRY(group_start),
-    ENTRY(group_end),
-    ENTRY(group_simulate_end),
+    {"group_start", jccl_py_group_start, METH_NOARGS, NULL},
+    {"group_end", jccl_py_group_end, METH_NOARGS, NULL},
+    {"group_simulate_end", jccl_py_group_simulate_end, METH_NOARGS, NULL},
+    {"group_depth", jccl_py_group_depth, METH_NOARGS, NULL},
     ENTRY(mem_alloc),
     ENTRY(mem_free),
     ENTRY(start),

@@ -55,5 +55,10 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__jccl(void) {
-    return load_library() ? PyModule_Create(&definition) : NULL;
+    PyObject* module = load_library() ? PyModule_Create(&definition) : NULL;
+    if (module != NULL && !jccl_py_add_group_block(module)) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
 }

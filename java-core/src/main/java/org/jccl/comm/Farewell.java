@@ -45,8 +45,8 @@ final class Farewell implements Job {
     /** Waits, for at most {@code maxMs}, until no link lingers. */
     static void await(int maxMs) {
         long end = System.nanoTime() + maxMs * 1_000_000L;
-        while (UNDER_WAY.get() > 0 && System.nanoTime() - end < 0) {
-            Threads.yield();
+        for (int round = 0; UNDER_WAY.get() > 0 && System.nanoTime() - end < 0; round++) {
+            Threads.pause(round);
         }
     }
 

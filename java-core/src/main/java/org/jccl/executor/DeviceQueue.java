@@ -265,7 +265,7 @@ final class DeviceQueue {
      */
     void stop(Consumer<Task> over) {
         long end = System.nanoTime() + STOP_NS;
-        while (isDelivering() && device.fault() == null) {
+        for (int round = 0; isDelivering() && device.fault() == null; round++) {
             if (progress(over)) {
                 continue;
             }
@@ -278,7 +278,7 @@ final class DeviceQueue {
                                         + " within 1 s; keep the buffers until it has"));
                 return;
             }
-            Threads.yield();
+            Threads.pause(round);
         }
     }
 

@@ -388,8 +388,8 @@ public final class Health {
             return;
         }
         wakeSleeperOf(executor);
-        while (executor.gate().visitors() > 0) {
-            Threads.yield();
+        for (int round = 0; executor.gate().visitors() > 0; round++) {
+            Threads.pause(round);
             wakeSleeperOf(executor);
         }
         executor.engine().close();
@@ -402,8 +402,8 @@ public final class Health {
      * @return false if that has been done before
      */
     public boolean leave(CommExecutor executor, NcclException goodbye) {
-        while (!executor.gate().tryOwn()) {
-            Threads.yield();
+        for (int round = 0; !executor.gate().tryOwn(); round++) {
+            Threads.pause(round);
         }
         try {
             Links links = executor.links();

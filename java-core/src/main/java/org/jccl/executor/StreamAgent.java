@@ -145,7 +145,7 @@ public final class StreamAgent implements Runnable {
         if (!alone) {
             LockSupport.parkNanos(this, NAP_NS);
         } else if (round <= YIELDS) {
-            Threads.yield();
+            round = Threads.yieldInCrowd() ? YIELDS : round;
         } else if (active.size() == 1) {
             sleep(active.getFirst());
         } else {

@@ -71,8 +71,8 @@ public final class Waiter {
                     return false;
                 }
                 sleep(executor, null, true, untilNs);
-            } else {
-                Threads.yield();
+            } else if (Threads.yieldInCrowd()) {
+                round = YIELDS;
             }
         }
         return true;
@@ -84,6 +84,7 @@ public final class Waiter {
      * given to finish a frame.
      */
     static void awaitStop(CommExecutor executor) {
+        int round = 0;
         while (executor.failure() == null && !executor.gate().closed()) {
             if (executor.gate().tryOwn()) {
                 try {
@@ -92,15 +93,15 @@ public final class Waiter {
                     executor.gate().release();
                 }
             } else {
-                Threads.yield();
+                Threads.pause(round++);
             }
         }
     }
 
     /** Waits until a task is over whose communicator has failed, or is asked to stop: shortly. */
     public static void awaitEnd(CommExecutor executor, Task task) {
-        while (!look(executor, task)) {
-            Threads.yield();
+        for (int round = 0; !look(executor, task); round++) {
+            Threads.pause(round);
         }
     }
 
@@ -150,8 +151,8 @@ public final class Waiter {
                     return false;
                 }
                 sleep(executors.get(blocked), tasks.get(blocked), false, untilNs);
-            } else if (round > SPINS) {
-                Threads.yield();
+            } else if (round > SPINS && Threads.yieldInCrowd()) {
+                round = SPINS + YIELDS;
             }
         }
     }
@@ -176,7 +177,7 @@ public final class Waiter {
             if (round <= SPINS && lone) {
                 Thread.onSpinWait();
             } else if (round <= SPINS + YIELDS) {
-                Threads.yield();
+                round = Threads.yieldInCrowd() ? SPINS + YIELDS : round;
             } else {
                 if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
                     return false;
