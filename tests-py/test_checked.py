@@ -109,7 +109,7 @@ def test_scenario_s1_is_clean(kind: str, tmp_path: Path) -> None:
         program, environment = cprogram.program("s1.c"), CHECKED
     ranks = [
         subprocess.Popen(
-            [str(program), str(rank), str(tmp_path / "id")],
+            [str(program), str(rank), str(tmp_path / "id"), "3"],
             env={**os.environ, **environment, "NCCL_HOSTID": f"host-{rank // 2}"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -132,7 +132,7 @@ SANITIZER = ("-fsanitize=address,undefined", "-fno-omit-frame-pointer")
 #: Signals are Java's; its threads' storage is laid out as the leak check does not expect it.
 SANITIZED = {
     "ASAN_OPTIONS": "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0"
-    ":allow_user_segv_handler=1:use_sigaltstack=0:detect_leaks=1",
+    ":allow_user_segv_handler=1:use_sigaltstack=0:detect_leaks=1:fast_unwind_on_malloc=0",
     "LSAN_OPTIONS": f"use_tls=0:print_suppressions=0:suppressions={SOURCES.parent}/leaks.supp",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
