@@ -436,3 +436,9 @@ def test_an_id_is_good_for_one_communicator_of_this_process() -> None:
     comm.allreduce(data, data, SUM)
     assert data.tolist() == [0, 1, 2, 3, 4]
     comm.destroy()
+
+
+def test_a_device_that_is_not_there_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JCCL_DEVICE", "cuda:1")
+    with pytest.raises(NCCLError, match=r'no device "cuda:1".*host'):
+        Communicator.init(1, 0, get_unique_id())

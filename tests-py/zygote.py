@@ -145,10 +145,15 @@ def main(fd: int, modules: tuple[str, ...]) -> None:
             importlib.import_module(name)
     threads = os.listdir("/proc/self/task")
     assert len(threads) == 1, f"importing {modules} starts {len(threads) - 1} threads"
+    children: set[int] = set()
     with socket.socket(fileno=fd) as questions:
         while True:
             received, fds, _, _ = socket.recv_fds(questions, _LARGEST, 8)
             if not received:
+                # Of a test that was itself killed, ranks would go on for ever.
+                for child in children:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(child, signal.SIGKILL)
                 return
             question, answer = pickle.loads(received), None
             match question:
@@ -158,12 +163,14 @@ def main(fd: int, modules: tuple[str, ...]) -> None:
                         questions.close()
                         _begin(function, fds, environment)
                         return
+                    children.add(answer)
                     for each in fds:
                         os.close(each)
                 case ("status", pid):
                     answer = exit_code(pid)
                 case ("reap", pid):
                     _, answer = os.waitpid(pid, 0)
+                    children.discard(pid)
                 case _:
                     raise ValueError(question)
             questions.send(pickle.dumps(answer))

@@ -128,7 +128,8 @@ static PyObject* leave(PyObject* object, PyObject* given) {
         return NULL;
     }
     PyObject* answer = say_ended(object, (int)result, raised);
-    if (answer == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) {
+    if (answer == NULL) {
+        /* The error of the group, for which this does nothing, or a signal handler's. */
         say_interrupted(object);
     }
     return answer;

@@ -7,7 +7,9 @@ import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
 import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
+import org.jccl.device.Devices;
 import org.jccl.group.Call;
+import org.jccl.param.Params;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
@@ -95,7 +97,10 @@ public final class Communicator implements AutoCloseable {
                 });
     }
 
-    /** All ranks of a new communicator, for one thread that drives them in groups. */
+    /**
+     * All ranks of a new communicator, for one thread that drives them in groups. If {@code
+     * JCCL_DEVICE} names a kind of device, each rank has the one with its own number.
+     */
     public static List<Communicator> initAll(int nRanks) {
         UniqueId id = uniqueId();
         List<Communicator> all = new ArrayList<>();
@@ -103,7 +108,9 @@ public final class Communicator implements AutoCloseable {
             Group.run(
                     () -> {
                         for (int rank = 0; rank < nRanks; rank++) {
-                            all.add(initRank(nRanks, id, rank));
+                            String device = Devices.numbered(Params.DEVICE.text(), rank);
+                            NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
+                            all.add(initRank(nRanks, id, rank, new Config(config)));
                         }
                     });
         } catch (RuntimeException | Error e) {

@@ -13,7 +13,7 @@ public final class Config {
 
     private final NcclConfig resolved;
 
-    private Config(NcclConfig resolved) {
+    Config(NcclConfig resolved) {
         this.resolved = resolved;
     }
 

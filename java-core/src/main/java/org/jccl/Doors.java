@@ -58,7 +58,7 @@ final class Doors {
             throw CallError.ARENA_CLOSED.says(
                     operation.ncclName() + ": the arena of the " + name + " buffer is closed");
         }
-        Buffers.checkKind(operation, comm, name + " buffer", segment.address(), needed);
+        Buffers.checkKind(operation, comm, name, segment.address(), needed);
         return segment.address();
     }
 

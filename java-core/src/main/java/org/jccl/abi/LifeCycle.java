@@ -4,9 +4,11 @@ import org.jccl.bootstrap.Rendezvous;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Creation;
 import org.jccl.comm.DropJob;
+import org.jccl.device.Devices;
 import org.jccl.group.Call;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
+import org.jccl.param.Params;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
@@ -154,11 +156,13 @@ final class LifeCycle {
             Checked.pointer("CommInitAll", "comms", comms);
             checkDevices(nDev, devList);
             UniqueId id = Rendezvous.createId();
-            NcclConfig config = NcclConfig.DEFAULT;
             Group group = Group.current();
             group.start();
             try {
                 for (int rank = 0; rank < nDev; rank++) {
+                    int number = devList == 0 ? rank : Memory.getInt(devList + 4L * rank);
+                    String device = Devices.numbered(Params.DEVICE.text(), number);
+                    NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
                     Creation creation = Comm.createBlocking(id, nDev, rank, config);
                     present(creation, comms + 8L * rank).queue();
                 }

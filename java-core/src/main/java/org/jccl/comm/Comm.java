@@ -453,7 +453,7 @@ public final class Comm implements GroupMember {
         CommExecutor ex = executor;
         if (ex != null) {
             if (what.equals("Destroy")) {
-                FinalizeCall.settle(ex);
+                FinalizeCall.settle(this, ex);
             }
             ex.close(goodbye);
         }

@@ -21,9 +21,14 @@ final class FinalizeCall implements Call {
         this.executor = comm.executor();
     }
 
-    /** Waits, for a bounded time, until nothing is under way. */
-    static void settle(CommExecutor executor) {
-        Waiter.awaitIdle(executor, System.nanoTime() + SETTLE_NS);
+    /** Waits, for a bounded time, until nothing is under way; warns if it is given up then. */
+    static void settle(Comm comm, CommExecutor executor) {
+        if (!Waiter.awaitIdle(executor, System.nanoTime() + SETTLE_NS)) {
+            Log.warn(
+                    comm.identity()
+                            + " is destroyed while operations are under way, which have not ended"
+                            + " within 5 s and are given up; finalize it before, or abort it");
+        }
     }
 
     @Override

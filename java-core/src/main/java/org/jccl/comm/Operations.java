@@ -89,7 +89,7 @@ public final class Operations {
         }
         ex.submit(task);
         if (ex.onDevice()) {
-            ex.fence(task);
+            ex.awaitInStream(task);
             return null;
         }
         if (ex.look(task)) {

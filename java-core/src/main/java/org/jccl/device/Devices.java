@@ -57,6 +57,19 @@ public final class Devices {
         throw unknown(text, "this process knows " + String.join(", ", kinds));
     }
 
+    /**
+     * The device with this number, of the kind that a text names without a number.
+     *
+     * @param text as for {@link #open}, or null
+     * @return the text itself if it leaves no choice
+     */
+    public static @Nullable String numbered(@Nullable String text, int number) {
+        if (text == null || text.isBlank() || text.contains(":") || text.strip().equals(HOST)) {
+            return text;
+        }
+        return text.strip() + ":" + number;
+    }
+
     private static NcclException unknown(String text, String why) {
         return CallError.DEVICE_UNKNOWN.says("there is no device \"" + text + "\": " + why);
     }

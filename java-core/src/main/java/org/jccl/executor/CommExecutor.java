@@ -183,7 +183,7 @@ public final class CommExecutor {
 
     /**
      * Hands a task over; the caller then waits for it or leaves it to a stream thread. On a device
-     * {@link #fence} must follow, after the other tasks of a group.
+     * {@link #awaitInStream} must follow, after the other tasks of a group.
      *
      * @throws NcclException if the communicator has failed or too much is under way
      */
@@ -242,17 +242,21 @@ public final class CommExecutor {
      *
      * @throws NcclException if the device refuses
      */
-    public void fence(Task task) {
+    public void awaitInStream(Task task) {
         DeviceQueue device = engine.device();
         if (device == null) {
             return;
         }
         try {
-            device.fence(task);
+            device.awaitInStream(task);
+        } catch (NcclException refused) {
+            // The stream does not wait, so that the operation must not go on.
+            requestStop(refused);
+            throw refused;
         } finally {
             gate.leave();
+            StreamAgent.attend(this);
         }
-        StreamAgent.attend(this);
     }
 
     /**
@@ -275,7 +279,7 @@ public final class CommExecutor {
         long ticket = tickets.give(task);
         try {
             submit(task);
-            fence(task);
+            awaitInStream(task);
         } catch (NcclException e) {
             tickets.forget(ticket);
             throw e;
@@ -381,7 +385,7 @@ public final class CommExecutor {
         if (ticket != 0 && task.state() == Task.DONE) {
             tickets.forget(ticket);
         }
-        if (task.started()) {
+        if (task.isStarted()) {
             Completions.add();
         }
     }
@@ -412,7 +416,6 @@ public final class CommExecutor {
         if (!engine.isFree() || busy()) {
             links.rescue();
         }
-        engine.stop();
         if (failure == null) {
             failure = why;
         }

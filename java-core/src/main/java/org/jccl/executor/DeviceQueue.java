@@ -2,14 +2,12 @@ package org.jccl.executor;
 
 import org.jccl.device.Device;
 import org.jccl.log.Log;
-import org.jccl.platform.Threads;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Queue;
 import java.util.function.Consumer;
 
@@ -20,40 +18,18 @@ import java.util.function.Consumer;
  * what the caller's waits for. The call has returned long before.
  */
 final class DeviceQueue {
-    /** Bound of staged data under way on one communicator. */
-    static final long MAX_STAGED_BYTES = 1L << 32;
-
-    /** Bound of blocks that are kept for later operations. */
-    private static final long MAX_FREE_BYTES = 1L << 28;
-
-    private static final long SMALLEST_BLOCK = 4096;
     private static final int ALIGNMENT = 64;
-
-    /** How long a stop waits for copies that are on their way into the callers' buffers. */
-    private static final long STOP_NS = 1_000_000_000L;
-
-    /** A block that a stream has yet to come to, after the end of its communicator. */
-    private record Orphan(Device device, StagingBlock block) {}
-
-    /** Guarded by itself. */
-    private static final ArrayList<Orphan> ORPHANS = new ArrayList<>();
 
     private final Device device;
     private final int rank;
     private final int nRanks;
-    private final long copies;
+    private final StagingPool pool;
+
+    /** Held while an operation is put into its stream and into the queue; never by the owner. */
     private final Object order = new Object();
 
-    /** Blocks that no stream and no operation uses. Guarded by order, as the ones below. */
-    private final ArrayDeque<StagingBlock> free = new ArrayDeque<>();
-
-    private long freeBytes;
-
-    /** Blocks of ended operations whose streams have not gone on yet. */
-    private final ArrayDeque<StagingBlock> left = new ArrayDeque<>();
-
-    /** Of blocks that are not free. */
-    private long stagedBytes;
+    /** The stream of copies back, -1 before the first operation. Guarded by order. */
+    private long copies = -1;
 
     /** Whose results are on their way to the device; owner of the communicator only. */
     private final ArrayDeque<Task> delivering = new ArrayDeque<>();
@@ -62,13 +38,12 @@ final class DeviceQueue {
         this.device = device;
         this.rank = rank;
         this.nRanks = nRanks;
-        this.copies = device.openStream();
-        freeOrphans();
+        this.pool = new StagingPool(device);
     }
 
     /**
      * Gives the task's stream what comes before it, and queues the task in the same order. {@link
-     * #fence} must follow.
+     * #awaitInStream} must follow.
      *
      * @throws NcclException if it does not fit, or the device refuses
      */
@@ -79,25 +54,50 @@ final class DeviceQueue {
         long base = inPlace ? Math.min(task.input, task.output) : 0;
         long inAt = inPlace ? task.input - base : 0;
         long outAt = inPlace ? task.output - base : (in + ALIGNMENT - 1) & -ALIGNMENT;
-        long bytes = Math.max(inAt + in, outAt + out);
+        StagingBlock block = take(task, Math.max(inAt + in, outAt + out));
         synchronized (order) {
-            StagingBlock block = take(task, bytes);
+            boolean copied = false;
             try {
+                copies = copies < 0 ? device.openStream() : copies;
                 if (in > 0) {
                     device.copyOut(block.data() + inAt, task.input, in, task.stream);
+                    copied = true;
                 }
                 device.write(block.arrivedWord(), block.use(), task.stream);
             } catch (NcclException refused) {
-                left.add(block);
+                // While a copy into it is under way the block is of no use to anybody.
+                if (!copied) {
+                    block.pass();
+                }
+                pool.giveBack(block);
                 throw refused;
             }
-            task.staged(block, block.data() + inAt, block.data() + outAt, out);
+            task.staged(block, block.data() + inAt, block.data() + outAt, out, copies);
             queue.add(task);
         }
     }
 
+    private StagingBlock take(Task task, long bytes) {
+        StagingBlock block = pool.take(bytes);
+        if (block == null) {
+            throw CallError.TOO_MUCH_STAGED.says(
+                    "nccl"
+                            + task.operation.ncclName()
+                            + " : "
+                            + bytes
+                            + " bytes of "
+                            + device.name()
+                            + " do not fit beside the "
+                            + pool.stagedBytes()
+                            + " that are under way; the bound is "
+                            + StagingPool.MAX_STAGED_BYTES
+                            + ": synchronize the stream before, or divide the call");
+        }
+        return block;
+    }
+
     /** Gives the stream of a staged task the wait for the result. */
-    void fence(Task task) {
+    void awaitInStream(Task task) {
         StagingBlock block = task.block;
         if (block != null) {
             device.await(block.deliveredWord(), task.blockUse, task.stream);
@@ -129,56 +129,22 @@ final class DeviceQueue {
                 || Long.compareUnsigned(task.input - task.output, out) < 0;
     }
 
-    private StagingBlock take(Task task, long bytes) {
-        long size = StagingBlock.HEADER_BYTES + bytes;
-        if (bytes < 0 || size > MAX_STAGED_BYTES - stagedBytes) {
-            throw tooMuch(task, bytes);
-        }
-        reclaim();
-        StagingBlock found = null;
-        for (StagingBlock block : free) {
-            boolean fits = block.sizeBytes() >= size && block.sizeBytes() <= 4 * sizeFor(size);
-            if (fits && (found == null || block.sizeBytes() < found.sizeBytes())) {
-                found = block;
-            }
-        }
-        if (found == null) {
-            found = new StagingBlock(device.allocateHost(sizeFor(size)), sizeFor(size));
-        } else {
-            free.remove(found);
-            freeBytes -= found.sizeBytes();
-        }
-        found.next();
-        stagedBytes += found.sizeBytes();
-        return found;
-    }
-
-    private static long sizeFor(long bytes) {
-        return Math.max(SMALLEST_BLOCK, Long.highestOneBit(bytes - 1) << 1);
-    }
-
-    private NcclException tooMuch(Task task, long bytes) {
-        return CallError.TOO_MUCH_STAGED.says(
-                "nccl"
-                        + task.operation.ncclName()
-                        + " : "
-                        + bytes
-                        + " bytes of "
-                        + device.name()
-                        + " do not fit beside the "
-                        + stagedBytes
-                        + " that are under way; the bound is "
-                        + MAX_STAGED_BYTES
-                        + ": synchronize the stream before, or divide the call");
-    }
-
     /** The operation is done on the host: its result goes to the device. For the owner. */
     void deliver(Task task, StagingBlock block) {
-        if (task.deviceOutputBytes > 0) {
-            device.copyIn(task.deviceOutput, task.output, task.deviceOutputBytes, copies);
-        }
-        device.write(block.deliveredWord(), block.use(), copies);
         delivering.add(task);
+        if (task.deviceOutputBytes > 0) {
+            long bytes = task.deviceOutputBytes;
+            device.copyIn(task.deviceOutput, task.output, bytes, task.copies);
+        }
+        try {
+            device.write(block.deliveredWord(), block.use(), task.copies);
+            task.returning = true;
+        } catch (NcclException refused) {
+            // Without it nobody could know when the copy has ended.
+            device.write(block.deliveredWord(), block.use(), task.copies);
+            task.returning = true;
+            throw refused;
+        }
     }
 
     /**
@@ -201,9 +167,10 @@ final class DeviceQueue {
         return moved;
     }
 
-    /** Whether results are on their way; for the owner. */
-    boolean isDelivering() {
-        return !delivering.isEmpty();
+    /** Forgets results that have not come to the device; for the owner. */
+    void clear(Consumer<Task> dropped) {
+        delivering.forEach(dropped);
+        delivering.clear();
     }
 
     /**
@@ -224,96 +191,35 @@ final class DeviceQueue {
         }
     }
 
-    /** Lets the stream of a task that has ended without a result go on; for the owner. */
+    /**
+     * The task of a stream has ended, perhaps without a result; for the owner. A result that is
+     * under way will be written into the caller's buffer, so that its stream goes on only then.
+     */
     void release(Task task) {
         StagingBlock block = task.block;
         if (block == null) {
             return;
         }
-        if (!block.delivered()) {
+        if (!task.returning) {
             block.giveUp();
         }
-        synchronized (order) {
-            left.add(block);
-            reclaim();
-        }
+        pool.giveBack(block);
     }
 
-    /** Blocks can be used again once their streams have gone on. */
-    private void reclaim() {
-        for (int i = left.size(); i > 0; i--) {
-            StagingBlock block = left.remove();
-            if (!block.passed()) {
-                left.add(block);
-                continue;
-            }
-            stagedBytes -= block.sizeBytes();
-            if (freeBytes + block.sizeBytes() > MAX_FREE_BYTES) {
-                device.freeHost(block.address());
-            } else {
-                free.add(block);
-                freeBytes += block.sizeBytes();
-            }
-        }
-    }
-
-    /**
-     * Waits for copies that write the callers' buffers, which is short: they wait for nothing. For
-     * the owner.
-     *
-     * @param over gets what comes to its end so
-     */
-    void stop(Consumer<Task> over) {
-        long end = System.nanoTime() + STOP_NS;
-        for (int round = 0; isDelivering() && device.fault() == null; round++) {
-            if (progress(over)) {
-                continue;
-            }
-            if (System.nanoTime() - end >= 0) {
-                Log.warn(
-                        LibraryError.DEVICE_FAILED.says(
-                                device.name()
-                                        + " has not come to the end of copies into buffers of rank "
-                                        + rank
-                                        + " within 1 s; keep the buffers until it has"));
-                return;
-            }
-            Threads.pause(round);
-        }
-    }
-
-    /** Forgets results that have not come to the device; for the owner. */
-    void clear(Consumer<Task> dropped) {
-        delivering.forEach(dropped);
-        delivering.clear();
-    }
-
-    /** Frees everything; no operation is under way. */
+    /** Frees what no stream uses any more; no operation is under way. */
     void close() {
+        pool.close();
+        long stream;
         synchronized (order) {
-            reclaim();
-            free.forEach(block -> device.freeHost(block.address()));
-            free.clear();
-            synchronized (ORPHANS) {
-                left.forEach(block -> ORPHANS.add(new Orphan(device, block)));
+            stream = copies;
+            copies = -1;
+        }
+        if (stream >= 0) {
+            try {
+                device.closeStream(stream);
+            } catch (NcclException refused) {
+                Log.warn(refused);
             }
-            left.clear();
         }
-        device.closeStream(copies);
-        freeOrphans();
-    }
-
-    private static void freeOrphans() {
-        synchronized (ORPHANS) {
-            ORPHANS.removeIf(DeviceQueue::free);
-        }
-    }
-
-    private static boolean free(Orphan orphan) {
-        if (!orphan.block.passed()) {
-            return false;
-        }
-        orphan.device.freeHost(orphan.block.address());
-        return true;
     }
 }

@@ -26,6 +26,7 @@ final class Engine {
     private final Consumer<Task> delivered = this::end;
     private final ArrayDeque<Task> collectives = new ArrayDeque<>();
     private @Nullable Task current;
+    private int turn;
 
     /**
      * An engine over {@code links}.
@@ -158,13 +159,6 @@ final class Engine {
         over.accept(task);
     }
 
-    /** Waits until nothing writes into a caller's buffer any more, which is short. */
-    void stop() {
-        if (device != null) {
-            device.stop(delivered);
-        }
-    }
-
     /**
      * Drops everything.
      *
@@ -209,10 +203,19 @@ final class Engine {
         return task.operation.pointToPoint() ? lanes.first(task) : firstCollective();
     }
 
-    /** Any task that is under way, for a thread that waits for all. */
+    /**
+     * A task that waits for a peer, or else for its stream, for a thread that waits for all: in
+     * turn another one, so that no peer's end goes unseen behind one that is only late.
+     */
     @Nullable Task anyBlocking() {
+        turn++;
         Task first = firstCollective();
-        return first != null ? first : lanes.any();
+        boolean running = first != null && first.arrived();
+        if (running && (lanes.size() == 0 || (turn & 1) == 0)) {
+            return first;
+        }
+        Task other = lanes.any(turn >>> 1);
+        return other != null && (other.arrived() || !running) ? other : first;
     }
 
     private @Nullable Task firstCollective() {

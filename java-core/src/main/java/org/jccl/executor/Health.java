@@ -269,6 +269,9 @@ public final class Health {
     }
 
     private static String describe(CommExecutor executor, Task task) {
+        if (!task.arrived()) {
+            return "nccl" + task.operation().ncclName() + " of " + task.count + " elements";
+        }
         return task.operation().pointToPoint()
                 ? CallRecord.pointToPointText(task.description, task.count)
                 : CallRecord.text(
@@ -392,8 +395,11 @@ public final class Health {
             Threads.pause(round);
             wakeSleeperOf(executor);
         }
-        executor.engine().close();
-        lingering.linger(executor.links());
+        try {
+            executor.engine().close();
+        } finally {
+            lingering.linger(executor.links());
+        }
     }
 
     /**

@@ -54,15 +54,18 @@ final class Lanes {
         return lane(task).peek();
     }
 
-    /** The first of any lane. */
-    @Nullable Task any() {
-        for (int q = 0; size > 0 && q < sends.length; q++) {
-            Task task = sends[q].isEmpty() ? receives[q].peek() : sends[q].peek();
-            if (task != null) {
+    /** The first of a lane, in turn of another one; of one whose stream has come, if any has. */
+    @Nullable Task any(int turn) {
+        Task found = null;
+        for (int i = 0; size > 0 && i < 2 * sends.length; i++) {
+            int k = (turn + i) % (2 * sends.length);
+            Task task = (k < sends.length ? sends[k] : receives[k - sends.length]).peek();
+            if (task != null && task.arrived()) {
                 return task;
             }
+            found = found == null ? task : found;
         }
-        return null;
+        return found;
     }
 
     private ArrayDeque<Task> lane(Task task) {

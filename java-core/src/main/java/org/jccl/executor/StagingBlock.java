@@ -76,7 +76,12 @@ final class StagingBlock {
         return Memory.getLongAcquire(passedWord()) >= use;
     }
 
-    /** Lets the stream go on without a result. */
+    /** No stream was given anything in this use. */
+    void pass() {
+        Memory.putLongRelease(passedWord(), use);
+    }
+
+    /** Lets the stream go on without a result, if there is none. */
     void giveUp() {
         Memory.putLongRelease(deliveredWord(), use);
     }

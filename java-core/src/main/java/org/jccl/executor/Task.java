@@ -45,6 +45,12 @@ public final class Task {
 
     long deviceOutputBytes;
 
+    /** The stream by which it goes there. */
+    long copies;
+
+    /** Whether that stream will say that it is there; owner only. */
+    boolean returning;
+
     /** Bytes of a send or receive that have been moved; owner of the communicator only. */
     long moved;
 
@@ -108,9 +114,13 @@ public final class Task {
         return this;
     }
 
-    /** The data is, or will be, in host memory; the result of so many bytes is to be copied. */
-    void staged(StagingBlock in, long stagedInput, long stagedOutput, long outputBytes) {
+    /**
+     * The data is, or will be, in host memory; the result of so many bytes goes back by a stream.
+     */
+    void staged(
+            StagingBlock in, long stagedInput, long stagedOutput, long outputBytes, long stream) {
         block = in;
+        copies = stream;
         blockUse = in.use();
         deviceOutput = output;
         deviceOutputBytes = outputBytes;
@@ -160,7 +170,7 @@ public final class Task {
     }
 
     /** Whether its end counts as a completion: somebody polls for it instead of waiting. */
-    boolean started() {
+    public boolean isStarted() {
         return started;
     }
 

@@ -203,7 +203,7 @@ public final class Waiter {
      */
     static void sleep(CommExecutor executor, @Nullable Task task, boolean alone, long untilNs) {
         if (executor.onDevice()) {
-            sleepBesideDevice(executor, task);
+            sleepBesideDevice(executor, task, untilNs);
             return;
         }
         if (!executor.gate().enter()) {
@@ -266,7 +266,8 @@ public final class Waiter {
     }
 
     /** What a device does wakes nobody, so that every sleep beside it is short. */
-    private static void sleepBesideDevice(CommExecutor executor, @Nullable Task task) {
+    private static void sleepBesideDevice(
+            CommExecutor executor, @Nullable Task task, long untilNs) {
         if (!executor.gate().enter()) {
             LockSupport.parkNanos(CLOSING_NS);
             return;
@@ -281,7 +282,7 @@ public final class Waiter {
                 }
             }
             if (ns > 0) {
-                Futex.await(executor.ownerNap(), 0, ns);
+                Futex.await(executor.ownerNap(), 0, until(untilNs, ns));
             }
         } finally {
             executor.gate().leave();
@@ -309,10 +310,11 @@ public final class Waiter {
                 told
                         ? Math.clamp(stuckNs / FRACTION, MS, LONGEST_NS)
                         : Math.clamp(stuckNs / UNTOLD_FRACTION, MS, LONGEST_UNTOLD_NS);
-        if (untilNs != 0) {
-            ns = Math.min(ns, Math.max(10_000, untilNs - System.nanoTime()));
-        }
-        return ns;
+        return until(untilNs, ns);
+    }
+
+    private static long until(long untilNs, long ns) {
+        return untilNs == 0 ? ns : Math.min(ns, Math.max(10_000, untilNs - System.nanoTime()));
     }
 
     /**

@@ -6,6 +6,7 @@ import org.jccl.executor.Task;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.ref.Reference;
@@ -178,7 +179,7 @@ public final class Group {
         }
         List<CommExecutor> executors = new ArrayList<>(queued.size());
         List<Task> tasks = new ArrayList<>(queued.size());
-        List<Operation> staged = new ArrayList<>();
+        List<Operation> staged = new ArrayList<>(queued.size());
         NcclException failed = null;
         for (Operation operation : queued) {
             blocking = operation.member.blocking();
@@ -187,15 +188,16 @@ public final class Group {
                 executor.submit(operation.task);
                 if (executor.onDevice()) {
                     staged.add(operation);
-                } else {
+                }
+                if (!executor.onDevice() || operation.task.isStarted()) {
                     executors.add(executor);
                     tasks.add(operation.task);
                 }
-            } catch (NcclException e) {
-                failed = e;
+            } catch (RuntimeException | Error e) {
+                failed = failure(e);
             }
         }
-        NcclException refused = fence(staged);
+        NcclException refused = awaitInStreams(staged);
         failed = failed == null ? refused : failed;
         if (!blocking) {
             background.forEach(GroupJob::start);
@@ -203,14 +205,18 @@ public final class Group {
         return new Launch(executors, tasks, background, blocking, failed);
     }
 
+    private static NcclException failure(Throwable thrown) {
+        return thrown instanceof NcclException known ? known : Unforeseen.of(thrown, "in a group");
+    }
+
     /** Not before all are submitted: operations of one stream may need each other. */
-    private static @Nullable NcclException fence(List<Operation> staged) {
+    private static @Nullable NcclException awaitInStreams(List<Operation> staged) {
         NcclException refused = null;
         for (Operation operation : staged) {
             try {
-                operation.member.executor().fence(operation.task);
-            } catch (NcclException e) {
-                refused = e;
+                operation.member.executor().awaitInStream(operation.task);
+            } catch (RuntimeException | Error e) {
+                refused = failure(e);
             }
         }
         return refused;

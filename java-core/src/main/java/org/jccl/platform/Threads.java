@@ -7,7 +7,6 @@ public final class Threads {
     /** A turn that takes longer shows that threads that wait for nothing want the core. */
     private static final long CROWDED_NS = 500_000;
 
-    private static final int PAUSE_YIELDS = 8;
     private static final long PAUSE_NS = 50_000;
 
     private Threads() {}
@@ -32,7 +31,8 @@ public final class Threads {
 
     /** Waits a little for what another thread is about to do; {@code round} counts from 0. */
     public static void pause(int round) {
-        if (round < PAUSE_YIELDS) {
+        // Of a thread that is being interrupted no sleep lasts.
+        if (round == 0 || Thread.currentThread().isInterrupted()) {
             Threads.yield();
         } else {
             LockSupport.parkNanos(PAUSE_NS);

@@ -36,6 +36,11 @@ public final class SimulatedDevice implements Device {
     private final AtomicLong lastStream = new AtomicLong();
     private volatile @Nullable String fault;
 
+    /** What is refused the next time, and how many times before it is not. */
+    private @Nullable String refusing;
+
+    private int refusedAfter;
+
     SimulatedDevice(int ordinal) {
         this.ordinal = ordinal;
         Protection.forbid(addresses.address(), SIZE_BYTES);
@@ -102,6 +107,19 @@ public final class SimulatedDevice implements Device {
         fault = why;
     }
 
+    /** The device refuses a call with this name, after so many that it does not. */
+    public synchronized void refuse(String call, int after) {
+        refusing = call;
+        refusedAfter = after;
+    }
+
+    private synchronized void mayRefuse(String call) {
+        if (call.equals(refusing) && refusedAfter-- == 0) {
+            refusing = null;
+            throw refused("it was told to refuse " + call);
+        }
+    }
+
     /** Host memory that was allocated and not freed. */
     public long pinnedBytes() {
         return pinned.values().stream().mapToLong(SharedMemory::sizeBytes).sum();
@@ -154,6 +172,7 @@ public final class SimulatedDevice implements Device {
 
     @Override
     public long openStream() {
+        mayRefuse("openStream");
         long handle = lastStream.incrementAndGet();
         streams.put(handle, new SimulatedStream(this, handle));
         return handle;
@@ -179,6 +198,7 @@ public final class SimulatedDevice implements Device {
 
     @Override
     public long allocateHost(long bytes) {
+        mayRefuse("allocateHost");
         SharedMemory memory = SharedMemory.anonymous(bytes);
         pinned.put(memory.address(), memory);
         return memory.address();
@@ -191,16 +211,19 @@ public final class SimulatedDevice implements Device {
             throw refused("0x" + Long.toHexString(address) + " was not allocated");
         }
         memory.close();
+        mayRefuse("freeHost");
     }
 
     @Override
     public void copyOut(long hostTo, long from, long bytes, long stream) {
+        mayRefuse("copyOut");
         SimulatedStream in = stream(stream);
         in.add(() -> copy(in, from, bytes, inWindow(from), hostTo));
     }
 
     @Override
     public void copyIn(long to, long hostFrom, long bytes, long stream) {
+        mayRefuse("copyIn");
         SimulatedStream in = stream(stream);
         in.add(() -> copy(in, to, bytes, hostFrom, inWindow(to)));
     }
@@ -215,11 +238,13 @@ public final class SimulatedDevice implements Device {
 
     @Override
     public void write(long hostAddress, long value, long stream) {
+        mayRefuse("write");
         stream(stream).add(() -> Memory.putLongRelease(hostAddress, value));
     }
 
     @Override
     public void await(long hostAddress, long value, long stream) {
+        mayRefuse("await");
         SimulatedStream in = stream(stream);
         in.add(() -> in.await(hostAddress, value));
     }

@@ -9,11 +9,8 @@ import org.jccl.Communicator;
 import org.jccl.Config;
 import org.jccl.Group;
 import org.jccl.Stream;
-import org.jccl.device.SimulatedDevice;
-import org.jccl.device.SimulatedProvider;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Outcome;
-import org.jccl.harness.Rank;
 import org.jccl.harness.RankResult;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
@@ -22,13 +19,10 @@ import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
@@ -36,81 +30,8 @@ import java.util.concurrent.CountDownLatch;
 final class DeviceTest {
     private static final int LARGE = 1 << 20;
 
-    static List<Cluster> pairs() {
-        return List.of(two(), two().nodes(2));
-    }
-
     private static Cluster two() {
         return Cluster.threads(2).deadline(60);
-    }
-
-    /** A rank with a device of its own, and a stream on it. */
-    private static final class Seat implements AutoCloseable {
-        final Rank rank;
-        final SimulatedDevice device;
-        final Communicator comm;
-        final Arena host = Arena.ofShared();
-        final Stream stream;
-
-        Seat(Rank rank) {
-            this(rank, Config.DEFAULT);
-        }
-
-        Seat(Rank rank, Config config) {
-            this.rank = rank;
-            this.device = SimulatedProvider.device(rank.number());
-            this.comm = rank.init(config.withDevice("simulated:" + rank.number()));
-            this.stream = new Stream(device.openStream());
-            if (!comm.asyncError().equals(NcclResult.SUCCESS)) {
-                comm.awaitReady(InitTest.SOON);
-            }
-        }
-
-        MemorySegment holding(int count, int first) {
-            MemorySegment memory = device.allocate(4L * count);
-            device.put(memory, Sums.filled(host, first, count));
-            return memory;
-        }
-
-        MemorySegment content(MemorySegment memory) {
-            MemorySegment content = host.allocate(memory.byteSize(), 8);
-            device.get(content, memory);
-            return content;
-        }
-
-        /** The stream goes on once the latch is open. */
-        CountDownLatch busy() {
-            CountDownLatch latch = new CountDownLatch(1);
-            device.run(stream.handle(), () -> await(latch));
-            return latch;
-        }
-
-        void synchronize() {
-            try {
-                device.synchronize(stream.handle());
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
-        }
-
-        void sum(MemorySegment data, int count) {
-            comm.allReduce(data, data, count, DataType.INT32, RedOp.SUM, stream);
-        }
-
-        @Override
-        public void close() {
-            comm.close();
-            device.closeStream(stream.handle());
-            host.close();
-        }
-    }
-
-    private static void await(CountDownLatch latch) {
-        try {
-            latch.await();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
     }
 
     /** Every operation, with other data for each rank, in a chain that nobody waits for. */
@@ -162,17 +83,10 @@ final class DeviceTest {
                                         chain(seat, count);
                                     }
                                 }
-                                requireNothingLeft(rank.number());
+                                Seat.requireNothingLeft(rank.number());
                             })
                     .assertAllSucceeded();
         }
-    }
-
-    /** Blocks are freed when the streams have gone on; a later communicator looks after them. */
-    private static void requireNothingLeft(int ordinal) {
-        SimulatedDevice device = SimulatedProvider.device(ordinal);
-        assertEquals(0, device.openStreams(), "streams");
-        assertEquals(0, device.pinnedBytes(), "pinned bytes");
     }
 
     @Test
@@ -197,7 +111,7 @@ final class DeviceTest {
                                 Sums.checkSum(seat.content(data), 2, LARGE);
                                 seat.device.free(data);
                             }
-                            requireNothingLeft(rank.number());
+                            Seat.requireNothingLeft(rank.number());
                         })
                 .assertAllSucceeded();
     }
@@ -220,140 +134,6 @@ final class DeviceTest {
                             }
                         })
                 .assertAllSucceeded();
-    }
-
-    /** The stream of a rank whose peer never comes goes on after abort, and nothing is written. */
-    @ParameterizedTest
-    @MethodSource("pairs")
-    void abortFreesTheStreamAndTheBuffers(Cluster cluster) {
-        cluster.runHere(
-                        rank -> {
-                            try (Seat seat = new Seat(rank)) {
-                                if (rank.number() == 1) {
-                                    rank.await("aborted");
-                                    return;
-                                }
-                                MemorySegment data = seat.holding(LARGE, 7);
-                                seat.sum(data, LARGE);
-                                Thread.sleep(50);
-                                seat.comm.abort();
-                                seat.synchronize();
-                                seat.device.free(data);
-                            } finally {
-                                rank.post("aborted", "");
-                            }
-                            requireNothingLeft(rank.number());
-                        })
-                .assertAllSucceeded();
-    }
-
-    /** Aborted while results are on their way: they are whole, or not there, but never later. */
-    @Test
-    void abortDoesNotWaitForThePeersAndLeavesNoCopyUnderWay() {
-        for (int moment = 0; moment < 30; moment++) {
-            int us = moment * 150;
-            two().runHere(
-                            rank -> {
-                                try (Seat seat = new Seat(rank)) {
-                                    MemorySegment data = seat.holding(LARGE, rank.number());
-                                    seat.sum(data, LARGE);
-                                    Thread.sleep(Duration.ofNanos(1000L * us));
-                                    seat.comm.abort();
-                                    seat.synchronize();
-                                    seat.device.free(data);
-                                }
-                            })
-                    .assertAllSucceeded();
-        }
-    }
-
-    /** Memory that a stream has yet to come to outlives the communicator, and is freed then. */
-    @Test
-    void abortBeforeTheStreamHasComeLeavesNothingBehind() {
-        two().runHere(
-                        rank -> {
-                            try (Seat seat = new Seat(rank)) {
-                                MemorySegment data = seat.holding(LARGE, rank.number());
-                                CountDownLatch latch = seat.busy();
-                                seat.sum(data, LARGE);
-                                seat.comm.abort();
-                                assertTrue(seat.device.pinnedBytes() > 0);
-                                latch.countDown();
-                                seat.synchronize();
-                                seat.device.free(data);
-                            }
-                            rank.post("done " + rank.number(), "");
-                            rank.await("done " + (1 - rank.number()));
-                            rank.init(
-                                            "next",
-                                            Config.DEFAULT.withDevice("simulated:" + rank.number()))
-                                    .close();
-                            requireNothingLeft(rank.number());
-                        })
-                .assertAllSucceeded();
-    }
-
-    @Test
-    void timeLimitNamesTheOwnStream() {
-        Outcome outcome =
-                two().runHere(
-                                rank -> {
-                                    Config limited =
-                                            Config.DEFAULT.withTimeout(Duration.ofSeconds(1));
-                                    try (Seat seat = new Seat(rank, limited)) {
-                                        MemorySegment data = seat.holding(10, rank.number());
-                                        boolean late = rank.number() == 0;
-                                        CountDownLatch latch =
-                                                late ? seat.busy() : new CountDownLatch(0);
-                                        seat.sum(data, 10);
-                                        awaitFailure(seat.comm);
-                                        latch.countDown();
-                                        seat.synchronize();
-                                        seat.device.free(data);
-                                        seat.comm.awaitReady(InitTest.SOON);
-                                    }
-                                });
-        String all = outcome.toString();
-        assertTrue(
-                all.contains("rank 0 has waited") && all.contains("for its own stream")
-                        || all.contains("for rank 0, which has not come that far"),
-                all);
-        for (RankResult result : outcome.ranks()) {
-            assertEquals(RankResult.End.FAILED, result.end(), all);
-        }
-    }
-
-    private static void awaitFailure(Communicator comm) throws InterruptedException {
-        while (comm.asyncError() == NcclResult.SUCCESS) {
-            Thread.sleep(5);
-        }
-    }
-
-    /** In a process of its own, whose device is of no use afterwards. */
-    public static final class DeviceFails implements org.jccl.harness.Scenario {
-        @Override
-        public void run(Rank rank) throws Exception {
-            try (Communicator comm = rank.init()) {
-                SimulatedDevice device = SimulatedProvider.device(0);
-                Sums.allReduce(comm, 1000);
-                MemorySegment data = device.allocate(4L * LARGE);
-                comm.allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
-                if (rank.number() == 0) {
-                    device.fail("an illegal instruction");
-                }
-                awaitFailure(comm);
-                comm.awaitReady(InitTest.SOON);
-            }
-        }
-    }
-
-    @Test
-    void failedDeviceIsNamedOnAllRanks() {
-        Outcome outcome = Cluster.processes(2).onDevices().once().run(DeviceFails.class);
-        outcome.rank(0)
-                .assertFailed(
-                        NcclResult.UNHANDLED_CUDA_ERROR, "simulated:0", "illegal instruction");
-        outcome.rank(1).assertFailed(NcclResult.REMOTE_ERROR, "rank 0", "illegal instruction");
     }
 
     @Test
