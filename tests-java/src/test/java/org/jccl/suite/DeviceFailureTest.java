@@ -38,6 +38,12 @@ final class DeviceFailureTest {
         return Cluster.threads(2).deadline(60);
     }
 
+    /** Both ranks have come to this place, once. */
+    private static void meet(Rank rank) {
+        rank.post("rank " + rank.number(), "");
+        rank.await("rank " + (1 - rank.number()));
+    }
+
     static List<Cluster> pairs() {
         return List.of(two(), two().nodes(2));
     }
@@ -77,6 +83,7 @@ final class DeviceFailureTest {
                                 try (Seat seat = new Seat(rank)) {
                                     MemorySegment data = seat.holding(LARGE, rank.number());
                                     seat.sum(data, LARGE);
+                                    meet(rank);
                                     Thread.sleep(Duration.ofNanos(1000L * us));
                                     seat.comm.abort();
                                     seat.synchronize();
@@ -96,18 +103,13 @@ final class DeviceFailureTest {
                                 MemorySegment data = seat.holding(LARGE, rank.number());
                                 CountDownLatch latch = seat.busy();
                                 seat.sum(data, LARGE);
+                                meet(rank);
                                 seat.comm.abort();
                                 assertTrue(seat.device.pinnedBytes() > 0);
                                 latch.countDown();
                                 seat.synchronize();
                                 seat.device.free(data);
                             }
-                            rank.post("done " + rank.number(), "");
-                            rank.await("done " + (1 - rank.number()));
-                            rank.init(
-                                            "next",
-                                            Config.DEFAULT.withDevice("simulated:" + rank.number()))
-                                    .close();
                             Seat.requireNothingLeft(rank.number());
                         })
                 .assertAllSucceeded();

@@ -100,6 +100,8 @@ final class Seat implements AutoCloseable {
     /** Blocks are freed when the streams have gone on; a later communicator looks after them. */
     static void requireNothingLeft(int ordinal) {
         SimulatedDevice device = SimulatedProvider.device(ordinal);
+        Config there = Config.DEFAULT.withDevice(device.name());
+        Communicator.initRank(1, Communicator.uniqueId(), 0, there).close();
         assertEquals(0, device.openStreams(), "streams");
         assertEquals(0, device.pinnedBytes(), "pinned bytes");
     }
