@@ -56,6 +56,13 @@ def joined(
         rank.meet(f"left/{name}")
 
 
+def _first(error: BaseException) -> BaseException:
+    """What was raised before all else."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
 def work(rank: Rank) -> None:
     """What a rank of a team does: scenario after scenario, until there is none."""
     torch.set_num_threads(1)
@@ -68,9 +75,9 @@ def work(rank: Rank) -> None:
             with joined(rank, f"{number}", **options):
                 value = scenario(rank, *args)
             answer = ("", value)
-        except BaseException:
-            # The end of it: the store takes 4 KiB a value, in hex.
-            answer = (traceback.format_exc()[-1500:], None)
+        except BaseException as error:
+            # Why it began, and the end: the store takes 4 KiB a value, in hex.
+            answer = (f"{_first(error)!r}"[:400] + "\n" + traceback.format_exc()[-1100:], None)
         rank.put(f"answer/{number}/{rank.rank}", answer)
         number += 1
 
