@@ -159,6 +159,9 @@ public final class SimulatedDevice implements Device {
 
     @Override
     public boolean owns(long address, long bytes) {
+        if (address < addresses.address() || address >= addresses.address() + SIZE_BYTES) {
+            return false;
+        }
         synchronized (allocations) {
             Map.Entry<Long, Long> below = allocations.floorEntry(address);
             return below != null && address + bytes <= below.getKey() + below.getValue();

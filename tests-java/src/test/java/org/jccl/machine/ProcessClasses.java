@@ -26,7 +26,7 @@ final class ProcessClasses extends ClassLoader {
                     "org.jccl.comm.JobAgent.QUEUE",
                     "org.jccl.comm.JobAgent.agents",
                     "org.jccl.comm.JobAgent.idle",
-                    "org.jccl.executor.DeviceQueue.ORPHANS",
+                    "org.jccl.executor.StagingPool.ORPHANS",
                     "org.jccl.executor.Gate.NUMBERS",
                     "org.jccl.executor.StreamAgent.AGENTS",
                     "org.jccl.executor.Suspension.lookedNs",
