@@ -97,6 +97,34 @@ def moments(rank: Rank, seed: int, many: int) -> None:
         _moment(rank, seed * 1000 + i)
 
 
+def aborted(rank: Rank) -> None:
+    """Operations with a part that stays on this rank, called on a group that was aborted."""
+    group = dist.new_group(list(range(rank.nranks)))
+    dist.barrier(group=group)
+    group.abort()
+    own, send = rank.rank, torch.zeros(rank.nranks, 10)
+    gaps = torch.full((rank.nranks, 20), POISON)
+    recv = torch.full((rank.nranks, 10), POISON)
+    for call in (
+        lambda: dist.gather(send[0], list(recv), dst=own, group=group),
+        lambda: dist.scatter(recv[0], list(send), src=own, group=group),
+        lambda: dist.all_to_all(list(recv), list(send), group=group),
+        lambda: dist.all_to_all_single(recv, send, group=group),
+        lambda: dist.all_to_all_single(gaps[:, ::2], send, group=group),
+        lambda: dist.all_gather(list(recv), send[0], group=group),
+        lambda: dist.all_reduce(recv, group=group),
+        lambda: dist.all_reduce(gaps[:, ::2], group=group),
+    ):
+        with pytest.raises(dist.DistBackendError):
+            call()
+        assert (recv == POISON).all()
+        assert (gaps == POISON).all()
+
+
+def test_a_call_on_an_aborted_group_touches_no_tensor(two: Team) -> None:
+    two.run(aborted)
+
+
 def test_no_tensor_is_touched_after_ctrl_c_or_an_abort(two: Team, seed: int) -> None:
     two.run(moments, seed, 12)
 

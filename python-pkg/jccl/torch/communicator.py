@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -56,8 +57,8 @@ class Communicator:
         # Never held while a result is copied; a signal handler that aborts on the holding thread
         # passes.
         self._trim = threading.RLock()
-        # Held while a result is copied into the tensors of a caller; an abort by another thread
-        # waits for that.
+        # Held while anything is copied into the tensors of a caller; an abort by another thread
+        # waits for that. Taken after a handle's lock, never before.
         self._copying = threading.RLock()
         self.set_timeout(timeout)
 
@@ -91,7 +92,8 @@ class Communicator:
             code, ticket = native.start(*call, handle)
             self.check(code)
             ticket = ticket if code else 0
-            watch.work = QueuedWork(native, handle, ticket, result, sources, after, source_rank)
+            put = self._placing(after)
+            watch.work = QueuedWork(native, handle, ticket, result, sources, put, source_rank)
             return self._queue(watch.work, result)
 
     def run_all(
@@ -107,7 +109,8 @@ class Communicator:
         with _Watch(self) as watch:
             ticket = self._start_all(calls) if calls else 0
             if not waits:
-                watch.work = QueuedWork(native, handle, ticket, result, sources, after)
+                put = self._placing(after)
+                watch.work = QueuedWork(native, handle, ticket, result, sources, put)
                 return self._queue(watch.work, result)
             if ticket:
                 self.check(native.wait(handle, ticket))
@@ -116,11 +119,25 @@ class Communicator:
     def _done(self, after: Callable[[], object] | None) -> DoneWork:
         """The handle of an operation that is complete, once its result is where it belongs."""
         if after is not None:
-            with self._copying:
-                if not self.handle:
-                    raise DistBackendError("the group was aborted")
-                after()
+            self.place(after)
         return DONE
+
+    def place(self, copy: Callable[[], object]) -> None:
+        """Copies into a caller's tensors, unless the communicator has ended.
+
+        Every write of this package into them goes through here, so that when abort() returns
+        none is under way and none begins.
+
+        Raises:
+            DistBackendError: the group was aborted or shut down; nothing was written.
+        """
+        with self._copying:
+            if not self.handle:
+                raise DistBackendError("the group was aborted")
+            copy()
+
+    def _placing(self, copy: Callable[[], object] | None) -> Callable[[], object] | None:
+        return None if copy is None else partial(self.place, copy)
 
     def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | QueuedWork:
         """The handle of what is complete already."""

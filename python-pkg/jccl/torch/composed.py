@@ -48,7 +48,8 @@ class _Exchange:
 
     def keep(self, target: Tensor, source: Tensor) -> None:
         """This rank's own part."""
-        target.detach().copy_(source.detach().view(target.shape))
+        own = source.detach().view(target.shape)
+        self._group._comm.place(lambda: target.detach().copy_(own))
 
     def start(self, results: list[Tensor], opts: Any) -> Handle:
         """Starts them all; the handle is over when all are."""
@@ -88,7 +89,7 @@ def gather_single(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts:
         return work
     # A tensor with gaps is filled from the packed one when that is complete.
     work.wait()
-    after()
+    group._comm.place(after)
     return work
 
 
@@ -153,7 +154,7 @@ def all_to_all_single(
         return work
     # As in gather_single.
     work.wait()
-    after()
+    group._comm.place(after)
     return work
 
 
@@ -202,7 +203,7 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
     ).coalesce()
     # detach() of a sparse tensor shares its entries, but not that there are more of them now.
     with torch.no_grad():
-        tensor.copy_(total)
+        comm.place(lambda: tensor.copy_(total))
     return comm.over(not opts.asyncOp, [tensor])
 
 

@@ -169,6 +169,8 @@ class QueuedWork(Work):
             if error is None and self._after is not None:
                 try:
                     self._after()
+                except DistBackendError as e:
+                    error = str(e)
                 except Exception as e:
                     error = f"copying the result failed: {e}"
             # A signal handler may have ended the handle meanwhile.
