@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 from jccl.bindings import load
 
 COMM = 0x1000
@@ -85,6 +86,10 @@ class FakeBinding:
 
     def group_depth(self) -> int:
         return self._depth
+
+    def memory(self, owner: Any, _writable: bool) -> tuple[int, int]:
+        whole = numpy.asarray(owner)
+        return whole.ctypes.data, whole.size
 
     def group_block(self, started: Callable[[int], object], ended: Callable[..., Any]) -> _Block:
         return _Block(started, ended)

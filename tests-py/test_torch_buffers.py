@@ -6,6 +6,7 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -105,7 +106,7 @@ def aborted(rank: Rank) -> None:
     own, send = rank.rank, torch.zeros(rank.nranks, 10)
     gaps = torch.full((rank.nranks, 20), POISON)
     recv = torch.full((rank.nranks, 10), POISON)
-    for call in (
+    calls: list[Callable[[], Any]] = [
         lambda: dist.gather(send[0], list(recv), dst=own, group=group),
         lambda: dist.scatter(recv[0], list(send), src=own, group=group),
         lambda: dist.all_to_all(list(recv), list(send), group=group),
@@ -114,7 +115,8 @@ def aborted(rank: Rank) -> None:
         lambda: dist.all_gather(list(recv), send[0], group=group),
         lambda: dist.all_reduce(recv, group=group),
         lambda: dist.all_reduce(gaps[:, ::2], group=group),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(dist.DistBackendError):
             call()
         assert (recv == POISON).all()

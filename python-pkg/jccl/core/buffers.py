@@ -7,11 +7,11 @@ imported here: an object of theirs can only arrive when its module is already lo
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jccl.bindings import load
 from jccl.core.dlpack import resolve_dlpack
 from jccl.core.types import _BY_NAME, NcclDataType, NcclInvalid
 
@@ -52,29 +52,6 @@ _FORMATS = {
 _FOREIGN_ORDER = (">", "!") if sys.byteorder == "little" else ("<",)
 _TYPESTR_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float"}
 
-
-class _PyBuffer(ctypes.Structure):
-    _fields_ = (
-        ("buf", ctypes.c_void_p),
-        ("obj", ctypes.py_object),
-        ("len", ctypes.c_ssize_t),
-        ("itemsize", ctypes.c_ssize_t),
-        ("readonly", ctypes.c_int),
-        ("ndim", ctypes.c_int),
-        ("format", ctypes.c_char_p),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("suboffsets", ctypes.c_void_p),
-        ("internal", ctypes.c_void_p),
-    )
-
-
-_get_buffer = ctypes.pythonapi.PyObject_GetBuffer
-_get_buffer.argtypes = (ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int)
-_get_buffer.restype = ctypes.c_int
-_release_buffer = ctypes.pythonapi.PyBuffer_Release
-_release_buffer.argtypes = (ctypes.POINTER(_PyBuffer),)
-_release_buffer.restype = None
 
 # Filled on first meeting, by type and dtype object, so that a repeated call costs one look-up.
 # Written and read by any thread under the GIL; entries never change.
@@ -175,6 +152,15 @@ def _resolve_ndarray(arr: Any, name: str, writable: bool) -> Buffer:
         if number is None:
             raise _refuse_type(name, arr.dtype)
         dtype = _numpy_types[arr.dtype] = number
+    try:
+        address, count = load().memory(arr, writable)
+    except (ValueError, BufferError):
+        return _resolve_refused(arr, dtype, name, writable)
+    return Buffer(address, count, dtype, arr)
+
+
+def _resolve_refused(arr: Any, dtype: int, name: str, writable: bool) -> Buffer:
+    """An array that has a fault, or a type that the buffer protocol does not know."""
     flags = arr.flags
     if not flags.c_contiguous:
         raise _refuse_strided(name)
@@ -195,15 +181,7 @@ def _resolve_view(view: memoryview, name: str, writable: bool) -> Buffer:
     if writable and view.readonly:
         raise _refuse_read_only(name)
     # The view stays referenced: a bytearray with an export cannot be resized under the call.
-    return Buffer(_address(view), view.nbytes // view.itemsize, dtype, view)
-
-
-def _address(view: memoryview) -> int:
-    raw = _PyBuffer()
-    _get_buffer(view, ctypes.byref(raw), 0)
-    address = raw.buf
-    _release_buffer(ctypes.byref(raw))
-    return address or 0
+    return Buffer(*load().memory(view, False), dtype, view)
 
 
 def _resolve_interface(

@@ -49,6 +49,9 @@ PyObject* jccl_py_group_end(PyObject* module, PyObject* unused);
 PyObject* jccl_py_group_simulate_end(PyObject* module, PyObject* unused);
 PyObject* jccl_py_group_depth(PyObject* module, PyObject* unused);
 
+/* That of memory.c. */
+PyObject* jccl_py_memory(PyObject* module, PyObject* const* given, Py_ssize_t count);
+
 /* Adds the type group_block; false with an exception. */
 bool jccl_py_add_group_block(PyObject* module);
 

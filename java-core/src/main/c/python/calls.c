@@ -338,6 +338,7 @@ PyMethodDef jccl_py_calls[] = {
     {"group_end", jccl_py_group_end, METH_NOARGS, NULL},
     {"group_simulate_end", jccl_py_group_simulate_end, METH_NOARGS, NULL},
     {"group_depth", jccl_py_group_depth, METH_NOARGS, NULL},
+    {"memory", (PyCFunction)(void (*)(void))jccl_py_memory, METH_FASTCALL, NULL},
     ENTRY(mem_alloc),
     ENTRY(mem_free),
     ENTRY(start),

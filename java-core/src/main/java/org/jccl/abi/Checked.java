@@ -38,9 +38,11 @@ final class Checked {
             sends = root == comm.rank();
         }
         if (sends) {
-            Buffers.checkBuffer(op, comm, "sendbuff", send, count, type);
+            int parts = op == Operation.REDUCE_SCATTER ? comm.nRanks() : 1;
+            Buffers.checkBuffer(op, comm, "sendbuff", send, count, parts, type);
         }
-        Buffers.checkBuffer(op, comm, "recvbuff", recv, count, type);
+        int parts = op == Operation.ALL_GATHER ? comm.nRanks() : 1;
+        Buffers.checkBuffer(op, comm, "recvbuff", recv, count, parts, type);
         return type;
     }
 
@@ -65,7 +67,7 @@ final class Checked {
         DataType type = Buffers.type(op, typeNumber);
         Buffers.checkRank(op, comm, peer);
         String name = op == Operation.SEND ? "sendbuff" : "recvbuff";
-        Buffers.checkBuffer(op, comm, name, buffer, count, type);
+        Buffers.checkBuffer(op, comm, name, buffer, count, 1, type);
         return type;
     }
 

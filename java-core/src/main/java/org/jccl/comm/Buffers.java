@@ -65,12 +65,23 @@ public final class Buffers {
         }
     }
 
-    /** Checks that the whole buffer has an address and a size that a long can hold. */
+    /**
+     * Checks that the whole buffer has an address, a size that a long can hold, and the right kind.
+     *
+     * @param count elements of a rank's part
+     * @param parts how many parts the buffer has
+     */
     public static void checkBuffer(
-            Operation op, Comm comm, String name, long address, long count, DataType type) {
-        boolean perRank = op == Operation.ALL_GATHER || op == Operation.REDUCE_SCATTER;
-        long ranks = perRank ? comm.nRanks() : 1;
-        if (count < 0 || count > Long.MAX_VALUE / type.sizeBytes() / ranks) {
+            Operation op,
+            Comm comm,
+            String name,
+            long address,
+            long count,
+            int parts,
+            DataType type) {
+        // NCCL's count is a rank's, whichever of the two buffers has all ranks' parts.
+        int most = op == Operation.ALL_GATHER || op == Operation.REDUCE_SCATTER ? comm.nRanks() : 1;
+        if (count < 0 || count > Long.MAX_VALUE / type.sizeBytes() / most) {
             throw CallError.COUNT_OVERFLOW.says(
                     "nccl"
                             + op.ncclName()
@@ -78,22 +89,14 @@ public final class Buffers {
                             + Long.toUnsignedString(count)
                             + " overflows the size of a buffer; count elements, not bytes");
         }
-        if (address == 0 && count > 0) {
+        if (count == 0) {
+            return;
+        }
+        if (address == 0) {
             throw CallError.NULL_ARGUMENT.says(
                     "nccl" + op.ncclName() + " : " + name + " argument is NULL");
         }
-        if (count > 0) {
-            long bytes = count * type.sizeBytes() * ranksOf(op, comm, name);
-            checkKind(op, comm, name, address, bytes);
-        }
-    }
-
-    private static int ranksOf(Operation op, Comm comm, String name) {
-        boolean all =
-                op == Operation.ALL_GATHER
-                        ? name.startsWith("recv")
-                        : op == Operation.REDUCE_SCATTER && name.startsWith("send");
-        return all ? comm.nRanks() : 1;
+        checkKind(op, comm, name, address, count * type.sizeBytes() * parts);
     }
 
     /** Checks that a buffer is memory of the communicator's device, or of the host. */
