@@ -30,6 +30,7 @@ _ANSWERS: dict[str, Any] = {
     "comm_get_unique_id": (5, b""),
     "comm_mem_stats": (5, 0),
     "comm_drop": 4,
+    "on_arrays": -1,
 }
 
 

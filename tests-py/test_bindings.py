@@ -55,7 +55,7 @@ INTS |= {"operation", "peer", "rank", "result", "root", "stat"}
 def _arguments() -> list[tuple[str, int, str]]:
     """(function, number, name) of every int that is an argument of the protocol."""
     found = []
-    for function in sorted(_functions() - {"group_block", "memory"}):
+    for function in sorted(_functions() - {"group_block", "know_arrays", "memory", "on_arrays"}):
         names = list(inspect.signature(getattr(Binding, function)).parameters)[1:]
         found += [(function, i, name) for i, name in enumerate(names)]
     return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 CodeInt = tuple[int, int]
 """A result code and the out parameter (0 where the call failed)."""
@@ -111,6 +111,14 @@ class Binding(Protocol):
     # Address and number of elements of a buffer that is contiguous in row-major order, and can be
     # written if that is asked for; otherwise whatever the object's buffer protocol raises.
     def memory(self, owner: object, writable: bool) -> CodeInt: ...
+
+    # A collective on two numpy arrays in one step: its code, or -1 and nothing was called: they
+    # are not plain (class and dtypes of know_arrays, contiguous), do not fit the operation, or a
+    # group is open. number is the reduction or the root.
+    def know_arrays(self, array: type, numbers: dict[Any, int]) -> None: ...
+    def on_arrays(
+        self, operation: int, send: object, recv: object, number: int, nranks: int, comm: int
+    ) -> int: ...
     def mem_alloc(self, size: int) -> CodeInt: ...
     def mem_free(self, ptr: int) -> int: ...
 

@@ -152,6 +152,7 @@ def _resolve_ndarray(arr: Any, name: str, writable: bool) -> Buffer:
         if number is None:
             raise _refuse_type(name, arr.dtype)
         dtype = _numpy_types[arr.dtype] = number
+        load().know_arrays(sys.modules["numpy"].ndarray, _numpy_types)
     try:
         address, count = load().memory(arr, writable)
     except (ValueError, BufferError):

@@ -8,23 +8,17 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
 
 from jccl.bindings import load
-from jccl.core.buffers import Buffer, pair, resolve, too_small
 from jccl.core.config import CConfig, NCCLConfig
-from jccl.core.errors import IN_PROGRESS, SUCCESS, NCCLError, check
-from jccl.core.group import queued
+from jccl.core.errors import IN_PROGRESS, check
 from jccl.core.held import forget_lost, held, lose
 from jccl.core.rendezvous import exchange_unique_id, rank_from_environment
-from jccl.core.types import NcclInvalid, Result, redop
+from jccl.core.types import NcclInvalid, Result
 from jccl.core.unfinished import Unfinished
 from jccl.core.unique_id import UniqueId
 
 SPLIT_NOCOLOR = -1
-_MANY_HELD = 64
-# What an operation raises that is not queued.
-_REFUSALS = (NCCLError, NcclInvalid, OverflowError, TypeError)
 
 
 class Communicator(Unfinished):
@@ -308,179 +302,6 @@ class Communicator(Unfinished):
 
     def __repr__(self) -> str:
         return f"<Communicator {self._ptr:#x}>" if self._ptr else "<Communicator (none)>"
-
-    # --- operations --------------------------------------------------------------------------
-
-    def allreduce(
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        op: int,
-        *,
-        stream: int | None = None,
-        config: object = None,
-    ) -> None:
-        """Reduces ``sendbuf`` of all ranks elementwise into ``recvbuf`` of every rank.
-
-        The same buffer twice is the in-place form. ``recvbuf`` may be longer.
-        """
-        send, recv = pair(sendbuf, recvbuf)
-        if recv.count < send.count:
-            raise too_small(recv, send.count)
-        self._plain("ncclAllReduceConfig", stream, config)
-        try:
-            code = self._library.all_reduce(
-                send.ptr, recv.ptr, send.count, send.dtype, redop(op), self._require(), 0
-            )
-            self._after(code, send, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
-
-    def broadcast(
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        root: int,
-        *,
-        stream: int | None = None,
-        config: object = None,
-    ) -> None:
-        """Copies ``sendbuf`` of rank ``root`` into ``recvbuf`` of every rank.
-
-        ``sendbuf`` is looked at on the root only, where both have equal lengths.
-        """
-        if self.rank == root:
-            send, recv = pair(sendbuf, recvbuf)
-            if recv.count != send.count:
-                raise NcclInvalid(
-                    f"recvbuf has {recv.count} elements and sendbuf {send.count}:"
-                    " they must be equal on the root of a broadcast"
-                )
-        else:
-            send = recv = resolve(recvbuf, "recvbuf", writable=True)
-        self._plain("ncclBroadcastConfig", stream, config)
-        try:
-            code = self._library.broadcast(
-                send.ptr, recv.ptr, recv.count, recv.dtype, root, self._require(), 0
-            )
-            self._after(code, send, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
-
-    def allgather(
-        self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
-    ) -> None:
-        """Lays ``sendbuf`` of all ranks one after the other into ``recvbuf`` of every rank.
-
-        In place where ``sendbuf`` is the slice of ``recvbuf`` that belongs to this rank.
-        """
-        send, recv = pair(sendbuf, recvbuf)
-        if recv.count < send.count * self.nranks:
-            raise too_small(recv, send.count * self.nranks)
-        self._plain("ncclAllGatherConfig", stream, config)
-        try:
-            code = self._library.all_gather(
-                send.ptr, recv.ptr, send.count, send.dtype, self._require(), 0
-            )
-            self._after(code, send, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
-
-    def reduce_scatter(
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        op: int,
-        *,
-        stream: int | None = None,
-        config: object = None,
-    ) -> None:
-        """Reduces ``sendbuf`` of all ranks; rank r gets the r-th of nranks equal parts.
-
-        In place where ``recvbuf`` is the slice of ``sendbuf`` that belongs to this rank.
-        """
-        send, recv = pair(sendbuf, recvbuf)
-        count = self._share(send)
-        if recv.count < count:
-            raise too_small(recv, count)
-        self._plain("ncclReduceScatterConfig", stream, config)
-        try:
-            code = self._library.reduce_scatter(
-                send.ptr, recv.ptr, count, send.dtype, redop(op), self._require(), 0
-            )
-            self._after(code, send, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
-
-    def send(self, sendbuf: Any, peer: int, *, stream: int | None = None) -> None:
-        """Sends ``sendbuf`` to rank ``peer``, which receives as many elements."""
-        send = resolve(sendbuf, "sendbuf")
-        self._plain("", stream, None)
-        try:
-            code = self._library.send(send.ptr, send.count, send.dtype, peer, self._require(), 0)
-            self._after(code, send, send)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
-
-    def recv(self, recvbuf: Any, peer: int, *, stream: int | None = None) -> None:
-        """Receives into ``recvbuf`` what rank ``peer`` sends, as many elements."""
-        recv = resolve(recvbuf, "recvbuf", writable=True)
-        self._plain("", stream, None)
-        try:
-            code = self._library.recv(recv.ptr, recv.count, recv.dtype, peer, self._require(), 0)
-            self._after(code, recv, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
-
-    # --- inside ------------------------------------------------------------------------------
-
-    def _require(self) -> int:
-        if not self._ptr:
-            raise NcclInvalid("Communicator is not initialized, or already destroyed")
-        return self._ptr
-
-    def _share(self, send: Buffer) -> int:
-        count, rest = divmod(send.count, self.nranks)
-        if rest:
-            raise NcclInvalid(
-                f"sendbuf has {send.count} elements, which {self.nranks} ranks cannot share"
-                f" equally: {rest} would be left over"
-            )
-        return count
-
-    def _end_interrupted(self, error: BaseException) -> None:
-        """Ends an operation that a signal handler has interrupted, such as Ctrl-C's.
-
-        Its caller believes that the buffers are its own again. Every operation has a try of its
-        own around this: a call in between would cost each of them 100 ns and more.
-        """
-        if not isinstance(error, _REFUSALS) and not self._library.group_depth():
-            self._end_queued()
-
-    def _end_queued(self) -> None:
-        """Revokes the communicator if something is under way that no caller waits for."""
-        if self._library.comm_get_async_error(self._ptr)[1] == IN_PROGRESS:
-            self._library.comm_interrupt(self._ptr)
-
-    def _after(self, code: int, send: Buffer, recv: Buffer) -> None:
-        """Checks a call's result; keeps its buffers while it is queued or runs."""
-        if self._library.group_depth():
-            queued.calls.append((self, (send.keep, recv.keep)))
-        elif code == IN_PROGRESS:
-            self._hold((send.keep, recv.keep))
-        if code != SUCCESS:
-            check(code)
-
-    def _hold(self, buffers: object) -> None:
-        self._kept.append(buffers)
-        if len(self._kept) > _MANY_HELD and self._ptr:
-            self.get_async_error()
 
     def _keep_while_running(self, code: int, memory: object) -> None:
         if code == IN_PROGRESS or self._library.group_depth():

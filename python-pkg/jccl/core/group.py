@@ -11,7 +11,7 @@ from jccl.bindings import load
 from jccl.core.errors import IN_PROGRESS, check
 
 if TYPE_CHECKING:
-    from jccl.core.communicator import Communicator
+    from jccl.core.operations import Operations
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class _Queued(threading.local):
     """The communicators and buffers of the calls in the group that this thread has open."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[Communicator, object]] = []
+        self.calls: list[tuple[Operations, object]] = []
 
 
 queued = _Queued()

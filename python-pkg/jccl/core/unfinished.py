@@ -10,55 +10,26 @@ import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jccl._version import package_version
 from jccl.core.buffers import Buffer, resolve
-from jccl.core.errors import NCCLError, check
+from jccl.core.errors import check
+from jccl.core.operations import Operations, not_done
 from jccl.core.types import (
     CommShrinkFlag,
     CommSuspendFlag,
     NcclCommMemStat,
     NcclDataType,
     NcclInvalid,
-    Result,
     redop,
 )
 from jccl.core.unique_id import UniqueId
 
 if TYPE_CHECKING:
-    from jccl.bindings import Binding
     from jccl.core.communicator import Communicator
     from jccl.core.config import NCCLConfig
 
 
-def not_done(function: str) -> NoReturn:
-    """Raises what the library says of a function that is not done yet."""
-    raise NCCLError(
-        Result.InvalidUsage,
-        f"{function} is not done yet in JCCL {package_version()}; see DIFFERENCES.md",
-    )
-
-
-class Unfinished:
+class Unfinished(Operations):
     """See the module."""
-
-    _library: Binding
-
-    if TYPE_CHECKING:
-
-        def _require(self) -> int: ...
-        def _share(self, send: Buffer) -> int: ...
-        def _after(self, code: int, send: Buffer, recv: Buffer) -> None: ...
-        def allreduce(self, sendbuf: Any, recvbuf: Any, op: int) -> None: ...  # noqa: D102
-        def allgather(self, sendbuf: Any, recvbuf: Any) -> None: ...  # noqa: D102
-
-    def _plain(self, function: str, stream: int | None, config: object) -> None:
-        """Refuses what host communicators do not have: streams and per-call configuration."""
-        if stream:
-            raise NcclInvalid(
-                f"stream is {stream!r}: host communicators have no streams yet, pass None"
-            )
-        if config is not None:
-            not_done(function)
 
     def _two_sided(
         self, sendbuf: Any, recvbuf: Any, stream: int | None, config: object

@@ -339,6 +339,8 @@ PyMethodDef jccl_py_calls[] = {
     {"group_simulate_end", jccl_py_group_simulate_end, METH_NOARGS, NULL},
     {"group_depth", jccl_py_group_depth, METH_NOARGS, NULL},
     {"memory", (PyCFunction)(void (*)(void))jccl_py_memory, METH_FASTCALL, NULL},
+    {"know_arrays", (PyCFunction)(void (*)(void))jccl_py_know_arrays, METH_FASTCALL, NULL},
+    {"on_arrays", (PyCFunction)(void (*)(void))jccl_py_on_arrays, METH_FASTCALL, NULL},
     ENTRY(mem_alloc),
     ENTRY(mem_free),
     ENTRY(start),

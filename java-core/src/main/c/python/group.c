@@ -46,6 +46,10 @@ PyObject* jccl_py_group_simulate_end(PyObject* module, PyObject* unused) {
     return end(true, &result) ? PyLong_FromLong((long)result) : NULL;
 }
 
+int jccl_py_open_groups(void) {
+    return depth;
+}
+
 PyObject* jccl_py_group_depth(PyObject* module, PyObject* unused) {
     (void)module, (void)unused;
     return PyLong_FromLong(depth);

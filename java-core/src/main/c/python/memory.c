@@ -23,18 +23,27 @@ enum { WRITABLE = 0x1, ROW_MAJOR = 0x20 | 0x10 | 0x08 };
 extern int PyObject_GetBuffer(PyObject* owner, buffer_view* view, int flags);
 extern void PyBuffer_Release(buffer_view* view);
 
+bool jccl_py_find(PyObject* owner, bool writable, jccl_py_items* found) {
+    buffer_view view;
+    if (PyObject_GetBuffer(owner, &view, ROW_MAJOR | (writable ? WRITABLE : 0)) < 0) {
+        return false;
+    }
+    Py_ssize_t count = view.item_bytes > 0 ? view.bytes / view.item_bytes : view.bytes;
+    *found = (jccl_py_items){view.memory, (size_t)count};
+    PyBuffer_Release(&view);
+    return true;
+}
+
 PyObject* jccl_py_memory(PyObject* module, PyObject* const* given, Py_ssize_t count) {
     (void)module;
     if (count != 2) {
         PyErr_Format(PyExc_TypeError, "memory takes 2 arguments, not %zd", count);
         return NULL;
     }
-    buffer_view view;
-    if (PyObject_GetBuffer(given[0], &view, ROW_MAJOR | (given[1] == Py_True ? WRITABLE : 0)) < 0) {
+    jccl_py_items found;
+    if (!jccl_py_find(given[0], given[1] == Py_True, &found)) {
         return NULL;
     }
-    unsigned long long address = (unsigned long long)(uintptr_t)view.memory;
-    Py_ssize_t items = view.item_bytes > 0 ? view.bytes / view.item_bytes : view.bytes;
-    PyBuffer_Release(&view);
-    return Py_BuildValue("(Kn)", address, items);
+    return Py_BuildValue("(Kn)", (unsigned long long)(uintptr_t)found.memory,
+                         (Py_ssize_t)found.count);
 }

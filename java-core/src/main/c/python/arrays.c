@@ -1,0 +1,140 @@
+/*
+ * Collectives on numpy arrays in one step. Where there are more ranks than cores a call finds the
+ * caches cold, and finding out in Python what two arrays are costs more than the operation. What
+ * is not plain, or not right, is left to Python, which knows how to refuse it.
+ */
+#include "binding.h"
+
+#define LIB jccl_py_library
+
+/* Left to Python: nothing has been called. */
+enum { NOT_PLAIN = -1 };
+
+/* numpy.ndarray, and the number of the data type for each dtype met; NULL until numpy is met. */
+static PyObject* array_class;
+static PyObject* numbers;
+static PyObject* dtype_name;
+
+typedef struct {
+    void* memory;
+    size_t count;
+    ncclDataType_t type;
+} array;
+
+PyObject* jccl_py_know_arrays(PyObject* module, PyObject* const* given, Py_ssize_t count) {
+    (void)module;
+    if (count != 2 || !PyType_Check(given[0]) || !PyDict_Check(given[1])) {
+        PyErr_SetString(PyExc_TypeError, "know_arrays takes a class and a dict");
+        return NULL;
+    }
+    if (dtype_name == NULL && (dtype_name = PyUnicode_InternFromString("dtype")) == NULL) {
+        return NULL;
+    }
+    PyObject *old_class = array_class, *old_numbers = numbers;
+    Py_INCREF(given[0]);
+    Py_INCREF(given[1]);
+    array_class = given[0];
+    numbers = given[1];
+    Py_XDECREF(old_class);
+    Py_XDECREF(old_numbers);
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+static bool is_plain(PyObject* given, bool writable, array* found) {
+    if ((PyObject*)Py_TYPE(given) != array_class) {
+        return false;
+    }
+    PyObject* dtype = PyObject_GetAttr(given, dtype_name);
+    PyObject* number = dtype == NULL ? NULL : PyDict_GetItemWithError(numbers, dtype);
+    Py_XDECREF(dtype);
+    jccl_py_items items;
+    if (number == NULL || !jccl_py_find(given, writable, &items)) {
+        PyErr_Clear();
+        return false;
+    }
+    *found = (array){items.memory, items.count, (ncclDataType_t)PyLong_AsLong(number)};
+    return true;
+}
+
+/* The count of the call, as NCCL counts; false if the arrays do not fit it. */
+static bool fits(long operation, size_t sent, size_t received, size_t ranks, size_t* count) {
+    *count = sent;
+    switch (operation) {
+        case jcclBroadcast:
+            return received == sent;
+        case jcclAllReduce:
+            return received >= sent;
+        case jcclAllGather:
+            return received / ranks >= sent;
+        case jcclReduceScatter:
+            *count = sent / ranks;
+            return sent % ranks == 0 && received >= *count;
+        default:
+            return false;
+    }
+}
+
+static ncclResult_t call(long operation, const array* send, const array* recv, size_t count,
+                         int number, ncclComm_t comm) {
+    const void* from = send->memory;
+    void* to = recv->memory;
+    ncclDataType_t type = send->type;
+    switch (operation) {
+        case jcclBroadcast:
+            return LIB.ncclBroadcast(from, to, count, type, number, comm, NULL);
+        case jcclAllReduce:
+            return LIB.ncclAllReduce(from, to, count, type, (ncclRedOp_t)number, comm, NULL);
+        case jcclAllGather:
+            return LIB.ncclAllGather(from, to, count, type, comm, NULL);
+        default:
+            return LIB.ncclReduceScatter(from, to, count, type, (ncclRedOp_t)number, comm, NULL);
+    }
+}
+
+/* An int of C among the arguments; false, without an exception, if it is something else. */
+static bool small(PyObject* given, long* read) {
+    if (!PyLong_Check(given)) {
+        return false;
+    }
+    *read = PyLong_AsLong(given);
+    if (*read == -1 && PyErr_Occurred() != NULL) {
+        PyErr_Clear();
+        return false;
+    }
+    return *read == (int)*read;
+}
+
+PyObject* jccl_py_on_arrays(PyObject* module, PyObject* const* given, Py_ssize_t given_count) {
+    (void)module;
+    if (given_count != 6) {
+        PyErr_Format(PyExc_TypeError, "on_arrays takes 6 arguments, not %zd", given_count);
+        return NULL;
+    }
+    long operation, number, ranks;
+    array send, recv;
+    size_t count;
+    unsigned long long comm = PyLong_AsUnsignedLongLong(given[5]);
+    if (comm == (unsigned long long)-1 && PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    if (comm == 0 || jccl_py_open_groups() > 0 || !small(given[0], &operation) ||
+        !small(given[3], &number) || !small(given[4], &ranks) || ranks < 1 ||
+        !is_plain(given[2], true, &recv)) {
+        return PyLong_FromLong(NOT_PLAIN);
+    }
+    if (given[1] == given[2]) {
+        send = recv;
+    } else if (!is_plain(given[1], false, &send) || send.type != recv.type) {
+        return PyLong_FromLong(NOT_PLAIN);
+    }
+    if (!fits(operation, send.count, recv.count, (size_t)ranks, &count)) {
+        return PyLong_FromLong(NOT_PLAIN);
+    }
+    jccl_py_slice();
+    PyThreadState* gil = PyEval_SaveThread();
+    ncclResult_t result =
+        call(operation, &send, &recv, count, (int)number, (ncclComm_t)(uintptr_t)comm);
+    PyEval_RestoreThread(gil);
+    return jccl_py_finish(&result) ? PyLong_FromLong((long)result) : NULL;
+}

@@ -1,0 +1,217 @@
+"""The one step of a plain collective on numpy arrays: as the long way, or not taken at all."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import ml_dtypes
+import numpy
+import pytest
+import torch
+from harness import Rank, run_ranks, settled
+from jccl.bindings import load
+from jccl.core import MAX, SUM, Communicator, NCCLConfig, NCCLError, get_unique_id, group, resolve
+
+BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE = 0, 2, 3, 4
+NOT_PLAIN = -1
+WITH_ADDRESSES = {"all_reduce", "broadcast", "all_gather", "reduce_scatter"}
+
+
+class OneStep:
+    """A library whose operations with addresses must not be called."""
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+
+    def __getattr__(self, name: str) -> Any:
+        assert name not in WITH_ADDRESSES, name
+        return getattr(self.library, name)
+
+
+class LongWay:
+    """A library without the one step."""
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.library, name)
+
+    def on_arrays(self, *_: Any) -> int:
+        return NOT_PLAIN
+
+
+def _operations(comm: Communicator, dtype: str) -> list[list[float]]:
+    n, rank = comm.nranks, comm.rank
+    own = numpy.arange(6 * n).astype(dtype) + numpy.ones(1, dtype) * rank
+    longer, share = numpy.full(6 * n + 3, 7, dtype), numpy.zeros(6, dtype)
+    everything, copied, both = numpy.zeros((n, 6 * n), dtype), own.copy(), own.copy()
+    comm.allreduce(own, longer, MAX)
+    comm.allreduce(both, both, SUM)
+    comm.reduce_scatter(own, share, SUM)
+    comm.allgather(own, everything)
+    comm.broadcast(own if rank == n - 1 else None, copied, n - 1)
+    settled(comm)
+    return [array.ravel().tolist() for array in (longer, both, share, everything, copied)]
+
+
+def _both_ways(rank: Rank, blocking: bool) -> None:
+    with rank.comm(NCCLConfig(blocking=blocking)) as comm:
+        library: Any = settled(comm)._library
+        for dtype in ("float32", "float64", "uint8", "int64", "float16"):
+            resolve(numpy.zeros(1, dtype), "x")
+            comm._library = OneStep(library)
+            found = _operations(comm, dtype)
+            comm._library = LongWay(library)
+            assert found == _operations(comm, dtype), dtype
+            assert found[0][0] == rank.nranks - 1
+            assert found[0][6 * rank.nranks :] == [7] * 3
+        comm._library = library
+
+
+@pytest.mark.parametrize("nranks", [1, 2, 3])
+@pytest.mark.parametrize("blocking", [True, False])
+def test_the_one_step_does_what_the_long_way_does(nranks: int, blocking: bool) -> None:
+    run_ranks(_both_ways, nranks, blocking)
+
+
+def _floats(n: int) -> Any:
+    floats = numpy.zeros(n, "float32")
+    resolve(floats, "x")
+    return floats
+
+
+class Derived(numpy.ndarray[Any, Any]):
+    """A class derived from numpy's."""
+
+
+def _locked() -> Any:
+    array = _floats(4)
+    array.flags.writeable = False
+    return array
+
+
+OTHERS: dict[str, Any] = {
+    "bytes": bytearray(16),
+    "memoryview": memoryview(bytearray(16)).cast("f"),
+    "tensor": torch.zeros(4),
+    "list": [0.0] * 4,
+    "nothing": None,
+    "derived": _floats(4).view(Derived),
+    "strided": _floats(8)[::2],
+    "columns": _floats(16).reshape(4, 4)[:, :1],
+    "other order": _floats(4).astype(">f4"),
+    "no type of NCCL": numpy.zeros(4, "complex64"),
+    "type unknown to the buffer protocol": numpy.zeros(4, ml_dtypes.bfloat16),
+    "other type": numpy.zeros(4, "float64"),
+    "text": numpy.array(["a"] * 4),
+}
+
+
+@pytest.fixture
+def comm() -> Any:
+    with Communicator.init(1, 0, get_unique_id()) as one:
+        yield one
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_no_plain_array_is_left_alone(comm: Communicator, name: str) -> None:
+    plain, other = _floats(4), OTHERS[name]
+    before = comm._library.comm_stats(comm.ptr, 8)
+    for pair in ((plain, other), (other, plain)):
+        assert load().on_arrays(ALL_REDUCE, *pair, 0, 1, comm.ptr) == NOT_PLAIN
+    assert comm._library.comm_stats(comm.ptr, 8) == before
+
+
+def test_only_what_is_read_may_be_read_only(comm: Communicator) -> None:
+    plain, locked = _floats(4), _locked()
+    assert load().on_arrays(ALL_REDUCE, locked, plain, 0, 1, comm.ptr) == 0
+    assert load().on_arrays(ALL_REDUCE, plain, locked, 0, 1, comm.ptr) == NOT_PLAIN
+    assert load().on_arrays(ALL_REDUCE, locked, locked, 0, 1, comm.ptr) == NOT_PLAIN
+
+
+@pytest.mark.parametrize(
+    ("operation", "sent", "received", "nranks"),
+    [
+        (ALL_REDUCE, 4, 3, 1),
+        (BROADCAST, 4, 5, 1),
+        (BROADCAST, 5, 4, 1),
+        (ALL_GATHER, 4, 7, 2),
+        (REDUCE_SCATTER, 5, 5, 2),
+        (REDUCE_SCATTER, 8, 3, 2),
+        (ALL_GATHER, 4, 4, 0),
+        (ALL_GATHER, 4, 4, -1),
+        (1, 4, 4, 1),
+        (6, 4, 4, 1),
+        (2**40, 4, 4, 1),
+    ],
+)
+def test_arrays_that_do_not_fit_are_left_alone(
+    comm: Communicator, operation: int, sent: int, received: int, nranks: int
+) -> None:
+    send, recv = _floats(sent), _floats(received)
+    assert load().on_arrays(operation, send, recv, 0, nranks, comm.ptr) == NOT_PLAIN
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**70), 1.0, "sum", None])
+def test_a_number_that_is_no_int_of_c_is_left_alone(comm: Communicator, number: Any) -> None:
+    data = _floats(4)
+    assert load().on_arrays(ALL_REDUCE, data, data, number, 1, comm.ptr) == NOT_PLAIN
+
+
+def test_an_open_group_or_no_communicator_leaves_arrays_alone(comm: Communicator) -> None:
+    data = _floats(4)
+    assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, 0) == NOT_PLAIN
+    with group():
+        assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, comm.ptr) == NOT_PLAIN
+    assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, comm.ptr) == 0
+
+
+def test_a_refusal_of_the_library_has_its_sentence(comm: Communicator) -> None:
+    data = _floats(4)
+    with pytest.raises(NCCLError, match="invalid reduction operation 99"):
+        comm.allreduce(data, data, 99)
+    overlapping = _floats(8)
+    with pytest.raises(NCCLError, match="overlap"):
+        comm.allreduce(overlapping[:4], overlapping[2:6], SUM)
+
+
+def test_wrong_arguments_of_the_step_itself_are_type_errors() -> None:
+    with pytest.raises(TypeError):
+        load().on_arrays(ALL_REDUCE)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        load().on_arrays(ALL_REDUCE, None, None, 0, 1, None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        load().know_arrays(1, {})  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        load().memory(bytearray(4))  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        load().memory(None, False)
+
+
+def _late(rank: Rank) -> bool:
+    with rank.comm(NCCLConfig(blocking=False)) as comm:
+        settled(comm)
+        data = _floats(4)
+        alive = weakref.ref(data)
+        rank.meet("ready")
+        if rank.rank == 0:
+            comm.allreduce(data, data, SUM)
+            del data
+            gc.collect()
+            held = alive() is not None
+            rank.meet("called")
+        else:
+            held = True
+            rank.meet("called")
+            comm.allreduce(data, data, SUM)
+            del data
+        settled(comm)
+        gc.collect()
+        return held and alive() is None
+
+
+def test_the_arrays_of_an_operation_under_way_are_kept() -> None:
+    assert run_ranks(_late, 2) == [True, True]
