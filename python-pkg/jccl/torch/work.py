@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding
 
 IN_PROGRESS: Final = 7
-SLICE_MS: Final = 20
+SLICE_MS: Final = 100
 """Longest time that a waiting thread stays in the library before Python may look for signals."""
 
 _NO_LIMIT: Final = timedelta(0)
@@ -135,7 +135,7 @@ class QueuedWork(Work):
             deadline = time.monotonic() + limit if limit > 0 else None
             poll = self._native.poll
             try:
-                while (code := poll(self._comm, self._ticket, SLICE_MS)) == IN_PROGRESS:
+                while (code := poll(self._comm, self._ticket, _slice(deadline))) == IN_PROGRESS:
                     if deadline is not None and time.monotonic() > deadline:
                         raise DistBackendError(
                             f"the operation was not over {limit:g} s after wait() began; "
@@ -318,6 +318,13 @@ def _is_over(work: QueuedWork) -> bool:
 
 
 _completer = _Completer()
+
+
+def _slice(deadline: float | None) -> int:
+    """Milliseconds to stay in the library, at a time, until the deadline of a wait."""
+    if deadline is None:
+        return SLICE_MS
+    return max(1, min(SLICE_MS, round(1000 * (deadline - time.monotonic()))))
 
 
 def failure(native: Binding, code: int, comm: int) -> str:

@@ -69,8 +69,11 @@ int jccl_py_open_groups(void);
 /* Adds the type group_block; false with an exception. */
 bool jccl_py_add_group_block(PyObject* module);
 
-/* How long a call may keep the thread before signals are looked at, in milliseconds. */
-enum { JCCL_SLICE_MS = 20 };
+/*
+ * How long a call may keep the thread before signals are looked at, in milliseconds: Ctrl-C is late
+ * by at most that, and a wait costs mostly what these looks cost.
+ */
+enum { JCCL_SLICE_MS = 100 };
 
 /* Before a call that may block: it returns after a slice. To be followed by jccl_py_finish. */
 void jccl_py_slice(void);

@@ -16,7 +16,7 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * A thread that waits for a task and lends itself to the communicator meanwhile: polls, then
  * yields, then sleeps. A sleep that what is waited for ends lasts at most 100 ms; one that has to
- * look again by itself, a sixteenth of the time waited so far, from 1 to 20 ms. The thread never
+ * look again by itself, a sixteenth of the time waited so far, from 1 to 40 ms. The thread never
  * sleeps while it owns the communicator, so that any other can go on.
  */
 public final class Waiter {
@@ -24,7 +24,7 @@ public final class Waiter {
     private static final int SPINS = 8;
     private static final int YIELDS = 50;
     private static final long LONGEST_NS = 100 * MS;
-    private static final long LONGEST_UNTOLD_NS = 20 * MS;
+    private static final long LONGEST_UNTOLD_NS = 40 * MS;
     private static final long LONGEST_BESIDE_DEVICE_NS = 2 * MS;
     private static final int FRACTION = 4;
     private static final int UNTOLD_FRACTION = 16;
