@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import ml_dtypes
 import numpy
 import pytest
 import torch
+from fake import COMM, NRANKS, FakeBinding, Interrupted
 from harness import Rank, run_ranks, settled
-from jccl.bindings import load
-from jccl.core import MAX, SUM, Communicator, NCCLConfig, NCCLError, get_unique_id, group, resolve
+from jccl.bindings import load, use
+from jccl.core import (
+    MAX,
+    SUM,
+    Communicator,
+    NCCLConfig,
+    NCCLError,
+    NcclInvalid,
+    get_unique_id,
+    group,
+    resolve,
+)
+from jccl.core.buffers import _numpy_types
 
 BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE = 0, 2, 3, 4
 NOT_PLAIN = -1
@@ -77,10 +90,16 @@ def test_the_one_step_does_what_the_long_way_does(nranks: int, blocking: bool) -
     run_ranks(_both_ways, nranks, blocking)
 
 
+def _known(dtype: Any, *shape: int) -> Any:
+    """An array of a type that the extension has been told of."""
+    array = numpy.zeros(shape, dtype)
+    resolve(array, "x")
+    load().know_arrays(numpy.ndarray, _numpy_types)
+    return array
+
+
 def _floats(n: int) -> Any:
-    floats = numpy.zeros(n, "float32")
-    resolve(floats, "x")
-    return floats
+    return _known("float32", n)
 
 
 class Derived(numpy.ndarray[Any, Any]):
@@ -104,8 +123,8 @@ OTHERS: dict[str, Any] = {
     "columns": _floats(16).reshape(4, 4)[:, :1],
     "other order": _floats(4).astype(">f4"),
     "no type of NCCL": numpy.zeros(4, "complex64"),
-    "type unknown to the buffer protocol": numpy.zeros(4, ml_dtypes.bfloat16),
-    "other type": numpy.zeros(4, "float64"),
+    "other type": _known("float64", 4),
+    "other type of one size": _known("int32", 4),
     "text": numpy.array(["a"] * 4),
 }
 
@@ -123,6 +142,15 @@ def test_what_is_no_plain_array_is_left_alone(comm: Communicator, name: str) -> 
     for pair in ((plain, other), (other, plain)):
         assert load().on_arrays(ALL_REDUCE, *pair, 0, 1, comm.ptr) == NOT_PLAIN
     assert comm._library.comm_stats(comm.ptr, 8) == before
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (2, 3)])
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float16", ml_dtypes.bfloat16])
+def test_plain_arrays_have_any_shape(
+    comm: Communicator, shape: tuple[int, ...], dtype: Any
+) -> None:
+    send, recv = _known(dtype, *shape), _known(dtype, *shape)
+    assert load().on_arrays(ALL_REDUCE, send, recv, 0, 1, comm.ptr) == 0
 
 
 def test_only_what_is_read_may_be_read_only(comm: Communicator) -> None:
@@ -163,7 +191,8 @@ def test_a_number_that_is_no_int_of_c_is_left_alone(comm: Communicator, number: 
 
 def test_an_open_group_or_no_communicator_leaves_arrays_alone(comm: Communicator) -> None:
     data = _floats(4)
-    assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, 0) == NOT_PLAIN
+    for none in (0, -1, 2**70, None, numpy.uint64(comm.ptr)):
+        assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, cast(Any, none)) == NOT_PLAIN
     with group():
         assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, comm.ptr) == NOT_PLAIN
     assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, comm.ptr) == 0
@@ -182,13 +211,15 @@ def test_wrong_arguments_of_the_step_itself_are_type_errors() -> None:
     with pytest.raises(TypeError):
         load().on_arrays(ALL_REDUCE)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
-        load().on_arrays(ALL_REDUCE, None, None, 0, 1, None)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
         load().know_arrays(1, {})  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         load().memory(bytearray(4))  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         load().memory(None, False)
+    assert load().memory(_locked(), False)[1] == 4
+    for truth in (True, 1, numpy.True_):
+        with pytest.raises(ValueError, match="read-only"):
+            load().memory(_locked(), cast(Any, truth))
 
 
 def _late(rank: Rank) -> bool:
@@ -196,6 +227,8 @@ def _late(rank: Rank) -> bool:
         settled(comm)
         data = _floats(4)
         alive = weakref.ref(data)
+        library: Any = comm._library
+        comm._library = OneStep(library)
         rank.meet("ready")
         if rank.rank == 0:
             comm.allreduce(data, data, SUM)
@@ -215,3 +248,48 @@ def _late(rank: Rank) -> bool:
 
 def test_the_arrays_of_an_operation_under_way_are_kept() -> None:
     assert run_ranks(_late, 2) == [True, True]
+
+
+@pytest.mark.parametrize("code", [0, 7, 5])
+def test_the_code_of_the_one_step_counts(fake: FakeBinding, code: int) -> None:
+    fake.answers["on_arrays"] = code
+    comm = Communicator.init(1, 0, get_unique_id())
+    data = numpy.zeros(4, "float32")
+    alive = weakref.ref(data)
+    if code == 5:
+        with pytest.raises(NCCLError, match="the sentence"):
+            comm.allreduce(data, data, SUM)
+    else:
+        comm.allreduce(data, data, SUM)
+    assert not fake.count("all_reduce")
+    del data
+    gc.collect()
+    assert (alive() is not None) == (code == 7)
+
+
+def test_an_interrupt_as_the_one_step_ends_revokes(fake: FakeBinding) -> None:
+    fake.answers["comm_get_async_error"] = (0, 7)
+    use(cast(Any, Interrupted(fake, "on_arrays")))
+    comm = Communicator.init(1, 0, get_unique_id())
+    data = numpy.zeros(4, "float32")
+    with pytest.raises(KeyboardInterrupt):
+        comm.allreduce(data, data, SUM)
+    assert fake.last("comm_interrupt") == (COMM,)
+
+
+def test_a_stream_or_a_configuration_is_not_lost(fake: FakeBinding) -> None:
+    comm = Communicator.init(1, 0, get_unique_id())
+    data, many = numpy.zeros(4, "float32"), numpy.zeros(4 * NRANKS, "float32")
+    calls: list[Callable[..., None]] = [
+        lambda **more: comm.allreduce(data, data, SUM, **more),
+        lambda **more: comm.reduce(data, data, SUM, **more),
+        lambda **more: comm.gather(data, many, **more),
+        lambda **more: comm.allgather(data, many, **more),
+        lambda **more: comm.broadcast(data, data, 0, **more),
+        lambda **more: comm.reduce_scatter(many, data, SUM, **more),
+    ]
+    for call in calls:
+        with pytest.raises(NcclInvalid, match="stream is 7"):
+            call(stream=7)
+        with pytest.raises(NCCLError, match="not done yet"):
+            call(config=object())

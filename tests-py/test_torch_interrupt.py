@@ -17,6 +17,7 @@ from harness import Rank
 from jccl.torch import communicator as communicator_module
 from jccl.torch import creation
 from jccl.torch.communicator import Call, Communicator
+from jccl.torch.tensors import Copies
 from jccl.torch.work import IN_PROGRESS, QueuedWork
 from torch_team import Team, dist
 
@@ -88,15 +89,19 @@ def _nothing() -> None:
 
 
 class Result:
-    """What the copying of a result does: something first, and then it writes."""
+    """Stands for the tensor that a result is copied into: does something first."""
 
     def __init__(self, first: Callable[[], object] = _nothing) -> None:
         self._first = first
         self.written = 0
 
-    def __call__(self) -> None:
+    def copy_(self, _: torch.Tensor) -> None:
         self._first()
         self.written += 1
+
+    @property
+    def copies(self) -> Copies:
+        return [(cast(torch.Tensor, self), torch.ones(1))]
 
 
 def _press_ctrl_c() -> None:
@@ -124,7 +129,7 @@ def test_a_result_that_came_with_an_interrupt_is_not_copied_later(
     fake.answers["poll"] = 0
     comm = _communicator(fake, "" if copied else "poll")
     result = Result(_press_ctrl_c if copied else _nothing)
-    work = cast(QueuedWork, comm.run(CALL, False, [torch.ones(1)], after=result))
+    work = cast(QueuedWork, comm.run(CALL, False, [torch.ones(1)], copies=result.copies))
     with pytest.raises(KeyboardInterrupt):
         work.wait()
     assert fake.last("comm_interrupt") == (COMM,)
@@ -140,7 +145,7 @@ def test_the_result_of_an_operation_whose_start_is_interrupted_is_not_copied_lat
     comm = _communicator(fake, "poll")
     result = Result()
     with pytest.raises(KeyboardInterrupt):
-        comm.run(CALL, False, [torch.ones(1)], after=result)
+        comm.run(CALL, False, [torch.ones(1)], copies=result.copies)
     assert fake.last("comm_interrupt") == (COMM,)
     _everybody_looks(fake, comm, None)
     assert not result.written
@@ -169,7 +174,7 @@ def test_an_interrupt_waits_for_another_thread_that_copies_the_result(fake: Fake
     comm = _communicator(fake, "")
     comm.native = cast(Any, Library(fake, ""))
     result = Result(first)
-    work = cast(QueuedWork, comm.run(CALL, False, [torch.ones(1)], after=result))
+    work = cast(QueuedWork, comm.run(CALL, False, [torch.ones(1)], copies=result.copies))
     looking = threading.Thread(target=work.look)
     looking.start()
     with pytest.raises(KeyboardInterrupt):
@@ -199,7 +204,7 @@ def test_a_handler_that_aborts_while_its_thread_copies_a_result_passes(
 ) -> None:
     comm = _communicator(fake, "")
     fake.answers["poll"] = 0
-    works = [comm.run(CALL, False, [], after=Result(comm.abort)) for _ in range(3)]
+    works = [comm.run(CALL, False, [], copies=Result(comm.abort).copies) for _ in range(3)]
     monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
     _ends(comm._forget_finished if looks == "_forget_finished" else getattr(works[0], looks))
     assert fake.count("comm_abort") == 1
@@ -226,12 +231,100 @@ def test_a_handler_that_aborts_waits_for_nobody_who_waits_for_its_copy(
         comm.abort()
 
     comm.native = cast(Any, Library(fake, ""))
-    work = comm.run(CALL, False, [], after=Result(abort))
+    work = comm.run(CALL, False, [], copies=Result(abort).copies)
     monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
     other = threading.Thread(target=comm._forget_finished, daemon=True)
     _ends(work.wait)
     other.join(30)
     assert not other.is_alive()
+
+
+def test_a_handler_that_aborts_waits_for_nobody_who_looks_at_another_handle(
+    fake: FakeBinding,
+) -> None:
+    comm = _communicator(fake, "")
+    fake.answers["poll"] = 0
+    polled = threading.Event()
+
+    class Library(Interrupted):
+        def poll(self, *_: int) -> int:
+            if threading.current_thread() is other:
+                polled.set()
+            return 0
+
+    def abort() -> None:
+        other.start()
+        assert polled.wait(30)
+        time.sleep(0.05)
+        # By now the other thread has the result of the other operation, and may copy when this
+        # thread has copied.
+        comm.abort()
+
+    comm.native = cast(Any, Library(fake, ""))
+    work = comm.run(CALL, False, [], copies=Result(abort).copies)
+    result = Result()
+    later = cast(QueuedWork, comm.run(CALL, False, [], copies=result.copies))
+    other = threading.Thread(target=later.look, daemon=True)
+    _ends(work.wait)
+    other.join(30)
+    assert not other.is_alive()
+    assert not result.written
+    assert "the group was aborted" in str(later.exception())
+
+
+def test_a_handler_that_aborts_between_two_copies_ends_the_copying(fake: FakeBinding) -> None:
+    comm = _communicator(fake, "")
+    fake.answers["poll"] = 0
+    first, second = Result(comm.abort), Result()
+    work = comm.run(CALL, False, [], copies=[*first.copies, *second.copies])
+    with pytest.raises(dist.DistBackendError, match="the group was aborted"):
+        work.wait()
+    assert (first.written, second.written) == (1, 0)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_nothing_is_copied_into_tensors_of_a_group_that_has_ended(
+    fake: FakeBinding, waits: bool
+) -> None:
+    comm = _communicator(fake, "")
+    fake.answers.update(start=(0, 0), end_group=(0, 0), poll=0)
+    result = Result()
+    comm.writes.ended = "the group is over"
+    with pytest.raises(dist.DistBackendError, match="the group is over"):
+        comm.run(CALL, waits, [], copies=result.copies).wait()
+    with pytest.raises(dist.DistBackendError, match="the group is over"):
+        comm.run_all([CALL], waits, [], copies=result.copies).wait()
+    assert not result.written
+
+
+@pytest.mark.parametrize("second", ["abort", "shutdown"])
+def test_who_ends_a_group_again_waits_until_it_has_ended(fake: FakeBinding, second: str) -> None:
+    entered, leave, returned = threading.Event(), threading.Event(), threading.Event()
+
+    class Library(Interrupted):
+        def comm_abort(self, _: int) -> int:
+            entered.set()
+            assert leave.wait(30)
+            return 0
+
+    comm = _communicator(fake, "")
+    comm.native = cast(Any, Library(fake, ""))
+    aborting = threading.Thread(target=comm.abort)
+    aborting.start()
+    assert entered.wait(30)
+
+    def end_again() -> None:
+        getattr(comm, second)()
+        returned.set()
+
+    again = threading.Thread(target=end_again)
+    again.start()
+    # Long enough that who does not wait is seen.
+    early = returned.wait(0.1)
+    leave.set()
+    aborting.join()
+    again.join()
+    assert not early
 
 
 def test_an_operation_that_is_waited_for_is_one_call(fake: FakeBinding) -> None:

@@ -53,7 +53,7 @@ class Unfinished(Operations):
     ) -> None:
         """Reduces into ``recvbuf`` of rank ``root``; without a root, an allreduce."""
         if root is None:
-            self.allreduce(sendbuf, recvbuf, op)
+            self.allreduce(sendbuf, recvbuf, op, stream=stream, config=config)
             return
         send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
         code = self._library.reduce(
@@ -81,7 +81,7 @@ class Unfinished(Operations):
     ) -> None:
         """Lays all ranks' ``sendbuf`` into ``recvbuf`` of ``root``; without one, an allgather."""
         if root is None:
-            self.allgather(sendbuf, recvbuf)
+            self.allgather(sendbuf, recvbuf, stream=stream, config=config)
             return
         send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
         code = self._library.gather(

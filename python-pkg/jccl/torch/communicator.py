@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.distributed import DistBackendError
 
 from jccl.torch.arguments import RECV, SEND, moved
+from jccl.torch.tensors import Copies, Writes
 from jccl.torch.work import IN_PROGRESS, DoneWork, QueuedWork, failure
 
 if TYPE_CHECKING:
@@ -50,16 +49,11 @@ class Communicator:
         self.native = native
         self.handle = handle
         # Works in order of their start. Appended by whoever starts an operation; taken from the
-        # left under _trim only. They stay for a while after they are over, since C++ code may
-        # hold no more than its half of a work.
+        # left under the lock of writes only. They stay for a while after they are over, since C++
+        # code may hold no more than its half of a work.
         self._works: deque[tuple[QueuedWork, int]] = deque()
         self._kept_bytes = 0
-        # Never held while a result is copied; a signal handler that aborts on the holding thread
-        # passes.
-        self._trim = threading.RLock()
-        # Held while anything is copied into the tensors of a caller; an abort by another thread
-        # waits for that. Taken after a handle's lock, never before.
-        self._copying = threading.RLock()
+        self.writes = Writes()
         self.set_timeout(timeout)
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -78,7 +72,7 @@ class Communicator:
         waits: bool,
         result: list[torch.Tensor],
         sources: Any = None,
-        after: Callable[[], object] | None = None,
+        copies: Copies = (),
         source_rank: int = -1,
     ) -> DoneWork | QueuedWork:
         """Starts one operation; its handle, which is over already with ``waits``."""
@@ -87,13 +81,14 @@ class Communicator:
             code = native.run(*call, handle)
             if code:
                 self.check(code)
-            return self._done(after)
+            return self._done(copies)
         with _Watch(self) as watch:
             code, ticket = native.start(*call, handle)
             self.check(code)
             ticket = ticket if code else 0
-            put = self._placing(after)
-            watch.work = QueuedWork(native, handle, ticket, result, sources, put, source_rank)
+            watch.work = QueuedWork(
+                native, self.writes, handle, ticket, result, sources, copies, source_rank
+            )
             return self._queue(watch.work, result)
 
     def run_all(
@@ -102,48 +97,32 @@ class Communicator:
         waits: bool,
         result: list[torch.Tensor],
         sources: Any = None,
-        after: Callable[[], object] | None = None,
+        copies: Copies = (),
     ) -> DoneWork | QueuedWork:
         """As ``run`` for operations that are one group."""
         native, handle = self.native, self.handle
         with _Watch(self) as watch:
             ticket = self._start_all(calls) if calls else 0
             if not waits:
-                put = self._placing(after)
-                watch.work = QueuedWork(native, handle, ticket, result, sources, put)
+                watch.work = QueuedWork(
+                    native, self.writes, handle, ticket, result, sources, copies
+                )
                 return self._queue(watch.work, result)
             if ticket:
                 self.check(native.wait(handle, ticket))
-        return self._done(after)
+        return self._done(copies)
 
-    def _done(self, after: Callable[[], object] | None) -> DoneWork:
+    def _done(self, copies: Copies) -> DoneWork:
         """The handle of an operation that is complete, once its result is where it belongs."""
-        if after is not None:
-            self.place(after)
+        if copies:
+            self.writes.copy(copies)
         return DONE
-
-    def place(self, copy: Callable[[], object]) -> None:
-        """Copies into a caller's tensors, unless the communicator has ended.
-
-        Every write of this package into them goes through here, so that when abort() returns
-        none is under way and none begins.
-
-        Raises:
-            DistBackendError: the group was aborted or shut down; nothing was written.
-        """
-        with self._copying:
-            if not self.handle:
-                raise DistBackendError("the group was aborted")
-            copy()
-
-    def _placing(self, copy: Callable[[], object] | None) -> Callable[[], object] | None:
-        return None if copy is None else partial(self.place, copy)
 
     def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | QueuedWork:
         """The handle of what is complete already."""
         if waits:
             return DONE
-        return self._queue(QueuedWork(self.native, self.handle, 0, result), result)
+        return self._queue(QueuedWork(self.native, self.writes, self.handle, 0, result), result)
 
     def _start_all(self, calls: list[Call]) -> int:
         """Starts operations as one group; their ticket, 0 if all are complete already."""
@@ -182,10 +161,15 @@ class Communicator:
                 return
             if not first[0].look():
                 return
-            with self._trim:
+            if not self.writes.lock.acquire(blocking=False):
+                # Somebody copies; the next operation may trim.
+                return
+            try:
                 # Another thread may have been faster.
                 if works and works[0] is first:
                     self._kept_bytes -= works.popleft()[1]
+            finally:
+                self.writes.lock.release()
 
     def move(self, operation: int, tensor: torch.Tensor, peer: int) -> Call:
         """The call that sends or receives a contiguous tensor's bytes."""
@@ -197,42 +181,49 @@ class Communicator:
 
     def shutdown(self) -> None:
         """Waits, for a bounded time, until the queue is empty; then ends the communicator."""
-        if not self.handle:
-            return
         native, handle = self.native, self.handle
-        code = native.comm_finalize(handle)
-        pause = 0.0
-        deadline = time.monotonic() + SHUTDOWN_LIMIT_S
-        while code == IN_PROGRESS and time.monotonic() < deadline:
-            time.sleep(pause)
-            pause = min(pause + 0.0002, 0.005)
-            state, code = native.comm_get_async_error(handle)
-            code = state or code
-        if code:
-            self.abort("the group was shut down after an error, or with operations under way")
-            return
-        for work, _ in self._works:
-            work.look()
-        self.handle = 0
-        native.comm_destroy(handle)
-        self._fail_works("the group was shut down")
+        if handle:
+            code = native.comm_finalize(handle)
+            pause = 0.0
+            deadline = time.monotonic() + SHUTDOWN_LIMIT_S
+            while code == IN_PROGRESS and time.monotonic() < deadline:
+                time.sleep(pause)
+                pause = min(pause + 0.0002, 0.005)
+                state, code = native.comm_get_async_error(handle)
+                code = state or code
+            if code:
+                self.abort("the group was shut down after an error, or with operations under way")
+                return
+            for work, _ in list(self._works):
+                work.look()
+        self._end(native.comm_destroy, "the group was shut down")
 
     def abort(self, reason: str = "the group was aborted") -> None:
-        """Ends everything on the communicator at once; peers see a remote error."""
-        if not self.handle:
-            return
-        handle, self.handle = self.handle, 0
-        self.native.comm_abort(handle)
-        with self._copying:
-            pass
-        self._fail_works(reason)
+        """Ends everything on the communicator at once; peers see a remote error.
 
-    def _fail_works(self, reason: str) -> None:
-        with self._trim:
-            works, self._works = self._works, deque()
-            self._kept_bytes = 0
+        When it returns nobody writes into the tensors of callers, neither the library nor a
+        thread that copies a result; but a signal handler that aborts inside such a copy returns to
+        it, and that one copy is done to its end.
+        """
+        self._end(self.native.comm_abort, reason)
+
+    def _end(self, end: Callable[[int], int], reason: str) -> None:
+        """Ends the communicator, or waits until the thread that does has done it."""
+        works: deque[tuple[QueuedWork, int]] = deque()
+        with self.writes.lock:
+            handle, self.handle = self.handle, 0
+            if handle:
+                self.writes.ended = reason
+                try:
+                    end(handle)
+                finally:
+                    works, self._works = self._works, deque()
+                    self._kept_bytes = 0
+                    for work, _ in works:
+                        work.end(reason)
+        # Runs callbacks of futures, which may wait for other threads.
         for work, _ in works:
-            work.fail(reason)
+            work.complete()
 
 
 class _Watch:

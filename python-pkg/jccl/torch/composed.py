@@ -10,7 +10,7 @@ from torch.distributed import ReduceOp
 
 from jccl.torch.arguments import ALL_GATHER, RECV, SEND, moved, real
 from jccl.torch.communicator import Call
-from jccl.torch.tensors import After, alike, each, landing, packed
+from jccl.torch.tensors import alike, landing, packed
 
 if TYPE_CHECKING:
     from jccl.torch.group import Handle, ProcessGroupJccl
@@ -29,7 +29,7 @@ class _Exchange:
         self._group = group
         self._calls: list[Call] = []
         self._kept: list[Tensor] = []
-        self._after: list[After] = []
+        self._copies: list[tuple[Tensor, Tensor]] = []
 
     def send(self, tensor: Tensor, peer: int) -> None:
         """A tensor goes to a peer other than this rank."""
@@ -40,22 +40,22 @@ class _Exchange:
 
     def receive(self, tensor: Tensor, peer: int) -> None:
         """A tensor comes from a peer other than this rank."""
-        buffer, after = landing(tensor)
+        buffer, copies = landing(tensor)
         if buffer.numel():
             self._kept.append(buffer)
-            self._after.append(after)
+            self._copies += copies
             self._calls.append(self._group._comm.move(RECV, buffer, peer))
 
     def keep(self, target: Tensor, source: Tensor) -> None:
         """This rank's own part."""
         own = source.detach().view(target.shape)
-        self._group._comm.place(lambda: target.detach().copy_(own))
+        self._group._comm.writes.copy([(target.detach(), own)])
 
     def start(self, results: list[Tensor], opts: Any) -> Handle:
         """Starts them all; the handle is over when all are."""
         comm = self._group._comm
         waits = opts is not None and not opts.asyncOp
-        return comm.run_all(self._calls, waits, results, self._kept, each(self._after))
+        return comm.run_all(self._calls, waits, results, self._kept, self._copies)
 
 
 def gather(group: ProcessGroupJccl, outputs: list[Tensor], tensor: Tensor, opts: Any) -> Handle:
@@ -82,14 +82,14 @@ def gather_single(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts:
             f"gather of {tensor.numel()} elements of {tensor.dtype} by {group._size} ranks "
             f"does not fit {output.numel()} elements of {output.dtype}"
         )
-    buffer, after = landing(output)
+    buffer, copies = landing(output)
     rows = list(buffer.detach().view(group._size, *tensor.shape))
     work = gather(group, rows, tensor, opts)
-    if after is None:
+    if not copies:
         return work
     # A tensor with gaps is filled from the packed one when that is complete.
     work.wait()
-    group._comm.place(after)
+    group._comm.writes.copy(copies)
     return work
 
 
@@ -146,15 +146,15 @@ def all_to_all_single(
         raise ValueError(f"all_to_all from {tensor.dtype} into {output.dtype}")
     output, tensor = real(output), real(tensor)
     source = packed(tensor)
-    buffer, after = landing(output)
+    buffer, copies = landing(output)
     outputs = _parts(buffer, output_sizes, group._size)
     inputs = _parts(source, input_sizes, group._size)
     work = alltoall(group, outputs, inputs, opts)
-    if after is None:
+    if not copies:
         return work
     # As in gather_single.
     work.wait()
-    group._comm.place(after)
+    group._comm.writes.copy(copies)
     return work
 
 
@@ -203,7 +203,7 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
     ).coalesce()
     # detach() of a sparse tensor shares its entries, but not that there are more of them now.
     with torch.no_grad():
-        comm.place(lambda: tensor.copy_(total))
+        comm.writes.copy([(tensor, total)])
     return comm.over(not opts.asyncOp, [tensor])
 
 

@@ -25,7 +25,7 @@ from jccl.torch.arguments import (
 from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Call, Communicator
 from jccl.torch.monitored import MonitoredBarrier
-from jccl.torch.tensors import After, alike, copying, each, landing, packed, single, spreading
+from jccl.torch.tensors import Copies, alike, copying, landing, packed, single, spreading
 from jccl.torch.work import DoneWork, QueuedWork, untraced
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 Tensor = torch.Tensor
 Handle = DoneWork | QueuedWork
 
-Parts = tuple[Call, tuple[Tensor, Tensor], After]
-"""A call, the tensors that it reads and writes, and what to do after it."""
+Parts = tuple[Call, tuple[Tensor, Tensor], Copies]
+"""A call, the tensors that it reads and writes, and what to copy after it."""
 
 # torch keeps only the C++ half of a group made by splitGroup; the Python half must live until
 # the group is shut down. Written by the threads that make and end groups.
@@ -81,7 +81,7 @@ class ProcessGroupJccl(ProcessGroup):
         self._monitored = MonitoredBarrier(store, rank, size, identity.nonce)
         # The calls of an open batch and the tensors they use; None outside a batch. Only the
         # thread that opened the batch may use the group until it is closed.
-        self._batch: list[tuple[Call, tuple[Tensor, Tensor, After]]] | None = None
+        self._batch: list[tuple[Call, tuple[Tensor, Tensor, Copies]]] | None = None
         _living.add(self)
 
     # What torch asks about the group.
@@ -131,15 +131,15 @@ class ProcessGroupJccl(ProcessGroup):
             opts = torch.distributed.AllreduceCoalescedOptions()
         calls: list[Call] = []
         buffers = []
-        copies = []
+        copies: list[tuple[Tensor, Tensor]] = []
         for tensor in map(real, tensors):
             kind, op = reduction(opts.reduceOp, tensor.dtype)
             buffer = packed(tensor)
             address = buffer.data_ptr()
             calls.append((ALL_REDUCE, address, address, buffer.numel(), kind, op, 0))
             buffers.append(buffer)
-            copies.append(copying(tensor, buffer))
-        return self._comm.run_all(calls, not opts.asyncOp, tensors, buffers, each(copies))
+            copies += copying(tensor, buffer)
+        return self._comm.run_all(calls, not opts.asyncOp, tensors, buffers, copies)
 
     @untraced
     def broadcast(self, tensors: list[Tensor] | Tensor, opts: Any = 0) -> Handle:
@@ -153,8 +153,8 @@ class ProcessGroupJccl(ProcessGroup):
         count, kind = moved(buffer)
         address = buffer.data_ptr()
         call = (BROADCAST, address, address, count, kind, 0, root)
-        after = copying(tensor, buffer) if root != self._rank else None
-        return self._comm.run(call, not opts.asyncOp, [tensor], buffer, after)
+        copies = copying(tensor, buffer) if root != self._rank else ()
+        return self._comm.run(call, not opts.asyncOp, [tensor], buffer, copies)
 
     @untraced
     def reduce(self, tensors: list[Tensor] | Tensor, opts: Any = None) -> Handle:
@@ -168,14 +168,14 @@ class ProcessGroupJccl(ProcessGroup):
         # The library has no Reduce yet, so all ranks compute it; only the root's tensor changes.
         buffer = source if at_root else torch.empty_like(source)
         call = (ALL_REDUCE, source.data_ptr(), buffer.data_ptr(), source.numel(), kind, op, 0)
-        after = copying(tensor, buffer) if at_root else None
-        return self._comm.run(call, not opts.asyncOp, [tensor], (source, buffer), after)
+        copies = copying(tensor, buffer) if at_root else ()
+        return self._comm.run(call, not opts.asyncOp, [tensor], (source, buffer), copies)
 
     @untraced
     def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
         """Gathers all ranks' tensors, one after another, into one tensor on all ranks."""
-        call, kept, after = self._gather_call(output, tensor)
-        return self._comm.run(call, _waits(opts), [output], kept, after)
+        call, kept, copies = self._gather_call(output, tensor)
+        return self._comm.run(call, _waits(opts), [output], kept, copies)
 
     @untraced
     def all_gather_single_coalesced(
@@ -193,10 +193,10 @@ class ProcessGroupJccl(ProcessGroup):
                 f"does not fit {output.numel()} elements of {output.dtype}"
             )
         source = packed(tensor)
-        buffer, after = landing(output)
+        buffer, copies = landing(output)
         count, kind = moved(source)
         call = (ALL_GATHER, source.data_ptr(), buffer.data_ptr(), count, kind, 0, 0)
-        return call, (source, buffer), after
+        return call, (source, buffer), copies
 
     @untraced
     def allgather(
@@ -204,8 +204,8 @@ class ProcessGroupJccl(ProcessGroup):
     ) -> Handle:
         """Gathers all ranks' tensors into a list of tensors on all ranks."""
         into = single(outputs)
-        call, kept, after = self._listed_gather_call(into, single(tensors))
-        return self._comm.run(call, _waits(opts), into, kept, after)
+        call, kept, copies = self._listed_gather_call(into, single(tensors))
+        return self._comm.run(call, _waits(opts), into, kept, copies)
 
     @untraced
     def allgather_coalesced(
@@ -234,8 +234,8 @@ class ProcessGroupJccl(ProcessGroup):
     def _reduce_scatter(self, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
         if opts is None:
             opts = torch.distributed.ReduceScatterOptions()
-        call, kept, after = self._scatter_call(output, tensor, opts)
-        return self._comm.run(call, not opts.asyncOp, [output], kept, after)
+        call, kept, copies = self._scatter_call(output, tensor, opts)
+        return self._comm.run(call, not opts.asyncOp, [output], kept, copies)
 
     @untraced
     def reduce_scatter_single_coalesced(
@@ -256,7 +256,7 @@ class ProcessGroupJccl(ProcessGroup):
             )
         kind, op = reduction(opts.reduceOp, tensor.dtype)
         source = packed(tensor)
-        buffer, after = landing(output)
+        buffer, copies = landing(output)
         call = (
             REDUCE_SCATTER,
             source.data_ptr(),
@@ -266,7 +266,7 @@ class ProcessGroupJccl(ProcessGroup):
             op,
             0,
         )
-        return call, (source, buffer), after
+        return call, (source, buffer), copies
 
     @untraced
     def reduce_scatter(
@@ -281,8 +281,8 @@ class ProcessGroupJccl(ProcessGroup):
     def _coalesced(self, parts: list[Parts], results: list[Tensor], opts: Any) -> Handle:
         calls = [call for call, _, _ in parts]
         kept = [kept for _, kept, _ in parts]
-        after = each([after for _, _, after in parts])
-        return self._comm.run_all(calls, _waits(opts), results, kept, after)
+        copies = [copy for _, _, some in parts for copy in some]
+        return self._comm.run_all(calls, _waits(opts), results, kept, copies)
 
     # Composed of sends and receives.
 
@@ -329,28 +329,28 @@ class ProcessGroupJccl(ProcessGroup):
         """Starts to send a tensor. Matched with receives by order alone, not by tag."""
         tensor = single(tensors)
         source = packed(tensor)
-        return self._point_to_point(self._comm.move(SEND, source, peer), tensor, source, None, -1)
+        return self._point_to_point(self._comm.move(SEND, source, peer), tensor, source, (), -1)
 
     @untraced
     def recv(self, tensors: list[Tensor], peer: int, tag: int = 0) -> Handle:
         """Starts to receive a tensor. Matched with sends by order alone, not by tag."""
         tensor = single(tensors)
-        buffer, after = landing(tensor)
+        buffer, copies = landing(tensor)
         call = self._comm.move(RECV, buffer, peer)
-        return self._point_to_point(call, tensor, buffer, after, peer)
+        return self._point_to_point(call, tensor, buffer, copies, peer)
 
     def _point_to_point(
         self,
         call: Call,
         tensor: Tensor,
         buffer: Tensor,
-        after: After,
+        copies: Copies,
         source_rank: int,
     ) -> Handle:
         if self._batch is not None:
-            self._batch.append((call, (tensor, buffer, after)))
+            self._batch.append((call, (tensor, buffer, copies)))
             return DONE
-        return self._comm.run(call, False, [tensor], buffer, after, source_rank)
+        return self._comm.run(call, False, [tensor], buffer, copies, source_rank)
 
     @untraced
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Handle:
@@ -370,8 +370,8 @@ class ProcessGroupJccl(ProcessGroup):
         batch, self._batch = self._batch or [], None
         calls = [call for call, _ in batch]
         parts = [part for _, part in batch]
-        after = each([after for _, _, after in parts])
-        return self._comm.run_all(calls, False, [tensor for tensor, _, _ in parts], parts, after)
+        copies = [copy for _, _, some in parts for copy in some]
+        return self._comm.run_all(calls, False, [tensor for tensor, _, _ in parts], parts, copies)
 
     # Barriers.
 

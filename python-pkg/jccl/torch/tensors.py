@@ -1,17 +1,48 @@
-"""Tensors as contiguous memory: where operations read, and where they write."""
+"""Tensors as contiguous memory: where operations read and write, and who may write there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.distributed import DistBackendError
 
 from jccl.torch.arguments import checked
 
 Tensor = torch.Tensor
-After = Callable[[], object] | None
-"""What is left to do when an operation has succeeded, or None."""
+Copies = Sequence[tuple[Tensor, Tensor]]
+"""Targets and sources: what is left to be copied when an operation has succeeded."""
+
+
+class Writes:
+    """Who writes into the tensors of a communicator's callers, and until when.
+
+    Attributes:
+        lock: held by who copies into them, and by who ends the communicator or the handle of an
+            operation. It is one for all, so that no two threads can wait for each other; a signal
+            handler on the holding thread passes. Whoever holds it waits for no other thread.
+        ended: why the communicator has ended, None before; written under the lock.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.ended: str | None = None
+
+    def copy(self, copies: Copies) -> None:
+        """Copies each source into its target, until the communicator ends.
+
+        Raises:
+            DistBackendError: it has ended; nothing is written from then on.
+        """
+        with self.lock:
+            for target, source in copies:
+                # A signal handler may have ended it since the last copy. It runs at the end of a
+                # call, and there is none between this look and the next copy.
+                if self.ended is not None:
+                    raise DistBackendError(self.ended)
+                target.copy_(source)
 
 
 def single(tensors: Sequence[Any]) -> Any:
@@ -33,45 +64,24 @@ def packed(tensor: Tensor) -> Tensor:
     return tensor if tensor.is_contiguous() else tensor.contiguous()
 
 
-def landing(tensor: Tensor) -> tuple[Tensor, After]:
+def landing(tensor: Tensor) -> tuple[Tensor, Copies]:
     """Where the elements for a tensor may arrive, and how they get from there into it."""
     checked(tensor)
     if tensor.is_contiguous() and not tensor.is_neg():
-        return tensor, None
+        return tensor, ()
     buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
     return buffer, copying(tensor, buffer)
 
 
-def copying(tensor: Tensor, buffer: Tensor) -> After:
-    """Copies a buffer into the tensor it stands for, unless they are one."""
-    if buffer is tensor:
-        return None
-    target = tensor.detach()
-    return lambda: target.copy_(buffer)
+def copying(tensor: Tensor, buffer: Tensor) -> Copies:
+    """A buffer into the tensor it stands for, unless they are one."""
+    return () if buffer is tensor else ((tensor.detach(), buffer),)
 
 
-def spreading(tensors: Sequence[Tensor], rows: Tensor) -> After:
-    """Copies the rows of a buffer into tensors."""
+def spreading(tensors: Sequence[Tensor], rows: Tensor) -> Copies:
+    """The rows of a buffer into tensors."""
     targets = [checked(tensor).detach() for tensor in tensors]
-
-    def spread() -> None:
-        for target, row in zip(targets, rows, strict=True):
-            target.copy_(row.view(target.shape))
-
-    return spread
-
-
-def each(actions: Sequence[After]) -> After:
-    """All of some actions, one after another."""
-    some = [action for action in actions if action is not None]
-    if not some:
-        return None
-
-    def all_of_them() -> None:
-        for action in some:
-            action()
-
-    return all_of_them
+    return [(t, row.view(t.shape)) for t, row in zip(targets, rows, strict=True)]
 
 
 def alike(what: str, size: int, several: Sequence[Tensor], one: Tensor) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from _thread import RLock
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +12,8 @@ import torch
 from torch._C._distributed_c10d import Work
 from torch.distributed import DistBackendError
 from torch.futures import Future
+
+from jccl.torch.tensors import Copies, Writes
 
 if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding
@@ -83,40 +84,39 @@ class QueuedWork(Work):
 
     Args:
         native: the C door.
+        writes: that of the communicator; its lock guards the handle's state too.
         comm: the communicator's handle.
         ticket: the operation's ticket, 0 if it was complete when started.
         result: the tensors that the operation fills.
         sources: what must stay alive besides until it is over.
-        after: run once when the operation has succeeded, before anybody sees its completion.
+        copies: what is copied once the operation has succeeded, before anybody sees that.
         source_rank: the sender, for a receive.
     """
 
     def __init__(
         self,
         native: Binding,
+        writes: Writes,
         comm: int,
         ticket: int,
         result: list[torch.Tensor],
         sources: Any = None,
-        after: Callable[[], object] | None = None,
+        copies: Copies = (),
         source_rank: int = -1,
     ) -> None:
         super().__init__()
         self._native = native
+        self._writes = writes
         self._comm = comm
         self._ticket = ticket
         self._result = result
         self._sources = sources
-        self._after = after
+        self._copies = copies
         self._rank = source_rank
         self._settled = False
         self._error: str | None = None
         self._completion: Future[None] | None = None
         self._future: Future[list[torch.Tensor]] | None = None
-        # Guards _settled, _error, _future and _completion. Writers: threads that wait and the
-        # future thread. Held while the result is copied, so that who ends the handle waits for
-        # that; but a signal handler on the copying thread, which may abort the group, passes.
-        self._lock = RLock()
         if not ticket:
             self._settle(0)
 
@@ -165,28 +165,28 @@ class QueuedWork(Work):
 
     def _settle(self, code: int) -> None:
         error = failure(self._native, code, self._comm) if code else None
-        with self._lock:
-            if error is None and self._after is not None:
+        with self._writes.lock:
+            if error is None and self._copies:
                 try:
-                    self._after()
+                    self._writes.copy(self._copies)
                 except DistBackendError as e:
                     error = str(e)
                 except Exception as e:
                     error = f"copying the result failed: {e}"
             # A signal handler may have ended the handle meanwhile.
-            self._end(error)
+            self.end(error)
 
-    def _end(self, error: str | None) -> None:
+    def end(self, error: str | None) -> None:
         """Decides how the operation has ended, unless that is decided."""
-        with self._lock:
+        with self._writes.lock:
             if not self._settled:
                 self._error = error
-                self._after = self._sources = None
+                self._copies, self._sources = (), None
                 self._settled = True
 
     def fail(self, sentence: str) -> None:
         """Ends the handle with an error: its communicator is gone."""
-        self._end(sentence)
+        self.end(sentence)
         self.complete()
 
     def revoke(self) -> None:
@@ -198,7 +198,7 @@ class QueuedWork(Work):
         try:
             self._native.comm_interrupt(self._comm)
         finally:
-            self._end("the operation was interrupted by its user")
+            self.end("the operation was interrupted by its user")
 
     @untraced
     def is_completed(self) -> bool:
@@ -237,7 +237,7 @@ class QueuedWork(Work):
         An error is set by a callback that raises, because torch's C++ side does not see
         Future.set_exception.
         """
-        with self._lock:
+        with self._writes.lock:
             if self._future is not None:
                 return self._future
             completion: Future[None] = Future()
@@ -259,7 +259,7 @@ class QueuedWork(Work):
 
     def complete(self) -> None:
         """Completes the future, if one was taken, and runs its callbacks on this thread."""
-        with self._lock:
+        with self._writes.lock:
             completion, self._completion = self._completion, None
         if completion is not None:
             completion.set_result(None)

@@ -3,12 +3,18 @@
  * caches cold, and finding out in Python what two arrays are costs more than the operation. What
  * is not plain, or not right, is left to Python, which knows how to refuse it.
  */
+#include <limits.h>
+
 #include "binding.h"
 
 #define LIB jccl_py_library
 
 /* Left to Python: nothing has been called. */
 enum { NOT_PLAIN = -1 };
+
+static PyObject* not_plain(void) {
+    return PyErr_Occurred() == NULL ? PyLong_FromLong(NOT_PLAIN) : NULL;
+}
 
 /* numpy.ndarray, and the number of the data type for each dtype met; NULL until numpy is met. */
 static PyObject* array_class;
@@ -41,24 +47,33 @@ PyObject* jccl_py_know_arrays(PyObject* module, PyObject* const* given, Py_ssize
     return Py_None;
 }
 
+/* Forgets an exception about an argument, but not Ctrl-C. */
+static void forget_refusal(void) {
+    if (PyErr_Occurred() != NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear();
+    }
+}
+
+/* False if it is none, or with an exception that must go on. */
 static bool is_plain(PyObject* given, bool writable, array* found) {
     if ((PyObject*)Py_TYPE(given) != array_class) {
         return false;
     }
     PyObject* dtype = PyObject_GetAttr(given, dtype_name);
     PyObject* number = dtype == NULL ? NULL : PyDict_GetItemWithError(numbers, dtype);
+    long type = number == NULL ? -1 : PyLong_AsLong(number);
     Py_XDECREF(dtype);
     jccl_py_items items;
-    if (number == NULL || !jccl_py_find(given, writable, &items)) {
-        PyErr_Clear();
+    if (type < 0 || !jccl_py_find(given, writable, &items)) {
+        forget_refusal();
         return false;
     }
-    *found = (array){items.memory, items.count, (ncclDataType_t)PyLong_AsLong(number)};
+    *found = (array){items.memory, items.count, (ncclDataType_t)type};
     return true;
 }
 
 /* The count of the call, as NCCL counts; false if the arrays do not fit it. */
-static bool fits(long operation, size_t sent, size_t received, size_t ranks, size_t* count) {
+static bool fits(int operation, size_t sent, size_t received, size_t ranks, size_t* count) {
     *count = sent;
     switch (operation) {
         case jcclBroadcast:
@@ -75,7 +90,7 @@ static bool fits(long operation, size_t sent, size_t received, size_t ranks, siz
     }
 }
 
-static ncclResult_t call(long operation, const array* send, const array* recv, size_t count,
+static ncclResult_t call(int operation, const array* send, const array* recv, size_t count,
                          int number, ncclComm_t comm) {
     const void* from = send->memory;
     void* to = recv->memory;
@@ -92,17 +107,25 @@ static ncclResult_t call(long operation, const array* send, const array* recv, s
     }
 }
 
-/* An int of C among the arguments; false, without an exception, if it is something else. */
-static bool small(PyObject* given, long* read) {
-    if (!PyLong_Check(given)) {
-        return false;
-    }
-    *read = PyLong_AsLong(given);
-    if (*read == -1 && PyErr_Occurred() != NULL) {
+/* An int of C, or a handle, among the arguments; false, without an exception, if it is neither. */
+static bool read_int(PyObject* given, int* read) {
+    long value = PyLong_Check(given) ? PyLong_AsLong(given) : LONG_MIN;
+    if (value == -1 && PyErr_Occurred() != NULL) {
         PyErr_Clear();
         return false;
     }
-    return *read == (int)*read;
+    *read = (int)value;
+    return *read == value;
+}
+
+static bool read_handle(PyObject* given, ncclComm_t* read) {
+    unsigned long long value = PyLong_Check(given) ? PyLong_AsUnsignedLongLong(given) : 0;
+    if (value == (unsigned long long)-1 && PyErr_Occurred() != NULL) {
+        PyErr_Clear();
+        return false;
+    }
+    *read = (ncclComm_t)(uintptr_t)value;
+    return *read != NULL;
 }
 
 PyObject* jccl_py_on_arrays(PyObject* module, PyObject* const* given, Py_ssize_t given_count) {
@@ -111,30 +134,26 @@ PyObject* jccl_py_on_arrays(PyObject* module, PyObject* const* given, Py_ssize_t
         PyErr_Format(PyExc_TypeError, "on_arrays takes 6 arguments, not %zd", given_count);
         return NULL;
     }
-    long operation, number, ranks;
+    int operation, number, ranks;
+    ncclComm_t comm;
     array send, recv;
     size_t count;
-    unsigned long long comm = PyLong_AsUnsignedLongLong(given[5]);
-    if (comm == (unsigned long long)-1 && PyErr_Occurred() != NULL) {
-        return NULL;
-    }
-    if (comm == 0 || jccl_py_open_groups() > 0 || !small(given[0], &operation) ||
-        !small(given[3], &number) || !small(given[4], &ranks) || ranks < 1 ||
-        !is_plain(given[2], true, &recv)) {
-        return PyLong_FromLong(NOT_PLAIN);
+    if (jccl_py_open_groups() > 0 || !read_handle(given[5], &comm) ||
+        !read_int(given[0], &operation) || !read_int(given[3], &number) ||
+        !read_int(given[4], &ranks) || ranks < 1 || !is_plain(given[2], true, &recv)) {
+        return not_plain();
     }
     if (given[1] == given[2]) {
         send = recv;
     } else if (!is_plain(given[1], false, &send) || send.type != recv.type) {
-        return PyLong_FromLong(NOT_PLAIN);
+        return not_plain();
     }
     if (!fits(operation, send.count, recv.count, (size_t)ranks, &count)) {
-        return PyLong_FromLong(NOT_PLAIN);
+        return not_plain();
     }
     jccl_py_slice();
     PyThreadState* gil = PyEval_SaveThread();
-    ncclResult_t result =
-        call(operation, &send, &recv, count, (int)number, (ncclComm_t)(uintptr_t)comm);
+    ncclResult_t result = call(operation, &send, &recv, count, number, comm);
     PyEval_RestoreThread(gil);
     return jccl_py_finish(&result) ? PyLong_FromLong((long)result) : NULL;
 }

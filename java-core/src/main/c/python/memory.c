@@ -41,7 +41,8 @@ PyObject* jccl_py_memory(PyObject* module, PyObject* const* given, Py_ssize_t co
         return NULL;
     }
     jccl_py_items found;
-    if (!jccl_py_find(given[0], given[1] == Py_True, &found)) {
+    int writable = PyObject_IsTrue(given[1]);
+    if (writable < 0 || !jccl_py_find(given[0], writable > 0, &found)) {
         return NULL;
     }
     return Py_BuildValue("(Kn)", (unsigned long long)(uintptr_t)found.memory,

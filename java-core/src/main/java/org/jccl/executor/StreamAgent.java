@@ -150,7 +150,8 @@ public final class StreamAgent implements Runnable {
             sleep(active.getFirst());
         } else {
             for (CommExecutor executor : active) {
-                Waiter.sleep(executor, null, false, System.nanoTime() + NAP_NS / active.size());
+                long untilNs = System.nanoTime() + NAP_NS / active.size();
+                Waiter.sleep(executor, null, false, untilNs, arrivals);
             }
         }
     }
@@ -161,7 +162,8 @@ public final class StreamAgent implements Runnable {
         asleepOn = executor;
         try {
             if (arrivals.isEmpty()) {
-                Waiter.sleep(executor, null, true, net ? System.nanoTime() + NET_NAP_NS : 0);
+                long untilNs = net ? System.nanoTime() + NET_NAP_NS : 0;
+                Waiter.sleep(executor, null, true, untilNs, arrivals);
             }
         } finally {
             asleepOn = null;

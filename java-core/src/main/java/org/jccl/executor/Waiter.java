@@ -10,6 +10,7 @@ import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
 import org.jspecify.annotations.Nullable;
 
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
@@ -29,6 +30,7 @@ public final class Waiter {
     private static final int FRACTION = 4;
     private static final int UNTOLD_FRACTION = 16;
     private static final long CLOSING_NS = 50_000;
+    private static final List<?> NOTHING = List.of();
     private static final short POLLIN = 1;
     private static final short POLLOUT = 4;
 
@@ -196,12 +198,24 @@ public final class Waiter {
         return task.blockedSinceNs != 0;
     }
 
+    private static void sleep(
+            CommExecutor executor, @Nullable Task task, boolean alone, long untilNs) {
+        sleep(executor, task, alone, untilNs, NOTHING);
+    }
+
     /**
      * Sleeps once, after a look at the peers' health.
      *
      * @param alone whether no other communicator is waited for
+     * @param elsewhere what the thread must not sleep beside, unless it is empty. Who adds to it
+     *     wakes the sleeper afterwards
      */
-    static void sleep(CommExecutor executor, @Nullable Task task, boolean alone, long untilNs) {
+    static void sleep(
+            CommExecutor executor,
+            @Nullable Task task,
+            boolean alone,
+            long untilNs,
+            Collection<?> elsewhere) {
         if (executor.onDevice()) {
             sleepBesideDevice(executor, task, untilNs);
             return;
@@ -256,7 +270,7 @@ public final class Waiter {
             if (net) {
                 poll(executor, ns);
             } else if (q >= 0 && q != executor.links().rank()) {
-                futex(executor, q, address, value, ns);
+                futex(executor, q, address, value, ns, elsewhere);
             } else {
                 Futex.await(executor.ownerNap(), 0, ns);
             }
@@ -322,13 +336,19 @@ public final class Waiter {
      * again, with a barrier on all cores between, so that a writer that stores and then looks at
      * the word needs no fence.
      */
-    private static void futex(CommExecutor executor, int q, long address, long value, long ns) {
+    private static void futex(
+            CommExecutor executor,
+            int q,
+            long address,
+            long value,
+            long ns,
+            Collection<?> elsewhere) {
         long word = executor.links().base(q) + RegionLayout.WAITERS;
         executor.gate().sleepingOn(q);
         Memory.getAndSetInt(word, 1);
         Membarrier.full();
         boolean unchanged = address == 0 || Memory.getLongAcquire(address) == value;
-        if (unchanged && !executor.wanted()) {
+        if (unchanged && !executor.wanted() && elsewhere.isEmpty()) {
             Futex.await(word, 1, ns);
         }
         executor.gate().sleepingOn(-1);
