@@ -150,7 +150,12 @@ def test_plain_arrays_have_any_shape(
     comm: Communicator, shape: tuple[int, ...], dtype: Any
 ) -> None:
     send, recv = _known(dtype, *shape), _known(dtype, *shape)
+    # Every byte of each element differs from its neighbours'.
+    send.reshape(-1).view("uint8")[:] = numpy.arange(1, send.nbytes + 1) % (
+        2 if dtype == "bool" else 64
+    )
     assert load().on_arrays(ALL_REDUCE, send, recv, 0, 1, comm.ptr) == 0
+    assert recv.tobytes() == send.tobytes()
 
 
 def test_only_what_is_read_may_be_read_only(comm: Communicator) -> None:
@@ -205,6 +210,30 @@ def test_a_refusal_of_the_library_has_its_sentence(comm: Communicator) -> None:
     overlapping = _floats(8)
     with pytest.raises(NCCLError, match="overlap"):
         comm.allreduce(overlapping[:4], overlapping[2:6], SUM)
+
+
+class Pressing:
+    """A key that stands where a dtype is looked for; somebody presses Ctrl-C at the comparison."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._hash = hash(dtype)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_among_the_arguments_goes_on(comm: Communicator) -> None:
+    data = _floats(4)
+    load().know_arrays(numpy.ndarray, {cast(Any, Pressing(data.dtype)): 7})
+    try:
+        for pair in ((data, data), (data, data.copy())):
+            with pytest.raises(KeyboardInterrupt):
+                load().on_arrays(ALL_REDUCE, *pair, 0, 1, comm.ptr)
+    finally:
+        load().know_arrays(numpy.ndarray, _numpy_types)
 
 
 def test_wrong_arguments_of_the_step_itself_are_type_errors() -> None:
@@ -278,6 +307,7 @@ def test_an_interrupt_as_the_one_step_ends_revokes(fake: FakeBinding) -> None:
 
 
 def test_a_stream_or_a_configuration_is_not_lost(fake: FakeBinding) -> None:
+    fake.answers["on_arrays"] = 0
     comm = Communicator.init(1, 0, get_unique_id())
     data, many = numpy.zeros(4, "float32"), numpy.zeros(4 * NRANKS, "float32")
     calls: list[Callable[..., None]] = [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -88,6 +90,27 @@ def _nothing() -> None:
     pass
 
 
+class Telling:
+    """A lock that tells when a thread comes to it."""
+
+    def __init__(self, comm: Communicator) -> None:
+        self._lock: Any = comm.writes.lock
+        self.watched: threading.Thread | None = None
+        self.come = threading.Event()
+        comm.writes.lock = cast(Any, self)
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is self.watched:
+            self.come.set()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def _is_owned(self) -> bool:
+        return bool(self._lock._is_owned())
+
+
 class Result:
     """Stands for the tensor that a result is copied into: does something first."""
 
@@ -98,6 +121,9 @@ class Result:
     def copy_(self, _: torch.Tensor) -> None:
         self._first()
         self.written += 1
+
+    def is_inference(self) -> bool:
+        return False
 
     @property
     def copies(self) -> Copies:
@@ -216,24 +242,17 @@ def test_a_handler_that_aborts_waits_for_nobody_who_waits_for_its_copy(
 ) -> None:
     comm = _communicator(fake, "")
     fake.answers["poll"] = 0
-    polled = threading.Event()
-
-    class Library(Interrupted):
-        def poll(self, *_: int) -> int:
-            if threading.current_thread() is other:
-                polled.set()
-            return 0
+    lock = Telling(comm)
 
     def abort() -> None:
         other.start()
-        assert polled.wait(30)
-        # By now the other thread trims the handles, and waits for the one whose result it is.
+        # The other thread trims the handles, and waits for the one whose result it is.
+        assert lock.come.wait(30)
         comm.abort()
 
-    comm.native = cast(Any, Library(fake, ""))
     work = comm.run(CALL, False, [], copies=Result(abort).copies)
     monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
-    other = threading.Thread(target=comm._forget_finished, daemon=True)
+    lock.watched = other = threading.Thread(target=comm._forget_finished, daemon=True)
     _ends(work.wait)
     other.join(30)
     assert not other.is_alive()
@@ -244,27 +263,18 @@ def test_a_handler_that_aborts_waits_for_nobody_who_looks_at_another_handle(
 ) -> None:
     comm = _communicator(fake, "")
     fake.answers["poll"] = 0
-    polled = threading.Event()
-
-    class Library(Interrupted):
-        def poll(self, *_: int) -> int:
-            if threading.current_thread() is other:
-                polled.set()
-            return 0
+    lock = Telling(comm)
 
     def abort() -> None:
         other.start()
-        assert polled.wait(30)
-        time.sleep(0.05)
-        # By now the other thread has the result of the other operation, and may copy when this
-        # thread has copied.
+        # The other thread may copy the result of the other operation when this one has copied.
+        assert lock.come.wait(30)
         comm.abort()
 
-    comm.native = cast(Any, Library(fake, ""))
     work = comm.run(CALL, False, [], copies=Result(abort).copies)
     result = Result()
     later = cast(QueuedWork, comm.run(CALL, False, [], copies=result.copies))
-    other = threading.Thread(target=later.look, daemon=True)
+    lock.watched = other = threading.Thread(target=later.look, daemon=True)
     _ends(work.wait)
     other.join(30)
     assert not other.is_alive()
@@ -297,6 +307,77 @@ def test_nothing_is_copied_into_tensors_of_a_group_that_has_ended(
     assert not result.written
 
 
+def test_a_handler_that_aborts_leaves_callbacks_to_the_thread_of_the_futures(
+    fake: FakeBinding,
+) -> None:
+    comm = _communicator(fake, "")
+    fake.answers.update(poll=IN_PROGRESS, wait_completion=(0, 0))
+    looked = threading.Event()
+
+    def looks(_: Any) -> None:
+        # Callbacks may wait for other threads, which may look at handles of the group.
+        thread = threading.Thread(target=works[0].is_completed, daemon=True)
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive()
+        looked.set()
+
+    works = [comm.run(CALL, False, [], copies=Result(comm.abort).copies)]
+    works.append(comm.run(CALL, False, []))
+    works[1].get_future().add_done_callback(looks)
+    fake.answers["poll"] = 0
+    comm.native = cast(Any, fake)
+    _ends(lambda: works[0]._settle(0))  # type: ignore[union-attr]
+    assert looked.wait(30)
+
+
+def test_two_threads_may_shut_a_group_down(fake: FakeBinding) -> None:
+    comm = _communicator(fake, "")
+    fake.answers.update(comm_finalize=IN_PROGRESS, comm_get_async_error=(0, IN_PROGRESS))
+    threads = [threading.Thread(target=comm.shutdown) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    while fake.count("comm_get_async_error") < 4:
+        time.sleep(0.001)
+    fake.answers["comm_get_async_error"] = (0, 0)
+    for thread in threads:
+        thread.join()
+    counts = [fake.count(f"comm_{name}") for name in ("finalize", "destroy", "abort")]
+    assert counts == [1, 1, 0]
+
+
+def test_a_child_forked_while_a_thread_copies_is_not_locked_out(fake: FakeBinding) -> None:
+    comm = _communicator(fake, "")
+    fake.answers["poll"] = 0
+    copying, forked = threading.Event(), threading.Event()
+
+    def first() -> None:
+        copying.set()
+        assert forked.wait(30)
+
+    work = cast(QueuedWork, comm.run(CALL, False, [], copies=Result(first).copies))
+    thread = threading.Thread(target=work.look)
+    thread.start()
+    assert copying.wait(30)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        comm.abort()
+        os._exit(0)
+    forked.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_an_operation_that_nobody_can_look_at_is_revoked(fake: FakeBinding) -> None:
+    fake.answers.update(start=(IN_PROGRESS, 1), wait_completion=(0, 0))
+    broken = Communicator(cast(Any, OutOfMemory(fake)), COMM, timedelta(seconds=1))
+    lost = broken.run(CALL, False, [torch.ones(1)]).get_future()
+    with pytest.raises(RuntimeError, match="planted"):
+        lost.wait()
+    assert fake.last("comm_interrupt") == (COMM,)
+
+
 @pytest.mark.parametrize("second", ["abort", "shutdown"])
 def test_who_ends_a_group_again_waits_until_it_has_ended(fake: FakeBinding, second: str) -> None:
     entered, leave, returned = threading.Event(), threading.Event(), threading.Event()
@@ -317,8 +398,10 @@ def test_who_ends_a_group_again_waits_until_it_has_ended(fake: FakeBinding, seco
         getattr(comm, second)()
         returned.set()
 
-    again = threading.Thread(target=end_again)
+    lock = Telling(comm)
+    lock.watched = again = threading.Thread(target=end_again)
     again.start()
+    assert lock.come.wait(30)
     # Long enough that who does not wait is seen.
     early = returned.wait(0.1)
     leave.set()

@@ -343,6 +343,21 @@ def statistics_count_what_was_called(rank: Rank) -> None:
     assert after["broadcast_bytes"] - before["broadcast_bytes"] == 56
 
 
+def tensors_of_inference_mode_are_filled_outside_of_it(rank: Rank) -> None:
+    with torch.inference_mode():
+        rows = [torch.zeros(3) for _ in range(rank.nranks)]
+        gaps = torch.zeros(3, 2)[:, 0]
+        mine = torch.full((3,), float(rank.rank))
+        works = [
+            dist.all_gather(rows, mine, async_op=True),
+            dist.broadcast(gaps, 0, async_op=True),
+        ]
+    for work in works:
+        work.wait()
+    dist.all_to_all(rows, [mine] * rank.nranks)
+    assert [row.tolist() for row in rows] == [[float(r)] * 3 for r in range(rank.nranks)]
+
+
 def an_abort_ends_a_blocked_wait(rank: Rank) -> None:
     group = dist.new_group(list(range(rank.nranks)))
     if rank.rank == 0:
@@ -392,6 +407,7 @@ def a_shutdown_does_not_wait_for_ever(rank: Rank) -> None:
         errors_reach_waits_and_futures,
         a_wait_may_have_a_limit_of_its_own,
         statistics_count_what_was_called,
+        tensors_of_inference_mode_are_filled_outside_of_it,
         an_abort_ends_a_blocked_wait,
         a_shutdown_does_not_wait_for_ever,
     ],

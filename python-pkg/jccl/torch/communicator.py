@@ -54,6 +54,8 @@ class Communicator:
         self._works: deque[tuple[QueuedWork, int]] = deque()
         self._kept_bytes = 0
         self.writes = Writes()
+        # Whether a thread has begun to shut the communicator down; under the lock of writes.
+        self._finalizing = False
         self.set_timeout(timeout)
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -161,15 +163,12 @@ class Communicator:
                 return
             if not first[0].look():
                 return
-            if not self.writes.lock.acquire(blocking=False):
-                # Somebody copies; the next operation may trim.
-                return
-            try:
+            with self.writes.lock:
+                if works is not self._works:
+                    return  # Another thread has ended them all.
                 # Another thread may have been faster.
                 if works and works[0] is first:
                     self._kept_bytes -= works.popleft()[1]
-            finally:
-                self.writes.lock.release()
 
     def move(self, operation: int, tensor: torch.Tensor, peer: int) -> Call:
         """The call that sends or receives a contiguous tensor's bytes."""
@@ -183,7 +182,10 @@ class Communicator:
         """Waits, for a bounded time, until the queue is empty; then ends the communicator."""
         native, handle = self.native, self.handle
         if handle:
-            code = native.comm_finalize(handle)
+            with self.writes.lock:
+                first, self._finalizing = not self._finalizing, True
+            # Another thread that shuts down may be at it.
+            code = native.comm_finalize(handle) if first else IN_PROGRESS
             pause = 0.0
             deadline = time.monotonic() + SHUTDOWN_LIMIT_S
             while code == IN_PROGRESS and time.monotonic() < deadline:
@@ -221,9 +223,11 @@ class Communicator:
                     self._kept_bytes = 0
                     for work, _ in works:
                         work.end(reason)
-        # Runs callbacks of futures, which may wait for other threads.
-        for work, _ in works:
-            work.complete()
+        # Callbacks of futures may wait for other threads. A signal handler on a thread that copies
+        # leaves them to the thread of the futures.
+        if not self.writes.held():
+            for work, _ in works:
+                work.complete()
 
 
 class _Watch:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +16,10 @@ from jccl.torch.arguments import checked
 Tensor = torch.Tensor
 Copies = Sequence[tuple[Tensor, Tensor]]
 """Targets and sources: what is left to be copied when an operation has succeeded."""
+
+
+# All there are: a child that is forked while a thread holds a lock gets new ones.
+_all: weakref.WeakSet[Writes] = weakref.WeakSet()
 
 
 class Writes:
@@ -29,6 +35,7 @@ class Writes:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.ended: str | None = None
+        _all.add(self)
 
     def copy(self, copies: Copies) -> None:
         """Copies each source into its target, until the communicator ends.
@@ -38,11 +45,27 @@ class Writes:
         """
         with self.lock:
             for target, source in copies:
-                # A signal handler may have ended it since the last copy. It runs at the end of a
-                # call, and there is none between this look and the next copy.
+                # A signal handler may have ended it since the last copy.
                 if self.ended is not None:
                     raise DistBackendError(self.ended)
-                target.copy_(source)
+                if target.is_inference():
+                    # Such a tensor can be written in that mode only, another one always.
+                    with torch.inference_mode():
+                        target.copy_(source)
+                else:
+                    target.copy_(source)
+
+    def held(self) -> bool:
+        """Whether the calling thread holds the lock."""
+        return bool(self.lock._is_owned())  # type: ignore[attr-defined]
+
+
+def _renew() -> None:
+    for writes in _all:
+        writes.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew)
 
 
 def single(tensors: Sequence[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -185,9 +186,12 @@ class QueuedWork(Work):
                 self._settled = True
 
     def fail(self, sentence: str) -> None:
-        """Ends the handle with an error: its communicator is gone."""
-        self.end(sentence)
-        self.complete()
+        """Ends the communicator and the handle with an error, since nobody knows how it stands."""
+        try:
+            self._native.comm_interrupt(self._comm)
+        finally:
+            self.end(sentence)
+            self.complete()
 
     def revoke(self) -> None:
         """Ends the communicator and the handle by its user's interrupt.
@@ -318,6 +322,15 @@ def _is_over(work: QueuedWork) -> bool:
 
 
 _completer = _Completer()
+
+
+def _renew() -> None:
+    """In a forked child: the thread is not there, and the lock may be held for ever."""
+    global _completer
+    _completer = _Completer()
+
+
+os.register_at_fork(after_in_child=_renew)
 
 
 def _slice(deadline: float | None) -> int:

@@ -30,7 +30,7 @@ public final class CommExecutor {
     private final Engine engine;
     private final Health health;
     private final boolean loneOnCores;
-    private final Gate gate = new Gate();
+    private final Gate gate;
 
     /** Submitted by threads that found the communicator owned; drained by the owner. */
     private final ConcurrentLinkedQueue<Task> inbox = new ConcurrentLinkedQueue<>();
@@ -62,6 +62,7 @@ public final class CommExecutor {
      */
     public CommExecutor(Links links, Health health, boolean loneOnCores, @Nullable Device device) {
         this.links = links;
+        this.gate = new Gate(links.nRanks());
         this.loneOnCores = loneOnCores;
         this.engine = new Engine(links, device, this::over);
         this.health = health;
@@ -200,7 +201,7 @@ public final class CommExecutor {
                             + " operations are under way on one communicator; wait for some");
         }
         put(task);
-        health.wakeSleeper(this);
+        health.wakeSleepers(this);
         if ((failure != null || gate.closed()) && gate.tryOwn()) {
             try {
                 drainInbox();
@@ -435,7 +436,7 @@ public final class CommExecutor {
         if (stopRequest == null) {
             stopRequest = why;
         }
-        health.wakeSleeper(this);
+        health.wakeSleepers(this);
         if (gate.tryOwn()) {
             try {
                 progress();

@@ -4,6 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.function.IntConsumer;
 
 /** Who may touch a communicator's memory: its owner, its visitors, and after the end nobody. */
 final class Gate {
@@ -35,11 +37,17 @@ final class Gate {
     /** Whether a stream thread looks after the communicator. */
     private final AtomicBoolean attended = new AtomicBoolean();
 
-    /** Rank on whose region a thread of this process sleeps, -1 for none (volatile). */
-    private volatile int sleepingOn = -1;
+    /** Threads of this process that sleep on each rank's region, and on all of them. */
+    private final AtomicIntegerArray sleepers;
+
+    private final AtomicInteger allSleepers = new AtomicInteger();
 
     /** Set once (volatile); from then on nothing touches memory. */
     private volatile boolean closed;
+
+    Gate(int nRanks) {
+        sleepers = new AtomicIntegerArray(nRanks);
+    }
 
     /** Number of the communicator in this process. */
     int number() {
@@ -83,12 +91,28 @@ final class Gate {
         closed = true;
     }
 
-    int sleepingOn() {
-        return sleepingOn;
+    /** The calling thread looks once more whether it may, and then sleeps on a rank's region. */
+    void startSleeping(int rank) {
+        sleepers.getAndIncrement(rank);
+        allSleepers.getAndIncrement();
     }
 
-    void sleepingOn(int rank) {
-        sleepingOn = rank;
+    void stopSleeping(int rank) {
+        allSleepers.getAndDecrement();
+        sleepers.getAndDecrement(rank);
+    }
+
+    boolean anySleeper() {
+        return allSleepers.get() > 0;
+    }
+
+    /** The ranks on whose regions threads sleep, each once. */
+    void forEachSleptOn(IntConsumer action) {
+        for (int rank = 0; rank < sleepers.length(); rank++) {
+            if (sleepers.get(rank) > 0) {
+                action.accept(rank);
+            }
+        }
     }
 
     boolean waiting() {

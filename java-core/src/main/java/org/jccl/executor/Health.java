@@ -315,12 +315,11 @@ public final class Health {
         return waited + " for rank " + late + ", which has not come that far";
     }
 
-    /** Wakes a thread of this process that may sleep for what the owner now has to do. */
-    void wakeSleeper(CommExecutor executor) {
-        int q = executor.gate().sleepingOn();
-        if (q >= 0 && executor.gate().enter()) {
+    /** Wakes threads of this process that may sleep for what the owner now has to do. */
+    void wakeSleepers(CommExecutor executor) {
+        if (executor.gate().anySleeper() && executor.gate().enter()) {
             try {
-                executor.links().wakeSleepersOn(q);
+                wakeSleepersOf(executor);
             } finally {
                 executor.gate().leave();
             }
@@ -390,10 +389,10 @@ public final class Health {
         if (!leave(executor, goodbye)) {
             return;
         }
-        wakeSleeperOf(executor);
+        wakeSleepersOf(executor);
         for (int round = 0; executor.gate().visitors() > 0; round++) {
             Threads.pause(round);
-            wakeSleeperOf(executor);
+            wakeSleepersOf(executor);
         }
         try {
             executor.engine().close();
@@ -431,10 +430,7 @@ public final class Health {
         }
     }
 
-    private static void wakeSleeperOf(CommExecutor executor) {
-        int q = executor.gate().sleepingOn();
-        if (q >= 0) {
-            executor.links().wakeSleepersOn(q);
-        }
+    private static void wakeSleepersOf(CommExecutor executor) {
+        executor.gate().forEachSleptOn(executor.links()::wakeSleepersOn);
     }
 }

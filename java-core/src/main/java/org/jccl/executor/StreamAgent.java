@@ -18,7 +18,6 @@ public final class StreamAgent implements Runnable {
     private static final int MAX_AGENTS = 4;
     private static final int YIELDS = 50;
     private static final long NAP_NS = 1_000_000;
-    private static final long NET_NAP_NS = 10_000_000;
 
     /** After a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
@@ -49,7 +48,7 @@ public final class StreamAgent implements Runnable {
             LockSupport.unpark(agent.thread);
             CommExecutor asleep = agent.asleepOn;
             if (asleep != null) {
-                asleep.health().wakeSleeper(asleep);
+                asleep.health().wakeSleepers(asleep);
             }
         }
     }
@@ -156,14 +155,12 @@ public final class StreamAgent implements Runnable {
         }
     }
 
-    /** A communicator that arrives ends the sleep; poll is not told, so that it stays short. */
+    /** A communicator that arrives ends the sleep. */
     private void sleep(CommExecutor executor) {
-        boolean net = executor.links().anyNet();
         asleepOn = executor;
         try {
             if (arrivals.isEmpty()) {
-                long untilNs = net ? System.nanoTime() + NET_NAP_NS : 0;
-                Waiter.sleep(executor, null, true, untilNs, arrivals);
+                Waiter.sleep(executor, null, true, 0, arrivals);
             }
         } finally {
             asleepOn = null;

@@ -26,11 +26,14 @@ public final class Waiter {
     private static final int YIELDS = 50;
     private static final long LONGEST_NS = 100 * MS;
     private static final long LONGEST_UNTOLD_NS = 40 * MS;
+
+    /** Of a thread that is wanted elsewhere perhaps, where nobody can wake it. */
+    private static final long LONGEST_UNWOKEN_NS = 10 * MS;
+
     private static final long LONGEST_BESIDE_DEVICE_NS = 2 * MS;
     private static final int FRACTION = 4;
     private static final int UNTOLD_FRACTION = 16;
     private static final long CLOSING_NS = 50_000;
-    private static final List<?> NOTHING = List.of();
     private static final short POLLIN = 1;
     private static final short POLLOUT = 4;
 
@@ -200,7 +203,7 @@ public final class Waiter {
 
     private static void sleep(
             CommExecutor executor, @Nullable Task task, boolean alone, long untilNs) {
-        sleep(executor, task, alone, untilNs, NOTHING);
+        sleep(executor, task, alone, untilNs, null);
     }
 
     /**
@@ -208,14 +211,14 @@ public final class Waiter {
      *
      * @param alone whether no other communicator is waited for
      * @param elsewhere what the thread must not sleep beside, unless it is empty. Who adds to it
-     *     wakes the sleeper afterwards
+     *     wakes the sleeper afterwards, where that can be done
      */
     static void sleep(
             CommExecutor executor,
             @Nullable Task task,
             boolean alone,
             long untilNs,
-            Collection<?> elsewhere) {
+            @Nullable Collection<?> elsewhere) {
         if (executor.onDevice()) {
             sleepBesideDevice(executor, task, untilNs);
             return;
@@ -267,16 +270,27 @@ public final class Waiter {
                 executor.gate().release();
             }
             long ns = napNs(stuckNs, told, untilNs);
-            if (net) {
-                poll(executor, ns);
-            } else if (q >= 0 && q != executor.links().rank()) {
+            if (!net && q >= 0 && q != executor.links().rank()) {
                 futex(executor, q, address, value, ns, elsewhere);
-            } else {
-                Futex.await(executor.ownerNap(), 0, ns);
+            } else if (!wanted(elsewhere)) {
+                napUnwoken(
+                        executor, net, elsewhere == null ? ns : Math.min(ns, LONGEST_UNWOKEN_NS));
             }
         } finally {
             executor.gate().leave();
         }
+    }
+
+    private static void napUnwoken(CommExecutor executor, boolean net, long ns) {
+        if (net) {
+            poll(executor, ns);
+        } else {
+            Futex.await(executor.ownerNap(), 0, ns);
+        }
+    }
+
+    private static boolean wanted(@Nullable Collection<?> elsewhere) {
+        return elsewhere != null && !elsewhere.isEmpty();
     }
 
     /** What a device does wakes nobody, so that every sleep beside it is short. */
@@ -342,16 +356,16 @@ public final class Waiter {
             long address,
             long value,
             long ns,
-            Collection<?> elsewhere) {
+            @Nullable Collection<?> elsewhere) {
         long word = executor.links().base(q) + RegionLayout.WAITERS;
-        executor.gate().sleepingOn(q);
+        executor.gate().startSleeping(q);
         Memory.getAndSetInt(word, 1);
         Membarrier.full();
         boolean unchanged = address == 0 || Memory.getLongAcquire(address) == value;
-        if (unchanged && !executor.wanted() && elsewhere.isEmpty()) {
+        if (unchanged && !executor.wanted() && !wanted(elsewhere)) {
             Futex.await(word, 1, ns);
         }
-        executor.gate().sleepingOn(-1);
+        executor.gate().stopSleeping(q);
     }
 
     private static void poll(CommExecutor executor, long ns) {

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 
 /** Who may touch a communicator's memory, and until when. */
 final class GateTest {
-    private final Gate gate = new Gate();
+    private final Gate gate = new Gate(2);
 
     @Test
     void hasOneOwner() {
