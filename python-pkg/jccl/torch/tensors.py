@@ -47,7 +47,7 @@ class Writes:
             for target, source in copies:
                 # A signal handler may have ended it since the last copy.
                 if self.ended is not None:
-                    raise DistBackendError(self.ended)
+                    raise DistBackendError(f"{self.ended}, and the result was not written")
                 if target.is_inference():
                     # Such a tensor can be written in that mode only, another one always.
                     with torch.inference_mode():

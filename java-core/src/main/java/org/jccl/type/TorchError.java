@@ -79,9 +79,10 @@ public enum TorchError implements CatalogueEntry {
             "the group of this backend is gone"),
     TORCH_GROUP_ABORTED(
             "DistBackendError",
-            "Another thread aborted the group while the result of an operation was put in place.",
+            "The group was aborted or shut down before the result of an operation was put in"
+                    + " place.",
             "Make the group anew, if the job is to go on.",
-            "the group was aborted"),
+            "…, and the result was not written"),
     TORCH_NO_RESULT(
             "RuntimeError",
             "The handle is one of a synchronous operation, which is over and has "

@@ -3,8 +3,11 @@ package org.jccl.machine;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.reflect.Method;
-import java.util.ArrayDeque;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
@@ -21,6 +24,7 @@ final class Actor {
         }
     }
 
+    private static final int LOCK_LIMIT_S = 60;
     private static final Method NEW_VIRTUAL_THREAD = newVirtualThread();
 
     /** How long the system takes until a thread that may go on does, at most. */
@@ -31,11 +35,19 @@ final class Actor {
     private final int number;
     private final String name;
     private final Thread thread;
-    private final ArrayDeque<Runnable> continuations = new ArrayDeque<>();
+
+    /**
+     * How the thread goes on. Added by itself, and by Java's own threads where they held a lock.
+     */
+    private final BlockingQueue<Runnable> continuations = new LinkedBlockingQueue<>();
 
     private @Nullable BooleanSupplier ready;
     private @Nullable Throwable failure;
     private boolean waiting;
+
+    /** Whether the thread is parked by the machine, and not by a lock inside of Java. */
+    private boolean parked;
+
     private boolean permit;
     private boolean ended;
     private long wait;
@@ -96,8 +108,26 @@ final class Actor {
     /** Runs the thread until it waits or ends; on the thread of the test. */
     void go() {
         LockSupport.unpark(thread);
-        while (!continuations.isEmpty()) {
-            continuations.remove().run();
+        Runnable next = continuations.poll();
+        while (next != null) {
+            next.run();
+            next = continuations.poll();
+            if (next == null && !parked && !ended) {
+                next = unlocked();
+            }
+        }
+    }
+
+    /** The thread goes on when the thread outside of the machine that holds its lock lets go. */
+    private Runnable unlocked() {
+        try {
+            Runnable next = continuations.poll(LOCK_LIMIT_S, TimeUnit.SECONDS);
+            if (next == null) {
+                throw new IllegalStateException(name + " is blocked in " + List.of(stack()));
+            }
+            return next;
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 
@@ -118,7 +148,9 @@ final class Actor {
         if (untilNs != Machine.NEVER) {
             machine.at(untilNs, () -> wake(mine));
         }
+        parked = true;
         LockSupport.park();
+        parked = false;
         ready = null;
         process.ensureAlive();
     }
