@@ -237,8 +237,9 @@ def test_a_handler_that_aborts_while_its_thread_copies_a_result_passes(
     assert all("the group was aborted" in str(work.exception()) for work in works)
 
 
-def test_a_handler_that_aborts_waits_for_nobody_who_waits_for_its_copy(
-    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("looks_at", ["its handle", "another handle"])
+def test_a_handler_that_aborts_waits_for_nobody_who_looks(
+    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch, looks_at: str
 ) -> None:
     comm = _communicator(fake, "")
     fake.answers["poll"] = 0
@@ -246,35 +247,16 @@ def test_a_handler_that_aborts_waits_for_nobody_who_waits_for_its_copy(
 
     def abort() -> None:
         other.start()
-        # The other thread trims the handles, and waits for the one whose result it is.
-        assert lock.come.wait(30)
-        comm.abort()
-
-    work = comm.run(CALL, False, [], copies=Result(abort).copies)
-    monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
-    lock.watched = other = threading.Thread(target=comm._forget_finished, daemon=True)
-    _ends(work.wait)
-    other.join(30)
-    assert not other.is_alive()
-
-
-def test_a_handler_that_aborts_waits_for_nobody_who_looks_at_another_handle(
-    fake: FakeBinding,
-) -> None:
-    comm = _communicator(fake, "")
-    fake.answers["poll"] = 0
-    lock = Telling(comm)
-
-    def abort() -> None:
-        other.start()
-        # The other thread may copy the result of the other operation when this one has copied.
+        # The other thread waits for the copy, or may copy its own result when this one has copied.
         assert lock.come.wait(30)
         comm.abort()
 
     work = comm.run(CALL, False, [], copies=Result(abort).copies)
     result = Result()
     later = cast(QueuedWork, comm.run(CALL, False, [], copies=result.copies))
-    lock.watched = other = threading.Thread(target=later.look, daemon=True)
+    monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
+    look = comm._forget_finished if looks_at == "its handle" else later.look
+    lock.watched = other = threading.Thread(target=look, daemon=True)
     _ends(work.wait)
     other.join(30)
     assert not other.is_alive()
@@ -332,14 +314,24 @@ def test_a_handler_that_aborts_leaves_callbacks_to_the_thread_of_the_futures(
 
 
 def test_two_threads_may_shut_a_group_down(fake: FakeBinding) -> None:
+    pollers = set()
+    both_poll, ended = threading.Event(), threading.Event()
+
+    class Library(Interrupted):
+        def comm_get_async_error(self, _: int) -> tuple[int, int]:
+            pollers.add(threading.current_thread())
+            if len(pollers) == 2:
+                both_poll.set()
+            return (0, 0 if ended.is_set() else IN_PROGRESS)
+
     comm = _communicator(fake, "")
-    fake.answers.update(comm_finalize=IN_PROGRESS, comm_get_async_error=(0, IN_PROGRESS))
+    comm.native = cast(Any, Library(fake, ""))
+    fake.answers["comm_finalize"] = IN_PROGRESS
     threads = [threading.Thread(target=comm.shutdown) for _ in range(2)]
     for thread in threads:
         thread.start()
-    while fake.count("comm_get_async_error") < 4:
-        time.sleep(0.001)
-    fake.answers["comm_get_async_error"] = (0, 0)
+    assert both_poll.wait(30)
+    ended.set()
     for thread in threads:
         thread.join()
     counts = [fake.count(f"comm_{name}") for name in ("finalize", "destroy", "abort")]

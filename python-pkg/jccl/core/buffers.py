@@ -153,21 +153,12 @@ def _resolve_ndarray(arr: Any, name: str, writable: bool) -> Buffer:
             raise _refuse_type(name, arr.dtype)
         dtype = _numpy_types[arr.dtype] = number
         load().know_arrays(sys.modules["numpy"].ndarray, _numpy_types)
-    try:
-        address, count = load().memory(arr, writable)
-    except (ValueError, BufferError):
-        return _resolve_refused(arr, dtype, name, writable)
-    return Buffer(address, count, dtype, arr)
-
-
-def _resolve_refused(arr: Any, dtype: int, name: str, writable: bool) -> Buffer:
-    """An array that has a fault, or a type that the buffer protocol does not know."""
     flags = arr.flags
     if not flags.c_contiguous:
         raise _refuse_strided(name)
     if writable and not flags.writeable:
         raise _refuse_read_only(name)
-    return Buffer(arr.__array_interface__["data"][0], arr.size, dtype, arr)
+    return Buffer(*load().memory(arr, writable), dtype, arr)
 
 
 def _resolve_view(view: memoryview, name: str, writable: bool) -> Buffer:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jccl._version import package_version
 from jccl.core.buffers import Buffer, pair, resolve, too_small
-from jccl.core.errors import IN_PROGRESS, SUCCESS, NCCLError, check
+from jccl.core.errors import IN_PROGRESS, NCCLError, check
 from jccl.core.group import queued
 from jccl.core.types import NcclInvalid, Result, redop
 
@@ -68,14 +69,7 @@ class Operations:
         if recv.count < send.count:
             raise too_small(recv, send.count)
         self._plain("ncclAllReduceConfig", stream, config)
-        try:
-            code = self._library.all_reduce(
-                send.ptr, recv.ptr, send.count, send.dtype, redop(op), self._require(), 0
-            )
-            self._after(code, send, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
+        self._call(self._library.all_reduce, send, recv, send.count, send.dtype, redop(op))
 
     def broadcast(
         self,
@@ -104,14 +98,7 @@ class Operations:
         else:
             send = recv = resolve(recvbuf, "recvbuf", writable=True)
         self._plain("ncclBroadcastConfig", stream, config)
-        try:
-            code = self._library.broadcast(
-                send.ptr, recv.ptr, recv.count, recv.dtype, root, self._require(), 0
-            )
-            self._after(code, send, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
+        self._call(self._library.broadcast, send, recv, recv.count, recv.dtype, root)
 
     def allgather(
         self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
@@ -127,14 +114,7 @@ class Operations:
         if recv.count < send.count * nranks:
             raise too_small(recv, send.count * nranks)
         self._plain("ncclAllGatherConfig", stream, config)
-        try:
-            code = self._library.all_gather(
-                send.ptr, recv.ptr, send.count, send.dtype, self._require(), 0
-            )
-            self._after(code, send, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
+        self._call(self._library.all_gather, send, recv, send.count, send.dtype)
 
     def reduce_scatter(
         self,
@@ -156,36 +136,19 @@ class Operations:
         if recv.count < count:
             raise too_small(recv, count)
         self._plain("ncclReduceScatterConfig", stream, config)
-        try:
-            code = self._library.reduce_scatter(
-                send.ptr, recv.ptr, count, send.dtype, redop(op), self._require(), 0
-            )
-            self._after(code, send, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
+        self._call(self._library.reduce_scatter, send, recv, count, send.dtype, redop(op))
 
     def send(self, sendbuf: Any, peer: int, *, stream: int | None = None) -> None:
         """Sends ``sendbuf`` to rank ``peer``, which receives as many elements."""
         send = resolve(sendbuf, "sendbuf")
         self._plain("", stream, None)
-        try:
-            code = self._library.send(send.ptr, send.count, send.dtype, peer, self._require(), 0)
-            self._after(code, send, send)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
+        self._call(self._library.send, send, None, send.count, send.dtype, peer)
 
     def recv(self, recvbuf: Any, peer: int, *, stream: int | None = None) -> None:
         """Receives into ``recvbuf`` what rank ``peer`` sends, as many elements."""
         recv = resolve(recvbuf, "recvbuf", writable=True)
         self._plain("", stream, None)
-        try:
-            code = self._library.recv(recv.ptr, recv.count, recv.dtype, peer, self._require(), 0)
-            self._after(code, recv, recv)
-        except BaseException as error:
-            self._end_interrupted(error)
-            raise
+        self._call(self._library.recv, recv, None, recv.count, recv.dtype, peer)
 
     def _plain(self, function: str, stream: int | None, config: object) -> None:
         """Refuses what host communicators do not have: streams and per-call configuration."""
@@ -212,13 +175,23 @@ class Operations:
         try:
             code = self._library.on_arrays(operation, sendbuf, recvbuf, number, nranks, self._ptr)
             if code > 0:
-                if code == IN_PROGRESS:
-                    self._hold((sendbuf, recvbuf))
-                check(code)
+                self._after(code, (sendbuf, recvbuf))
         except BaseException as error:
             self._end_interrupted(error)
             raise
         return code >= 0
+
+    def _call(
+        self, function: Callable[..., int], send: Buffer, recv: Buffer | None, *numbers: int
+    ) -> None:
+        """Calls a function of the library on one or two buffers."""
+        addresses = (send.ptr,) if recv is None else (send.ptr, recv.ptr)
+        try:
+            code = function(*addresses, *numbers, self._require(), 0)
+            self._after(code, (send.keep, None if recv is None else recv.keep))
+        except BaseException as error:
+            self._end_interrupted(error)
+            raise
 
     def _require(self) -> int:
         if not self._ptr:
@@ -237,8 +210,7 @@ class Operations:
     def _end_interrupted(self, error: BaseException) -> None:
         """Ends an operation that a signal handler has interrupted, such as Ctrl-C's.
 
-        Its caller believes that the buffers are its own again. Every operation has a try of its
-        own around this: a call in between would cost each of them 100 ns and more.
+        Its caller believes that the buffers are its own again.
         """
         if not isinstance(error, _REFUSALS) and not self._library.group_depth():
             self._end_queued()
@@ -248,14 +220,13 @@ class Operations:
         if self._library.comm_get_async_error(self._ptr)[1] == IN_PROGRESS:
             self._library.comm_interrupt(self._ptr)
 
-    def _after(self, code: int, send: Buffer, recv: Buffer) -> None:
+    def _after(self, code: int, buffers: object) -> None:
         """Checks a call's result; keeps its buffers while it is queued or runs."""
         if self._library.group_depth():
-            queued.calls.append((self, (send.keep, recv.keep)))
+            queued.calls.append((self, buffers))
         elif code == IN_PROGRESS:
-            self._hold((send.keep, recv.keep))
-        if code != SUCCESS:
-            check(code)
+            self._hold(buffers)
+        check(code)
 
     def _hold(self, buffers: object) -> None:
         self._kept.append(buffers)

@@ -151,8 +151,6 @@ def redop(op: object) -> int:
     Raises:
         NcclInvalid: if it is none.
     """
-    if isinstance(op, int):
-        return op
     if not hasattr(op, "__index__"):
         raise NcclInvalid(f"op is {op!r}: SUM, PROD, MAX, MIN or AVG is meant")
     return operator.index(op)

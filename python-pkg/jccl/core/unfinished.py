@@ -10,7 +10,7 @@ import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jccl.core.buffers import Buffer, resolve
+from jccl.core.buffers import pair
 from jccl.core.errors import check
 from jccl.core.operations import Operations, not_done
 from jccl.core.types import (
@@ -18,7 +18,6 @@ from jccl.core.types import (
     CommSuspendFlag,
     NcclCommMemStat,
     NcclDataType,
-    NcclInvalid,
     redop,
 )
 from jccl.core.unique_id import UniqueId
@@ -30,16 +29,6 @@ if TYPE_CHECKING:
 
 class Unfinished(Operations):
     """See the module."""
-
-    def _two_sided(
-        self, sendbuf: Any, recvbuf: Any, stream: int | None, config: object
-    ) -> tuple[Buffer, Buffer]:
-        send = resolve(sendbuf, "sendbuf")
-        recv = resolve(recvbuf, "recvbuf", writable=True)
-        if send.dtype != recv.dtype:
-            raise NcclInvalid("sendbuf and recvbuf have elements of different types")
-        self._plain("ncclCollConfig_t", stream, config)
-        return send, recv
 
     def reduce(
         self,
@@ -55,20 +44,17 @@ class Unfinished(Operations):
         if root is None:
             self.allreduce(sendbuf, recvbuf, op, stream=stream, config=config)
             return
-        send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
-        code = self._library.reduce(
-            send.ptr, recv.ptr, send.count, send.dtype, redop(op), root, self._require(), 0
-        )
-        self._after(code, send, recv)
+        send, recv = pair(sendbuf, recvbuf)
+        self._plain("ncclCollConfig_t", stream, config)
+        self._call(self._library.reduce, send, recv, send.count, send.dtype, redop(op), root)
 
     def alltoall(
         self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
     ) -> None:
         """Part r of ``sendbuf`` goes to rank r; part r of ``recvbuf`` comes from it."""
-        send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
-        count = self._share(send)
-        code = self._library.allto_all(send.ptr, recv.ptr, count, send.dtype, self._require(), 0)
-        self._after(code, send, recv)
+        send, recv = pair(sendbuf, recvbuf)
+        self._plain("ncclCollConfig_t", stream, config)
+        self._call(self._library.allto_all, send, recv, self._share(send), send.dtype)
 
     def gather(
         self,
@@ -83,11 +69,9 @@ class Unfinished(Operations):
         if root is None:
             self.allgather(sendbuf, recvbuf, stream=stream, config=config)
             return
-        send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
-        code = self._library.gather(
-            send.ptr, recv.ptr, send.count, send.dtype, root, self._require(), 0
-        )
-        self._after(code, send, recv)
+        send, recv = pair(sendbuf, recvbuf)
+        self._plain("ncclCollConfig_t", stream, config)
+        self._call(self._library.gather, send, recv, send.count, send.dtype, root)
 
     def scatter(
         self,
@@ -99,11 +83,9 @@ class Unfinished(Operations):
         config: object = None,
     ) -> None:
         """Part r of ``sendbuf`` of ``root`` goes into ``recvbuf`` of rank r."""
-        send, recv = self._two_sided(sendbuf, recvbuf, stream, config)
-        code = self._library.scatter(
-            send.ptr, recv.ptr, recv.count, recv.dtype, root, self._require(), 0
-        )
-        self._after(code, send, recv)
+        send, recv = pair(sendbuf, recvbuf)
+        self._plain("ncclCollConfig_t", stream, config)
+        self._call(self._library.scatter, send, recv, recv.count, recv.dtype, root)
 
     def shrink(
         self,

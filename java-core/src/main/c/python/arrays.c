@@ -108,7 +108,7 @@ static ncclResult_t call(int operation, const array* send, const array* recv, si
 }
 
 /* An int of C, or a handle, among the arguments; false, without an exception, if it is neither. */
-static bool read_int(PyObject* given, int* read) {
+static bool int_of(PyObject* given, int* read) {
     long value = PyLong_Check(given) ? PyLong_AsLong(given) : LONG_MIN;
     if (value == -1 && PyErr_Occurred() != NULL) {
         PyErr_Clear();
@@ -118,7 +118,7 @@ static bool read_int(PyObject* given, int* read) {
     return *read == value;
 }
 
-static bool read_handle(PyObject* given, ncclComm_t* read) {
+static bool handle_of(PyObject* given, ncclComm_t* read) {
     unsigned long long value = PyLong_Check(given) ? PyLong_AsUnsignedLongLong(given) : 0;
     if (value == (unsigned long long)-1 && PyErr_Occurred() != NULL) {
         PyErr_Clear();
@@ -138,9 +138,9 @@ PyObject* jccl_py_on_arrays(PyObject* module, PyObject* const* given, Py_ssize_t
     ncclComm_t comm;
     array send, recv;
     size_t count;
-    if (jccl_py_open_groups() > 0 || !read_handle(given[5], &comm) ||
-        !read_int(given[0], &operation) || !read_int(given[3], &number) ||
-        !read_int(given[4], &ranks) || ranks < 1 || !is_plain(given[2], true, &recv)) {
+    if (jccl_py_open_groups() > 0 || !handle_of(given[5], &comm) || !int_of(given[0], &operation) ||
+        !int_of(given[3], &number) || !int_of(given[4], &ranks) || ranks < 1 ||
+        !is_plain(given[2], true, &recv)) {
         return not_plain();
     }
     if (given[1] == given[2]) {

@@ -297,7 +297,8 @@ QUICK_CODE(jvm_start, "", "", LIB.jcclJavaStart());
 TEXT(jvm_started, "", "", PyBool_FromLong(LIB.jcclJavaStarted()));
 TEXT(restore_signals, "", "", restore_and_return_none());
 
-#define ENTRY(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+#define FAST(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
+#define ENTRY(name) FAST(#name, name)
 
 PyMethodDef jccl_py_calls[] = {
     ENTRY(get_version),
@@ -338,9 +339,9 @@ PyMethodDef jccl_py_calls[] = {
     {"group_end", jccl_py_group_end, METH_NOARGS, NULL},
     {"group_simulate_end", jccl_py_group_simulate_end, METH_NOARGS, NULL},
     {"group_depth", jccl_py_group_depth, METH_NOARGS, NULL},
-    {"memory", (PyCFunction)(void (*)(void))jccl_py_memory, METH_FASTCALL, NULL},
-    {"know_arrays", (PyCFunction)(void (*)(void))jccl_py_know_arrays, METH_FASTCALL, NULL},
-    {"on_arrays", (PyCFunction)(void (*)(void))jccl_py_on_arrays, METH_FASTCALL, NULL},
+    FAST("memory", jccl_py_memory),
+    FAST("know_arrays", jccl_py_know_arrays),
+    FAST("on_arrays", jccl_py_on_arrays),
     ENTRY(mem_alloc),
     ENTRY(mem_free),
     ENTRY(start),

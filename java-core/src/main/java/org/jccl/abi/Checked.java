@@ -37,12 +37,13 @@ final class Checked {
             Buffers.checkRank(op, comm, root);
             sends = root == comm.rank();
         }
+        long bytes = Buffers.partBytes(op, comm, count, type);
         if (sends) {
-            int parts = op == Operation.REDUCE_SCATTER ? comm.nRanks() : 1;
-            Buffers.checkBuffer(op, comm, "sendbuff", send, count, parts, type);
+            long whole = op == Operation.REDUCE_SCATTER ? bytes * comm.nRanks() : bytes;
+            Buffers.checkBuffer(op, comm, "sendbuff", send, whole);
         }
-        int parts = op == Operation.ALL_GATHER ? comm.nRanks() : 1;
-        Buffers.checkBuffer(op, comm, "recvbuff", recv, count, parts, type);
+        long whole = op == Operation.ALL_GATHER ? bytes * comm.nRanks() : bytes;
+        Buffers.checkBuffer(op, comm, "recvbuff", recv, whole);
         return type;
     }
 
@@ -67,7 +68,7 @@ final class Checked {
         DataType type = Buffers.type(op, typeNumber);
         Buffers.checkRank(op, comm, peer);
         String name = op == Operation.SEND ? "sendbuff" : "recvbuff";
-        Buffers.checkBuffer(op, comm, name, buffer, count, 1, type);
+        Buffers.checkBuffer(op, comm, name, buffer, Buffers.partBytes(op, comm, count, type));
         return type;
     }
 

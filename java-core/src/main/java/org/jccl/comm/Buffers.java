@@ -66,19 +66,12 @@ public final class Buffers {
     }
 
     /**
-     * Checks that the whole buffer has an address, a size that a long can hold, and the right kind.
+     * The bytes of a rank's part.
      *
-     * @param count elements of a rank's part
-     * @param parts how many parts the buffer has
+     * @param count its elements
+     * @throws NcclException INVALID_ARGUMENT if a long cannot hold the bytes of a whole buffer
      */
-    public static void checkBuffer(
-            Operation op,
-            Comm comm,
-            String name,
-            long address,
-            long count,
-            int parts,
-            DataType type) {
+    public static long partBytes(Operation op, Comm comm, long count, DataType type) {
         // NCCL's count is a rank's, whichever of the two buffers has all ranks' parts.
         int most = op == Operation.ALL_GATHER || op == Operation.REDUCE_SCATTER ? comm.nRanks() : 1;
         if (count < 0 || count > Long.MAX_VALUE / type.sizeBytes() / most) {
@@ -89,14 +82,19 @@ public final class Buffers {
                             + Long.toUnsignedString(count)
                             + " overflows the size of a buffer; count elements, not bytes");
         }
-        if (count == 0) {
+        return count * type.sizeBytes();
+    }
+
+    /** Checks that a buffer has an address and is of the right kind, unless it is empty. */
+    public static void checkBuffer(Operation op, Comm comm, String name, long address, long bytes) {
+        if (bytes == 0) {
             return;
         }
         if (address == 0) {
             throw CallError.NULL_ARGUMENT.says(
                     "nccl" + op.ncclName() + " : " + name + " argument is NULL");
         }
-        checkKind(op, comm, name, address, count * type.sizeBytes() * parts);
+        checkKind(op, comm, name, address, bytes);
     }
 
     /** Checks that a buffer is memory of the communicator's device, or of the host. */

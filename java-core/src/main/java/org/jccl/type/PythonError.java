@@ -62,7 +62,6 @@ public enum PythonError implements CatalogueEntry {
             "Allocate the receive buffer with the type of the other one and with the "
                     + "elements that the sentence names.",
             "sendbuf has elements of type … and recvbuf of type …: they must be equal",
-            "sendbuf and recvbuf have elements of different types",
             "recvbuf has … elements, but the operation writes …",
             "recvbuf has … elements and sendbuf …: they must be equal on the root of "
                     + "a broadcast"),

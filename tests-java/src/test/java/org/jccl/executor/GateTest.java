@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /** Who may touch a communicator's memory, and until when. */
 final class GateTest {
     private final Gate gate = new Gate(2);
@@ -54,5 +57,27 @@ final class GateTest {
         assertTrue(gate.waiting());
         assertTrue(gate.stopWaiting());
         assertFalse(gate.waiting());
+    }
+
+    @Test
+    void rankIsSleptOnUntilItsLastSleeperIsAwake() {
+        assertEquals(List.of(), sleptOn());
+        gate.startSleeping(1);
+        gate.startSleeping(1);
+        gate.startSleeping(0);
+        assertEquals(List.of(0, 1), sleptOn());
+        gate.stopSleeping(0);
+        gate.stopSleeping(1);
+        assertEquals(List.of(1), sleptOn());
+        assertTrue(gate.anySleeper());
+        gate.stopSleeping(1);
+        assertEquals(List.of(), sleptOn());
+        assertFalse(gate.anySleeper());
+    }
+
+    private List<Integer> sleptOn() {
+        List<Integer> ranks = new ArrayList<>();
+        gate.forEachSleptOn(ranks::add);
+        return ranks;
     }
 }

@@ -1,5 +1,7 @@
 package org.jccl.executor;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.comm.Comm;
@@ -13,6 +15,11 @@ import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
 
 import java.lang.foreign.Arena;
+import java.util.AbstractCollection;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.List;
 
 /** Operations that nobody waits for. */
 final class StreamAgentTest {
@@ -25,14 +32,51 @@ final class StreamAgentTest {
         Cluster.threads(2).runHere(StreamAgentTest::beginsInBetween).assertAllSucceeded();
     }
 
-    private static void beginsInBetween(Rank rank) throws InterruptedException {
-        NcclConfig config = NcclConfig.DEFAULT.withBlocking(false);
-        Creation creation = Comm.createBlocking(rank.uniqueId("s"), 2, rank.number(), config);
-        while (!creation.await(System.nanoTime() + 1_000_000_000L)) {
-            Thread.onSpinWait();
+    /** Between the look at the arrivals and the sleep, nobody would wake the thread. */
+    @Test
+    void threadLooksForArrivalsOnceItIsKnownToSleep() {
+        Cluster.threads(2).runHere(StreamAgentTest::looksForArrivals).assertAllSucceeded();
+    }
+
+    private static void looksForArrivals(Rank rank) throws InterruptedException {
+        Comm comm = create(rank);
+        Gate gate = comm.executor().gate();
+        try (Arena arena = Arena.ofConfined()) {
+            if (rank.number() == 1) {
+                rank.await("over");
+                return;
+            }
+            start(comm, Operation.RECV, arena.allocate(8, 8).address());
+            List<Boolean> looks = new ArrayList<>();
+            Collection<Object> arrivals =
+                    new AbstractCollection<>() {
+                        @Override
+                        public boolean isEmpty() {
+                            looks.add(gate.anySleeper());
+                            return false;
+                        }
+
+                        @Override
+                        public Iterator<Object> iterator() {
+                            throw new AssertionError();
+                        }
+
+                        @Override
+                        public int size() {
+                            throw new AssertionError();
+                        }
+                    };
+            Waiter.sleep(comm.executor(), null, false, 0, arrivals);
+            assertEquals(List.of(true), looks);
+            assertFalse(gate.anySleeper());
+            rank.post("over", "");
+        } finally {
+            comm.abort();
         }
-        creation.result();
-        Comm comm = creation.comm();
+    }
+
+    private static void beginsInBetween(Rank rank) throws InterruptedException {
+        Comm comm = create(rank);
         Gate gate = comm.executor().gate();
         try (Arena arena = Arena.ofConfined()) {
             long data = arena.allocate(8, 8).address();
@@ -55,6 +99,16 @@ final class StreamAgentTest {
         } finally {
             comm.abort();
         }
+    }
+
+    private static Comm create(Rank rank) {
+        NcclConfig config = NcclConfig.DEFAULT.withBlocking(false);
+        Creation creation = Comm.createBlocking(rank.uniqueId("s"), 2, rank.number(), config);
+        while (!creation.await(System.nanoTime() + 1_000_000_000L)) {
+            Thread.onSpinWait();
+        }
+        creation.result();
+        return creation.comm();
     }
 
     private static long start(Comm comm, Operation operation, long data) {
