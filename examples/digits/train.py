@@ -157,7 +157,7 @@ def main() -> None:
     """Reads the command line and the environment that torchrun sets."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", choices=["jccl", "gloo", "none"], default="jccl")
-    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--save", type=Path, help="directory for the record and the parameters")
     parser.add_argument("--quiet", action="store_true", help="no line per epoch")
     parser.add_argument(

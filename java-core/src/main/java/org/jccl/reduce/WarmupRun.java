@@ -24,12 +24,16 @@ final class WarmupRun {
     /** A vector kernel that is so much slower than the staged one is not compiled. */
     private static final int SLOWER = 3;
 
-    private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
+    /** With every count, before the kernel serves. */
+    private static final int FAST_BATCHES = 3;
 
     private static final long LONGEST_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
 
-    /** How much longer than the work the pauses then are. */
-    private static final int REST = 20;
+    /** How much longer than the work the pauses are, in which C2 compiles. */
+    private static final int REST = 2;
+
+    /** The same, once patience is over. */
+    private static final int LONG_REST = 20;
 
     private WarmupRun() {}
 
@@ -79,23 +83,24 @@ final class WarmupRun {
             long[] stagedNs = new long[counts.length];
             Arrays.fill(stagedNs, Long.MAX_VALUE);
             long worked = 0;
-            int fastRounds = 0;
-            while (fastRounds < 3 && worked < LIMIT_NS) {
+            int[] fastBatches = new int[counts.length];
+            boolean fast = false;
+            while (!fast && worked < LIMIT_NS) {
                 long begin = System.nanoTime();
-                boolean fast = true;
+                fast = true;
                 for (int i = 0; i < counts.length; i++) {
-                    long ns = batch(staged, dataType, redOp, dst, sources, counts[i]);
+                    long ns = fastest(staged, dataType, redOp, dst, sources, counts[i]);
                     stagedNs[i] = Math.min(stagedNs[i], ns);
-                    ns = batch(vector, dataType, redOp, dst, sources, counts[i]);
-                    fast &= ns < SLOWER * stagedNs[i];
+                    ns = fastest(vector, dataType, redOp, dst, sources, counts[i]);
+                    fastBatches[i] += ns < SLOWER * stagedNs[i] ? 1 : 0;
+                    fast &= fastBatches[i] >= FAST_BATCHES;
                 }
-                fastRounds += fast ? 1 : 0;
                 long took = System.nanoTime() - begin;
                 worked += took;
-                long pause = Math.min(REST * took, LONGEST_PAUSE_NS);
-                TimeUnit.NANOSECONDS.sleep(worked < PATIENCE_NS ? PAUSE_NS : pause);
+                int rest = worked < PATIENCE_NS ? REST : LONG_REST;
+                TimeUnit.NANOSECONDS.sleep(Math.min(rest * took, LONGEST_PAUSE_NS));
             }
-            return fastRounds >= 3;
+            return fast;
         }
     }
 
@@ -114,18 +119,21 @@ final class WarmupRun {
         return new int[] {full, full - 5, full, 37, 4};
     }
 
-    /** Folds again and again for a while; nanoseconds of one fold. */
-    private static long batch(
+    /**
+     * Folds again and again for a while; nanoseconds of the fastest fold. The others may have been
+     * interrupted by whoever else works on this core.
+     */
+    private static long fastest(
             Fold fold, int dataType, int redOp, long dst, long[] sources, int count) {
         long begin = System.nanoTime();
-        long spent = 0;
-        long folds = 0;
-        while (spent < BATCH_NS) {
+        long fastest = Long.MAX_VALUE;
+        for (long at = begin; at - begin < BATCH_NS; ) {
             fold.fold(dataType, redOp, dst, sources, sources.length, count);
-            folds++;
-            spent = System.nanoTime() - begin;
+            long now = System.nanoTime();
+            fastest = Math.min(fastest, now - at);
+            at = now;
         }
-        return spent / folds;
+        return fastest;
     }
 
     private static void foldAll(
