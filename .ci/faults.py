@@ -100,6 +100,8 @@ def _verdict_of_pytest(files: list[str], environment: dict[str, str]) -> tuple[b
     failed = re.findall(r"^FAILED (\S+)", output, re.MULTILINE)
     if status is None or failed:
         return True, failed[0] if failed else f"the tests hung for {LIMIT_S} s"
+    if status < 0:
+        return True, f"signal {-status} ended the tests"
     return False, " ".join(output.split())[-100:]
 
 

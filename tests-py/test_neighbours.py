@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import runpy
 import subprocess
@@ -24,36 +25,55 @@ import jpype
 def start_java(home, *options):
     options = ("--enable-native-access=ALL-UNNAMED",) if "25" in home else ()
     jpype.startJVM(home + "/lib/server/libjvm.so", *options)
+
+def java_class(name):
+    return jpype.JClass(name)
 """
+# Importing it starts its Java.
+PYJNIUS = """
+import jnius_config
+
+def start_java(home):
+    os.environ["JAVA_HOME"] = home
+    jnius_config.add_options("--enable-native-access=ALL-UNNAMED")
+    import jnius
+
+def java_class(name):
+    import jnius
+    return jnius.autoclass(name)
+"""
+HOSTS = {"jpype": JPYPE, "jnius": PYJNIUS}
 
 
 def _home() -> str:
     return load().java_home()
 
 
-@pytest.mark.parametrize("order", ["jpype first", "jccl imported first"])
-def test_the_java_of_jpype_is_used(order: str) -> None:
-    pytest.importorskip("jpype", reason="JPype is not installed")
+@pytest.mark.parametrize("order", ["it first", "jccl imported first"])
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_java_of_somebody_else_is_used(host: str, order: str) -> None:
+    if importlib.util.find_spec(host) is None:
+        pytest.skip(f"{host} is not installed")
     code = f"""
-    {"import jpype; start_java(sys.argv[1])" if order == "jpype first" else ""}
+    {"start_java(sys.argv[1])" if order == "it first" else ""}
     import jccl.core as nccl
     nccl.get_version()
-    {"start_java(sys.argv[1])" if order != "jpype first" else ""}
+    {"start_java(sys.argv[1])" if order != "it first" else ""}
     assert not load().jvm_started()
     comm = nccl.Communicator.init(1, 0, nccl.get_unique_id())
     add(comm)
     # Both speak to one JVM, on any thread.
-    door = jpype.JClass("java.lang.System").getProperties().get("org.jccl.door")
-    assert str(door.getName()) == "org.jccl.abi.NcclApi", door
+    door = java_class("java.lang.System").getProperties().get("org.jccl.door")
+    assert "org.jccl.abi.NcclApi" in str(door), door
     thread = threading.Thread(target=add, args=(comm,))
     thread.start()
     thread.join()
-    jpype.JClass("java.lang.System").gc()
+    java_class("java.lang.System").gc()
     add(comm)
     print("content")
     """
-    # START imports jccl, which the first order must not do before JPype has started its Java.
-    head = "import os, sys, threading\nimport numpy as np\n" + JPYPE
+    # START imports jccl, which the first order must not do before the other has started its Java.
+    head = "import os, sys, threading\nimport numpy as np\n" + HOSTS[host]
     body = head + START[START.index("def add") :] + "\nfrom jccl.bindings import load\n"
     done = subprocess.run(
         [sys.executable, "-c", body + "\n".join(line[4:] for line in code.splitlines()), _home()],

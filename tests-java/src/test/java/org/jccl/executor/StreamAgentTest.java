@@ -46,6 +46,8 @@ final class StreamAgentTest {
                 rank.await("over");
                 return;
             }
+            // No stream thread works beside the test.
+            assertTrue(gate.startAttending());
             start(comm, Operation.RECV, arena.allocate(8, 8).address());
             List<Boolean> looks = new ArrayList<>();
             Collection<Object> arrivals =
