@@ -18,7 +18,7 @@ public final class Journal {
     public record Entry(int rank, int step, String result, String text, long atNs) {
         /** Whether it is an error of the library. */
         boolean failed() {
-            return !ENDS.contains(result);
+            return !NO_ERRORS.contains(result);
         }
 
         @Override
@@ -28,8 +28,8 @@ public final class Journal {
         }
     }
 
-    /** How a rank ends, apart from errors. */
-    private static final Set<String> ENDS = Set.of("DONE", "LEFT", "CLOSED");
+    /** What else is reported than errors. */
+    private static final Set<String> NO_ERRORS = Set.of("DONE", "LEFT", "CHILD_ABORTED", "CLOSED");
 
     private final List<Entry> entries = new ArrayList<>();
     private byte @Nullable [] id;

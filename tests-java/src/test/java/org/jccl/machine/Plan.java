@@ -91,16 +91,6 @@ record Plan(List<Integer> nodes, Script script, Fault fault, int victim, long at
         return fault == Fault.SLEEP || fault == Fault.STOP;
     }
 
-    /** Whether the others may fail because of the victim. */
-    boolean hasCulprit() {
-        return fault != Fault.NONE && !lengthens();
-    }
-
-    /** Whether a fast rank may end a child in whose operation a slower one still is. */
-    boolean abortsChildren() {
-        return script.steps().stream().anyMatch(step -> step.kind() == Kind.CHILD_ABORT);
-    }
-
     @Override
     public String toString() {
         return fault

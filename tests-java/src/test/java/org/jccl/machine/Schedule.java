@@ -23,7 +23,7 @@ final class Schedule {
     private static final long QUIET_NS = 20 * Machine.SECOND;
 
     private static final int MOST_RANKS = 5;
-    private static final String INIT_TIMEOUT_SECONDS = "30";
+    static final int INIT_TIMEOUT_SECONDS = 30;
 
     /** Hello, number of the rank and proof: a rank that has sent them is known to the root. */
     private static final int PROOF_BYTES = 68 + 180 + 32;
@@ -85,7 +85,7 @@ final class Schedule {
                             machine,
                             rank + 1,
                             plan.nodes().get(rank),
-                            Map.of("JCCL_INIT_TIMEOUT", INIT_TIMEOUT_SECONDS),
+                            Map.of("JCCL_INIT_TIMEOUT", "" + INIT_TIMEOUT_SECONDS),
                             classes == null ? new ProcessClasses(plantedFaults) : classes));
         }
     }

@@ -37,7 +37,6 @@ public record Script(int nRanks, boolean blocking, List<Step> steps, List<Deviat
         SLEEP,
         CLOSE,
         ABORT,
-        LEAVE_OUT_INIT,
     }
 
     /**
@@ -54,5 +53,24 @@ public record Script(int nRanks, boolean blocking, List<Step> steps, List<Deviat
                 .filter(each -> each.rank() == rank && each.step() == step)
                 .findFirst()
                 .orElse(null);
+    }
+
+    /** What the ranks do in this step, or null for init. */
+    @Nullable Kind kind(int step) {
+        return step == 0 ? null : steps.get(step - 1).kind();
+    }
+
+    /** The split that made the child which this step finds or makes; 0 if there is no child. */
+    int splitOf(int step) {
+        for (int i = step; i >= 1; i--) {
+            Kind kind = kind(i);
+            if (kind == Kind.SPLIT) {
+                return i;
+            }
+            if (i < step && (kind == Kind.CHILD_CLOSE || kind == Kind.CHILD_ABORT)) {
+                return 0;
+            }
+        }
+        return 0;
     }
 }

@@ -110,10 +110,10 @@ public final class RankProgram implements Runnable {
             LockSupport.parkNanos(own.sleepNs());
             return true;
         }
+        journal.add(rank, step, "LEFT", "");
         if (own.what() == Instead.ABORT) {
             abort();
         }
-        journal.add(rank, step, "LEFT", "");
         return false;
     }
 
@@ -152,6 +152,7 @@ public final class RankProgram implements Runnable {
             }
             case CHILD_ABORT -> {
                 if (small != null) {
+                    journal.add(rank, step, "CHILD_ABORTED", "");
                     small.abort();
                 }
                 child = null;
