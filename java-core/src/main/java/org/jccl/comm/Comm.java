@@ -24,8 +24,6 @@ import org.jccl.type.UniqueId;
 import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
-import java.util.concurrent.atomic.AtomicReference;
-
 /**
  * A communicator: one rank's membership in a group of ranks. The C door and the Java facade are
  * thin faces of it. Every method may be called from any thread.
@@ -36,8 +34,7 @@ public final class Comm implements GroupMember {
 
     private final NcclConfig config;
 
-    /** The legal life; changed by compare-and-set. */
-    private final AtomicReference<CommState> state = new AtomicReference<>(CommState.INITIALIZING);
+    private final Life life = new Life();
 
     /** Written by the setup job before state becomes READY, as the ones down to key. */
     private volatile int rank;
@@ -139,12 +136,12 @@ public final class Comm implements GroupMember {
 
     void setupEnded(@Nullable NcclException why, String what) {
         if (why == null) {
-            state.compareAndSet(CommState.INITIALIZING, CommState.READY);
+            life.change(CommState.INITIALIZING, CommState.READY, this);
             Log.info(Subsystem.INIT, what + " " + identity() + " - Init COMPLETE");
         } else {
             failure = why;
             String sentence = what + " " + identity() + ": " + why.getMessage();
-            if (state.compareAndSet(CommState.INITIALIZING, CommState.FAILED)) {
+            if (life.change(CommState.INITIALIZING, CommState.FAILED, this)) {
                 Log.warn(sentence);
             } else {
                 // Its user has aborted it.
@@ -152,7 +149,7 @@ public final class Comm implements GroupMember {
             }
         }
         CommExecutor ex = executor;
-        boolean gone = stopRequest != null && state.get() == CommState.DESTROYED;
+        boolean gone = stopRequest != null && life.now() == CommState.DESTROYED;
         if (ex != null && (gone || why != null)) {
             // Named anew: the child of a split had no rank yet.
             NcclException reason = gone || why == null ? aborted() : why;
@@ -248,7 +245,7 @@ public final class Comm implements GroupMember {
 
     /** The state, for tests and diagnosis. */
     public CommState state() {
-        return state.get();
+        return life.now();
     }
 
     /**
@@ -260,7 +257,7 @@ public final class Comm implements GroupMember {
         if (failed != null) {
             return failed.result();
         }
-        CommState now = state.get();
+        CommState now = life.now();
         if (now == CommState.DESTROYED) {
             return NcclResult.INVALID_ARGUMENT;
         }
@@ -298,7 +295,7 @@ public final class Comm implements GroupMember {
             return own;
         }
         CommExecutor ex = executor;
-        return ex == null || state.get() == CommState.DESTROYED ? null : ex.failure();
+        return ex == null || life.now() == CommState.DESTROYED ? null : ex.failure();
     }
 
     /**
@@ -307,7 +304,7 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT while in progress or after the end, else the failure
      */
     public void ensureReady() {
-        CommState now = state.get();
+        CommState now = life.now();
         if (now == CommState.READY && !splits.underWay()) {
             return;
         }
@@ -328,14 +325,14 @@ public final class Comm implements GroupMember {
 
     /** Refuses a query while init or split is under way, or after a failed init. */
     public void ensureQueryable() {
-        if (state.get() != CommState.FINALIZED) {
+        if (life.now() != CommState.FINALIZED) {
             ensureReady();
         }
     }
 
     /** Changes the time limit of operations, 0 for none. */
     public void timeLimitMs(long ms) {
-        if (state.get() != CommState.INITIALIZING) {
+        if (life.now() != CommState.INITIALIZING) {
             ensureReady();
         }
         timeLimitMs = ms;
@@ -351,7 +348,7 @@ public final class Comm implements GroupMember {
                 CallError.ENDED_NORMALLY.says("the process of rank " + rank + " ended normally");
         stopRequest = goodbye;
         CommExecutor ex = executor;
-        if (ex != null && state.getAndSet(CommState.DESTROYED) != CommState.DESTROYED) {
+        if (ex != null && life.end(this)) {
             ex.health().leave(ex, goodbye);
         }
     }
@@ -392,8 +389,8 @@ public final class Comm implements GroupMember {
      */
     public Call finish() {
         ensureUnbroken();
-        if (!state.compareAndSet(CommState.READY, CommState.FINALIZED)) {
-            throw Refusals.ended(this, state.get());
+        if (!life.change(CommState.READY, CommState.FINALIZED, this)) {
+            throw Refusals.ended(this, life.now());
         }
         Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
         return new FinalizeCall(this);
@@ -407,7 +404,7 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT if it is not ready
      */
     public boolean destroy() {
-        CommState now = state.get();
+        CommState now = life.now();
         boolean splitting = now == CommState.READY && splits.underWay() && failure() == null;
         if (now == CommState.INITIALIZING || splitting) {
             throw Refusals.notReady(this);
@@ -435,13 +432,9 @@ public final class Comm implements GroupMember {
     }
 
     private boolean end(String what) {
-        CommState before;
-        do {
-            before = state.get();
-            if (before == CommState.DESTROYED) {
-                return false;
-            }
-        } while (!state.compareAndSet(before, CommState.DESTROYED));
+        if (!life.end(this)) {
+            return false;
+        }
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");
         String did = what.equals("Abort") ? " aborted" : " destroyed";
         NcclException goodbye =

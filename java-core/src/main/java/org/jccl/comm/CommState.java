@@ -23,4 +23,14 @@ public enum CommState {
     public String text() {
         return text;
     }
+
+    /** Whether a communicator may go from this state to that one: the table of all edges. */
+    boolean leadsTo(CommState next) {
+        return switch (this) {
+            case INITIALIZING -> next == READY || next == FAILED || next == DESTROYED;
+            case READY -> next == FINALIZED || next == DESTROYED;
+            case FINALIZED, FAILED -> next == DESTROYED;
+            case DESTROYED -> false;
+        };
+    }
 }

@@ -1,0 +1,54 @@
+package org.jccl.comm;
+
+import org.jccl.log.Log;
+import org.jccl.type.LibraryError;
+import org.jspecify.annotations.Nullable;
+
+import java.util.concurrent.atomic.AtomicReference;
+
+/** The state of one communicator, and the only place where it changes. For any thread. */
+final class Life {
+    private final AtomicReference<CommState> state = new AtomicReference<>(CommState.INITIALIZING);
+
+    CommState now() {
+        return state.get();
+    }
+
+    /**
+     * Changes the state if it is this one. An edge that {@link CommState#leadsTo} does not know is
+     * a fault of JCCL: it is logged, and nothing changes.
+     *
+     * @return whether this call has changed it
+     */
+    boolean change(CommState from, CommState to, Comm whose) {
+        if (!from.leadsTo(to)) {
+            Log.survived("", illegal(from, to, whose));
+            return false;
+        }
+        return state.compareAndSet(from, to);
+    }
+
+    private static Throwable illegal(CommState from, CommState to, Comm whose) {
+        return LibraryError.IMPOSSIBLE.says(
+                whose.identity() + " is " + from.text() + " and cannot become " + to.text());
+    }
+
+    /**
+     * The end, from whatever state.
+     *
+     * @return false if it has been before
+     */
+    boolean end(Comm whose) {
+        @Nullable CommState before = null;
+        CommState found = now();
+        // The same state again: the edge was refused.
+        while (found != before && found != CommState.DESTROYED) {
+            if (change(found, CommState.DESTROYED, whose)) {
+                return true;
+            }
+            before = found;
+            found = now();
+        }
+        return false;
+    }
+}
