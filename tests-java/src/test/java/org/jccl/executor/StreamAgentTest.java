@@ -9,12 +9,16 @@ import org.jccl.comm.Creation;
 import org.jccl.comm.Operations;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
+import org.jccl.log.LastError;
+import org.jccl.platform.Memory;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.AbstractCollection;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -23,6 +27,8 @@ import java.util.List;
 
 /** Operations that nobody waits for. */
 final class StreamAgentTest {
+    private static final String OUTSIDE = ArrayIndexOutOfBoundsException.class.getName();
+
     /**
      * A receive that begins when the thread has seen that nothing is under way any more, and before
      * it has said so. Nobody polls it; the cluster's deadline is the limit.
@@ -36,6 +42,44 @@ final class StreamAgentTest {
     @Test
     void threadLooksForArrivalsOnceItIsKnownToSleep() {
         Cluster.threads(2).runHere(StreamAgentTest::looksForArrivals).assertAllSucceeded();
+    }
+
+    /** The failure is of a task that says nothing sensible; another operation is under way. */
+    @Test
+    void threadOutlivesAFailureAndSaysSoOnce() {
+        Cluster.threads(2).runHere(StreamAgentTest::outlivesAFailure).assertAllSucceeded();
+    }
+
+    private static void outlivesAFailure(Rank rank) throws InterruptedException {
+        Comm comm = create(rank);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment data = arena.allocate(8, 8);
+            if (rank.number() == 1) {
+                rank.await("survived");
+                data.set(ValueLayout.JAVA_INT, 0, 77);
+                start(comm, Operation.SEND, data.address());
+                rank.await("over");
+                return;
+            }
+            long ticket = start(comm, Operation.RECV, data.address());
+            long lines = Memory.getLong(LastError.address());
+            int nobody = 99;
+            comm.executor().submit(new Task().pointToPoint(Operation.RECV, 0, 0, 0, 0, 0, nobody));
+            while (Memory.getLong(LastError.address()) == lines) {
+                Thread.sleep(1);
+            }
+            String said = LastError.get();
+            assertTrue(said.contains("jccl-stream goes on after: " + OUTSIDE), said);
+            rank.post("survived", "");
+            while (comm.executor().tickets().task(ticket) != null) {
+                Thread.sleep(1);
+            }
+            assertEquals(77, data.get(ValueLayout.JAVA_INT, 0));
+            assertEquals(lines + 1, Memory.getLong(LastError.address()));
+            rank.post("over", "");
+        } finally {
+            comm.abort();
+        }
     }
 
     private static void looksForArrivals(Rank rank) throws InterruptedException {
