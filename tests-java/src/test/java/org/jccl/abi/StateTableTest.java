@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.jccl.log.LastError;
 import org.jccl.platform.Memory;
 import org.jccl.type.NcclResult;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -23,6 +24,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class StateTableTest {
+    /** InGroup is an all-reduce in an open group, GroupEnd the end of a group of one. */
     private static final String NON_BLOCKING =
             """
             call          null bogus destroyed aborted init  ready split busy lost broken finishing final
@@ -32,6 +34,8 @@ final class StateTableTest {
             ReduceScatter null bogus gone      gone    early now   early now  lost broken final     final
             Send          null bogus gone      gone    early now   early now  lost broken final     final
             Recv          null bogus gone      gone    early now   early now  lost broken final     final
+            InGroup       null bogus gone      gone    early ok    early ok   ok   broken final     final
+            GroupEnd      null bogus gone      gone    early now   early now  lost broken final     final
             Split         null bogus gone      gone    early ok    early ok   lost broken final     final
             Finalize      ok   bogus gone      gone    early ok    early now  lost broken final     final
             Destroy       ok   bogus gone      gone    early ok    early ok   ok   ok     ok        ok
@@ -52,6 +56,8 @@ final class StateTableTest {
             ReduceScatter null bogus gone      gone    early waits early waits lost final     final
             Send          null bogus gone      gone    early waits early waits lost final     final
             Recv          null bogus gone      gone    early waits early waits lost final     final
+            InGroup       null bogus gone      gone    early ok    early ok    ok   final     final
+            GroupEnd      null bogus gone      gone    early waits early waits lost final     final
             Split         null bogus gone      gone    early waits early waits lost final     final
             Finalize      ok   bogus gone      gone    early ok    early waits lost final     final
             Destroy       ok   bogus gone      gone    early ok    early ok    ok   ok        ok
@@ -132,6 +138,37 @@ final class StateTableTest {
                 }
             }
             assertEquals(before, Handles.all().length, call + " left a handle");
+        }
+    }
+
+    /** The caller polls each communicator of the group until its operations are over. */
+    @Test
+    void groupOfANonBlockingCommunicatorIsInProgressUntilItsOperationsAreOver() throws Exception {
+        try (Subject subject = Subject.in("ready", false)) {
+            assertEquals(0, NcclApi.groupStart());
+            assertEquals(0, NcclApi.groupStart());
+            assertEquals(0, subject.make("AllReduce", 0));
+            assertEquals(NcclResult.SUCCESS, subject.state());
+            assertEquals(0, NcclApi.groupEnd(), "an inner end launches nothing");
+            assertEquals(NcclResult.SUCCESS, subject.state());
+            assertEquals(NcclResult.IN_PROGRESS.code(), NcclApi.groupEnd());
+            assertEquals(NcclResult.IN_PROGRESS, subject.state());
+            subject.peerJoinsAllReduce();
+            assertEquals(NcclResult.SUCCESS, subject.state());
+        }
+    }
+
+    /** The group's first error is that of its communicators, and nothing of it is launched. */
+    @Test
+    void failedGroupIsTheStateOfItsNonBlockingCommunicators() throws Exception {
+        try (Subject subject = Subject.in("ready", false)) {
+            NcclApi.groupStart();
+            assertEquals(0, subject.make("AllReduce", 0));
+            int code = NcclResult.INVALID_ARGUMENT.code();
+            assertEquals(code, NcclApi.allReduce(0, 0, 4, -1, 0, subject.handle(), 0));
+            assertEquals(NcclResult.SUCCESS, subject.state());
+            assertEquals(code, NcclApi.groupEnd());
+            assertEquals(NcclResult.INVALID_ARGUMENT, subject.state());
         }
     }
 

@@ -140,6 +140,18 @@ final class Subject implements AutoCloseable {
             case "ReduceScatter" -> NcclApi.reduceScatter(in, in, 4, FLOAT32, SUM, handle, 0);
             case "Send" -> NcclApi.send(in, COUNT, FLOAT32, 1, handle, 0);
             case "Recv" -> NcclApi.recv(in, COUNT, FLOAT32, 1, handle, 0);
+            case "InGroup" -> {
+                NcclApi.groupStart();
+                int code = make("AllReduce", out);
+                // Ends the group and launches nothing.
+                NcclApi.groupSimulateEnd(0);
+                yield code;
+            }
+            case "GroupEnd" -> {
+                NcclApi.groupStart();
+                make("AllReduce", out);
+                yield NcclApi.groupEnd();
+            }
             case "Split" -> split(out);
             case "Finalize" -> NcclApi.commFinalize(handle);
             case "Destroy" -> NcclApi.commDestroy(handle);
@@ -161,6 +173,20 @@ final class Subject implements AutoCloseable {
             }
         }
         return code;
+    }
+
+    /** The peer makes the operation of {@link #make}; then both communicators are at rest. */
+    void peerJoinsAllReduce() throws InterruptedException {
+        int code = NcclApi.allReduce(DATA, DATA, 4, FLOAT32, SUM, peer, 0);
+        if (code != 0) {
+            expect(NcclResult.IN_PROGRESS, code);
+        }
+        until(() -> state(peer) == 0 && state(handle) == 0);
+    }
+
+    /** What ncclCommGetAsyncError finds. */
+    NcclResult state() {
+        return NcclResult.of(state(handle));
     }
 
     /** Destroy waits some time for operations: the peer's end makes that short. */
