@@ -29,7 +29,7 @@ class CommIdTest {
 
     @Test
     void communicatorFollowsCommunicatorAtOnePort() throws Exception {
-        IdContent id = CommId.open(free());
+        IdContent id = openAtFreePort();
         Meeting.of(
                 3,
                 rank -> {
@@ -49,7 +49,7 @@ class CommIdTest {
 
     @Test
     void portIsFreeForTheNextAsSoonAsAllHaveCome() throws Exception {
-        IdContent id = CommId.open(free());
+        IdContent id = openAtFreePort();
         try (Exchange zero = client(id, 2, 0);
                 Exchange one = client(id, 2, 1);
                 Exchange nextZero = client(id, 2, 0);
@@ -63,7 +63,7 @@ class CommIdTest {
 
     @Test
     void whoIsTooEarlyForTheNextIsSentAwayToComeAgain() throws Exception {
-        IdContent id = CommId.open(free());
+        IdContent id = openAtFreePort();
         try (Exchange zero = client(id, 2, 0);
                 Exchange one = client(id, 2, 1)) {
             zero.begin(NOTHING);
@@ -95,7 +95,7 @@ class CommIdTest {
 
     @Test
     void ranksWaitForAnotherOneToOpenTheRoot() throws Exception {
-        IdContent id = CommId.open(free());
+        IdContent id = openAtFreePort();
         try (Exchange one = client(id, 2, 1)) {
             one.begin(NOTHING);
             while (!String.valueOf(one.unreachable()).contains("refused")) {
@@ -119,7 +119,7 @@ class CommIdTest {
 
     @Test
     void namesRankZeroWhenItDies() throws Exception {
-        IdContent id = CommId.open(free());
+        IdContent id = openAtFreePort();
         try (Exchange zero = client(id, 3, 0);
                 Exchange one = client(id, 3, 1)) {
             meetButOne(zero, one);
@@ -132,7 +132,7 @@ class CommIdTest {
 
     @Test
     void portIsFreeAgainAfterRankZeroGaveUp() throws Exception {
-        IdContent id = CommId.open(free());
+        IdContent id = openAtFreePort();
         try (Exchange one = client(id, 3, 1)) {
             try (Exchange zero = client(id, 3, 0)) {
                 meetButOne(zero, one);
@@ -162,7 +162,7 @@ class CommIdTest {
 
     @Test
     void saysThatSomebodyElseHasThePort() throws Exception {
-        IdContent id = CommId.open(free());
+        IdContent id = openAtFreePort();
         try (ServerSocket other = listen(id.root());
                 Exchange zero = client(id, 2, 0)) {
             assertTrue(other.isBound());
@@ -193,7 +193,7 @@ class CommIdTest {
 
     @Test
     void takesTheSecondOfTwoForThatRankForATwin() throws Exception {
-        IdContent id = CommId.open(free());
+        IdContent id = openAtFreePort();
         List<String> texts =
                 Meeting.of(
                         3,
@@ -209,7 +209,7 @@ class CommIdTest {
 
     @Test
     void rankZeroLearnsWhatFailedBeforeItHadComeItself() throws Exception {
-        IdContent id = CommId.open(free());
+        IdContent id = openAtFreePort();
         try (Exchange zero = client(id, 3, 0)) {
             zero.begin(NOTHING);
             assertFalse(zero.advance());
@@ -227,7 +227,7 @@ class CommIdTest {
 
     @Test
     void secretsMustBeTheSame() throws Exception {
-        IdContent open = CommId.open(free());
+        IdContent open = openAtFreePort();
         IdContent right = new IdContent(open.root(), open.number(), Keys.random(Keys.BYTES));
         try (Exchange zero = client(right, 2, 0)) {
             zero.begin(NOTHING);
@@ -262,11 +262,11 @@ class CommIdTest {
         assertFalse(Rendezvous.isShared(Rendezvous.createId()));
     }
 
-    private static RendezvousClient client(IdContent id, int nRanks, int rank) {
+    static RendezvousClient client(IdContent id, int nRanks, int rank) {
         return new RendezvousClient(id, MemberHello.own(nRanks, rank, rank == 0));
     }
 
-    private static boolean both(Exchange zero, Exchange one) {
+    static boolean both(Exchange zero, Exchange one) {
         boolean done = zero.advance();
         return one.advance() && done;
     }
@@ -299,10 +299,10 @@ class CommIdTest {
         throw new AssertionError("the round succeeded");
     }
 
-    /** An address of this machine where nobody listens. */
-    private static SocketAddress free() throws IOException {
+    /** An id that means an address of this machine where nobody listens. */
+    static IdContent openAtFreePort() throws IOException {
         try (ServerSocket held = listen(SocketAddress.parse("127.0.0.1:0"))) {
-            return SocketAddress.parse("127.0.0.1:" + held.getLocalPort());
+            return CommId.open(SocketAddress.parse("127.0.0.1:" + held.getLocalPort()));
         }
     }
 

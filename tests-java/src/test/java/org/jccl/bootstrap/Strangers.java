@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -35,7 +36,9 @@ public final class Strangers implements AutoCloseable {
         /** Says again what a rank has said once. */
         REPLAY,
         /** Says the hello of another version of the protocol. */
-        OTHER_VERSION
+        OTHER_VERSION,
+        /** Knows the number of a rendezvous of the job, and proves another secret. */
+        WRONG_SECRET
     }
 
     private static final class Stranger {
@@ -50,7 +53,9 @@ public final class Strangers implements AutoCloseable {
 
     private final InetSocketAddress target;
     private final byte[] recorded;
+    private final byte[] number;
     private final int ticksPerAct;
+    private final Set<Thread> before = Thread.getAllStackTraces().keySet();
     private final List<Stranger> strangers = new ArrayList<>();
     private final Random random = new Random(7);
     private final ByteBuffer heard = ByteBuffer.allocate(4096);
@@ -60,22 +65,56 @@ public final class Strangers implements AutoCloseable {
     private volatile boolean over;
 
     /**
-     * Begins at once.
+     * Begins at once, with all kinds in turn.
      *
-     * @param recorded what REPLAY says
+     * @param recorded what REPLAY says: what a rank has said, with the number that WRONG_SECRET
+     *     knows
      * @param actMs time between two acts of a stranger
      */
-    public Strangers(SocketAddress target, int count, byte[] recorded, int actMs, Kind... kinds)
-            throws IOException {
+    Strangers(SocketAddress target, int count, byte[] recorded, int actMs) throws IOException {
         this.target =
                 new InetSocketAddress(InetAddress.getByAddress(target.bytes()), target.port());
         this.recorded = recorded.clone();
+        Hello said = Hello.decode(Arrays.copyOf(recorded, Hello.BYTES));
+        if (said == null) {
+            throw new IllegalArgumentException("what was recorded does not begin with a hello");
+        }
+        this.number = said.number();
+        Kind[] kinds = Kind.values();
         this.ticksPerAct = Math.max(1, actMs / (int) TICK_MS);
         for (int i = 0; i < count; i++) {
             strangers.add(new Stranger(kinds[i % kinds.length]));
         }
         thread.setDaemon(true);
         thread.start();
+    }
+
+    /** At the port on which this process listens, where a rank has been overheard before. */
+    public static Strangers atListener(int count, int actMs) throws IOException {
+        byte[] recorded = overhear(IdContent.decode(Rendezvous.createId()));
+        return new Strangers(Listener.address(), count, recorded, actMs);
+    }
+
+    /** All that rank 1 of two says while these meet. */
+    static byte[] overhear(IdContent id) throws IOException {
+        try (Tap tap = new Tap(id.root());
+                Exchange zero = new RendezvousClient(id, MemberHello.own(2, 0, true));
+                Exchange one = new RendezvousClient(tap.lead(id), MemberHello.own(2, 1, false))) {
+            zero.begin(new byte[0]);
+            one.begin(new byte[0]);
+            while (!CommIdTest.both(zero, one)) {
+                one.awaitActivity(1);
+            }
+            return tap.recorded();
+        }
+    }
+
+    /** Names of the threads that were started since this began, its own apart. */
+    public List<String> threadsStarted() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(each -> !each.equals(thread) && !before.contains(each))
+                .map(Thread::getName)
+                .toList();
     }
 
     /** Connections that were made. */
@@ -108,9 +147,15 @@ public final class Strangers implements AutoCloseable {
     private void act(Stranger stranger) {
         try {
             if (stranger.channel == null) {
-                stranger.channel = SocketChannel.open(target);
+                SocketChannel opened = SocketChannel.open(target);
+                stranger.channel = opened;
                 // Or the ports of this machine are used up by connections that have ended.
                 stranger.channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+                if (opened.getLocalAddress().equals(target)) {
+                    // Where nobody listens, a local port can be connected to itself.
+                    leave(stranger);
+                    return;
+                }
                 stranger.channel.configureBlocking(false);
                 stranger.said = 0;
                 connected.incrementAndGet();
@@ -129,7 +174,7 @@ public final class Strangers implements AutoCloseable {
     }
 
     private void speak(Stranger stranger) throws IOException {
-        byte[] hello = Hello.create(Hello.LINK, 0, 1, Keys.random(16)).encode();
+        byte[] hello = Hello.create(Hello.LINK, 0, 1, Keys.random(number.length)).encode();
         byte[] words =
                 switch (stranger.kind) {
                     case SILENT -> new byte[0];
@@ -141,6 +186,7 @@ public final class Strangers implements AutoCloseable {
                     case GARBAGE -> garbage();
                     case REPLAY -> stranger.said == 0 ? recorded : new byte[0];
                     case OTHER_VERSION -> otherVersion(hello);
+                    case WRONG_SECRET -> wrongSecret(stranger.said);
                 };
         stranger.channel.write(ByteBuffer.wrap(words));
         stranger.said++;
@@ -156,6 +202,16 @@ public final class Strangers implements AutoCloseable {
         byte[] other = hello.clone();
         other[7]++;
         return other;
+    }
+
+    private byte[] wrongSecret(int said) {
+        Hello hello = Hello.create(Hello.RENDEZVOUS, 0, 0, number);
+        byte[] payload = MemberHello.own(2, 1, false).encode();
+        return switch (said) {
+            case 0 -> hello.encode();
+            case 1 -> hello.proof(Keys.random(Keys.BYTES), Keys.random(Keys.BYTES), payload);
+            default -> new byte[0];
+        };
     }
 
     private static void leave(Stranger stranger) {

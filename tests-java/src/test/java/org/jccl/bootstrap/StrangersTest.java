@@ -25,6 +25,9 @@ import java.util.Objects;
 class StrangersTest {
     private static final byte[] NOTHING = {};
 
+    /** Tests beside these start threads, too; a thread for each stranger would be twice as many. */
+    private static final int THREADS_OF_TESTS = 100;
+
     @Test
     void dropsWhoeverDoesNotSpeakJccl() throws Exception {
         SocketAddress address = Listener.address();
@@ -84,19 +87,48 @@ class StrangersTest {
     void twoHundredCostNoThreadAndAreForgottenWhenTheyGo() throws Exception {
         meet();
         awaitNoneUnproven();
-        long threads = threadsOfJccl();
-        byte[] recorded = recordedRendezvous();
-        try (Strangers strangers =
-                new Strangers(Listener.address(), 200, recorded, 100, Strangers.Kind.values())) {
-            // Five of six kinds are dropped, at once or after a while, and come again.
+        try (Strangers strangers = Strangers.atListener(200, 100)) {
+            // All but one kind are dropped, at once or after a while, and come again.
             while (strangers.dropped() < 600) {
                 meet();
-                assertTrue(Listener.unproven() <= Listener.MAX_UNPROVEN);
-                assertEquals(threads, threadsOfJccl());
+                assertBounded(strangers);
             }
         }
         awaitNoneUnproven();
         meet();
+    }
+
+    @Test
+    void twoHundredAtAKnownRootCostNoThreadAndKeepNobodyFromMeeting() throws Exception {
+        IdContent id = CommIdTest.openAtFreePort();
+        byte[] recorded = Strangers.overhear(id);
+        awaitNoneUnproven();
+        try (Strangers strangers = new Strangers(id.root(), 200, recorded, 100)) {
+            for (int i = 1; i <= 3; i++) {
+                try (Exchange zero = CommIdTest.client(id, 2, 0);
+                        Exchange one = CommIdTest.client(id, 2, 1)) {
+                    zero.begin(NOTHING);
+                    // The port is open now, until the last rank has come.
+                    while (strangers.dropped() < 200 * i) {
+                        assertFalse(zero.advance());
+                        assertBounded(strangers);
+                        zero.awaitActivity(10);
+                    }
+                    one.begin(NOTHING);
+                    while (!CommIdTest.both(zero, one)) {
+                        one.awaitActivity(1);
+                    }
+                    assertEquals(2, one.result().length);
+                }
+            }
+        }
+        awaitNoneUnproven();
+    }
+
+    private static void assertBounded(Strangers strangers) throws Exception {
+        assertTrue(Listener.unproven() <= Listener.MAX_UNPROVEN);
+        List<String> started = strangers.threadsStarted();
+        assertTrue(started.size() <= THREADS_OF_TESTS, started::toString);
     }
 
     @Test
@@ -121,22 +153,6 @@ class StrangersTest {
     private static void awaitNoneUnproven() throws Exception {
         while (Listener.unproven() > 0) {
             Thread.sleep(5);
-        }
-    }
-
-    private static long threadsOfJccl() {
-        return Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().startsWith("jccl-net"))
-                .count();
-    }
-
-    /** All that a rank says to meet another one. */
-    private static byte[] recordedRendezvous() throws Exception {
-        IdContent id = IdContent.decode(Rendezvous.createId());
-        try (Tap tap = new Tap(id.root());
-                Exchange zero = new RendezvousClient(tap.lead(id), MemberHello.own(1, 0, true))) {
-            Meeting.round(zero, NOTHING);
-            return tap.recorded();
         }
     }
 

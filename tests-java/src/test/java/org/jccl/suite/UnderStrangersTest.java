@@ -1,10 +1,10 @@
 package org.jccl.suite;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.Communicator;
 import org.jccl.Config;
-import org.jccl.bootstrap.Listener;
 import org.jccl.bootstrap.Strangers;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Outcome;
@@ -13,6 +13,8 @@ import org.jccl.harness.Scenario;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
+
+import java.util.List;
 
 /** Ranks that work while two hundred strangers attack the ports on which they listen. */
 @Execution(ExecutionMode.CONCURRENT)
@@ -25,7 +27,7 @@ final class UnderStrangersTest {
     public static final class Works implements Scenario {
         @Override
         public void run(Rank rank) throws Exception {
-            try (Strangers strangers = strangers(100)) {
+            try (Strangers strangers = Strangers.atListener(STRANGERS, 100)) {
                 boolean enough = false;
                 for (int i = 0; !enough; i++) {
                     Communicator comm = rank.init("world " + i, Config.DEFAULT);
@@ -42,27 +44,19 @@ final class UnderStrangersTest {
         }
     }
 
-    /** Lets strangers come and go, and says for how many seconds. */
+    /** Lets strangers come and go, says for how many seconds, and starts no thread for them. */
     public static final class Listens implements Scenario {
         @Override
         public void run(Rank rank) throws Exception {
             long began = System.nanoTime();
-            try (Strangers strangers = strangers(20)) {
+            try (Strangers strangers = Strangers.atListener(STRANGERS, 20)) {
                 while (strangers.dropped() < 5 * STRANGERS) {
                     Thread.sleep(10);
+                    assertEquals(List.of(), strangers.threadsStarted());
                 }
             }
             rank.say(Long.toString((System.nanoTime() - began) / 1_000_000_000L));
         }
-    }
-
-    private static Strangers strangers(int actMs) throws Exception {
-        return new Strangers(
-                Listener.address(),
-                STRANGERS,
-                new byte[] {'J', 'C', 'C', 'L'},
-                actMs,
-                Strangers.Kind.values());
     }
 
     @Test
