@@ -103,7 +103,7 @@ static long control(long op, long a, long b, long c, long d, long e) {
         case WRONG:
             return wrong;
         case CLOCK:
-            clock_offset_s = a;
+            clock_offset_s += a;
             return 0;
         default:
             return -1;

@@ -9,6 +9,7 @@ import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -52,6 +53,9 @@ public final class Faults {
 
     /** Of a fault that lasts until {@link #disarm}. */
     public static final int LASTING = 0;
+
+    /** What may pass beside a jump, which is of another order. */
+    private static final long JUMP_SLACK_S = 24 * 3600;
 
     private static final long CONTROL = 0x4a43434c;
     private static final int ARM = 1;
@@ -124,9 +128,19 @@ public final class Faults {
         long ignored = call(GETPID, 0, 0, 0, 0, 0);
     }
 
-    /** Moves the wall clock, as this process sees it. */
+    /**
+     * Moves the wall clock, as this process sees it.
+     *
+     * @throws AssertionError if it has not moved: then a test of jumps would show nothing
+     */
     public static void jumpSeconds(long seconds) {
+        long before = Instant.now().getEpochSecond();
         control(CLOCK, seconds, 0, 0, 0, 0);
+        long moved = Instant.now().getEpochSecond() - before;
+        if (Math.abs(moved - seconds) > JUMP_SLACK_S) {
+            throw new AssertionError(
+                    "the wall clock should jump by " + seconds + " s and has moved by " + moved);
+        }
     }
 
     /**

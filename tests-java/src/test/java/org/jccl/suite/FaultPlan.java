@@ -164,7 +164,7 @@ record FaultPlan(
             return;
         }
         if (kind == Kind.CLOCK) {
-            Faults.jumpSeconds(0);
+            Faults.jumpSeconds(-errno);
             return;
         }
         boolean met = Faults.disarm() > 0;
