@@ -86,7 +86,10 @@ def test_a_process_or_communicators_that_end_once_are_jccls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     good = {"one": "ok", AFTERWARDS: "ok"}
-    for bad in ({"the process": "failed: -11"}, {**good, AFTERWARDS: "failed: a wrong sum"}):
+    for bad in (
+        {**good, "the process": "failed: -11"},
+        {"one": "failed", AFTERWARDS: "failed: a wrong sum"},
+    ):
         live = [bad, good]
         monkeypatch.setattr(
             cpython_suite,
