@@ -1,8 +1,9 @@
 """What strangers cost: init and step times with and without 200 of them at the ranks' ports.
 
 Two ranks count as two nodes and speak TCP. In each round they are timed once with and once without
-the strangers, in turns: half of these say nothing or a byte a second, the others send garbage, the
-hello of another version or of a link that nobody waits for, and come again when they are dropped.
+the strangers, in turns: two of eight say nothing, the others a byte a second, garbage, the hello of
+another version or of a link that nobody waits for, what a rank has said before, or a known number
+with a false proof, and come again when they are dropped.
 
 python bench/strangers.py [--rounds 10] [--strangers 200]
 """
@@ -22,7 +23,7 @@ import time
 from pathlib import Path
 
 RANK = """
-import pathlib, sys, time
+import pathlib, socket, sys, threading, time
 import numpy, jccl.core as nccl
 
 folder, rounds = pathlib.Path(sys.argv[1]), int(sys.argv[2])
@@ -48,6 +49,43 @@ def inits():
         comm.destroy()
     return sorted(series)[12]
 
+def overhear():
+    "The port on which this process listens, and what a rank says there to meet another one."
+    known = bytes(nccl.get_unique_id())
+    port = int.from_bytes(known[10:12], "big")
+    said = bytearray()
+
+    def pump(source, target, record):
+        while data := source.recv(4096):
+            if record:
+                said.extend(data)
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+    with socket.create_server(("127.0.0.1", 0)) as tap:
+        # The same id, but for the port: rank 1 goes through the tap.
+        tapped = known[:10] + tap.getsockname()[1].to_bytes(2, "big") + known[12:]
+        ids = [nccl.UniqueId.from_bytes(each) for each in (known, tapped)]
+        comms = [None, None]
+
+        def meet(rank):
+            comms[rank] = nccl.Communicator.init(2, rank, ids[rank])
+
+        threads = [threading.Thread(target=meet, args=(rank,)) for rank in (0, 1)]
+        for thread in threads:
+            thread.start()
+        source = tap.accept()[0]
+    target = socket.create_connection(("127.0.0.1", port))
+    threading.Thread(target=pump, args=(target, source, False), daemon=True).start()
+    pump(source, target, True)
+    for thread in threads:
+        thread.join()
+    for comm in comms:
+        comm.abort()
+    return port, said
+
+port, said = overhear()
+print("overheard", port, said.hex(), flush=True)
 first = nccl.Communicator.from_env()
 for _ in range(2):
     inits()
@@ -71,9 +109,10 @@ _HELLO = b"JCCLnet\x01\x02\0\0\0" + bytes(8)
 class Strangers:
     """Connections to some ports, driven by one thread; each acts once a second."""
 
-    def __init__(self, ports: range, count: int) -> None:
-        """Begins at once."""
-        self._ports = ports
+    def __init__(self, overheard: dict[int, bytes], count: int) -> None:
+        """Begins at once, at these ports, where ranks were overheard."""
+        self._overheard = overheard
+        self._ports = sorted(overheard)
         self._sockets: list[socket.socket | None] = [None] * count
         self._said = [0] * count
         self._over = threading.Event()
@@ -124,7 +163,8 @@ class Strangers:
     def _words(self, number: int) -> bytes:
         said = self._said[number]
         hello = _HELLO + os.urandom(48)
-        match number // len(self._ports) % 6:
+        recorded = self._overheard[self._ports[number % len(self._ports)]]
+        match number // len(self._ports) % 8:
             case 0 | 1:
                 return b""
             case 2:
@@ -133,8 +173,14 @@ class Strangers:
                 return os.urandom(4096)
             case 4:
                 return hello.replace(b"net\x01", b"net\x02")
-            case _:
+            case 5:
                 return b"" if said else hello
+            case 6:
+                return b"" if said else recorded
+            case _:
+                # A hello with the number of the meeting, then a member's words and proof.
+                first = recorded[:36] + os.urandom(32)
+                return first if said == 0 else os.urandom(180 + 32) if said == 1 else b""
 
 
 def _free_ports(count: int) -> range:
@@ -157,6 +203,7 @@ def measure(rounds: int, count: int, folder: Path) -> tuple[list[list[tuple[floa
     found: list[list[tuple[float, ...]]] = [[(), ()] for _ in range(rounds)]
     dropped = 0
     strangers: Strangers | None = None
+    overheard: dict[int, bytes] = {}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, **variables}
     ) as job:
@@ -164,10 +211,13 @@ def measure(rounds: int, count: int, folder: Path) -> tuple[list[list[tuple[floa
         for line in job.stdout:
             word, phase, *values = line.split()
             number = int(phase)
+            if word == "overheard":
+                overheard[number] = bytes.fromhex(values[0])
+                continue
             # Without, with; with, without; and so on: what drifts falls on both alike.
             attacked = number >= 0 and (number % 2 == 1) != (number // 2 % 2 == 1)
             if word == "phase":
-                strangers = Strangers(ports, count) if attacked else None
+                strangers = Strangers(overheard, count) if attacked else None
                 if strangers is not None:
                     time.sleep(2)
                 (folder / f"phase{number}").touch()
