@@ -76,8 +76,8 @@ public final class Strangers implements AutoCloseable {
                 new InetSocketAddress(InetAddress.getByAddress(target.bytes()), target.port());
         this.recorded = recorded.clone();
         Hello said = Hello.decode(Arrays.copyOf(recorded, Hello.BYTES));
-        if (said == null) {
-            throw new IllegalArgumentException("what was recorded does not begin with a hello");
+        if (said == null || recorded.length < Hello.BYTES + MemberHello.BYTES + Keys.BYTES) {
+            throw new IllegalArgumentException("what was recorded is no whole handshake");
         }
         this.number = said.number();
         Kind[] kinds = Kind.values();

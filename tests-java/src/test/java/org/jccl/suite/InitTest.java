@@ -108,6 +108,20 @@ final class InitTest {
         }
     }
 
+    /** Rank 0 aborts an init in which a rank is missing that never comes. */
+    public static final class OneAborts implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            int nRanks = rank.nRanks() + 1;
+            UniqueId id = rank.uniqueId("world");
+            if (rank.number() == 0) {
+                Communicator.initRank(nRanks, id, 0, NON_BLOCKING).abort();
+            } else {
+                Communicator.initRank(nRanks, id, rank.number());
+            }
+        }
+    }
+
     /** Leaves without closing its communicator. */
     public static final class LeavesItOpen implements Scenario {
         @Override
@@ -152,6 +166,16 @@ final class InitTest {
         Sums.require(
                 outcome.ranks().stream().anyMatch(r -> r.result() == NcclResult.TIMEOUT),
                 outcome.toString());
+    }
+
+    @ParameterizedTest
+    @MethodSource("processes")
+    void abortEndsAnInitAndTheOthersLearnOfIt(Cluster cluster) {
+        Outcome outcome = cluster.environment("JCCL_INIT_TIMEOUT", "30").run(OneAborts.class);
+        assertEquals(RankResult.End.SUCCEEDED, outcome.rank(0).end(), outcome::toString);
+        for (int rank = 1; rank < outcome.ranks().size(); rank++) {
+            outcome.rank(rank).assertFailed(NcclResult.REMOTE_ERROR, "rank 0 aborted");
+        }
     }
 
     static List<Cluster> processes() {
