@@ -22,6 +22,10 @@ def test_the_header_agrees_with_cudas(order: str) -> None:
     assert program.exists()
 
 
+def test_what_is_not_done_says_so_in_every_state_and_changes_none() -> None:
+    assert cprogram.run("not_done.c") == "content\n"
+
+
 @BOTH
 def test_version_and_texts_start_no_java(library: str) -> None:
     cprogram.run("no_java.c", library=library)
