@@ -91,6 +91,8 @@ public final class Communicator implements AutoCloseable {
     public static Communicator initRank(int nRanks, UniqueId id, int rank, Config config) {
         return Doors.remembered(
                 () -> {
+                    Doors.given("CommInitRank of rank " + rank, "commId", id);
+                    Doors.given("CommInitRank of rank " + rank, "config", config);
                     Creation creation = Comm.create(id, nRanks, rank, config.resolved());
                     begin(creation, creation.blocking());
                     return new Communicator(creation.comm());
@@ -174,17 +176,7 @@ public final class Communicator implements AutoCloseable {
             DataType type,
             RedOp op,
             Stream stream) {
-        collective(
-                Operation.ALL_REDUCE,
-                send,
-                count,
-                recv,
-                count,
-                count,
-                type,
-                op.number(),
-                0,
-                stream);
+        collective(Operation.ALL_REDUCE, send, count, recv, count, count, type, op, 0, stream);
     }
 
     /**
@@ -205,7 +197,8 @@ public final class Communicator implements AutoCloseable {
             int root,
             Stream stream) {
         long sent = comm.rank() == root ? count : 0;
-        collective(Operation.BROADCAST, send, sent, recv, count, count, type, 0, root, stream);
+        collective(
+                Operation.BROADCAST, send, sent, recv, count, count, type, RedOp.SUM, root, stream);
     }
 
     /**
@@ -220,7 +213,8 @@ public final class Communicator implements AutoCloseable {
     public void allGather(
             MemorySegment send, MemorySegment recv, long sendCount, DataType type, Stream stream) {
         long all = times(sendCount);
-        collective(Operation.ALL_GATHER, send, sendCount, recv, all, sendCount, type, 0, 0, stream);
+        Operation operation = Operation.ALL_GATHER;
+        collective(operation, send, sendCount, recv, all, sendCount, type, RedOp.SUM, 0, stream);
     }
 
     /**
@@ -242,7 +236,7 @@ public final class Communicator implements AutoCloseable {
             Stream stream) {
         Operation operation = Operation.REDUCE_SCATTER;
         long all = times(recvCount);
-        collective(operation, send, all, recv, recvCount, recvCount, type, op.number(), 0, stream);
+        collective(operation, send, all, recv, recvCount, recvCount, type, op, 0, stream);
     }
 
     /** Sends count elements to a peer, which must receive as many of the same type. */
@@ -277,20 +271,23 @@ public final class Communicator implements AutoCloseable {
             long recvElements,
             long count,
             DataType type,
-            int op,
+            RedOp op,
             int root,
             Stream stream) {
         try {
+            given(operation, type, stream);
+            Doors.given(operation.ncclName(), "op", op);
             Buffers.type(operation, type.number());
             Buffers.checkStream(operation, comm, stream.handle());
-            Buffers.checkRedOp(operation, op);
+            Buffers.checkRedOp(operation, op.number());
             if (operation.rooted()) {
                 Buffers.checkRank(operation, comm, root);
             }
-            long in = Doors.address(operation, comm, "send", send, sendElements, count, type);
-            long out = Doors.writable(operation, comm, "receive", recv, recvElements, count, type);
+            long in = Doors.address(operation, comm, "sendbuff", send, sendElements, count, type);
+            long out = Doors.writable(operation, comm, "recvbuff", recv, recvElements, count, type);
             long on = stream.handle();
-            finish(Operations.collective(comm, operation, in, out, count, type, op, root, on));
+            int number = op.number();
+            finish(Operations.collective(comm, operation, in, out, count, type, number, root, on));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {
@@ -306,14 +303,15 @@ public final class Communicator implements AutoCloseable {
             int peer,
             Stream stream) {
         try {
+            given(operation, type, stream);
             Buffers.type(operation, type.number());
             Buffers.checkStream(operation, comm, stream.handle());
             Buffers.checkRank(operation, comm, peer);
             long address =
                     operation == Operation.SEND
-                            ? Doors.address(operation, comm, "send", buffer, count, count, type)
+                            ? Doors.address(operation, comm, "sendbuff", buffer, count, count, type)
                             : Doors.writable(
-                                    operation, comm, "receive", buffer, count, count, type);
+                                    operation, comm, "recvbuff", buffer, count, count, type);
             long on = stream.handle();
             finish(Operations.pointToPoint(comm, operation, address, count, type, peer, on));
         } catch (NcclException e) {
@@ -321,6 +319,11 @@ public final class Communicator implements AutoCloseable {
         } finally {
             used();
         }
+    }
+
+    private static void given(Operation operation, DataType type, Stream stream) {
+        Doors.given(operation.ncclName(), "datatype", type);
+        Doors.given(operation.ncclName(), "stream", stream);
     }
 
     /** Not lost before the end of the call that says so, or of the group that it stands in. */

@@ -15,18 +15,40 @@ import java.util.function.Supplier;
 final class Doors {
     private Doors() {}
 
-    /** The address of a segment that the operation reads. */
+    /** Refuses an argument that is null, whatever its type promises. */
+    static void given(String function, String name, @Nullable Object argument) {
+        if (argument == null) {
+            throw CallError.NULL_ARGUMENT.says(
+                    "nccl" + function + " : " + name + " argument is NULL; pass a value");
+        }
+    }
+
+    /**
+     * The address of a segment that the operation reads.
+     *
+     * @param segment may be null if no element of it is looked at
+     */
     static long address(
             Operation operation,
             Comm comm,
             String name,
-            MemorySegment segment,
+            @Nullable MemorySegment segment,
             long elements,
             long count,
             DataType type) {
         if (count < 0 || elements < 0 || elements > Long.MAX_VALUE / type.sizeBytes()) {
             throw CallError.COUNT_UNFIT.says(
-                    operation.ncclName() + ": " + count + " is no count of " + type.ncclName());
+                    operation.ncclName()
+                            + ": "
+                            + count
+                            + " is no count of "
+                            + type.ncclName()
+                            + "; count elements from 0 on, not bytes");
+        }
+        long needed = elements * type.sizeBytes();
+        if (segment == null) {
+            Buffers.checkBuffer(operation, comm, name, 0, needed);
+            return 0;
         }
         if (elements == 0) {
             return segment.isNative() ? segment.address() : 0;
@@ -34,31 +56,35 @@ final class Doors {
         if (!segment.isNative()) {
             throw CallError.BUFFER_ON_HEAP.says(
                     operation.ncclName()
-                            + ": the "
+                            + ": "
                             + name
-                            + " buffer is on the heap; allocate it"
+                            + " is on the heap; allocate it"
                             + " from an Arena");
         }
-        long needed = elements * type.sizeBytes();
-        if (segment.byteSize() < needed) {
+        // NULL, which has no size, is said to be NULL below.
+        if (segment.address() != 0 && segment.byteSize() < needed) {
             throw CallError.BUFFER_TOO_SMALL.says(
                     operation.ncclName()
-                            + ": the "
+                            + ": "
                             + name
-                            + " buffer has "
+                            + " has "
                             + segment.byteSize()
                             + " bytes, but "
                             + elements
                             + " elements of "
                             + type.ncclName()
                             + " need "
-                            + needed);
+                            + needed
+                            + "; allocate them, or pass a smaller count");
         }
         if (!segment.scope().isAlive()) {
             throw CallError.ARENA_CLOSED.says(
-                    operation.ncclName() + ": the arena of the " + name + " buffer is closed");
+                    operation.ncclName()
+                            + ": the arena of "
+                            + name
+                            + " is closed; keep it open until the operation is complete");
         }
-        Buffers.checkKind(operation, comm, name, segment.address(), needed);
+        Buffers.checkBuffer(operation, comm, name, segment.address(), needed);
         return segment.address();
     }
 
@@ -67,13 +93,16 @@ final class Doors {
             Operation operation,
             Comm comm,
             String name,
-            MemorySegment segment,
+            @Nullable MemorySegment segment,
             long elements,
             long count,
             DataType type) {
-        if (segment.isReadOnly()) {
+        if (segment != null && segment.isReadOnly()) {
             throw CallError.BUFFER_READ_ONLY.says(
-                    operation.ncclName() + ": the " + name + " buffer is read-only");
+                    operation.ncclName()
+                            + ": "
+                            + name
+                            + " is read-only; pass a buffer that may be written");
         }
         return address(operation, comm, name, segment, elements, count, type);
     }

@@ -92,13 +92,17 @@ public final class Buffers {
         }
         if (address == 0) {
             throw CallError.NULL_ARGUMENT.says(
-                    "nccl" + op.ncclName() + " : " + name + " argument is NULL");
+                    "nccl"
+                            + op.ncclName()
+                            + " : "
+                            + name
+                            + " argument is NULL; pass a buffer, or a count of 0");
         }
         checkKind(op, comm, name, address, bytes);
     }
 
     /** Checks that a buffer is memory of the communicator's device, or of the host. */
-    public static void checkKind(Operation op, Comm comm, String name, long address, long bytes) {
+    private static void checkKind(Operation op, Comm comm, String name, long address, long bytes) {
         Device device = comm.device();
         String is;
         if (device == null) {

@@ -77,10 +77,15 @@ public final class Misuse implements Scenario {
         add("no ranks", s -> {}, s -> Communicator.initRank(0, s.id, 0));
         add("rank too large", s -> {}, s -> Communicator.initRank(2, s.id, 2));
         add("rank negative", s -> {}, s -> Communicator.initRank(2, s.id, -1));
+        add(
+                "unknown device",
+                s -> {},
+                s -> Communicator.initRank(1, s.id, 0, Config.DEFAULT.withDevice("cuda:9")));
         add("color negative", Misuse::oneRank, s -> s.comm().split(-2, 0));
         add("id used twice", Misuse::destroyed, s -> Communicator.initRank(1, s.id, 0));
         add("one number twice", Misuse::inProgress, Misuse::sameNumberTwice);
         addBuffers();
+        addNulls();
         add("group end without start", s -> {}, s -> Group.end());
         add(OPEN_GROUP, Misuse::oneRank, Misuse::startWithoutEnd);
         add("error in a group", Misuse::oneRank, Misuse::errorInAGroup);
@@ -115,6 +120,36 @@ public final class Misuse implements Scenario {
                 "buffers overlap",
                 Misuse::oneRank,
                 s -> s.comm().allReduce(s.x, s.x.asSlice(1), 1, FLOAT32, SUM));
+    }
+
+    // What a caller passes who does not heed the annotations.
+    @SuppressWarnings({"NullAway", "restricted"})
+    private static void addNulls() {
+        MemorySegment atNull = MemorySegment.NULL.reinterpret(8);
+        add("no id", s -> {}, s -> Communicator.initRank(1, null, 0));
+        add(
+                "no send buffer",
+                Misuse::oneRank,
+                s -> s.comm().allReduce(atNull, s.y, 1, FLOAT32, SUM));
+        add(
+                "no receive buffer",
+                Misuse::oneRank,
+                s -> s.comm().allReduce(s.x, atNull, 1, FLOAT32, SUM));
+        add(
+                "send segment null",
+                Misuse::oneRank,
+                s -> s.comm().allReduce(null, s.y, 1, FLOAT32, SUM));
+        add(
+                "receive segment without size",
+                Misuse::oneRank,
+                s -> s.comm().recv(MemorySegment.NULL, 1, FLOAT32, 0));
+        add("type null", Misuse::oneRank, s -> s.comm().send(s.x, 1, null, 0));
+        add("operation null", Misuse::oneRank, s -> s.comm().allReduce(s.x, s.y, 1, FLOAT32, null));
+        add(
+                "stream null",
+                Misuse::oneRank,
+                s -> s.comm().allReduce(s.x, s.y, 1, FLOAT32, SUM, null));
+        add("null in a group", Misuse::oneRank, Misuse::nullInAGroup);
     }
 
     static Set<String> cases() {
@@ -164,6 +199,16 @@ public final class Misuse implements Scenario {
         Group.start();
         try {
             state.comm().broadcast(state.x, state.y, 1, FLOAT32, 1);
+        } catch (NcclException first) {
+            Group.end();
+        }
+    }
+
+    @SuppressWarnings("NullAway")
+    private static void nullInAGroup(State state) {
+        Group.start();
+        try {
+            state.comm().allReduce(state.x, state.y, 1, FLOAT32, null);
         } catch (NcclException first) {
             Group.end();
         }
