@@ -83,6 +83,9 @@ class State:
     def in_progress(self) -> None:
         self.other = Communicator.init(2, 0, self.id, NCCLConfig(blocking=False))
 
+    def no_device(self) -> None:
+        os.environ["JCCL_DEVICE"] = "cuda:9"
+
     def never(self) -> None:
         self.other = Communicator(0x7FFF12345670)
 
@@ -210,6 +213,7 @@ CASES: dict[str, tuple[Callable[[State], None], Callable[[State], object]]] = {
         State.none,
         lambda s: Communicator.init(1, 0, s.id, NCCLConfig(min_ctas=0)),
     ),
+    "unknown device": (State.no_device, lambda s: Communicator.init(1, 0, s.id)),
     "color negative": (State.one_rank, lambda s: s.comm.split(-2)),
     "unknown type": (
         State.one_rank,
@@ -228,6 +232,7 @@ CASES: dict[str, tuple[Callable[[State], None], Callable[[State], object]]] = {
     "buffers overlap": (State.one_rank, _overlap),
     "not done yet": (State.one_rank, lambda s: s.comm.reduce(x, y, SUM, root=0)),
     "error in a group": (State.one_rank, _error_in_a_group),
+    "group end without start": (State.none, lambda _: group_end()),
     "group start without end": (State.one_rank, _start_without_end),
     "blocking and not in a group": (State.none, _mixed_in_a_group),
     "one number twice": (State.in_progress, _same_number_twice),

@@ -75,6 +75,11 @@ static void wrong_blocking(void) {
     config.blocking = 2;
 }
 
+static void no_device(void) {
+    an_id();
+    REQUIRE(setenv("JCCL_DEVICE", "cuda:9", 1) == 0);
+}
+
 static void rank_0_waits(void) {
     in_progress();
 }
@@ -265,6 +270,7 @@ static const struct {
     {"rank negative", an_id, rank_negative},
     {"configuration not initialized", wrong_magic, init_by_config},
     {"configuration out of range", wrong_blocking, init_by_config},
+    {"unknown device", no_device, init_by_config},
     {"color negative", one_rank, color_negative},
     {"unknown type", one_rank, unknown_type},
     {"unknown operation", one_rank, unknown_op},
