@@ -148,27 +148,29 @@ def test_differing_types_are_refused(comm: Communicator) -> None:
         lambda s, r: comm.reduce_scatter(s, r, SUM),
         lambda s, r: comm.broadcast(s, r, RANK),
     ]
-    for call in calls:
-        with pytest.raises(NcclInvalid, match="type FLOAT32 and recvbuf of type FLOAT64"):
+    names = ["allreduce", "allgather", "reduce_scatter", "broadcast"]
+    for name, call in zip(names, calls, strict=True):
+        said = rf"type FLOAT32 and recvbuf of type FLOAT64: .*convert one \({name}, rank {RANK}\)"
+        with pytest.raises(NcclInvalid, match=said):
             call(floats(4), numpy.zeros(16))
 
 
 def test_too_small_receive_buffers_are_refused(comm: Communicator) -> None:
-    with pytest.raises(NcclInvalid, match="recvbuf has 3 elements, but the operation writes 4"):
+    with pytest.raises(NcclInvalid, match=r"has 3 elements.*writes 4: pass a longer.*allreduce, rank 1"):
         comm.allreduce(floats(4), floats(3), SUM)
-    with pytest.raises(NcclInvalid, match="has 7 elements, but the operation writes 8"):
+    with pytest.raises(NcclInvalid, match=r"has 7 elements.*writes 8: pass a longer.*allgather, rank 1"):
         comm.allgather(floats(2), floats(7))
-    with pytest.raises(NcclInvalid, match="has 1 elements, but the operation writes 2"):
+    with pytest.raises(NcclInvalid, match=r"has 1 elements.*writes 2: .*reduce_scatter, rank 1"):
         comm.reduce_scatter(floats(8), floats(1), SUM)
 
 
 def test_a_broadcast_of_unequal_lengths_is_refused_on_the_root(comm: Communicator) -> None:
-    with pytest.raises(NcclInvalid, match="recvbuf has 5 elements and sendbuf 4"):
+    with pytest.raises(NcclInvalid, match=r"recvbuf has 5 .* sendbuf 4: .*broadcast, rank 1"):
         comm.broadcast(floats(4), floats(5), RANK)
 
 
 def test_a_remainder_of_reduce_scatter_is_refused(comm: Communicator) -> None:
-    with pytest.raises(NcclInvalid, match=r"9 elements.*4 ranks cannot share.*1 would be left"):
+    with pytest.raises(NcclInvalid, match=r"9 elements.*4 ranks cannot share.*1 would be left.*pad"):
         comm.reduce_scatter(floats(9), floats(9), SUM)
 
 
@@ -177,7 +179,7 @@ def test_read_only_buffers_may_be_sent_but_not_received_into(
 ) -> None:
     comm.send(b"1234", 0)
     comm.allreduce(b"1234", bytearray(4), SUM)
-    with pytest.raises(NcclInvalid, match="recvbuf is read-only"):
+    with pytest.raises(NcclInvalid, match=r"recvbuf is read-only.*writable.*\(recv, rank 1\)"):
         comm.recv(b"1234", 0)
     same = b"1234"
     with pytest.raises(NcclInvalid, match="the buffer is read-only"):
@@ -186,7 +188,7 @@ def test_read_only_buffers_may_be_sent_but_not_received_into(
 
 
 def test_streams_are_refused_by_name(comm: Communicator) -> None:
-    with pytest.raises(NcclInvalid, match="host communicators have no streams yet"):
+    with pytest.raises(NcclInvalid, match=r"no streams yet, pass None \(allreduce, rank 1\)"):
         comm.allreduce(floats(1), floats(1), SUM, stream=7)
     comm.allreduce(floats(1), floats(1), SUM, stream=0)
 
@@ -270,16 +272,17 @@ def test_a_communicator_without_handle_refuses_operations(fake: FakeBinding) -> 
         comm.get_async_error,
         comm.split,
     ):
-        with pytest.raises(NcclInvalid, match="not initialized, or already destroyed"):
+        with pytest.raises(NcclInvalid, match=r"not initialized, or already destroyed: use it"):
             call()
     comm.destroy()
     comm.abort()
 
 
 def test_a_destroyed_communicator_refuses_operations(fake: FakeBinding, comm: Communicator) -> None:
+    assert comm.rank == RANK
     comm.destroy()
     assert fake.last("comm_destroy") == (COMM,)
-    with pytest.raises(NcclInvalid, match="already destroyed"):
+    with pytest.raises(NcclInvalid, match=r"already destroyed: .*\(allreduce, rank 1\)"):
         comm.allreduce(floats(1), floats(1), SUM)
     comm.destroy()
     assert fake.count("comm_destroy") == 1
@@ -299,7 +302,7 @@ def test_init_without_an_id_is_refused(fake: FakeBinding, wrong: Any) -> None:
 
 @pytest.mark.parametrize("wrong", ["sum", None, 1.5])
 def test_an_op_that_is_none_is_refused(comm: Communicator, wrong: Any) -> None:
-    sentence = rf"^op is {wrong!r}: SUM, PROD, MAX, MIN or AVG is meant$"
+    sentence = rf"^op is {wrong!r}: SUM, MAX, MIN or AVG is meant "
     for call in (comm.allreduce, comm.reduce_scatter):
         with pytest.raises(NcclInvalid, match=sentence):
             call(floats(4), floats(4), wrong)

@@ -90,7 +90,7 @@ def test_what_is_read_only_is_not_written() -> None:
 
 
 def test_vectors_are_no_elements() -> None:
-    with pytest.raises(NcclInvalid, match=r"x has elements of DLPack type \(2, 32, 4\)"):
+    with pytest.raises(NcclInvalid, match=r"x has elements of type DLPack \(2, 32, 4\)"):
         resolve(HandMade(4, lanes=4), "x")
 
 

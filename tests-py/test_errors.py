@@ -12,13 +12,20 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE = REPOSITORY / "docs" / "errors.md"
-C_SOURCES = sorted((REPOSITORY / "java-core" / "src" / "main" / "c").glob("*.c"))
+C_FOLDER = REPOSITORY / "java-core" / "src" / "main" / "c"
+C_SOURCES = sorted(C_FOLDER.glob("*.c"))
+EXTENSION_SOURCES = sorted(C_FOLDER.glob("python/*.c"))
 PACKAGE = REPOSITORY / "python-pkg" / "jccl"
 PYTHON_SOURCES = sorted([*PACKAGE.glob("core/*.py"), *PACKAGE.glob("bindings/*.py")])
 TORCH_SOURCES = sorted(PACKAGE.glob("torch/*.py"))
 
 EXCEPTIONS = {"NcclInvalid", "ValueError", "TypeError", "RuntimeError", "ImportError"}
 EXCEPTIONS |= {"DistBackendError", "NCCLError"}
+# Methods that make an exception of their second argument.
+MAKERS = {
+    ("monitored.py", "self._refuse"): "DistBackendError",
+    ("operations.py", "self._refusal"): "NcclInvalid",
+}
 
 
 class Said(NamedTuple):
@@ -56,24 +63,43 @@ def _tidy(sentence: str) -> str:
     return re.sub("…+", "…", sentence)
 
 
+LITERAL = r'(?:"(?:[^"\\]|\\.)*"|JCCL_VERSION)'
+LITERALS = rf"({LITERAL}(?:\s*{LITERAL})*)"
+
+
+def _of_literals(literals: str) -> str:
+    parts = re.findall(LITERAL, literals)
+    text = "".join("…" if p == "JCCL_VERSION" else p[1:-1] for p in parts)
+    return _tidy(re.sub(r"%[-.\d*]*[lz]?[a-zR]", "…", text.replace('\\"', '"')))
+
+
 def _of_c() -> Iterator[Said]:
     """What jccl_fail says itself, and the reasons that it is given."""
-    literal = r'(?:"(?:[^"\\]|\\.)*"|JCCL_VERSION)'
     # Some reasons are kept in a variable first.
     call = re.compile(
         r"(?:what =|unattached\[\] =|jccl_fail\((\w+),"
-        r"|snprintf\((?:reason|failure|jdk->reason|text), [\w> .-]+,)"
-        rf"\s*({literal}(?:\s*{literal})*)"
+        rf"|snprintf\((?:reason|failure|jdk->reason|text), [\w> .-]+,)\s*{LITERALS}"
     )
     for source in C_SOURCES:
         text = source.read_text(encoding="utf-8")
         for found in call.finditer(text):
-            parts = re.findall(literal, found[2])
-            sentence = "".join("…" if p == "JCCL_VERSION" else p[1:-1] for p in parts)
-            sentence = _tidy(re.sub(r"%[-.\d*]*l?[a-z]", "…", sentence.replace('\\"', '"')))
+            sentence = _of_literals(found[2])
             if re.search(r"\w", sentence) and sentence != "a Java exception without a text":
                 line = text.count("\n", 0, found.start()) + 1
                 yield Said(found[1] or "", sentence, f"{source.name}:{line}")
+
+
+def _of_the_extension() -> Iterator[Said]:
+    """The exceptions that C makes of a sentence; a choice of two exceptions is both."""
+    call = re.compile(rf"PyErr_(?:Format|SetString)\(([^\",]*),\s*{LITERALS}")
+    for source in EXTENSION_SOURCES:
+        text = source.read_text(encoding="utf-8")
+        found = list(call.finditer(text))
+        assert len(found) == len(re.findall(r"PyErr_(?:Format|SetString)\(", text)), source
+        for each in found:
+            line = text.count("\n", 0, each.start()) + 1
+            for exception in re.findall(r"PyExc_(\w+)", each[1]):
+                yield Said(exception, _of_literals(each[2]), f"{source.name}:{line}")
 
 
 def _text(tree: ast.expr | None, names: dict[str, str]) -> str:
@@ -114,11 +140,10 @@ def _of_python(sources: list[Path]) -> Iterator[Said]:
             if not isinstance(call, ast.Call):
                 continue
             called = ast.unparse(call.func)
-            refuses = called == "self._refuse" and source.name == "monitored.py"
-            if called not in EXCEPTIONS and not refuses:
+            exception = MAKERS.get((source.name, called), called)
+            if exception not in EXCEPTIONS:
                 continue
-            exception = "DistBackendError" if refuses else called
-            place = 1 if refuses or called == "NCCLError" else 0
+            place = 1 if exception != called or called == "NCCLError" else 0
             argument = call.args[place] if len(call.args) > place else None
             sentence = _tidy(_text(argument, names))
             if _LIBRARYS not in sentence and re.search(r"\w", sentence):
@@ -137,7 +162,7 @@ def _is_javas(said: Said) -> bool:
     ("chapter", "said"),
     [
         ("Before Java runs", list(_of_c())),
-        ("Python: jccl.core", list(_of_python(PYTHON_SOURCES))),
+        ("Python: jccl.core", [*_of_python(PYTHON_SOURCES), *_of_the_extension()]),
         ("Python: jccl.torch", list(_of_python(TORCH_SOURCES))),
     ],
     ids=["C", "Python", "torch"],

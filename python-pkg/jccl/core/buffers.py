@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jccl.bindings import load
+from jccl.core import refusals
 from jccl.core.dlpack import resolve_dlpack
-from jccl.core.types import _BY_NAME, NcclDataType, NcclInvalid
+from jccl.core.types import _BY_NAME, NcclInvalid
 
 
 class Buffer(NamedTuple):
@@ -89,7 +90,7 @@ def resolve(buffer: Any, name: str, *, writable: bool = False) -> Buffer:
 def _resolve_other(buffer: Any, name: str, writable: bool) -> Buffer:
     kind = type(buffer)
     if hasattr(buffer, "__cuda_array_interface__"):
-        raise NcclInvalid(f"{name} is CUDA memory ({kind.__name__}); {_HOST_ONLY}")
+        raise refusals.not_on_host(name, f"CUDA memory ({kind.__name__})")
     try:
         view = memoryview(buffer)
     except (TypeError, BufferError):
@@ -103,25 +104,8 @@ def _resolve_other(buffer: Any, name: str, writable: bool) -> Buffer:
         return Buffer(*resolve_dlpack(buffer, name, writable))
     raise NcclInvalid(
         f"{name} is of type {kind.__name__}, which has neither the buffer protocol"
-        " nor __array_interface__ nor DLPack"
+        " nor __array_interface__ nor DLPack: pass an array, a tensor or a bytearray"
     )
-
-
-_HOST_ONLY = "a host communicator takes host buffers: copy it to the host first"
-
-
-def _refuse_strided(name: str) -> NcclInvalid:
-    return NcclInvalid(
-        f"{name} is not contiguous in row-major order: pass a contiguous copy of this view"
-    )
-
-
-def _refuse_read_only(name: str) -> NcclInvalid:
-    return NcclInvalid(f"{name} is read-only, but the operation writes into it")
-
-
-def _refuse_type(name: str, dtype: object) -> NcclInvalid:
-    return NcclInvalid(f"{name} has elements of type {dtype}, for which NCCL has no data type")
 
 
 def _resolve_tensor(tensor: Any, name: str, _writable: bool) -> Buffer:
@@ -130,14 +114,14 @@ def _resolve_tensor(tensor: Any, name: str, _writable: bool) -> Buffer:
         text = str(tensor.dtype).removeprefix("torch.")
         number = _BY_NAME.get(text)
         if number is None:
-            raise _refuse_type(name, tensor.dtype)
+            raise refusals.element_type(name, tensor.dtype)
         dtype = _torch_types[tensor.dtype] = number
     if tensor.device.type != "cpu":
-        raise NcclInvalid(f"{name} is a tensor on {tensor.device}; {_HOST_ONLY}")
+        raise refusals.not_on_host(name, f"a tensor on {tensor.device}")
     if str(tensor.layout) != "torch.strided":
         raise NcclInvalid(f"{name} is a tensor of layout {tensor.layout}: pass a dense one")
     if not tensor.is_contiguous():
-        raise _refuse_strided(name)
+        raise refusals.strided(name)
     if tensor.is_neg():
         raise NcclInvalid(f"{name} is a lazily negated view: pass its resolve_neg()")
     return Buffer(tensor.data_ptr(), tensor.numel(), dtype, tensor)
@@ -147,31 +131,31 @@ def _resolve_ndarray(arr: Any, name: str, writable: bool) -> Buffer:
     dtype = _numpy_types.get(arr.dtype)
     if dtype is None:
         if not arr.dtype.isnative:
-            raise NcclInvalid(f"{name} has elements of a foreign byte order ({arr.dtype.str})")
+            raise refusals.byte_order(name, arr.dtype.str)
         number = _BY_NAME.get(arr.dtype.name)
         if number is None:
-            raise _refuse_type(name, arr.dtype)
+            raise refusals.element_type(name, arr.dtype)
         dtype = _numpy_types[arr.dtype] = number
         load().know_arrays(sys.modules["numpy"].ndarray, _numpy_types)
     flags = arr.flags
     if not flags.c_contiguous:
-        raise _refuse_strided(name)
+        raise refusals.strided(name)
     if writable and not flags.writeable:
-        raise _refuse_read_only(name)
+        raise refusals.read_only(name)
     return Buffer(*load().memory(arr, writable), dtype, arr)
 
 
 def _resolve_view(view: memoryview, name: str, writable: bool) -> Buffer:
     code = view.format
     if code[:1] in _FOREIGN_ORDER and view.itemsize > 1:
-        raise NcclInvalid(f"{name} has elements of a foreign byte order ({code})")
+        raise refusals.byte_order(name, code)
     dtype = _FORMATS.get(code.lstrip("@=<>!"), {}).get(view.itemsize)
     if dtype is None:
-        raise _refuse_type(name, repr(code))
+        raise refusals.element_type(name, repr(code))
     if not view.c_contiguous:
-        raise _refuse_strided(name)
+        raise refusals.strided(name)
     if writable and view.readonly:
-        raise _refuse_read_only(name)
+        raise refusals.read_only(name)
     # The view stays referenced: a bytearray with an export cannot be resized under the call.
     return Buffer(*load().memory(view, False), dtype, view)
 
@@ -183,38 +167,18 @@ def _resolve_interface(
     kind, bits = _TYPESTR_KINDS.get(typestr[1:2]), 8 * int(typestr[2:] or 0)
     number = None if kind is None else _BY_NAME.get(kind if kind == "bool" else f"{kind}{bits}")
     if number is None:
-        raise _refuse_type(name, typestr)
+        raise refusals.element_type(name, typestr)
     if typestr[0] in _FOREIGN_ORDER and bits > 8:
-        raise NcclInvalid(f"{name} has elements of a foreign byte order ({typestr})")
+        raise refusals.byte_order(name, typestr)
     pointer, read_only = interface["data"]
     if writable and read_only:
-        raise _refuse_read_only(name)
+        raise refusals.read_only(name)
     count, expected = 1, bits // 8
     strides = interface.get("strides")
     shape = tuple(interface["shape"])
     for axis in range(len(shape) - 1, -1, -1):
         if strides is not None and 0 not in shape and shape[axis] > 1 and strides[axis] != expected:
-            raise _refuse_strided(name)
+            raise refusals.strided(name)
         expected *= shape[axis]
         count *= shape[axis]
     return Buffer(int(pointer), count, number, (owner, interface))
-
-
-def pair(sendbuf: Any, recvbuf: Any) -> tuple[Buffer, Buffer]:
-    """Both buffers of an operation, whose types are equal; one object is both in place."""
-    if sendbuf is recvbuf:
-        both = resolve(sendbuf, "the buffer", writable=True)
-        return both, both
-    send = resolve(sendbuf, "sendbuf")
-    recv = resolve(recvbuf, "recvbuf", writable=True)
-    if send.dtype != recv.dtype:
-        raise NcclInvalid(
-            f"sendbuf has elements of type {NcclDataType(send.dtype).name} and recvbuf of type"
-            f" {NcclDataType(recv.dtype).name}: they must be equal"
-        )
-    return send, recv
-
-
-def too_small(recv: Buffer, needed: int) -> NcclInvalid:
-    """The error of a receive buffer that is shorter than what arrives."""
-    return NcclInvalid(f"recvbuf has {recv.count} elements, but the operation writes {needed}")

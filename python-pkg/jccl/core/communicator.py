@@ -140,7 +140,7 @@ class Communicator(Unfinished):
         communicator is non-blocking, the child is usable once ``get_async_error()`` of both is
         Success; both may be polled.
         """
-        ptr = self._require()
+        ptr = self._require("split")
         c_config = None if config is None else CConfig(config)
         code, handle = self._library.comm_split(
             ptr,
@@ -193,7 +193,7 @@ class Communicator(Unfinished):
 
     def finalize(self) -> None:
         """Completes what is queued; afterwards only destroy, abort and queries remain."""
-        check(self._library.comm_finalize(self._require()))
+        check(self._library.comm_finalize(self._require("finalize")))
 
     def destroy(self) -> None:
         """Ends the communicator, finalizing it if needed. Without a handle it does nothing."""
@@ -265,20 +265,20 @@ class Communicator(Unfinished):
     def nranks(self) -> int:
         """Number of ranks."""
         if self._nranks is None:
-            self._nranks = self._query(self._library.comm_count(self._require()))
+            self._nranks = self._query(self._library.comm_count(self._require("nranks")))
         return self._nranks
 
     @property
     def rank(self) -> int:
         """This rank's number."""
         if self._rank is None:
-            self._rank = self._query(self._library.comm_user_rank(self._require()))
+            self._rank = self._query(self._library.comm_user_rank(self._require("rank")))
         return self._rank
 
     @property
     def device(self) -> int:
         """The CUDA device; -1 on host ranks."""
-        return self._query(self._library.comm_cu_device(self._require()))
+        return self._query(self._library.comm_cu_device(self._require("device")))
 
     @staticmethod
     def _query(answer: tuple[int, int]) -> int:
@@ -289,7 +289,9 @@ class Communicator(Unfinished):
         """The state: Success, InProgress while something runs, or what ended it."""
         kept = len(self._kept)
         children = len(self._children)
-        state = Result(self._query(self._library.comm_get_async_error(self._require())))
+        state = Result(
+            self._query(self._library.comm_get_async_error(self._require("get_async_error")))
+        )
         if state is not Result.InProgress:
             # What was held before the question is not in use any more.
             del self._kept[:kept]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from jccl.core import refusals
 from jccl.core.types import NcclInvalid
 
 _HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
@@ -78,32 +79,28 @@ def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, in
     device = int(buffer.__dlpack_device__()[0]) if hasattr(buffer, "__dlpack_device__") else 1
     if device not in _HOST_DEVICES:
         where = "CUDA memory" if device in _CUDA_DEVICES else f"memory of DLPack device {device}"
-        raise NcclInvalid(
-            f"{name} is {where}; a host communicator takes host buffers: copy it to the host first"
-        )
+        raise refusals.not_on_host(name, where)
     try:
         capsule = _export(buffer)
     except (BufferError, TypeError, ValueError, RuntimeError) as e:
         raise NcclInvalid(f"{name} cannot be exported by DLPack: {e}") from e
     flags, tensor = _open(capsule, name)
     if writable and flags & _READ_ONLY:
-        raise NcclInvalid(f"{name} is read-only, but the operation writes into it")
+        raise refusals.read_only(name)
     if writable and flags & _IS_COPIED:
-        raise NcclInvalid(f"{name} exports a copy by DLPack, which the operation cannot write to")
+        raise NcclInvalid(
+            f"{name} exports a copy by DLPack, which the operation cannot write to: pass its owner"
+        )
     dtype = _TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     if dtype is None:
-        raise NcclInvalid(
-            f"{name} has elements of DLPack type ({tensor.code}, {tensor.bits}, {tensor.lanes}),"
-            " for which NCCL has no data type"
-        )
+        parts = f"{tensor.code}, {tensor.bits}, {tensor.lanes}"
+        raise refusals.element_type(name, f"DLPack ({parts})")
     shape = tensor.shape[: tensor.ndim] if tensor.ndim else []
     strides = tensor.strides if tensor.strides and 0 not in shape else None
     count = 1
     for axis in range(tensor.ndim - 1, -1, -1):
         if strides and shape[axis] > 1 and strides[axis] != count:
-            raise NcclInvalid(
-                f"{name} is not contiguous in row-major order: pass a contiguous copy of this view"
-            )
+            raise refusals.strided(name)
         count *= shape[axis]
     # The capsule's destructor releases the export, so it lives as long as the result.
     return (tensor.data or 0) + tensor.byte_offset, count, dtype, (buffer, capsule)

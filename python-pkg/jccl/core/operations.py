@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jccl._version import package_version
-from jccl.core.buffers import Buffer, pair, resolve, too_small
+from jccl.core.buffers import Buffer, resolve
 from jccl.core.errors import IN_PROGRESS, NCCLError, check
 from jccl.core.group import queued
-from jccl.core.types import NcclInvalid, Result, redop
+from jccl.core.types import NcclDataType, NcclInvalid, Result, redop
 
 if TYPE_CHECKING:
     from jccl.bindings import Binding
@@ -39,6 +39,7 @@ class Operations:
     _library: Binding
     # The handle, 0 without one.
     _ptr: int
+    _rank: int | None
     # The buffers of operations that are under way.
     _kept: list[object]
 
@@ -65,11 +66,18 @@ class Operations:
         """
         if self._on_arrays(_ALL_REDUCE, sendbuf, recvbuf, op, 1, stream, config):
             return
-        send, recv = pair(sendbuf, recvbuf)
-        if recv.count < send.count:
-            raise too_small(recv, send.count)
-        self._plain("ncclAllReduceConfig", stream, config)
-        self._call(self._library.all_reduce, send, recv, send.count, send.dtype, redop(op))
+        send, recv = self._pair("allreduce", sendbuf, recvbuf)
+        self._fits("allreduce", recv, send.count)
+        self._plain("allreduce", "ncclAllReduceConfig", stream, config)
+        self._call(
+            "allreduce",
+            self._library.all_reduce,
+            send,
+            recv,
+            send.count,
+            send.dtype,
+            self._redop("allreduce", op),
+        )
 
     def broadcast(
         self,
@@ -89,16 +97,17 @@ class Operations:
         if self._on_arrays(_BROADCAST, own, recvbuf, root, 1, stream, config):
             return
         if is_root:
-            send, recv = pair(sendbuf, recvbuf)
+            send, recv = self._pair("broadcast", sendbuf, recvbuf)
             if recv.count != send.count:
-                raise NcclInvalid(
+                raise self._refusal(
+                    "broadcast",
                     f"recvbuf has {recv.count} elements and sendbuf {send.count}:"
-                    " they must be equal on the root of a broadcast"
+                    " they must be equal on the root of a broadcast",
                 )
         else:
-            send = recv = resolve(recvbuf, "recvbuf", writable=True)
-        self._plain("ncclBroadcastConfig", stream, config)
-        self._call(self._library.broadcast, send, recv, recv.count, recv.dtype, root)
+            send = recv = self._resolve("broadcast", recvbuf, "recvbuf", writable=True)
+        self._plain("broadcast", "ncclBroadcastConfig", stream, config)
+        self._call("broadcast", self._library.broadcast, send, recv, recv.count, recv.dtype, root)
 
     def allgather(
         self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
@@ -110,11 +119,10 @@ class Operations:
         nranks = self.nranks
         if self._on_arrays(_ALL_GATHER, sendbuf, recvbuf, 0, nranks, stream, config):
             return
-        send, recv = pair(sendbuf, recvbuf)
-        if recv.count < send.count * nranks:
-            raise too_small(recv, send.count * nranks)
-        self._plain("ncclAllGatherConfig", stream, config)
-        self._call(self._library.all_gather, send, recv, send.count, send.dtype)
+        send, recv = self._pair("allgather", sendbuf, recvbuf)
+        self._fits("allgather", recv, send.count * nranks)
+        self._plain("allgather", "ncclAllGatherConfig", stream, config)
+        self._call("allgather", self._library.all_gather, send, recv, send.count, send.dtype)
 
     def reduce_scatter(
         self,
@@ -131,30 +139,87 @@ class Operations:
         """
         if self._on_arrays(_REDUCE_SCATTER, sendbuf, recvbuf, op, self.nranks, stream, config):
             return
-        send, recv = pair(sendbuf, recvbuf)
-        count = self._share(send)
-        if recv.count < count:
-            raise too_small(recv, count)
-        self._plain("ncclReduceScatterConfig", stream, config)
-        self._call(self._library.reduce_scatter, send, recv, count, send.dtype, redop(op))
+        send, recv = self._pair("reduce_scatter", sendbuf, recvbuf)
+        count = self._share("reduce_scatter", send)
+        self._fits("reduce_scatter", recv, count)
+        self._plain("reduce_scatter", "ncclReduceScatterConfig", stream, config)
+        self._call(
+            "reduce_scatter",
+            self._library.reduce_scatter,
+            send,
+            recv,
+            count,
+            send.dtype,
+            self._redop("reduce_scatter", op),
+        )
 
     def send(self, sendbuf: Any, peer: int, *, stream: int | None = None) -> None:
         """Sends ``sendbuf`` to rank ``peer``, which receives as many elements."""
-        send = resolve(sendbuf, "sendbuf")
-        self._plain("", stream, None)
-        self._call(self._library.send, send, None, send.count, send.dtype, peer)
+        send = self._resolve("send", sendbuf, "sendbuf")
+        self._plain("send", "", stream, None)
+        self._call("send", self._library.send, send, None, send.count, send.dtype, peer)
 
     def recv(self, recvbuf: Any, peer: int, *, stream: int | None = None) -> None:
         """Receives into ``recvbuf`` what rank ``peer`` sends, as many elements."""
-        recv = resolve(recvbuf, "recvbuf", writable=True)
-        self._plain("", stream, None)
-        self._call(self._library.recv, recv, None, recv.count, recv.dtype, peer)
+        recv = self._resolve("recv", recvbuf, "recvbuf", writable=True)
+        self._plain("recv", "", stream, None)
+        self._call("recv", self._library.recv, recv, None, recv.count, recv.dtype, peer)
 
-    def _plain(self, function: str, stream: int | None, config: object) -> None:
+    def _refusal(self, operation: str, sentence: str) -> NcclInvalid:
+        """An error of an operation, which names it and this rank."""
+        where = operation
+        try:
+            # One that has ended, or is not made yet, knows no rank unless it was asked before.
+            if self._ptr or self._rank is not None:
+                where += f", rank {self.rank}"
+        except (NCCLError, NcclInvalid):
+            pass
+        return NcclInvalid(f"{sentence} ({where})")
+
+    def _resolve(self, operation: str, buffer: Any, name: str, *, writable: bool = False) -> Buffer:
+        try:
+            return resolve(buffer, name, writable=writable)
+        except NcclInvalid as refused:
+            raise self._refusal(operation, refused.msg) from refused.__cause__
+
+    def _pair(self, operation: str, sendbuf: Any, recvbuf: Any) -> tuple[Buffer, Buffer]:
+        """Both buffers, whose types are equal; one object is both in place."""
+        try:
+            if sendbuf is recvbuf:
+                both = resolve(sendbuf, "the buffer", writable=True)
+                return both, both
+            send = resolve(sendbuf, "sendbuf")
+            recv = resolve(recvbuf, "recvbuf", writable=True)
+            if send.dtype != recv.dtype:
+                raise NcclInvalid(
+                    f"sendbuf has elements of type {NcclDataType(send.dtype).name} and recvbuf of"
+                    f" type {NcclDataType(recv.dtype).name}: they must be equal, convert one"
+                )
+        except NcclInvalid as refused:
+            raise self._refusal(operation, refused.msg) from refused.__cause__
+        return send, recv
+
+    def _fits(self, operation: str, recv: Buffer, needed: int) -> None:
+        """Refuses a receive buffer that is shorter than what arrives."""
+        if recv.count < needed:
+            raise self._refusal(
+                operation,
+                f"recvbuf has {recv.count} elements, but the operation writes {needed}:"
+                " pass a longer one",
+            )
+
+    def _redop(self, operation: str, op: object) -> int:
+        try:
+            return redop(op)
+        except NcclInvalid as refused:
+            raise self._refusal(operation, refused.msg) from None
+
+    def _plain(self, operation: str, function: str, stream: int | None, config: object) -> None:
         """Refuses what host communicators do not have: streams and per-call configuration."""
         if stream:
-            raise NcclInvalid(
-                f"stream is {stream!r}: host communicators have no streams yet, pass None"
+            raise self._refusal(
+                operation,
+                f"stream is {stream!r}: host communicators have no streams yet, pass None",
             )
         if config is not None:
             not_done(function)
@@ -182,28 +247,38 @@ class Operations:
         return code >= 0
 
     def _call(
-        self, function: Callable[..., int], send: Buffer, recv: Buffer | None, *numbers: int
+        self,
+        operation: str,
+        function: Callable[..., int],
+        send: Buffer,
+        recv: Buffer | None,
+        *numbers: int,
     ) -> None:
         """Calls a function of the library on one or two buffers."""
         addresses = (send.ptr,) if recv is None else (send.ptr, recv.ptr)
         try:
-            code = function(*addresses, *numbers, self._require(), 0)
+            code = function(*addresses, *numbers, self._require(operation), 0)
             self._after(code, (send.keep, None if recv is None else recv.keep))
         except BaseException as error:
             self._end_interrupted(error)
             raise
 
-    def _require(self) -> int:
+    def _require(self, operation: str) -> int:
         if not self._ptr:
-            raise NcclInvalid("Communicator is not initialized, or already destroyed")
+            raise self._refusal(
+                operation,
+                "Communicator is not initialized, or already destroyed: use it between init and"
+                " destroy",
+            )
         return self._ptr
 
-    def _share(self, send: Buffer) -> int:
+    def _share(self, operation: str, send: Buffer) -> int:
         count, rest = divmod(send.count, self.nranks)
         if rest:
-            raise NcclInvalid(
+            raise self._refusal(
+                operation,
                 f"sendbuf has {send.count} elements, which {self.nranks} ranks cannot share"
-                f" equally: {rest} would be left over"
+                f" equally: {rest} would be left over; pad or slice it",
             )
         return count
 

@@ -10,7 +10,6 @@ import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jccl.core.buffers import pair
 from jccl.core.errors import check
 from jccl.core.operations import Operations, not_done
 from jccl.core.types import (
@@ -18,7 +17,6 @@ from jccl.core.types import (
     CommSuspendFlag,
     NcclCommMemStat,
     NcclDataType,
-    redop,
 )
 from jccl.core.unique_id import UniqueId
 
@@ -44,17 +42,33 @@ class Unfinished(Operations):
         if root is None:
             self.allreduce(sendbuf, recvbuf, op, stream=stream, config=config)
             return
-        send, recv = pair(sendbuf, recvbuf)
-        self._plain("ncclCollConfig_t", stream, config)
-        self._call(self._library.reduce, send, recv, send.count, send.dtype, redop(op), root)
+        send, recv = self._pair("reduce", sendbuf, recvbuf)
+        self._plain("reduce", "ncclCollConfig_t", stream, config)
+        self._call(
+            "reduce",
+            self._library.reduce,
+            send,
+            recv,
+            send.count,
+            send.dtype,
+            self._redop("reduce", op),
+            root,
+        )
 
     def alltoall(
         self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
     ) -> None:
         """Part r of ``sendbuf`` goes to rank r; part r of ``recvbuf`` comes from it."""
-        send, recv = pair(sendbuf, recvbuf)
-        self._plain("ncclCollConfig_t", stream, config)
-        self._call(self._library.allto_all, send, recv, self._share(send), send.dtype)
+        send, recv = self._pair("alltoall", sendbuf, recvbuf)
+        self._plain("alltoall", "ncclCollConfig_t", stream, config)
+        self._call(
+            "alltoall",
+            self._library.allto_all,
+            send,
+            recv,
+            self._share("alltoall", send),
+            send.dtype,
+        )
 
     def gather(
         self,
@@ -69,9 +83,9 @@ class Unfinished(Operations):
         if root is None:
             self.allgather(sendbuf, recvbuf, stream=stream, config=config)
             return
-        send, recv = pair(sendbuf, recvbuf)
-        self._plain("ncclCollConfig_t", stream, config)
-        self._call(self._library.gather, send, recv, send.count, send.dtype, root)
+        send, recv = self._pair("gather", sendbuf, recvbuf)
+        self._plain("gather", "ncclCollConfig_t", stream, config)
+        self._call("gather", self._library.gather, send, recv, send.count, send.dtype, root)
 
     def scatter(
         self,
@@ -83,9 +97,9 @@ class Unfinished(Operations):
         config: object = None,
     ) -> None:
         """Part r of ``sendbuf`` of ``root`` goes into ``recvbuf`` of rank r."""
-        send, recv = pair(sendbuf, recvbuf)
-        self._plain("ncclCollConfig_t", stream, config)
-        self._call(self._library.scatter, send, recv, recv.count, recv.dtype, root)
+        send, recv = self._pair("scatter", sendbuf, recvbuf)
+        self._plain("scatter", "ncclCollConfig_t", stream, config)
+        self._call("scatter", self._library.scatter, send, recv, recv.count, recv.dtype, root)
 
     def shrink(
         self,
@@ -96,14 +110,14 @@ class Unfinished(Operations):
         """The communicator without ``exclude_ranks``."""
         excluded = array.array("i", exclude_ranks or ())
         code, _ = self._library.comm_shrink(
-            self._require(), excluded.buffer_info()[0], len(excluded), 0, int(flag)
+            self._require("shrink"), excluded.buffer_info()[0], len(excluded), 0, int(flag)
         )
         check(code)
         not_done("ncclCommShrink")
 
     def get_unique_id(self) -> UniqueId:
         """The id for growing this communicator."""
-        code, content = self._library.comm_get_unique_id(self._require())
+        code, content = self._library.comm_get_unique_id(self._require("get_unique_id"))
         check(code)
         return UniqueId.from_bytes(content)
 
@@ -117,25 +131,25 @@ class Unfinished(Operations):
         """The communicator of ``nranks`` ranks, the old and new ones."""
         pointer = 0 if unique_id is None else unique_id.ptr
         own = -1 if rank is None else rank
-        code, _ = self._library.comm_grow(self._require(), nranks, pointer, own, 0)
+        code, _ = self._library.comm_grow(self._require("grow"), nranks, pointer, own, 0)
         check(code)
         not_done("ncclCommGrow")
 
     def revoke(self, flags: int = 0) -> None:
         """Stops pending work and keeps the handle."""
-        check(self._library.comm_revoke(self._require(), flags))
+        check(self._library.comm_revoke(self._require("revoke"), flags))
 
     def suspend(self, flags: CommSuspendFlag = CommSuspendFlag.MEM) -> None:
         """Releases the communicator's memory for a while."""
-        check(self._library.comm_suspend(self._require(), int(flags)))
+        check(self._library.comm_suspend(self._require("suspend"), int(flags)))
 
     def resume(self) -> None:
         """Takes back what suspend released."""
-        check(self._library.comm_resume(self._require()))
+        check(self._library.comm_resume(self._require("resume")))
 
     def get_mem_stat(self, stat: NcclCommMemStat) -> int:
         """Bytes of memory of one kind."""
-        code, value = self._library.comm_mem_stats(self._require(), int(stat))
+        code, value = self._library.comm_mem_stats(self._require("get_mem_stat"), int(stat))
         check(code)
         return value
 

@@ -15,7 +15,8 @@ static bool load_library(void) {
     Dl_info self;
     char path[PATH_MAX + 32];
     if (dladdr((void*)PyInit__jccl, &self) == 0 || self.dli_fname == NULL) {
-        PyErr_SetString(PyExc_ImportError, "the folder of JCCL's extension is unknown");
+        PyErr_SetString(PyExc_ImportError,
+                        "the folder of JCCL's extension is unknown: install the wheel");
         return false;
     }
     const char* slash = strrchr(self.dli_fname, '/');
@@ -23,7 +24,8 @@ static bool load_library(void) {
     snprintf(path, sizeof path, "%.*slibjccl.so", folder, self.dli_fname);
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        PyErr_Format(PyExc_ImportError, "JCCL's library cannot be loaded: %s", dlerror());
+        PyErr_Format(PyExc_ImportError, "JCCL's library cannot be loaded: %s: reinstall JCCL",
+                     dlerror());
         return false;
     }
     const char* missing = NULL;

@@ -9,15 +9,11 @@ public enum PythonError implements CatalogueEntry {
             "The object has neither the buffer protocol nor __array_interface__ nor " + "DLPack.",
             "Pass a torch tensor on the CPU, a numpy array, an array.array or a " + "bytearray.",
             "… is of type …, which has neither the buffer protocol nor "
-                    + "__array_interface__ nor DLPack"),
+                    + "__array_interface__ nor DLPack: pass an array, a tensor or a bytearray"),
     NOT_HOST_MEMORY(
             "NcclInvalid",
             "The buffer is memory of a device, which a host communicator does not " + "reach.",
             "Copy it to the host first, as by tensor.cpu().",
-            "… is CUDA memory (…); a host communicator takes host buffers: copy it to"
-                    + " the host first",
-            "… is a tensor on …; a host communicator takes host buffers: copy it to "
-                    + "the host first",
             "… is …; a host communicator takes host buffers: copy it to the host " + "first"),
     NOT_CONTIGUOUS(
             "NcclInvalid",
@@ -31,14 +27,13 @@ public enum PythonError implements CatalogueEntry {
             "The operation writes into the buffer, but may not.",
             "Pass a buffer that may be written: a bytearray instead of bytes, a copy "
                     + "of the array.",
-            "… is read-only, but the operation writes into it",
-            "… exports a copy by DLPack, which the operation cannot write to"),
+            "… is read-only, but the operation writes into it: pass a writable buffer",
+            "… exports a copy by DLPack, which the operation cannot write to: pass its owner"),
     ELEMENT_TYPE(
             "NcclInvalid",
             "NCCL has no data type for these elements.",
             "Convert them to a type that DIFFERENCES.md lists.",
-            "… has elements of type …, for which NCCL has no data type",
-            "… has elements of DLPack type (…, …, …), for which NCCL has no data type",
+            "… has elements of type …, for which NCCL has no data type: convert them",
             "NCCL has no data type for elements of type …",
             "… is not a data type: …",
             "numpy has no type for …: install ml_dtypes"),
@@ -46,7 +41,7 @@ public enum PythonError implements CatalogueEntry {
             "NcclInvalid",
             "The bytes of the elements are in the order of another sort of machine.",
             "Convert them, as by array.astype(array.dtype.newbyteorder(\"=\")).",
-            "… has elements of a foreign byte order (…)",
+            "… has elements of a foreign byte order (…): convert them to this machine's",
             "elements of type … have a foreign byte order"),
     DLPACK_FAILED(
             "NcclInvalid",
@@ -61,8 +56,8 @@ public enum PythonError implements CatalogueEntry {
             "Send and receive buffer do not fit each other in size or type.",
             "Allocate the receive buffer with the type of the other one and with the "
                     + "elements that the sentence names.",
-            "sendbuf has elements of type … and recvbuf of type …: they must be equal",
-            "recvbuf has … elements, but the operation writes …",
+            "sendbuf has elements of type … and recvbuf of type …: they must be equal, convert one",
+            "recvbuf has … elements, but the operation writes …: pass a longer one",
             "recvbuf has … elements and sendbuf …: they must be equal on the root of "
                     + "a broadcast"),
     NOT_DIVISIBLE(
@@ -70,14 +65,15 @@ public enum PythonError implements CatalogueEntry {
             "The ranks cannot share the elements equally.",
             "Pad the buffer to a multiple of the number of ranks.",
             "sendbuf has … elements, which … ranks cannot share equally: … would be "
-                    + "left over"),
+                    + "left over; pad or slice it"),
     PYTHON_COMMUNICATOR_STATE(
             "NcclInvalid",
             "The Communicator was used before init or after destroy or abort, or "
                     + "initialised twice.",
             "Make one Communicator for each init, and use it between init and " + "destroy.",
             "Communicator is already initialized",
-            "Communicator is not initialized, or already destroyed"),
+            "Communicator is not initialized, or already destroyed: use it between init and"
+                    + " destroy"),
     PYTHON_ID(
             "NcclInvalid",
             "What was passed as a unique id is none.",
@@ -96,7 +92,7 @@ public enum PythonError implements CatalogueEntry {
             "NcclInvalid",
             "The operation is none of those that reduce.",
             "Pass SUM, MAX, MIN or AVG.",
-            "op is …: SUM, PROD, MAX, MIN or AVG is meant"),
+            "op is …: SUM, MAX, MIN or AVG is meant"),
     PYTHON_STREAM(
             "NcclInvalid",
             "A stream was passed, but a host communicator has none.",
@@ -138,7 +134,31 @@ public enum PythonError implements CatalogueEntry {
             "Install the wheel again, or run pip install . in a clone.",
             "JCCL's native part is missing (…): install the wheel, or run `pip "
                     + "install .` in a clone",
-            "the Python package is JCCL …, but … is …: install one of them again");
+            "the Python package is JCCL …, but … is …: install one of them again",
+            "the folder of JCCL's extension is unknown: install the wheel",
+            "JCCL's library cannot be loaded: …: reinstall JCCL",
+            "… has no …: reinstall JCCL",
+            "… is version … but JCCL's extension is version …: reinstall JCCL"),
+    NUMBER_TOO_LARGE(
+            "OverflowError",
+            "A number, such as a rank, root or peer, does not fit its type in C.",
+            "Pass a number in the range that the sentence names.",
+            "…: … is …: … is meant"),
+    NOT_A_NUMBER(
+            "TypeError",
+            "An argument that must be a number, such as a root or a peer, is none.",
+            "Pass an int.",
+            "…: … is …: … is meant"),
+    EXTENSION_CALL(
+            "TypeError",
+            "A function of JCCL's extension was called with other arguments than it takes;"
+                    + " jccl.core itself does not do so.",
+            "Call it as jccl.bindings.protocol declares it, or use jccl.core.",
+            "… takes … arguments, not …",
+            "on_arrays takes 6 arguments, not …",
+            "memory takes 2 arguments, not …",
+            "know_arrays takes a class and a dict",
+            "group_block: two functions are meant");
 
     // A record of texts and of a list that is copied does not change.
     @SuppressWarnings("ImmutableEnumChecker")
