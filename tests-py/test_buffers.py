@@ -196,7 +196,7 @@ READ_ONLY = {
 @pytest.mark.parametrize("name", READ_ONLY)
 def test_read_only_receive_buffers_are_refused(name: str) -> None:
     assert resolve(READ_ONLY[name], "x").count == 4
-    with pytest.raises(NcclInvalid, match="recvbuf is read-only.*: pass a writable buffer"):
+    with pytest.raises(NcclInvalid, match=r"recvbuf is read-only.*: pass a writable buffer"):
         resolve(READ_ONLY[name], "recvbuf", writable=True)
 
 
@@ -215,7 +215,9 @@ UNKNOWN_TYPES = {
 
 @pytest.mark.parametrize("name", UNKNOWN_TYPES)
 def test_types_that_nccl_does_not_have_are_refused(name: str) -> None:
-    with pytest.raises(NcclInvalid, match=r"sendbuf has elements of .*NCCL has no data type: convert"):
+    with pytest.raises(
+        NcclInvalid, match=r"sendbuf has elements of .*NCCL has no data type: convert"
+    ):
         resolve(UNKNOWN_TYPES[name], "sendbuf")
 
 
@@ -229,7 +231,7 @@ def test_types_that_nccl_does_not_have_are_refused(name: str) -> None:
     ids=["numpy", "interface", "memoryview"],
 )
 def test_a_foreign_byte_order_is_refused(buffer: Any) -> None:
-    with pytest.raises(NcclInvalid, match="foreign byte order.*: convert them"):
+    with pytest.raises(NcclInvalid, match=r"foreign byte order.*: convert them"):
         resolve(buffer, "x")
 
 
@@ -258,7 +260,7 @@ def test_sparse_and_lazily_negated_tensors_are_refused() -> None:
 
 @pytest.mark.parametrize("value", [None, 3, [1.0, 2.0], "text", object()])
 def test_objects_without_memory_are_refused(value: Any) -> None:
-    with pytest.raises(NcclInvalid, match="neither the buffer protocol nor.*: pass an array"):
+    with pytest.raises(NcclInvalid, match=r"neither the buffer protocol nor.*: pass an array"):
         resolve(value, "x")
 
 

@@ -156,9 +156,13 @@ def test_differing_types_are_refused(comm: Communicator) -> None:
 
 
 def test_too_small_receive_buffers_are_refused(comm: Communicator) -> None:
-    with pytest.raises(NcclInvalid, match=r"has 3 elements.*writes 4: pass a longer.*allreduce, rank 1"):
+    with pytest.raises(
+        NcclInvalid, match=r"has 3 elements.*writes 4: pass a longer.*allreduce, rank 1"
+    ):
         comm.allreduce(floats(4), floats(3), SUM)
-    with pytest.raises(NcclInvalid, match=r"has 7 elements.*writes 8: pass a longer.*allgather, rank 1"):
+    with pytest.raises(
+        NcclInvalid, match=r"has 7 elements.*writes 8: pass a longer.*allgather, rank 1"
+    ):
         comm.allgather(floats(2), floats(7))
     with pytest.raises(NcclInvalid, match=r"has 1 elements.*writes 2: .*reduce_scatter, rank 1"):
         comm.reduce_scatter(floats(8), floats(1), SUM)
@@ -170,7 +174,9 @@ def test_a_broadcast_of_unequal_lengths_is_refused_on_the_root(comm: Communicato
 
 
 def test_a_remainder_of_reduce_scatter_is_refused(comm: Communicator) -> None:
-    with pytest.raises(NcclInvalid, match=r"9 elements.*4 ranks cannot share.*1 would be left.*pad"):
+    with pytest.raises(
+        NcclInvalid, match=r"9 elements.*4 ranks cannot share.*1 would be left.*pad"
+    ):
         comm.reduce_scatter(floats(9), floats(9), SUM)
 
 
