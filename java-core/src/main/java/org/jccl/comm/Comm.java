@@ -315,7 +315,7 @@ public final class Comm implements GroupMember {
     }
 
     /** As {@link #ensureReady}; refuses with the failure of an operation, too. */
-    private void ensureUnbroken() {
+    void ensureUnbroken() {
         ensureReady();
         NcclException failed = failure();
         if (failed != null) {

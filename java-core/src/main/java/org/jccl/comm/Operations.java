@@ -84,7 +84,7 @@ public final class Operations {
 
     private static @Nullable Call begin(Comm comm, CommExecutor ex, Group group, Task task) {
         if (group.open()) {
-            group.add(comm, task);
+            queue(comm, group, task);
             return null;
         }
         ex.submit(task);
@@ -100,6 +100,12 @@ public final class Operations {
             return null;
         }
         return new TaskCall(comm, task);
+    }
+
+    /** A call on a communicator that has failed says so, and not only its group's end. */
+    private static void queue(Comm comm, Group group, Task task) {
+        comm.ensureUnbroken();
+        group.add(comm, task);
     }
 
     /**
@@ -129,7 +135,7 @@ public final class Operations {
         }
         Group group = Group.current();
         if (group.open()) {
-            group.add(comm, task);
+            queue(comm, group, task);
             return 0;
         }
         return ex.start(task);

@@ -34,7 +34,7 @@ final class StateTableTest {
             ReduceScatter null bogus gone      gone    early now   early now  lost broken final     final
             Send          null bogus gone      gone    early now   early now  lost broken final     final
             Recv          null bogus gone      gone    early now   early now  lost broken final     final
-            InGroup       null bogus gone      gone    early ok    early ok   ok   broken final     final
+            InGroup       null bogus gone      gone    early ok    early ok   lost broken final     final
             GroupEnd      null bogus gone      gone    early now   early now  lost broken final     final
             Split         null bogus gone      gone    early ok    early ok   lost broken final     final
             Finalize      ok   bogus gone      gone    early ok    early now  lost broken final     final
@@ -56,7 +56,7 @@ final class StateTableTest {
             ReduceScatter null bogus gone      gone    early waits early waits lost final     final
             Send          null bogus gone      gone    early waits early waits lost final     final
             Recv          null bogus gone      gone    early waits early waits lost final     final
-            InGroup       null bogus gone      gone    early ok    early ok    ok   final     final
+            InGroup       null bogus gone      gone    early ok    early ok    lost final     final
             GroupEnd      null bogus gone      gone    early waits early waits lost final     final
             Split         null bogus gone      gone    early waits early waits lost final     final
             Finalize      ok   bogus gone      gone    early ok    early waits lost final     final
