@@ -116,8 +116,16 @@ final class InitTest {
             UniqueId id = rank.uniqueId("world");
             if (rank.number() == 0) {
                 Communicator.initRank(nRanks, id, 0, NON_BLOCKING).abort();
-            } else {
+                // Its process, where they meet, lives until all have heard.
+                for (int q = 1; q < rank.nRanks(); q++) {
+                    rank.await("over " + q);
+                }
+                return;
+            }
+            try {
                 Communicator.initRank(nRanks, id, rank.number());
+            } finally {
+                rank.post("over " + rank.number(), "");
             }
         }
     }
