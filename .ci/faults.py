@@ -82,6 +82,10 @@ def _verdict_of_junit(classes: str, environment: dict[str, str]) -> tuple[bool, 
         return True, f"{failed[0]}{f' and {len(failed) - 1} more' if failed[1:] else ''}"
     if status == 0:
         return False, f"{classes} passed"
+    # As when memory is touched that a fake device protects.
+    crashed = re.search(r"Crashed tests:\s+\[ERROR\]\s+(\S+)", output)
+    if crashed:
+        return True, f"{crashed[1]}, in which the JVM crashed"
     return False, "no test failed, but Maven: " + " ".join(output.split())[-300:]
 
 
