@@ -166,7 +166,7 @@ final class DeviceTest {
                                         () ->
                                                 onHost.broadcast(
                                                         there, there, 10, DataType.INT32, 0));
-                                refused("buffer has 20 bytes", () -> seat.sum(half, 10));
+                                refused("sendbuff has 20 bytes", () -> seat.sum(half, 10));
                                 seat.device.free(there);
                                 refused("not whole, memory of", () -> seat.sum(there, 10));
                                 refused(
