@@ -39,7 +39,7 @@ EXTENSION = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import misuse
-alone = {"group start without end", "blocking and not in a group"}
+alone = {"group start without end", "blocking and not in a group", "unknown device"}
 for case in misuse.CASES.keys() - alone:
     for on_second_thread in (True, False):
         misuse._answer(case, on_second_thread)
