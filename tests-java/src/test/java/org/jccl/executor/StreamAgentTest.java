@@ -71,9 +71,7 @@ final class StreamAgentTest {
             String said = LastError.get();
             assertTrue(said.contains("jccl-stream goes on after: " + OUTSIDE), said);
             rank.post("survived", "");
-            while (comm.executor().tickets().task(ticket) != null) {
-                Thread.sleep(1);
-            }
+            awaitEnd(comm, ticket);
             assertEquals(77, data.get(ValueLayout.JAVA_INT, 0));
             assertEquals(lines + 1, Memory.getLong(LastError.address()));
             rank.post("over", "");
@@ -138,9 +136,7 @@ final class StreamAgentTest {
             StreamAgent.turnAway(comm.executor());
             assertTrue(gate.attended(), "nobody looks after the operation");
             rank.post("turned away", "");
-            while (comm.executor().tickets().task(ticket) != null) {
-                Thread.sleep(1);
-            }
+            awaitEnd(comm, ticket);
             rank.post("over", "");
         } finally {
             comm.abort();
@@ -155,6 +151,13 @@ final class StreamAgentTest {
         }
         creation.result();
         return creation.comm();
+    }
+
+    /** Nobody is to poll the operation, so that nothing but a look tells of its end. */
+    private static void awaitEnd(Comm comm, long ticket) throws InterruptedException {
+        while (comm.executor().tickets().task(ticket) != null) {
+            Thread.sleep(1);
+        }
     }
 
     private static long start(Comm comm, Operation operation, long data) {
