@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.platform.Sockets;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,7 +33,6 @@ final class IncomingConnection implements Pollable {
         this.listener = listener;
         this.rootOfDoor = rootOfDoor;
         this.channel = new Channel(fd);
-        channel.configure();
         this.sinceNs = nowNs;
     }
 
@@ -47,7 +47,8 @@ final class IncomingConnection implements Pollable {
 
     @Override
     public short events() {
-        return channel.events();
+        // What it is told is short: a socket takes it at once, or the connection is dropped.
+        return Sockets.POLLIN;
     }
 
     @Override
@@ -86,7 +87,6 @@ final class IncomingConnection implements Pollable {
 
     @Override
     public void ready(long nowNs) {
-        channel.flush();
         if (state == State.HELLO) {
             readHello(nowNs);
         }
@@ -124,7 +124,7 @@ final class IncomingConnection implements Pollable {
             state = State.TARGET;
             target = listener.target(received);
             if (target != null) {
-                challenge(received, target.key());
+                challenge(received, target.key(), nowNs);
             }
             return;
         }
@@ -135,7 +135,7 @@ final class IncomingConnection implements Pollable {
             drop("its unique id is not known here", nowNs);
             return;
         }
-        challenge(received, root.key());
+        challenge(received, root.key(), nowNs);
     }
 
     private @Nullable Root root(Hello received) {
@@ -148,7 +148,7 @@ final class IncomingConnection implements Pollable {
     }
 
     /** A target has come that this connection may have waited for. */
-    void targetMayBeThere(LinkTarget.Name name) {
+    void targetMayBeThere(LinkTarget.Name name, long nowNs) {
         Hello waiting = hello;
         if (state != State.TARGET || waiting == null) {
             return;
@@ -156,16 +156,26 @@ final class IncomingConnection implements Pollable {
         LinkTarget found = listener.target(waiting);
         if (found != null && found.name().equals(name)) {
             target = found;
-            challenge(waiting, found.key());
+            challenge(waiting, found.key(), nowNs);
         }
     }
 
-    private void challenge(Hello received, byte[] itsKey) {
+    private void challenge(Hello received, byte[] itsKey, long nowNs) {
         key = itsKey;
         nonce = Keys.random(Keys.BYTES);
-        channel.send(received.challenge(itsKey, nonce));
+        if (told(received.challenge(itsKey, nonce), nowNs)) {
+            state = State.PROOF;
+        }
+    }
+
+    private boolean told(byte[] message, long nowNs) {
+        channel.send(message);
         channel.flush();
-        state = State.PROOF;
+        if (!channel.idle()) {
+            drop("it does not read", nowNs);
+            return false;
+        }
+        return true;
     }
 
     private void readProof(long nowNs) {
@@ -200,17 +210,14 @@ final class IncomingConnection implements Pollable {
             drop(refusal, nowNs);
             return;
         }
-        channel.send(Hello.ACCEPTED);
-        channel.flush();
-        if (!channel.idle()) {
-            drop("it does not read", nowNs);
-            return;
+        if (told(Hello.ACCEPTED, nowNs)) {
+            release();
+            itsTarget.offer(received.from(), channel.fd());
         }
-        release();
-        itsTarget.offer(received.from(), channel.fd());
     }
 
     private void release() {
+        channel.configure();
         state = State.DONE;
         listener.forget(this);
     }

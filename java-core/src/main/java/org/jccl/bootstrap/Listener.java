@@ -12,12 +12,12 @@ import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.function.Function;
 
 /**
  * Where a process accepts connections, made on first need: one listening socket, one more for each
@@ -26,13 +26,7 @@ import java.util.concurrent.FutureTask;
  * go on.
  */
 public final class Listener {
-    static final int MAX_UNPROVEN = 256;
-    private static final long MS_NS = 1_000_000;
-
-    /** A connection this young may be a rank in a burst: it is not dropped to make room. */
-    private static final long YOUNG_NS = 1_000 * MS_NS;
-
-    private static final long SHORTAGE_NS = 1_000 * MS_NS;
+    private static final long SHORTAGE_NS = 1_000_000_000L;
 
     // Written and read under the class's lock.
     private static @Nullable Listener shared;
@@ -43,15 +37,17 @@ public final class Listener {
     // The rest belongs to the thread jccl-net.
     private final Drops drops = new Drops(Log::attn);
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
-    private final List<IncomingConnection> unproven = new ArrayList<>();
+    private final Lobby lobby;
     // When accepting first failed, without a success since; or NEVER.
     private long failingSinceNs = NetAgent.NEVER;
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
     private volatile @Nullable String obstacle;
 
-    private Listener(int fd) {
+    private Listener(int fd, Lobby lobby) {
         this.address = Sockets.localAddress(fd);
+        this.lobby = lobby;
         agent.serve(new Door(this, fd, null));
+        agent.serve(lobby);
     }
 
     /**
@@ -89,9 +85,14 @@ public final class Listener {
 
     private static Listener listen() {
         int fd = open();
+        Lobby lobby = null;
         try {
-            return new Listener(fd);
+            lobby = new Lobby();
+            return new Listener(fd, lobby);
         } catch (NcclException shortage) {
+            if (lobby != null) {
+                lobby.close();
+            }
             Sockets.close(fd);
             throw shortage;
         }
@@ -120,7 +121,8 @@ public final class Listener {
         agent.submit(
                 () -> {
                     targets.put(target.name(), target);
-                    List.copyOf(unproven).forEach(each -> each.targetMayBeThere(target.name()));
+                    long now = System.nanoTime();
+                    lobby.all().forEach(each -> each.targetMayBeThere(target.name(), now));
                 });
     }
 
@@ -134,7 +136,7 @@ public final class Listener {
     }
 
     void forget(IncomingConnection connection) {
-        unproven.remove(connection);
+        lobby.leave(connection);
     }
 
     /** Serves a root of its own at a socket that listens already. */
@@ -154,7 +156,7 @@ public final class Listener {
     /** Called by a door: takes what waits there; false if the door is to rest for a while. */
     boolean accept(Door door, long nowNs) {
         while (!door.done()) {
-            if (unproven.size() >= MAX_UNPROVEN && !dropOldest(nowNs)) {
+            if (!lobby.makeRoom(nowNs)) {
                 return false;
             }
             int accepted = Sockets.accept(door.fd());
@@ -163,10 +165,7 @@ public final class Listener {
                 obstacle = null;
             }
             if (accepted >= 0) {
-                IncomingConnection connection =
-                        new IncomingConnection(this, accepted, door.root(), nowNs);
-                unproven.add(connection);
-                agent.serve(connection);
+                lobby.enter(new IncomingConnection(this, accepted, door.root(), nowNs), nowNs);
             } else if (accepted == -Errno.EAGAIN) {
                 return true;
             } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
@@ -225,25 +224,26 @@ public final class Listener {
         agent.submit(() -> root.gaveUp("rank 0", why.result(), String.valueOf(why.getMessage())));
     }
 
-    private boolean dropOldest(long nowNs) {
-        IncomingConnection oldest = unproven.getFirst();
-        if (nowNs - oldest.sinceNs() < YOUNG_NS) {
-            return false;
-        }
-        oldest.drop("there are more than " + MAX_UNPROVEN + " connections without proof", nowNs);
-        return true;
-    }
-
     void dropped(String what, long nowNs) {
         drops.add(what, nowNs);
     }
 
-    /** How many connections have not proved themselves yet; asked of the thread jccl-net. */
-    static int unproven() throws InterruptedException, ExecutionException {
+    /** Asks something of the thread jccl-net. */
+    static <T> T ask(Function<Listener, T> question)
+            throws InterruptedException, ExecutionException {
         Listener known = shared();
-        FutureTask<Integer> count = new FutureTask<>(known.unproven::size);
-        known.agent.submit(count);
-        return count.get();
+        FutureTask<T> answer = new FutureTask<>(() -> question.apply(known));
+        known.agent.submit(answer);
+        return answer.get();
+    }
+
+    /** How many descriptors jccl-net polls. */
+    int polled() {
+        return agent.polled();
+    }
+
+    Lobby lobby() {
+        return lobby;
     }
 
     private static String rangeText(int first, int last, int result) {

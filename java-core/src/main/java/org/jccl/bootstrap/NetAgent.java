@@ -57,6 +57,11 @@ final class NetAgent implements Runnable {
         served.add(connection);
     }
 
+    /** How many descriptors it polls; called on the thread jccl-net. */
+    int polled() {
+        return served.size();
+    }
+
     /** Ends the loop; everything served is closed. */
     void stop() {
         stopping = true;
@@ -123,7 +128,7 @@ final class NetAgent implements Runnable {
     }
 
     /** A failure in one connection's code must not end the others. */
-    private void serveOne(Pollable connection, boolean active, long now) {
+    static void serveOne(Pollable connection, boolean active, long now) {
         if (connection.done()) {
             // Another connection's turn closed it; its descriptor may belong to a new one already.
             return;

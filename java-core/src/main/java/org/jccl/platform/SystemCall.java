@@ -14,7 +14,7 @@ import java.util.Arrays;
  */
 @SuppressWarnings("restricted")
 final class SystemCall {
-    private static final boolean X86 = System.getProperty("os.arch", "").matches("amd64|x86_64");
+    static final boolean X86 = System.getProperty("os.arch", "").matches("amd64|x86_64");
 
     static final long READ = number(0, 63);
     static final long WRITE = number(1, 64);
@@ -40,11 +40,14 @@ final class SystemCall {
     static final long GETEUID = number(107, 175);
     static final long GETTID = number(186, 178);
     static final long FUTEX = number(202, 98);
+    static final long EPOLL_CTL = number(233, 21);
     static final long OPENAT = number(257, 56);
     static final long PPOLL = number(271, 73);
+    static final long EPOLL_PWAIT = number(281, 22);
     static final long FALLOCATE = number(285, 47);
     static final long ACCEPT4 = number(288, 242);
     static final long EVENTFD2 = number(290, 19);
+    static final long EPOLL_CREATE1 = number(291, 20);
     static final long PRLIMIT64 = number(302, 261);
     static final long MEMFD_CREATE = number(319, 279);
     static final long MEMBARRIER = number(324, 283);

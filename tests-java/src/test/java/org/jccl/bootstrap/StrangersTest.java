@@ -67,7 +67,7 @@ class StrangersTest {
         SocketAddress address = Listener.address();
         List<Socket> strangers = new ArrayList<>();
         try {
-            for (int i = 0; i < Listener.MAX_UNPROVEN + 40; i++) {
+            for (int i = 0; i < Lobby.MOST + 40; i++) {
                 strangers.add(Tap.connect(address));
             }
             meet();
@@ -126,7 +126,7 @@ class StrangersTest {
     }
 
     private static void assertBounded(Strangers strangers) throws Exception {
-        assertTrue(Listener.unproven() <= Listener.MAX_UNPROVEN);
+        assertTrue(unproven() <= Lobby.MOST);
         List<String> started = strangers.threadsStarted();
         assertTrue(started.size() <= THREADS_OF_TESTS, started::toString);
     }
@@ -136,12 +136,12 @@ class StrangersTest {
         SocketAddress address = Listener.address();
         List<Socket> flood = new ArrayList<>();
         try {
-            for (int i = 0; i < 2 * Listener.MAX_UNPROVEN; i++) {
+            for (int i = 0; i < 2 * Lobby.MOST; i++) {
                 flood.add(Tap.connect(address));
-                assertTrue(Listener.unproven() <= Listener.MAX_UNPROVEN);
+                assertTrue(unproven() <= Lobby.MOST);
             }
             meet();
-            assertTrue(Listener.unproven() <= Listener.MAX_UNPROVEN);
+            assertTrue(unproven() <= Lobby.MOST);
         } finally {
             for (Socket each : flood) {
                 each.close();
@@ -150,8 +150,49 @@ class StrangersTest {
         awaitNoneUnproven();
     }
 
+    private static int unproven() throws Exception {
+        return Listener.ask(listener -> listener.lobby().size());
+    }
+
+    @Test
+    void thoseThatSayNothingArePolledAsOneUntilTheirTimeIsOver() throws Exception {
+        meet();
+        awaitNoneUnproven();
+        int before = Listener.ask(Listener::polled);
+        List<Socket> silent = new ArrayList<>();
+        try {
+            for (int i = 0; i < 100; i++) {
+                silent.add(Tap.connect(Listener.address()));
+            }
+            while (unproven() < 100) {
+                Thread.sleep(5);
+            }
+            assertEquals(before, Listener.ask(Listener::polled));
+            expireAt(9);
+            assertEquals(100, unproven());
+            expireAt(11);
+            for (Socket each : silent) {
+                assertEquals(0, answer(each).length);
+            }
+            assertEquals(0, unproven());
+        } finally {
+            for (Socket each : silent) {
+                each.close();
+            }
+        }
+    }
+
+    /** So many seconds from now. */
+    private static void expireAt(int s) throws Exception {
+        Listener.ask(
+                listener -> {
+                    listener.lobby().expired(System.nanoTime() + s * 1_000_000_000L);
+                    return true;
+                });
+    }
+
     private static void awaitNoneUnproven() throws Exception {
-        while (Listener.unproven() > 0) {
+        while (unproven() > 0) {
             Thread.sleep(5);
         }
     }

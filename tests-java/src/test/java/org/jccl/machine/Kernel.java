@@ -66,6 +66,9 @@ final class Kernel {
             case "GETTID" -> process.machine().runningActor().number();
             case "PIDFD_OPEN" -> pidfd(a);
             case "EVENTFD2" -> add(new Events());
+            case "EPOLL_CREATE1" -> add(new Watch());
+            case "EPOLL_CTL" -> at(a) instanceof Watch watch ? watch.change(b, (int) c, d) : -EBADF;
+            case "EPOLL_PWAIT" -> at(a) instanceof Watch watch ? watch.look(b, c) : -EBADF;
             case "READ" ->
                     switch (at(a)) {
                         case Events events -> events.take();
@@ -206,6 +209,59 @@ final class Kernel {
         @Override
         public int events() {
             return signalled ? Socket.POLLIN : 0;
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    /** An epoll instance, with without a wait of its own. */
+    private final class Watch implements Descriptor {
+        private static final int ADD = 1;
+        private static final int DATA = RawCalls.EPOLL_DATA;
+
+        /** By descriptor, the events asked for and the caller's word. */
+        private final TreeMap<Integer, long[]> watched = new TreeMap<>();
+
+        long change(long operation, int fd, long event) {
+            if (operation != ADD) {
+                return watched.remove(fd) == null ? -ENOENT : 0;
+            }
+            if (at(fd) == null) {
+                return -EBADF;
+            }
+            watched.put(fd, new long[] {Memory.getInt(event), Memory.getLong(event + DATA)});
+            return 0;
+        }
+
+        private int ready(int fd, long[] asked) {
+            Descriptor descriptor = simulated.get(fd);
+            if (descriptor == null) {
+                throw new AssertionError(fd + " was closed before it was taken out of the epoll");
+            }
+            return descriptor.events() & ((int) asked[0] | Socket.POLLERR | Socket.POLLHUP);
+        }
+
+        long look(long events, long most) {
+            int count = 0;
+            for (Map.Entry<Integer, long[]> each : watched.entrySet()) {
+                int found = ready(each.getKey(), each.getValue());
+                if (found != 0 && count < most) {
+                    long event = events + (DATA + 8L) * count;
+                    Memory.putInt(event, found);
+                    Memory.putLong(event + DATA, each.getValue()[1]);
+                    count++;
+                }
+            }
+            return count;
+        }
+
+        @Override
+        public int events() {
+            return watched.entrySet().stream()
+                            .anyMatch(each -> ready(each.getKey(), each.getValue()) != 0)
+                    ? Socket.POLLIN
+                    : 0;
         }
 
         @Override

@@ -6,6 +6,9 @@ import java.util.Map;
 
 /** The system calls of the real machine, for the simulated one. */
 public final class RawCalls {
+    /** Where the caller's word stands in a struct epoll_event. */
+    public static final int EPOLL_DATA = Epoll.DATA;
+
     private RawCalls() {}
 
     /** The result, or -errno. */

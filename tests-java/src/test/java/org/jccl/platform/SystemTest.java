@@ -10,8 +10,11 @@ import org.junit.jupiter.api.Test;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 
 class SystemTest {
+    private static final int EEXIST = 17;
+
     @Test
     void readsTheEnvironment() {
         assertEquals(System.getenv("PATH"), Environment.get("PATH"));
@@ -66,6 +69,30 @@ class SystemTest {
             assertEquals(Sockets.POLLIN, Sockets.pollOne(wakeup.fd(), Sockets.POLLIN, 0));
             wakeup.drain();
             assertEquals(0, Sockets.pollOne(wakeup.fd(), Sockets.POLLIN, 0));
+        }
+    }
+
+    @Test
+    void looksAtManyDescriptorsAsOne() {
+        try (Epoll many = new Epoll(2);
+                Wakeup first = new Wakeup();
+                Wakeup second = new Wakeup();
+                Wakeup third = new Wakeup()) {
+            List<Wakeup> all = List.of(first, second, third);
+            all.forEach(each -> assertEquals(0, many.add(each.fd())));
+            assertEquals(-EEXIST, many.add(first.fd()));
+            assertEquals(0, Sockets.pollOne(many.fd(), Sockets.POLLIN, 0));
+            assertEquals(0, many.look());
+            second.signal();
+            assertEquals(Sockets.POLLIN, Sockets.pollOne(many.fd(), Sockets.POLLIN, 0));
+            assertEquals(1, many.look());
+            assertEquals(second.fd(), many.found(0));
+            first.signal();
+            third.signal();
+            assertEquals(2, many.look());
+            many.remove(second.fd());
+            assertEquals(2, many.look());
+            assertEquals(first.fd() + third.fd(), many.found(0) + many.found(1));
         }
     }
 

@@ -1,0 +1,130 @@
+package org.jccl.bootstrap;
+
+import org.jccl.platform.Epoll;
+import org.jccl.platform.Errno;
+import org.jccl.platform.Sockets;
+import org.jccl.type.NcclException;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The connections that have not proved themselves, bounded in number and time. The loop polls them
+ * as one descriptor, so that those that say nothing cost it nothing. Belongs to the thread
+ * jccl-net.
+ */
+final class Lobby implements Pollable {
+    static final int MOST = 256;
+
+    /** The others of the loop are looked after in between. */
+    private static final int READY_PER_TURN = 64;
+
+    /** A connection this young may be a rank in a burst: it is not dropped to make room. */
+    private static final long YOUNG_NS = 1_000_000_000L;
+
+    private final Epoll epoll = new Epoll(READY_PER_TURN);
+
+    /** By descriptor, in the order in which they came. */
+    private final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
+
+    private boolean closed;
+
+    /**
+     * An empty one.
+     *
+     * @throws NcclException SYSTEM_ERROR without descriptors or memory
+     */
+    Lobby() {}
+
+    int size() {
+        return waiting.size();
+    }
+
+    /** A copy: what is done with one may end others. */
+    List<IncomingConnection> all() {
+        return List.copyOf(waiting.values());
+    }
+
+    /** Whether one more may come, the oldest being dropped if it must. */
+    boolean makeRoom(long nowNs) {
+        if (waiting.size() < MOST) {
+            return true;
+        }
+        IncomingConnection oldest = oldest();
+        if (nowNs - oldest.sinceNs() < YOUNG_NS) {
+            return false;
+        }
+        oldest.drop("there are more than " + MOST + " connections without proof", nowNs);
+        return true;
+    }
+
+    void enter(IncomingConnection connection, long nowNs) {
+        waiting.put(connection.fd(), connection);
+        int result = epoll.add(connection.fd());
+        if (result < 0) {
+            connection.drop("it cannot be polled: " + Errno.text(-result), nowNs);
+        }
+    }
+
+    /** It ends or has proved itself; its descriptor is still open. */
+    void leave(IncomingConnection connection) {
+        epoll.remove(connection.fd());
+        waiting.remove(connection.fd(), connection);
+    }
+
+    private IncomingConnection oldest() {
+        return waiting.values().iterator().next();
+    }
+
+    @Override
+    public int fd() {
+        return epoll.fd();
+    }
+
+    @Override
+    public short events() {
+        return Sockets.POLLIN;
+    }
+
+    @Override
+    public void ready(long nowNs) {
+        int n = epoll.look();
+        for (int i = 0; i < n; i++) {
+            IncomingConnection found = waiting.get(epoll.found(i));
+            if (found != null) {
+                NetAgent.serveOne(found, true, nowNs);
+            }
+        }
+    }
+
+    @Override
+    public long deadlineNs() {
+        // All have the same limit, so that the oldest is the first.
+        return waiting.isEmpty() ? NetAgent.NEVER : oldest().deadlineNs();
+    }
+
+    @Override
+    public void expired(long nowNs) {
+        for (IncomingConnection each : all()) {
+            if (nowNs - each.deadlineNs() < 0) {
+                return;
+            }
+            NetAgent.serveOne(each, false, nowNs);
+        }
+    }
+
+    @Override
+    public boolean done() {
+        return closed;
+    }
+
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            all().forEach(Pollable::close);
+            epoll.close();
+        }
+    }
+}

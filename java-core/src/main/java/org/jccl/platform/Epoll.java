@@ -1,0 +1,79 @@
+package org.jccl.platform;
+
+import org.jccl.type.LibraryError;
+import org.jccl.type.NcclException;
+
+import java.lang.foreign.Arena;
+
+/**
+ * Descriptors of which most have nothing to say, polled as one: looking costs what the ready ones
+ * cost. Used by one thread at a time.
+ */
+public final class Epoll implements AutoCloseable {
+    private static final int CLOEXEC = 02000000;
+    private static final int ADD = 1;
+    private static final int DELETE = 2;
+
+    /** struct epoll_event: int events, then 8 bytes of the caller's, packed on one architecture. */
+    static final int DATA = SystemCall.X86 ? 4 : 8;
+
+    private static final int EVENT_BYTES = DATA + 8;
+
+    private final int fd;
+    private final int most;
+    // Freed with this object.
+    private final Arena arena = Arena.ofAuto();
+    private final long events;
+
+    /**
+     * An empty one.
+     *
+     * @param most how many ready descriptors a look finds at once
+     * @throws NcclException SYSTEM_ERROR if the system gives none
+     */
+    public Epoll(int most) {
+        this.most = most;
+        events = arena.allocate((long) most * EVENT_BYTES, 8).address();
+        fd = (int) SystemCall.call(SystemCall.EPOLL_CREATE1, CLOEXEC);
+        if (fd < 0) {
+            throw LibraryError.SYSTEM_CALL.says("epoll_create1: " + Errno.text(-fd));
+        }
+    }
+
+    /** A descriptor that is ready to read as long as one of those in here is. */
+    public int fd() {
+        return fd;
+    }
+
+    /** Looks for data or the end of this stream from now on; 0 or -errno. */
+    public int add(int watched) {
+        long event = CallState.current().option();
+        Memory.putInt(event, Sockets.POLLIN);
+        Memory.putLong(event + DATA, watched);
+        return (int) SystemCall.call(SystemCall.EPOLL_CTL, fd, ADD, watched, event);
+    }
+
+    /**
+     * Looks for it no longer. To be called before the descriptor is closed: as long as a forked
+     * child has a copy, the system would go on reporting it.
+     */
+    public void remove(int watched) {
+        SystemCall.call(SystemCall.EPOLL_CTL, fd, DELETE, watched, 0);
+    }
+
+    /** Looks, without waiting, for ready ones: how many there are, at most {@code most}. */
+    public int look() {
+        int found = (int) SystemCall.call(SystemCall.EPOLL_PWAIT, fd, events, most, 0, 0);
+        return Math.max(0, found);
+    }
+
+    /** The descriptor that the last look found there. */
+    public int found(int index) {
+        return (int) Memory.getLong(events + (long) index * EVENT_BYTES + DATA);
+    }
+
+    @Override
+    public void close() {
+        Descriptors.close(fd);
+    }
+}
