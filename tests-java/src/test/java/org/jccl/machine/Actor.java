@@ -30,6 +30,9 @@ final class Actor {
     /** How long the system takes until a thread that may go on does, at most. */
     private static final long WAKE_NS = 20 * Machine.US;
 
+    /** Waits that end at once, one after the other: more is a loop that nothing ends. */
+    private static final int MOST_UNSTOPPED = 10_000;
+
     private final Machine machine;
     private final SimulatedProcess process;
     private final int number;
@@ -50,6 +53,7 @@ final class Actor {
 
     private boolean permit;
     private boolean ended;
+    private int unstopped;
     private long wait;
 
     Actor(SimulatedProcess process, int number, String name, Runnable body) {
@@ -139,8 +143,13 @@ final class Actor {
     void await(@Nullable BooleanSupplier condition, long untilNs) {
         process.ensureAlive();
         if (condition != null && condition.getAsBoolean()) {
-            return;
+            unstopped++;
+            if (unstopped < MOST_UNSTOPPED) {
+                return;
+            }
+            machine.complain(name + " looks again and again without a wait", new Error());
         }
+        unstopped = 0;
         ready = condition;
         waiting = true;
         wait++;

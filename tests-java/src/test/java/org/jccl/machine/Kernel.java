@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 
 /**
@@ -135,6 +136,7 @@ final class Kernel {
     private long close(int fd, long number) {
         Descriptor descriptor = simulated.remove(fd);
         if (descriptor != null) {
+            forgotten(fd, descriptor);
             descriptor.close();
             return 0;
         }
@@ -142,6 +144,15 @@ final class Kernel {
             return -EBADF;
         }
         return RawCalls.call(number, fd, 0, 0, 0, 0, 0);
+    }
+
+    /** A forked child's copy would keep a descriptor that is still watched alive. */
+    private void forgotten(int fd, Descriptor closed) {
+        for (Descriptor each : simulated.values()) {
+            if (each instanceof Watch watch && watch.watched.remove(fd) != null) {
+                process.machine().complain(closed + " was closed while it is polled", new Error());
+            }
+        }
     }
 
     private long poll(long entries, int n, long timespec) {
@@ -235,11 +246,8 @@ final class Kernel {
         }
 
         private int ready(int fd, long[] asked) {
-            Descriptor descriptor = simulated.get(fd);
-            if (descriptor == null) {
-                throw new AssertionError(fd + " was closed before it was taken out of the epoll");
-            }
-            return descriptor.events() & ((int) asked[0] | Socket.POLLERR | Socket.POLLHUP);
+            int events = Objects.requireNonNull(simulated.get(fd)).events();
+            return events & ((int) asked[0] | Socket.POLLERR | Socket.POLLHUP);
         }
 
         long look(long events, long most) {
