@@ -91,12 +91,14 @@ def overhear():
         comm.abort()
     return port, said
 
-port, said = overhear()
-print("overheard", port, said.hex(), flush=True)
 first = nccl.Communicator.from_env()
 for _ in range(2):
     inits()
 for phase in range(-1, 2 * rounds):
+    # Each time, since a process forgets meetings that are long over.
+    port, said = overhear()
+    print("overheard", port, said.hex(), flush=True)
+    first.allreduce(small, small, nccl.MAX)
     if first.rank == 0:
         print("phase", phase, flush=True)
     while not (folder / f"phase{phase}").exists():
@@ -124,6 +126,7 @@ class Strangers:
         self._said = [0] * count
         self._over = threading.Event()
         self.dropped = 0
+        self.share = 0.0
         self._thread = threading.Thread(target=self._attack, daemon=True)
         self._thread.start()
 
@@ -136,6 +139,7 @@ class Strangers:
                 each.close()
 
     def _attack(self) -> None:
+        began = time.perf_counter()
         number = 0
         while not self._over.is_set():
             self._act(number % len(self._sockets))
@@ -143,6 +147,7 @@ class Strangers:
             # All of them come at once, then they take turns.
             if number >= len(self._sockets):
                 time.sleep(1 / len(self._sockets))
+        self.share = time.thread_time() / (time.perf_counter() - began)
 
     def _act(self, number: int) -> None:
         try:
@@ -199,8 +204,10 @@ def _free_ports(count: int) -> range:
     raise SystemExit("there are no free ports")
 
 
-def measure(rounds: int, count: int, folder: Path) -> tuple[list[list[tuple[float, ...]]], int]:
-    """Figures by round: without and with strangers; and how many strangers were dropped."""
+def measure(
+    rounds: int, count: int, folder: Path
+) -> tuple[list[list[tuple[float, ...]]], list[Strangers]]:
+    """Figures by round: without and with strangers; and the strangers of each round."""
     script = folder / "rank.py"
     script.write_text(RANK, encoding="utf-8")
     ports = _free_ports(2)
@@ -208,7 +215,7 @@ def measure(rounds: int, count: int, folder: Path) -> tuple[list[list[tuple[floa
     command = [sys.executable, "-m", "jccl.run", "-n", "2", "--hosts", "2", "--no-prefix"]
     command += [str(script), str(folder), str(rounds)]
     found: list[list[tuple[float, ...]]] = [[(), ()] for _ in range(rounds)]
-    dropped = 0
+    came: list[Strangers] = []
     strangers: Strangers | None = None
     overheard: dict[int, bytes] = {}
     with subprocess.Popen(
@@ -233,12 +240,12 @@ def measure(rounds: int, count: int, folder: Path) -> tuple[list[list[tuple[floa
                     found[number // 2][attacked] = tuple(map(float, values))
                 if strangers is not None:
                     strangers.close()
-                    dropped += strangers.dropped
+                    came.append(strangers)
             else:
                 raise SystemExit(line)
     if job.returncode != 0 or not all(all(each) for each in found):
         raise SystemExit(f"the ranks ended with status {job.returncode}")
-    return found, dropped
+    return found, came
 
 
 def main() -> None:
@@ -248,8 +255,13 @@ def main() -> None:
     parser.add_argument("--strangers", type=int, default=200)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rounds, dropped = measure(options.rounds, options.strangers, Path(folder))
-    print(f"{options.rounds} rounds, {options.strangers} strangers, {dropped} times dropped")
+        rounds, came = measure(options.rounds, options.strangers, Path(folder))
+    dropped = sum(each.dropped for each in came)
+    share = statistics.median(each.share for each in came)
+    print(
+        f"{options.rounds} rounds, {options.strangers} strangers, {dropped} times dropped;"
+        f" they took {share:.1%} of a core themselves"
+    )
     print(
         "| | without | with | ratio, median of rounds | least | most |\n|---|---|---|---|---|---|"
     )

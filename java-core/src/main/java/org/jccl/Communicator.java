@@ -26,6 +26,7 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -397,9 +398,10 @@ public final class Communicator implements AutoCloseable {
      */
     public void awaitReady(Duration timeout) {
         long since = System.nanoTime();
+        long limitNs = TimeUnit.NANOSECONDS.convert(timeout);
         NcclResult result = comm.asyncError();
         while (result == NcclResult.IN_PROGRESS) {
-            if (System.nanoTime() - since > timeout.toNanos()) {
+            if (System.nanoTime() - since > limitNs) {
                 throw CallError.NOT_READY_IN_TIME.says(
                         comm.identity() + " was not ready after " + timeout.toMillis() + " ms");
             }

@@ -5,6 +5,7 @@ import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 
 /** How a communicator behaves. Immutable; each method gives a changed copy. */
 public final class Config {
@@ -39,7 +40,7 @@ public final class Config {
         if (timeout.isNegative()) {
             throw CallError.TIME_LIMIT_NEGATIVE.says("a time limit of " + timeout + " is negative");
         }
-        long timeoutMs = timeout.isZero() ? 0 : Math.max(1, timeout.toMillis());
+        long timeoutMs = timeout.isZero() ? 0 : Math.max(1, TimeUnit.MILLISECONDS.convert(timeout));
         return new Config(resolved.withTimeoutMs(timeoutMs));
     }
 

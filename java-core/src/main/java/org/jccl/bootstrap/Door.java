@@ -7,7 +7,6 @@ import org.jspecify.annotations.Nullable;
 /** A listening socket. Belongs to the thread jccl-net. */
 final class Door implements Pollable {
     private static final int BACKLOG = 4096;
-    private static final long PAUSE_NS = 50_000_000;
 
     private final Listener listener;
     private final int fd;
@@ -61,8 +60,18 @@ final class Door implements Pollable {
     @Override
     public void ready(long nowNs) {
         if (!listener.accept(this, nowNs)) {
-            pausedUntilNs = nowNs + PAUSE_NS;
+            pause(nowNs);
         }
+    }
+
+    private void pause(long nowNs) {
+        pausedUntilNs = nowNs + NetAgent.PAUSE_NS;
+    }
+
+    /** Without it nobody could connect. */
+    @Override
+    public void failed(long nowNs) {
+        pause(nowNs);
     }
 
     @Override

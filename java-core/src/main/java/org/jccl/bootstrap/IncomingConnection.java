@@ -73,8 +73,8 @@ final class IncomingConnection implements Pollable {
     @Override
     public void close() {
         if (state != State.DONE) {
-            state = State.DONE;
             listener.forget(this);
+            state = State.DONE;
             channel.close();
         }
     }
@@ -218,7 +218,7 @@ final class IncomingConnection implements Pollable {
 
     private void release() {
         channel.configure();
-        state = State.DONE;
         listener.forget(this);
+        state = State.DONE;
     }
 }

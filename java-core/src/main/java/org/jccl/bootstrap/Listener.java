@@ -43,8 +43,8 @@ public final class Listener {
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
     private volatile @Nullable String obstacle;
 
-    private Listener(int fd, Lobby lobby) {
-        this.address = Sockets.localAddress(fd);
+    private Listener(int fd, SocketAddress address, Lobby lobby) {
+        this.address = address;
         this.lobby = lobby;
         agent.serve(new Door(this, fd, null));
         agent.serve(lobby);
@@ -77,7 +77,12 @@ public final class Listener {
             known = listen();
             Thread thread = new Thread(known.agent, "jccl-net");
             thread.setDaemon(true);
-            thread.start();
+            try {
+                thread.start();
+            } catch (Error noThread) {
+                known.agent.close();
+                throw noThread;
+            }
             shared = known;
         }
         return known;
@@ -88,8 +93,8 @@ public final class Listener {
         Lobby lobby = null;
         try {
             lobby = new Lobby();
-            return new Listener(fd, lobby);
-        } catch (NcclException shortage) {
+            return new Listener(fd, Sockets.localAddress(fd), lobby);
+        } catch (RuntimeException | Error shortage) {
             if (lobby != null) {
                 lobby.close();
             }
@@ -121,8 +126,7 @@ public final class Listener {
         agent.submit(
                 () -> {
                     targets.put(target.name(), target);
-                    long now = System.nanoTime();
-                    lobby.all().forEach(each -> each.targetMayBeThere(target.name(), now));
+                    lobby.targetMayBeThere(target.name(), System.nanoTime());
                 });
     }
 
@@ -159,17 +163,19 @@ public final class Listener {
             if (!lobby.makeRoom(nowNs)) {
                 return false;
             }
-            int accepted = Sockets.accept(door.fd());
-            if (accepted >= 0 || accepted == -Errno.EAGAIN) {
+            int result = Sockets.accept(door.fd());
+            if (result >= 0) {
+                result = lobby.enter(new IncomingConnection(this, result, door.root(), nowNs));
+            }
+            if (result >= 0 || result == -Errno.EAGAIN) {
                 failingSinceNs = NetAgent.NEVER;
                 obstacle = null;
             }
-            if (accepted >= 0) {
-                lobby.enter(new IncomingConnection(this, accepted, door.root(), nowNs), nowNs);
-            } else if (accepted == -Errno.EAGAIN) {
+            if (result == -Errno.EAGAIN) {
                 return true;
-            } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
-                cannotAccept(door, Errno.text(-accepted), nowNs);
+            }
+            if (result < 0 && result != -Errno.EINTR && result != -Errno.ECONNABORTED) {
+                cannotAccept(door, Errno.text(-result), nowNs);
                 return false;
             }
         }

@@ -1,7 +1,6 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.Epoll;
-import org.jccl.platform.Errno;
 import org.jccl.platform.Sockets;
 import org.jccl.type.NcclException;
 
@@ -28,12 +27,13 @@ final class Lobby implements Pollable {
     /** By descriptor, in the order in which they came. */
     private final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
 
+    private long pausedUntilNs = NetAgent.NEVER;
     private boolean closed;
 
     /**
      * An empty one.
      *
-     * @throws NcclException SYSTEM_ERROR without descriptors or memory
+     * @throws NcclException SYSTEM_ERROR without descriptors
      */
     Lobby() {}
 
@@ -42,7 +42,7 @@ final class Lobby implements Pollable {
     }
 
     /** A copy: what is done with one may end others. */
-    List<IncomingConnection> all() {
+    private List<IncomingConnection> all() {
         return List.copyOf(waiting.values());
     }
 
@@ -59,18 +59,31 @@ final class Lobby implements Pollable {
         return true;
     }
 
-    void enter(IncomingConnection connection, long nowNs) {
+    /** 0, or -errno: it is closed then. */
+    int enter(IncomingConnection connection) {
         waiting.put(connection.fd(), connection);
         int result = epoll.add(connection.fd());
         if (result < 0) {
-            connection.drop("it cannot be polled: " + Errno.text(-result), nowNs);
+            connection.close();
         }
+        return result;
     }
 
     /** It ends or has proved itself; its descriptor is still open. */
     void leave(IncomingConnection connection) {
         epoll.remove(connection.fd());
         waiting.remove(connection.fd(), connection);
+    }
+
+    /** A rank that has been here before its target waits for it no longer. */
+    void targetMayBeThere(LinkTarget.Name name, long nowNs) {
+        for (IncomingConnection each : all()) {
+            try {
+                each.targetMayBeThere(name, nowNs);
+            } catch (RuntimeException | Error failure) {
+                NetAgent.failed(each, failure, nowNs);
+            }
+        }
     }
 
     private IncomingConnection oldest() {
@@ -84,7 +97,7 @@ final class Lobby implements Pollable {
 
     @Override
     public short events() {
-        return Sockets.POLLIN;
+        return pausedUntilNs == NetAgent.NEVER ? Sockets.POLLIN : 0;
     }
 
     @Override
@@ -100,18 +113,28 @@ final class Lobby implements Pollable {
 
     @Override
     public long deadlineNs() {
+        if (pausedUntilNs != NetAgent.NEVER) {
+            return pausedUntilNs;
+        }
         // All have the same limit, so that the oldest is the first.
         return waiting.isEmpty() ? NetAgent.NEVER : oldest().deadlineNs();
     }
 
     @Override
     public void expired(long nowNs) {
+        pausedUntilNs = NetAgent.NEVER;
         for (IncomingConnection each : all()) {
             if (nowNs - each.deadlineNs() < 0) {
                 return;
             }
             NetAgent.serveOne(each, false, nowNs);
         }
+    }
+
+    /** Without it nobody could connect; each connection's own failure ends that alone. */
+    @Override
+    public void failed(long nowNs) {
+        pausedUntilNs = nowNs + NetAgent.PAUSE_NS;
     }
 
     @Override

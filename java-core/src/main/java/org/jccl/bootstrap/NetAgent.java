@@ -25,8 +25,8 @@ final class NetAgent implements Runnable {
     private static final long MS_NS = 1_000_000;
     private static final int LONGEST_SLEEP_MS = 60_000;
 
-    /** After a failure of the loop itself, which may last: memory or descriptors are exhausted. */
-    private static final long PAUSE_NS = 100 * MS_NS;
+    /** After a failure that may last: memory or descriptors are exhausted. */
+    static final long PAUSE_NS = 50 * MS_NS;
 
     private final Wakeup wakeup;
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
@@ -75,11 +75,16 @@ final class NetAgent implements Runnable {
                 turnOrPause();
             }
         } finally {
-            served.forEach(Pollable::close);
-            served.clear();
-            pollfds.close();
-            wakeup.close();
+            close();
         }
+    }
+
+    /** Closes everything served; called by the loop, or by who could not start it. */
+    void close() {
+        served.forEach(Pollable::close);
+        served.clear();
+        pollfds.close();
+        wakeup.close();
     }
 
     /** The thread outlives every failure: without it nobody could connect to this process. */
@@ -142,9 +147,13 @@ final class NetAgent implements Runnable {
                 connection.expired(now);
             }
         } catch (RuntimeException | Error failure) {
-            connection.close();
-            Log.survived("a bootstrap connection was dropped: ", failure);
+            failed(connection, failure, now);
         }
+    }
+
+    static void failed(Pollable connection, Throwable failure, long now) {
+        connection.failed(now);
+        Log.survived("a bootstrap connection failed: ", failure);
     }
 
     private long entries(int n) {

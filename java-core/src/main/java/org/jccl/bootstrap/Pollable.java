@@ -20,6 +20,11 @@ interface Pollable {
     /** Whether the agent is to forget it; it has closed its descriptor or given it away. */
     boolean done();
 
-    /** The agent ends, or this connection's code failed: close the descriptor. */
+    /** Its code failed, maybe for want of memory. */
+    default void failed(long nowNs) {
+        close();
+    }
+
+    /** The agent ends, or it has failed: close the descriptor. */
     void close();
 }

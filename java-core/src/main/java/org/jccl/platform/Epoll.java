@@ -19,11 +19,11 @@ public final class Epoll implements AutoCloseable {
 
     private static final int EVENT_BYTES = DATA + 8;
 
-    private final int fd;
     private final int most;
     // Freed with this object.
     private final Arena arena = Arena.ofAuto();
     private final long events;
+    private int fd;
 
     /**
      * An empty one.
@@ -61,9 +61,16 @@ public final class Epoll implements AutoCloseable {
         SystemCall.call(SystemCall.EPOLL_CTL, fd, DELETE, watched, 0);
     }
 
-    /** Looks, without waiting, for ready ones: how many there are, at most {@code most}. */
+    /**
+     * Looks, without waiting, for ready ones: how many there are, at most {@code most}.
+     *
+     * @throws NcclException SYSTEM_ERROR if the system refuses
+     */
     public int look() {
         int found = (int) SystemCall.call(SystemCall.EPOLL_PWAIT, fd, events, most, 0, 0);
+        if (found < 0 && found != -Errno.EINTR) {
+            throw LibraryError.SYSTEM_CALL.says("epoll_pwait: " + Errno.text(-found));
+        }
         return Math.max(0, found);
     }
 
@@ -74,6 +81,9 @@ public final class Epoll implements AutoCloseable {
 
     @Override
     public void close() {
-        Descriptors.close(fd);
+        if (fd >= 0) {
+            Descriptors.close(fd);
+            fd = -1;
+        }
     }
 }

@@ -4,7 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.harness.Cluster;
 import org.jccl.harness.Deadline;
+import org.jccl.harness.Rank;
+import org.jccl.harness.Scenario;
 import org.jccl.platform.SocketAddress;
 import org.jccl.type.UniqueId;
 import org.junit.jupiter.api.Test;
@@ -19,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Consumer;
 
 /** Connections that are not of the job: each is dropped, and ranks meet all the while. */
 @ExtendWith(Deadline.class)
@@ -155,40 +159,48 @@ class StrangersTest {
     }
 
     @Test
-    void thoseThatSayNothingArePolledAsOneUntilTheirTimeIsOver() throws Exception {
-        meet();
-        awaitNoneUnproven();
-        int before = Listener.ask(Listener::polled);
-        List<Socket> silent = new ArrayList<>();
-        try {
+    void thoseThatSayNothingArePolledAsOneUntilTheirTimeIsOver() {
+        Cluster.processes(1).run(MeetsSilence.class).assertAllSucceeded();
+    }
+
+    /** A process whose listener nobody else uses. */
+    public static final class MeetsSilence implements Scenario {
+        @Override
+        public void run(Rank rank) throws Exception {
+            SocketAddress address = Listener.address();
+            int before = Listener.ask(Listener::polled);
+            List<Socket> silent = new ArrayList<>();
             for (int i = 0; i < 100; i++) {
-                silent.add(Tap.connect(Listener.address()));
+                silent.add(Tap.connect(address));
             }
             while (unproven() < 100) {
                 Thread.sleep(5);
             }
             assertEquals(before, Listener.ask(Listener::polled));
-            expireAt(9);
+            expireAt(1);
             assertEquals(100, unproven());
             expireAt(11);
+            assertEquals(0, unproven());
             for (Socket each : silent) {
                 assertEquals(0, answer(each).length);
-            }
-            assertEquals(0, unproven());
-        } finally {
-            for (Socket each : silent) {
                 each.close();
             }
+            onNet(lobby -> lobby.failed(System.nanoTime()));
+            meet();
         }
+    }
+
+    private static void onNet(Consumer<Lobby> action) throws Exception {
+        Listener.ask(
+                listener -> {
+                    action.accept(listener.lobby());
+                    return true;
+                });
     }
 
     /** So many seconds from now. */
     private static void expireAt(int s) throws Exception {
-        Listener.ask(
-                listener -> {
-                    listener.lobby().expired(System.nanoTime() + s * 1_000_000_000L);
-                    return true;
-                });
+        onNet(lobby -> lobby.expired(System.nanoTime() + s * 1_000_000_000L));
     }
 
     private static void awaitNoneUnproven() throws Exception {

@@ -24,6 +24,7 @@ final class Kernel {
     private static final int ENOENT = 2;
     private static final int ESRCH = 3;
     private static final int EBADF = 9;
+    private static final int EEXIST = 17;
     private static final int ENOSYS = 38;
     private static final int FUTEX_WAIT = 0;
     private static final int PROT_READ_WRITE = 3;
@@ -226,7 +227,7 @@ final class Kernel {
         public void close() {}
     }
 
-    /** An epoll instance, with without a wait of its own. */
+    /** An epoll instance, without a wait of its own. */
     private final class Watch implements Descriptor {
         private static final int ADD = 1;
         private static final int DATA = RawCalls.EPOLL_DATA;
@@ -240,6 +241,9 @@ final class Kernel {
             }
             if (at(fd) == null) {
                 return -EBADF;
+            }
+            if (watched.containsKey(fd)) {
+                return -EEXIST;
             }
             watched.put(fd, new long[] {Memory.getInt(event), Memory.getLong(event + DATA)});
             return 0;

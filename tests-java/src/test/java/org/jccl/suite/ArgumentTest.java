@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.Communicator;
+import org.jccl.Config;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.type.DataType;
@@ -18,6 +19,8 @@ import org.junit.jupiter.api.function.Executable;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 
 /** Bad arguments are refused with a sentence before anything happens. */
 final class ArgumentTest {
@@ -37,6 +40,16 @@ final class ArgumentTest {
         assertEquals(NcclResult.INVALID_ARGUMENT, thrown.result(), thrown.getMessage());
         String message = String.valueOf(thrown.getMessage());
         assertTrue(message.contains(part), message);
+    }
+
+    @Test
+    void timeLimitMayBeAsLongAsADuration() {
+        Duration forever = ChronoUnit.FOREVER.getDuration();
+        Config config = Config.DEFAULT.withTimeout(forever).withBlocking(false);
+        try (Communicator late = Communicator.initRank(1, Communicator.uniqueId(), 0, config)) {
+            late.awaitReady(forever);
+            assertEquals(NcclResult.SUCCESS, late.asyncError());
+        }
     }
 
     @Test
