@@ -2,6 +2,7 @@ package org.jccl.bootstrap;
 
 import java.util.Locale;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /**
  * Says that connections were dropped: one line, and then none for some seconds however many
@@ -19,8 +20,12 @@ final class Drops {
         this.log = log;
     }
 
-    /** A connection was dropped, or could not be accepted. */
-    void add(String what, long nowNs) {
+    /**
+     * A connection was dropped, or could not be accepted.
+     *
+     * @param what asked only if it is said: strangers shall cost little
+     */
+    void add(Supplier<String> what, long nowNs) {
         if (said && nowNs - saidNs < QUIET_NS) {
             unsaid++;
             return;
@@ -36,6 +41,6 @@ final class Drops {
         said = true;
         saidNs = nowNs;
         unsaid = 0;
-        log.accept(what + more);
+        log.accept(what.get() + more);
     }
 }

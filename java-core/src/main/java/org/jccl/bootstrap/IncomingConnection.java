@@ -81,7 +81,7 @@ final class IncomingConnection implements Pollable {
 
     /** Closes it and says why. */
     void drop(String why, long nowNs) {
-        listener.dropped("dropped a connection from " + channel.remote() + ": " + why, nowNs);
+        listener.dropped(() -> "dropped a connection from " + channel.remote() + ": " + why, nowNs);
         close();
     }
 

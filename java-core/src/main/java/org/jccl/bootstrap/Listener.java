@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /**
  * Where a process accepts connections, made on first need: one listening socket, one more for each
@@ -186,7 +187,7 @@ public final class Listener {
     private void cannotAccept(Door door, String why, long nowNs) {
         if (failingSinceNs == NetAgent.NEVER) {
             failingSinceNs = nowNs;
-            dropped("cannot accept a connection for now: " + why, nowNs);
+            dropped(() -> "cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
             obstacle = why;
             Root only = door.root();
@@ -230,7 +231,7 @@ public final class Listener {
         agent.submit(() -> root.gaveUp("rank 0", why.result(), String.valueOf(why.getMessage())));
     }
 
-    void dropped(String what, long nowNs) {
+    void dropped(Supplier<String> what, long nowNs) {
         drops.add(what, nowNs);
     }
 
