@@ -22,7 +22,7 @@
 enum { ARM = 1, DISARM, FDS, MAPS, WRONG, CLOCK, LIMIT };
 enum { FAIL = 1, KILL, STOP };
 /* Which calls a fault counts. */
-enum { ANY = -1, DESCRIPTORS = -2, MEMORY = -3, SHARED = -4 };
+enum { ANY = -1, DESCRIPTORS = -2, MEMORY = -3, SHARED = -4, WATCHES = -5 };
 
 typedef long (*syscall_fn)(long, long, long, long, long, long, long);
 
@@ -37,7 +37,7 @@ static volatile long clock_offset_s;
 
 static int makes_descriptor(long n) {
     return n == SYS_socket || n == SYS_accept4 || n == SYS_openat || n == SYS_memfd_create ||
-           n == SYS_eventfd2 || n == SYS_pidfd_open;
+           n == SYS_eventfd2 || n == SYS_epoll_create1 || n == SYS_pidfd_open;
 }
 
 static int counts(long n) {
@@ -50,6 +50,8 @@ static int counts(long n) {
             return n == SYS_mmap || n == SYS_fallocate;
         case SHARED:
             return n == SYS_memfd_create || n == SYS_openat;
+        case WATCHES:
+            return n == SYS_epoll_ctl;
         default:
             return n == which;
     }

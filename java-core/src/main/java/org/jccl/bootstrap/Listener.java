@@ -164,23 +164,27 @@ public final class Listener {
             if (!lobby.makeRoom(nowNs)) {
                 return false;
             }
-            int result = Sockets.accept(door.fd());
-            if (result >= 0) {
-                result = lobby.enter(new IncomingConnection(this, result, door.root(), nowNs));
-            }
-            if (result >= 0 || result == -Errno.EAGAIN) {
+            int accepted = Sockets.accept(door.fd());
+            if (accepted >= 0 || accepted == -Errno.EAGAIN) {
                 failingSinceNs = NetAgent.NEVER;
                 obstacle = null;
             }
-            if (result == -Errno.EAGAIN) {
+            if (accepted >= 0) {
+                admit(new IncomingConnection(this, accepted, door.root(), nowNs));
+            } else if (accepted == -Errno.EAGAIN) {
                 return true;
-            }
-            if (result < 0 && result != -Errno.EINTR && result != -Errno.ECONNABORTED) {
-                cannotAccept(door, Errno.text(-result), nowNs);
+            } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
+                cannotAccept(door, Errno.text(-accepted), nowNs);
                 return false;
             }
         }
         return true;
+    }
+
+    private void admit(IncomingConnection connection) {
+        if (!lobby.enter(connection)) {
+            agent.serve(connection);
+        }
     }
 
     /** A short shortage is waited out; then whoever expects a connection is told. */

@@ -59,14 +59,13 @@ final class Lobby implements Pollable {
         return true;
     }
 
-    /** 0, or -errno: it is closed then. */
-    int enter(IncomingConnection connection) {
+    /**
+     * Whether the lobby polls it. If not, the system watches no more descriptors for this user, and
+     * it is to be polled by itself; it counts and ends like the others.
+     */
+    boolean enter(IncomingConnection connection) {
         waiting.put(connection.fd(), connection);
-        int result = epoll.add(connection.fd());
-        if (result < 0) {
-            connection.close();
-        }
-        return result;
+        return epoll.add(connection.fd()) == 0;
     }
 
     /** It ends or has proved itself; its descriptor is still open. */

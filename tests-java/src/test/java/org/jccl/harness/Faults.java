@@ -42,7 +42,9 @@ public final class Faults {
         /** Those that map or allocate memory. */
         MEMORY(-3),
         /** Those that make memory that can be shared. */
-        SHARED(-4);
+        SHARED(-4),
+        /** Those that change what an epoll instance watches. */
+        WATCHES(-5);
 
         private final int number;
 
@@ -177,7 +179,8 @@ public final class Faults {
 
     /**
      * Waits until JCCL holds nothing in this process but its listener: a socket, a descriptor to
-     * wake its thread by, and the list that this polls. Connections that were cut take seconds.
+     * wake its thread by, its lobby, and the list that this polls. Connections that were cut take
+     * seconds.
      *
      * @throws AssertionError if something stays, or something was freed that was not held
      */
@@ -189,7 +192,7 @@ public final class Faults {
         if (!clean()) {
             throw new AssertionError(
                     "JCCL holds "
-                            + control(FDS, 0, 0, 0, 0, 0)
+                            + descriptors()
                             + " descriptors and "
                             + control(MAPS, 0, 0, 0, 0, 0)
                             + " mappings, and has freed "
@@ -206,8 +209,13 @@ public final class Faults {
         }
     }
 
+    /** How many JCCL holds. */
+    public static long descriptors() {
+        return control(FDS, 0, 0, 0, 0, 0);
+    }
+
     private static boolean clean() {
-        return control(FDS, 0, 0, 0, 0, 0) <= 2
+        return descriptors() <= 3
                 && control(MAPS, 0, 0, 0, 0, 0) <= 1
                 && control(WRONG, 0, 0, 0, 0, 0) == 0;
     }

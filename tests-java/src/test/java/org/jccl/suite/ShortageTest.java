@@ -26,6 +26,8 @@ import java.util.List;
 final class ShortageTest {
     private static final int LARGE = 400_000;
     private static final int EACCES = 13;
+    private static final int EMFILE = 24;
+    private static final int ENOSPC = 28;
     private static final int ENOSYS = 38;
 
     private static Cluster pair() {
@@ -173,5 +175,72 @@ final class ShortageTest {
                             .assertAllSaidTheSame();
             assertEquals(List.of("sent true"), said);
         }
+    }
+
+    /** What a process needs to listen is refused from the n-th descriptor on, for every n. */
+    public static final class Listens implements Scenario {
+        private static final int MOST = 20;
+
+        @Override
+        public void run(Rank rank) {
+            int refused = 0;
+            while (!mayListen(refused + 1)) {
+                refused++;
+                Sums.require(refused < MOST, "there is no end of it");
+                long left = Faults.descriptors();
+                Sums.require(left == 0, left + " are left after refusal " + refused);
+            }
+            rank.say("refused " + refused);
+            try (Communicator comm = rank.init()) {
+                Sums.barrier(comm);
+            }
+        }
+
+        private static boolean mayListen(int n) {
+            Faults.arm(Faults.Action.FAIL, Faults.Calls.DESCRIPTORS, n, EMFILE, Faults.LASTING);
+            try {
+                Communicator.uniqueId();
+                return true;
+            } catch (NcclException e) {
+                String why = String.valueOf(e.getMessage());
+                Sums.require(why.contains("Too many open files"), why);
+                return false;
+            } finally {
+                Faults.disarm();
+            }
+        }
+    }
+
+    @Test
+    void aProcessThatCannotListenHoldsNothing() {
+        String said =
+                Faults.preloaded(Cluster.processes(1))
+                        .run(Listens.class)
+                        .assertAllSucceeded()
+                        .assertAllSaidTheSame()
+                        .getFirst();
+        assertTrue(Integer.parseInt(said.split(" ")[1]) >= 3, said);
+    }
+
+    /** The user may watch no more descriptors by epoll. */
+    public static final class WithoutWatches implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Config config = Config.DEFAULT.withHostId("node" + rank.number());
+            UniqueId id = rank.uniqueId("unwatched");
+            Faults.arm(Faults.Action.FAIL, Faults.Calls.WATCHES, 1, ENOSPC, Faults.LASTING);
+            try (Communicator comm = Communicator.initRank(2, id, rank.number(), config)) {
+                Sums.allReduce(comm, LARGE);
+            } finally {
+                long refused = Faults.disarm();
+                Sums.require(refused > 0 || rank.number() > 0, "nothing was refused");
+            }
+            Faults.requireNothingHeld();
+        }
+    }
+
+    @Test
+    void ranksMeetWhereNothingCanBeWatched() {
+        pair().run(WithoutWatches.class).assertAllSucceeded();
     }
 }
