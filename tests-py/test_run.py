@@ -296,6 +296,26 @@ def test_the_store_hands_values_on(script: Script) -> None:
     assert lines(done.stdout) == ["[1] abcd", "[2] abcd"]
 
 
+def test_the_store_forgets_what_all_have_read(script: Script) -> None:
+    # More than it holds at a time; no rank is ever far ahead of the others.
+    script.write("""
+        import os
+        from jccl.core.rendezvous import _ask
+        rank = int(os.environ["RANK"])
+        for i in range(5000):
+            if rank == 0:
+                _ask(f"PUT id/{i} {i:04x} 2\\n")
+            elif _ask(f"GET id/{i}\\n") != f"{i:04x}":
+                print("wrong", i)
+            if i % 1000 == 0:
+                _ask(f"PUT at/{i}/{rank} 00\\n")
+                for other in range(3):
+                    _ask(f"GET at/{i}/{other}\\n")
+    """)
+    done = script.run("-n", "3")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_a_store_without_launcher_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JCCL_STORE", "jccl-run-nobody")
     with pytest.raises(NcclInvalid, match="does not answer"):
@@ -318,7 +338,7 @@ def test_the_store_says_what_it_does_not_take(script: Script) -> None:
     said = done.stdout.splitlines()
     assert [line.split("request ")[1] for line in said] == [
         "'PUT one 00\\n': it holds 4096 values already",
-        "'STEAL it\\n': it is neither PUT key hex nor GET key",
+        "'STEAL it\\n': it is neither PUT key hex [readers] nor GET key",
         f"'PUT x {34 * '0'}': it has more than 4096 bytes",
     ], done.stderr
 

@@ -102,7 +102,7 @@ class Communicator(Unfinished):
             NcclInvalid: if this process was not started by ``jccl.run``.
         """
         rank, nranks = rank_from_environment()
-        return cls.init(nranks, rank, exchange_unique_id(rank), config)
+        return cls.init(nranks, rank, exchange_unique_id(rank, nranks), config)
 
     def initialize(
         self,

@@ -1,9 +1,9 @@
 """How ranks that ``python -m jccl.run`` started learn their numbers and share an id.
 
 The launcher listens on an abstract Unix socket (its name is in JCCL_STORE; no file exists) and
-keeps a few small values. A request is one line: ``PUT key hex`` is answered ``OK``, ``GET key``
-is answered with the value in hex as soon as it is there. What the launcher does not take is
-answered ``REFUSED`` and why.
+keeps a few small values. A request is one line: ``PUT key hex [readers]`` is answered ``OK``,
+``GET key`` is answered with the value in hex as soon as it is there; after as many of them as there
+are readers the value is forgotten. What the launcher does not take is answered ``REFUSED`` and why.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def rank_from_environment() -> tuple[int, int]:
     return rank, nranks
 
 
-def exchange_unique_id(rank: int) -> UniqueId:
+def exchange_unique_id(rank: int, nranks: int) -> UniqueId:
     """The same new id on all ranks: made by rank 0, handed on by the launcher."""
     global _exchanges
     with _lock:
@@ -52,7 +52,8 @@ def exchange_unique_id(rank: int) -> UniqueId:
         _exchanges += 1
     if rank == 0:
         unique_id = get_unique_id()
-        _ask(f"PUT {key} {bytes(unique_id).hex()}\n")
+        if nranks > 1:
+            _ask(f"PUT {key} {bytes(unique_id).hex()} {nranks - 1}\n")
         return unique_id
     return UniqueId.from_bytes(bytes.fromhex(_ask(f"GET {key}\n")))
 

@@ -23,6 +23,7 @@ class Store:
         self.name = f"jccl-run-{secrets.token_hex(8)}"
         self._selector = selector
         self._values: dict[str, str] = {}
+        self._readers: dict[str, int] = {}
         self._waiting: dict[str, list[socket.socket]] = {}
         self._requests: dict[socket.socket, bytes] = {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -60,23 +61,34 @@ class Store:
 
     def _answer(self, connection: socket.socket, words: list[str]) -> None:
         match words:
-            case ["PUT", key, value] if len(self._values) < _MAX_VALUES:
+            case ["PUT", key, value, *readers] if len(self._values) < _MAX_VALUES:
+                if readers and readers[0].isdecimal():
+                    self._readers[key] = int(readers[0])
                 self.put(key, value)
                 self._reply(connection, "OK")
             case ["GET", key] if key in self._values:
                 self._reply(connection, self._values[key])
+                self._read(key)
             case ["GET", key]:
                 self._waiting.setdefault(key, []).append(connection)
-            case ["PUT", _, _]:
+            case ["PUT", _, _, *_]:
                 self._refuse(connection, f"it holds {_MAX_VALUES} values already")
             case _:
-                self._refuse(connection, "it is neither PUT key hex nor GET key")
+                self._refuse(connection, "it is neither PUT key hex [readers] nor GET key")
 
     def put(self, key: str, value: str) -> None:
         """Sets a value and answers those who wait for it."""
         self._values[key] = value
         for waiting in self._waiting.pop(key, []):
             self._reply(waiting, value)
+            self._read(key)
+
+    def _read(self, key: str) -> None:
+        """Forgets the value if that was its last reader."""
+        if key in self._readers:
+            self._readers[key] -= 1
+            if self._readers[key] <= 0:
+                del self._readers[key], self._values[key]
 
     def get(self, key: str) -> str | None:
         """The value under ``key`` in hex, None if there is none yet."""
