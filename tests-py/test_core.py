@@ -345,9 +345,12 @@ def test_from_env_says_how_to_start(fake: FakeBinding, monkeypatch: pytest.Monke
     with pytest.raises(NcclInvalid, match=r"python -m jccl\.run"):
         Communicator.from_env()
     monkeypatch.setenv("RANK", "0")
-    monkeypatch.setenv("WORLD_SIZE", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(NcclInvalid, match="JCCL_STORE is not set"):
         Communicator.from_env()
+    # One rank needs nobody.
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert Communicator.from_env().is_valid
 
 
 # --- ids, configuration, versions -------------------------------------------------------------
