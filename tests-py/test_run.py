@@ -326,20 +326,28 @@ def test_the_store_says_what_it_does_not_take(script: Script) -> None:
     script.write("""
         from jccl.core import NcclInvalid
         from jccl.core.rendezvous import _ask
+        def refused(*requests):
+            for request in requests:
+                try:
+                    print(request, "is answered", _ask(request + "\\n"))
+                except NcclInvalid as e:
+                    print(e)
+        refused("STEAL it", "GET", "PUT x 00 none", "PUT x 00 0", "PUT x " + 2500 * "00")
         for i in range(4096):
             _ask(f"PUT {i} 00\\n")
-        for request in ("PUT one 00", "STEAL it", "PUT x " + 2500 * "00"):
-            try:
-                _ask(request + "\\n")
-            except NcclInvalid as e:
-                print(e)
+        refused("PUT one 00", "PUT one 00 1")
     """)
     done = script.run("-n", "1", "--no-prefix")
     said = done.stdout.splitlines()
+    neither = "it is neither PUT key hex [readers] nor GET key"
     assert [line.split("request ")[1] for line in said] == [
-        "'PUT one 00\\n': it holds 4096 values already",
-        "'STEAL it\\n': it is neither PUT key hex [readers] nor GET key",
+        f"'STEAL it\\n': {neither}",
+        f"'GET\\n': {neither}",
+        f"'PUT x 00 none\\n': {neither}",
+        f"'PUT x 00 0\\n': {neither}",
         f"'PUT x {34 * '0'}': it has more than 4096 bytes",
+        "'PUT one 00\\n': it holds 4096 values already",
+        "'PUT one 00 1\\n': it holds 4096 values already",
     ], done.stderr
 
 

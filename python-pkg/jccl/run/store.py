@@ -61,9 +61,13 @@ class Store:
 
     def _answer(self, connection: socket.socket, words: list[str]) -> None:
         match words:
-            case ["PUT", key, value, *readers] if len(self._values) < _MAX_VALUES:
-                if readers and readers[0].isdecimal():
-                    self._readers[key] = int(readers[0])
+            case ["PUT", _, _] | ["PUT", _, _, _] if len(self._values) >= _MAX_VALUES:
+                self._refuse(connection, f"it holds {_MAX_VALUES} values already")
+            case ["PUT", key, value]:
+                self.put(key, value)
+                self._reply(connection, "OK")
+            case ["PUT", key, value, readers] if readers.isdecimal() and int(readers) > 0:
+                self._readers[key] = int(readers)
                 self.put(key, value)
                 self._reply(connection, "OK")
             case ["GET", key] if key in self._values:
@@ -71,8 +75,6 @@ class Store:
                 self._read(key)
             case ["GET", key]:
                 self._waiting.setdefault(key, []).append(connection)
-            case ["PUT", _, _, *_]:
-                self._refuse(connection, f"it holds {_MAX_VALUES} values already")
             case _:
                 self._refuse(connection, "it is neither PUT key hex [readers] nor GET key")
 
@@ -87,7 +89,7 @@ class Store:
         """Forgets the value if that was its last reader."""
         if key in self._readers:
             self._readers[key] -= 1
-            if self._readers[key] <= 0:
+            if self._readers[key] == 0:
                 del self._readers[key], self._values[key]
 
     def get(self, key: str) -> str | None:
