@@ -5,14 +5,12 @@ import org.jccl.platform.Sockets;
 import org.jspecify.annotations.Nullable;
 
 /** A listening socket. Belongs to the thread jccl-net. */
-final class Door implements Pollable {
+final class Door extends Lasting {
     private static final int BACKLOG = 4096;
 
     private final Listener listener;
     private final int fd;
     private final @Nullable Root root;
-    private long pausedUntilNs = NetAgent.NEVER;
-    private boolean closed;
 
     /**
      * Takes ownership of the descriptor.
@@ -53,48 +51,14 @@ final class Door implements Pollable {
     }
 
     @Override
-    public short events() {
-        return pausedUntilNs == NetAgent.NEVER ? Sockets.POLLIN : 0;
-    }
-
-    @Override
     public void ready(long nowNs) {
         if (!listener.accept(this, nowNs)) {
-            pause(nowNs);
+            rest(nowNs);
         }
     }
 
-    private void pause(long nowNs) {
-        pausedUntilNs = nowNs + NetAgent.PAUSE_NS;
-    }
-
-    /** Without it nobody could connect. */
     @Override
-    public void failed(long nowNs) {
-        pause(nowNs);
-    }
-
-    @Override
-    public long deadlineNs() {
-        return pausedUntilNs;
-    }
-
-    @Override
-    public void expired(long nowNs) {
-        pausedUntilNs = NetAgent.NEVER;
-        ready(nowNs);
-    }
-
-    @Override
-    public boolean done() {
-        return closed;
-    }
-
-    @Override
-    public void close() {
-        if (!closed) {
-            closed = true;
-            Sockets.close(fd);
-        }
+    protected void release() {
+        Sockets.close(fd);
     }
 }

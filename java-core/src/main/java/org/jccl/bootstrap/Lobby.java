@@ -1,7 +1,6 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.Epoll;
-import org.jccl.platform.Sockets;
 import org.jccl.type.NcclException;
 
 import java.util.LinkedHashMap;
@@ -13,7 +12,7 @@ import java.util.Map;
  * as one descriptor, so that those that say nothing cost it nothing. Belongs to the thread
  * jccl-net.
  */
-final class Lobby implements Pollable {
+final class Lobby extends Lasting {
     static final int MOST = 256;
 
     /** The others of the loop are looked after in between. */
@@ -26,9 +25,6 @@ final class Lobby implements Pollable {
 
     /** By descriptor, in the order in which they came. */
     private final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
-
-    private long pausedUntilNs = NetAgent.NEVER;
-    private boolean closed;
 
     /**
      * An empty one.
@@ -95,11 +91,6 @@ final class Lobby implements Pollable {
     }
 
     @Override
-    public short events() {
-        return pausedUntilNs == NetAgent.NEVER ? Sockets.POLLIN : 0;
-    }
-
-    @Override
     public void ready(long nowNs) {
         int n = epoll.look();
         for (int i = 0; i < n; i++) {
@@ -110,18 +101,19 @@ final class Lobby implements Pollable {
         }
     }
 
+    /** When its rest ends, or else the time of the oldest, since all have the same limit. */
     @Override
     public long deadlineNs() {
-        if (pausedUntilNs != NetAgent.NEVER) {
-            return pausedUntilNs;
+        long restsUntilNs = super.deadlineNs();
+        if (restsUntilNs != NetAgent.NEVER || waiting.isEmpty()) {
+            return restsUntilNs;
         }
-        // All have the same limit, so that the oldest is the first.
-        return waiting.isEmpty() ? NetAgent.NEVER : oldest().deadlineNs();
+        return oldest().deadlineNs();
     }
 
     @Override
     public void expired(long nowNs) {
-        pausedUntilNs = NetAgent.NEVER;
+        super.expired(nowNs);
         for (IncomingConnection each : all()) {
             if (nowNs - each.deadlineNs() < 0) {
                 return;
@@ -130,23 +122,9 @@ final class Lobby implements Pollable {
         }
     }
 
-    /** Without it nobody could connect; each connection's own failure ends that alone. */
     @Override
-    public void failed(long nowNs) {
-        pausedUntilNs = nowNs + NetAgent.PAUSE_NS;
-    }
-
-    @Override
-    public boolean done() {
-        return closed;
-    }
-
-    @Override
-    public void close() {
-        if (!closed) {
-            closed = true;
-            all().forEach(Pollable::close);
-            epoll.close();
-        }
+    protected void release() {
+        all().forEach(Pollable::close);
+        epoll.close();
     }
 }
