@@ -12,7 +12,8 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * Reads {@code ncclConfig_t} of any version: as many bytes as the caller's struct has, checked by
- * NCCL's rules. Fields that mean nothing on host ranks are checked and otherwise ignored.
+ * NCCL's rules. Numbers that mean nothing on host ranks are checked and otherwise ignored; netName,
+ * trafficClass and nvlsHostMode are not looked at.
  */
 final class ConfigReader {
     private static final int UNDEF = Integer.MIN_VALUE;
@@ -24,14 +25,20 @@ final class ConfigReader {
     private static final int SPLIT_SHARE = 40;
     private static final int COMM_NAME = 48;
     private static final int ANY = Integer.MAX_VALUE;
+    private static final int MIN_CTAS = 24;
+    private static final int MAX_CTAS = 28;
 
-    private record Field(String name, int offset, int min, int max) {}
+    private record Field(String name, int offset, int min, int max) {
+        String range() {
+            return max == ANY ? min + " or more" : "between " + min + " and " + max;
+        }
+    }
 
     private static final Field[] FIELDS = {
         new Field("blocking", BLOCKING, 0, 1),
         new Field("cgaClusterSize", 20, 0, ANY),
-        new Field("minCTAs", 24, 1, ANY),
-        new Field("maxCTAs", 28, 1, ANY),
+        new Field("minCTAs", MIN_CTAS, 1, ANY),
+        new Field("maxCTAs", MAX_CTAS, 1, ANY),
         new Field("splitShare", SPLIT_SHARE, 0, 1),
         new Field("collnetEnable", 56, 0, 1),
         new Field("policy", 60, 0, 3),
@@ -70,14 +77,23 @@ final class ConfigReader {
             int value = intAt(address, size, field.offset);
             if (value != UNDEF && (value < field.min || value > field.max)) {
                 throw CallError.CONFIG_VALUE.says(
-                        "Invalid config " + field.name + " attribute value " + value);
+                        "Invalid config "
+                                + field.name
+                                + " attribute value "
+                                + value
+                                + "; it must be "
+                                + field.range());
             }
         }
-        int min = intAt(address, size, 24);
-        int max = intAt(address, size, 28);
+        int min = intAt(address, size, MIN_CTAS);
+        int max = intAt(address, size, MAX_CTAS);
         if (min != UNDEF && max != UNDEF && min > max) {
             throw CallError.CONFIG_VALUE.says(
-                    "Invalid config min/max channels attribute value " + min + "/" + max);
+                    "Invalid config min/max channels attribute value "
+                            + min
+                            + "/"
+                            + max
+                            + "; the first must not be the larger one");
         }
         int blocking = intAt(address, size, BLOCKING);
         int share = intAt(address, size, SPLIT_SHARE);

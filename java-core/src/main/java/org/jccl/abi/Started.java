@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** Operations and groups that are started and polled, for {@link NcclApi}. */
@@ -27,10 +28,18 @@ final class Started {
     /** Marks tickets of groups, which are process-wide, among those of operations. */
     private static final long GROUP_MARK = 1L << 62;
 
+    /** So many groups may be under way, or have failed without being polled. */
+    static final int MOST_GROUPS = 1 << 16;
+
+    private static final int FEW_GROUPS = 64;
+
     /** Groups not known to have succeeded, the failed ones as long as their communicators. */
     private static final Map<Long, Launch> GROUPS = new ConcurrentHashMap<>();
 
     private static final AtomicLong LAST_GROUP = new AtomicLong();
+
+    /** How many groups there are when those for which nobody asks are looked for. */
+    private static final AtomicInteger SWEEP_AT = new AtomicInteger(FEW_GROUPS);
 
     private Started() {}
 
@@ -142,7 +151,6 @@ final class Started {
                 return launch.result().code();
             }
             long ticket = GROUP_MARK | LAST_GROUP.incrementAndGet();
-            GROUPS.values().removeIf(Launch::closed);
             GROUPS.put(ticket, launch);
             Memory.putLong(ticketOut, ticket);
             for (CommExecutor executor : launch.executors()) {
@@ -160,9 +168,25 @@ final class Started {
             Checked.pointer("EndGroup", "ticket", ticketOut);
             Memory.putLong(ticketOut, 0);
             Handles.get(handle, "EndGroup");
+            requireRoom();
             return null;
         } catch (NcclException wrong) {
             return wrong;
+        }
+    }
+
+    /** Forgets groups for which nobody needs to ask, each time that their number has doubled. */
+    private static void requireRoom() {
+        if (GROUPS.size() < SWEEP_AT.get()) {
+            return;
+        }
+        GROUPS.values().removeIf(Launch::forgettable);
+        SWEEP_AT.set(Math.clamp(2L * GROUPS.size(), FEW_GROUPS, MOST_GROUPS));
+        if (GROUPS.size() >= MOST_GROUPS) {
+            throw CallError.TOO_MANY_PENDING.says(
+                    "EndGroup : "
+                            + MOST_GROUPS
+                            + " groups are under way or have failed; poll each to its end");
         }
     }
 

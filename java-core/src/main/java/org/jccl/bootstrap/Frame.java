@@ -1,10 +1,9 @@
 package org.jccl.bootstrap;
 
 import org.jccl.type.NcclResult;
+import org.jccl.type.Utf8;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 
 /**
  * Messages between a member and the root after the handshake: length of what follows (4), type (1),
@@ -59,9 +58,8 @@ final class Frame {
     }
 
     static byte[] failed(NcclResult result, String text) {
-        byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
-        byte[] cut = utf8.length <= MAX_TEXT_BYTES ? utf8 : Arrays.copyOf(utf8, MAX_TEXT_BYTES);
-        return create(FAILED, 4 + cut.length).putInt(result.code()).put(cut).array();
+        byte[] utf8 = Utf8.encode(text, MAX_TEXT_BYTES);
+        return create(FAILED, 4 + utf8.length).putInt(result.code()).put(utf8).array();
     }
 
     static byte[] bye() {

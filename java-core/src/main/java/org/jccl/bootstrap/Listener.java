@@ -170,7 +170,7 @@ public final class Listener {
                 obstacle = null;
             }
             if (accepted >= 0) {
-                admit(new IncomingConnection(this, accepted, door.root(), nowNs));
+                admit(accepted, door.root(), nowNs);
             } else if (accepted == -Errno.EAGAIN) {
                 return true;
             } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
@@ -181,9 +181,20 @@ public final class Listener {
         return true;
     }
 
-    private void admit(IncomingConnection connection) {
-        if (!lobby.enter(connection)) {
-            agent.serve(connection);
+    private void admit(int fd, @Nullable Root rootOfDoor, long nowNs) {
+        IncomingConnection connection = null;
+        try {
+            connection = new IncomingConnection(this, fd, rootOfDoor, nowNs);
+            if (!lobby.enter(connection)) {
+                agent.serve(connection);
+            }
+        } catch (RuntimeException | Error noMemory) {
+            if (connection == null) {
+                Sockets.close(fd);
+            } else {
+                connection.close();
+            }
+            throw noMemory;
         }
     }
 

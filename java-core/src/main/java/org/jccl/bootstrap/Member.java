@@ -1,10 +1,10 @@
 package org.jccl.bootstrap;
 
 import org.jccl.type.NcclResult;
+import org.jccl.type.Utf8;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 
 /** A rank's connection as its root sees it. Belongs to the thread jccl-net. */
 final class Member implements Pollable {
@@ -107,8 +107,7 @@ final class Member implements Pollable {
             NcclResult result = NcclResult.ofFailure(frame.getInt());
             byte[] text = new byte[Math.min(Frame.MAX_TEXT_BYTES, frame.remaining())];
             frame.get(text);
-            String why = new String(text, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", "?");
-            root.gaveUp(hello.name(), result, why);
+            root.gaveUp(hello.name(), result, Utf8.decode(text));
         } else if (joined) {
             end("it sent nonsense");
         }

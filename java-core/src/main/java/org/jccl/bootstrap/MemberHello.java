@@ -1,12 +1,12 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.ProcessIdentity;
+import org.jccl.type.Utf8;
 import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
@@ -91,10 +91,7 @@ record MemberHello(
     }
 
     private static byte[] text(String text, int bytes) {
-        byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
-        byte[] field = new byte[bytes];
-        System.arraycopy(utf8, 0, field, 0, Math.min(utf8.length, bytes - 1));
-        return field;
+        return Arrays.copyOf(Utf8.encode(text, bytes - 1), bytes);
     }
 
     private static String text(ByteBuffer in, int bytes) {
@@ -104,7 +101,6 @@ record MemberHello(
         while (end < bytes && field[end] != 0) {
             end++;
         }
-        String text = new String(Arrays.copyOf(field, end), StandardCharsets.UTF_8);
-        return text.replaceAll("\\p{Cntrl}", "?");
+        return Utf8.decode(Arrays.copyOf(field, end));
     }
 }

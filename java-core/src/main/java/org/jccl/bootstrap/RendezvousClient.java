@@ -8,10 +8,10 @@ import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.UniqueId;
+import org.jccl.type.Utf8;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** A rank's side of the rendezvous by a unique id. Used by one thread at a time. */
@@ -277,8 +277,7 @@ public final class RendezvousClient implements Exchange {
         NcclResult code = NcclResult.ofFailure(frame.getInt());
         byte[] text = new byte[frame.remaining()];
         frame.get(text);
-        String sentence = new String(text, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", "?");
-        return InitError.RENDEZVOUS_FAILED.says(code, sentence);
+        return InitError.RENDEZVOUS_FAILED.says(code, Utf8.decode(text));
     }
 
     private NcclException rootHasGone(Channel open) {

@@ -11,6 +11,7 @@ import org.jccl.type.LibraryError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
+import org.jccl.type.Utf8;
 import org.jspecify.annotations.Nullable;
 
 import java.io.ByteArrayInputStream;
@@ -111,7 +112,7 @@ record RankInfo(
     }
 
     private static String shown(String setting) {
-        return printable(setting.substring(0, Math.min(setting.length(), MAX_TEXT)));
+        return Utf8.printable(setting.substring(0, Math.min(setting.length(), MAX_TEXT)));
     }
 
     byte[] encode() {
@@ -154,7 +155,7 @@ record RankInfo(
                             in.readUTF());
             whole = in.available() == 0;
         } catch (IOException | IllegalArgumentException | NcclException unreadable) {
-            throw badly(rank, printable(String.valueOf(unreadable)));
+            throw badly(rank, Utf8.printable(String.valueOf(unreadable)));
         }
         if (info.pid <= 0 || info.listener.port() <= 0 || !whole) {
             throw badly(rank, "a number is impossible, or there is more than it should say");
@@ -166,9 +167,5 @@ record RankInfo(
         String sentence = "rank " + rank + " described itself badly: " + why;
         return PeerError.NONSENSE.says(
                 sentence.substring(0, Math.min(sentence.length(), MAX_TEXT)));
-    }
-
-    private static String printable(String text) {
-        return text.replaceAll("\\p{Cntrl}", "?");
     }
 }

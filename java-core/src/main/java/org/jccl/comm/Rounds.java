@@ -5,10 +5,10 @@ import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
+import org.jccl.type.Utf8;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
@@ -57,13 +57,12 @@ final class Rounds implements AutoCloseable {
 
     /** A round to which this participant contributes the reason why it gives up. */
     void beginFailed(NcclException why) {
-        byte[] text = String.valueOf(why.getMessage()).getBytes(StandardCharsets.UTF_8);
-        byte[] cut = text.length > MAX_TEXT ? Arrays.copyOf(text, MAX_TEXT) : text;
+        byte[] text = Utf8.encode(String.valueOf(why.getMessage()), MAX_TEXT);
         exchange.begin(
-                ByteBuffer.allocate(2 + cut.length)
+                ByteBuffer.allocate(2 + text.length)
                         .put((byte) 1)
                         .put((byte) why.result().code())
-                        .put(cut)
+                        .put(text)
                         .array());
         begun++;
     }
@@ -82,9 +81,8 @@ final class Rounds implements AutoCloseable {
         byte[] blob = received[participant];
         if (blob.length >= 2 && blob[0] == 1) {
             int length = Math.min(blob.length - 2, MAX_TEXT);
-            String text = new String(blob, 2, length, StandardCharsets.UTF_8);
-            return InitError.PEER_GAVE_UP.says(
-                    NcclResult.ofFailure(blob[1]), text.replaceAll("\\p{Cntrl}", "?"));
+            String text = Utf8.decode(Arrays.copyOfRange(blob, 2, 2 + length));
+            return InitError.PEER_GAVE_UP.says(NcclResult.ofFailure(blob[1]), text);
         }
         if (blob.length == 0 || blob[0] != 0) {
             return PeerError.NONSENSE.says(

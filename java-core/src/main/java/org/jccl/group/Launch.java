@@ -56,9 +56,11 @@ public final class Launch implements Call {
         return tasks;
     }
 
-    /** Whether all its communicators are gone, so that nobody can ask for it any more. */
-    public boolean closed() {
-        return jobs.isEmpty() && executors.stream().allMatch(CommExecutor::closed);
+    /** Whether nobody needs to ask for it: it has succeeded, or its communicators are gone. */
+    public boolean forgettable() {
+        boolean succeeded =
+                failed == null && tasks.stream().allMatch(task -> task.state() == Task.DONE);
+        return jobs.isEmpty() && (succeeded || executors.stream().allMatch(CommExecutor::closed));
     }
 
     /**

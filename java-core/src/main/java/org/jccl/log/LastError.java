@@ -2,6 +2,7 @@ package org.jccl.log;
 
 import org.jccl.platform.Memory;
 import org.jccl.platform.Threads;
+import org.jccl.type.Utf8;
 
 import java.lang.foreign.Arena;
 import java.lang.invoke.VarHandle;
@@ -75,19 +76,15 @@ public final class LastError {
     }
 
     private static void put(long thread, String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        int length = Math.min(bytes.length, BYTES - 1);
-        while (length < bytes.length && (bytes[length] & 0xc0) == 0x80) {
-            length--;
-        }
+        byte[] bytes = Utf8.encode(text, BYTES - 1);
         // Entries are refused only while others write them; if all are, the log alone has the text.
         for (int i = 0; i < ENTRIES; i++) {
             long entry = place(thread);
             if (entry != 0) {
                 VarHandle.fullFence();
                 Memory.putLong(entry + THREAD, thread);
-                Memory.copyIn(bytes, 0, entry + TEXT, length);
-                Memory.putByte(entry + TEXT + length, (byte) 0);
+                Memory.copyIn(bytes, 0, entry + TEXT, bytes.length);
+                Memory.putByte(entry + TEXT + bytes.length, (byte) 0);
                 long number = Memory.getAndAddLong(FAILURES, 1) + 1;
                 Memory.putLongRelease(entry, 2 * number);
                 return;

@@ -5,8 +5,8 @@ import org.jccl.platform.SharedMemory;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
+import org.jccl.type.Utf8;
 
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
@@ -173,13 +173,10 @@ public final class Region implements AutoCloseable {
 
     /** Publishes why this rank gave up: a result code, the guilty rank (or -1) and a sentence. */
     public void publishStatus(int code, int culprit, String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        int length = Math.min(bytes.length, RegionLayout.STATUS_TEXT_BYTES);
+        byte[] bytes = Utf8.encode(text, RegionLayout.STATUS_TEXT_BYTES);
         long at = base() + RegionLayout.STATUS_TEXT;
-        for (int i = 0; i < length; i++) {
-            Memory.putByte(at + 4 + i, bytes[i]);
-        }
-        Memory.putInt(at, length);
+        Memory.copyIn(bytes, 0, at + 4, bytes.length);
+        Memory.putInt(at, bytes.length);
         Memory.putLongRelease(base() + RegionLayout.STATUS, statusWord(code, culprit));
     }
 
@@ -206,10 +203,8 @@ public final class Region implements AutoCloseable {
             return "(unreadable status text)";
         }
         byte[] bytes = new byte[length];
-        for (int i = 0; i < length; i++) {
-            bytes[i] = Memory.getByte(at + 4 + i);
-        }
-        return new String(bytes, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", "?");
+        Memory.copyOut(at + 4, bytes, 0, length);
+        return Utf8.decode(bytes);
     }
 
     @Override

@@ -86,7 +86,8 @@ public enum CallError implements ErrorKind {
     CONFIG_VALUE(
             NcclResult.INVALID_ARGUMENT,
             "A field of the configuration has a value that it cannot have.",
-            "Leave the field at its initial value, or use one of the range that nccl.h states."),
+            "Leave the field at its initial value, or use one of the range that the sentence "
+                    + "states."),
     TIME_LIMIT_NEGATIVE(
             NcclResult.INVALID_ARGUMENT,
             "A time limit is below zero.",
@@ -114,7 +115,8 @@ public enum CallError implements ErrorKind {
     NOT_DONE_YET(
             NcclResult.INVALID_USAGE,
             "The function is one of NCCL that this version of JCCL does not offer yet.",
-            "See DIFFERENCES.md for what it does not offer and what to use instead."),
+            "See the list in DIFFERENCES.md. Gather, scatter and all-to-all can be made of sends "
+                    + "and receives in a group."),
     TYPE_NOT_DONE(
             NcclResult.INVALID_ARGUMENT,
             "The type is one of NCCL, but this version of JCCL does not reduce or move it.",
@@ -166,9 +168,11 @@ public enum CallError implements ErrorKind {
             "Call the operation several times, for a part each."),
     TOO_MANY_PENDING(
             NcclResult.INVALID_USAGE,
-            "More operations were queued on one communicator than it keeps; none was lost, the "
+            "The sentence says of what there are more at once than are kept: operations under way "
+                    + "or in a group, started groups, or communicators. None of them was lost, the "
                     + "last one was not taken.",
-            "Wait for some (ncclCommGetAsyncError, or the handle of each) before queueing more."),
+            "Wait for operations or poll groups (ncclCommGetAsyncError, or the handle of each), "
+                    + "or destroy communicators, before you add more."),
     SPLIT_COLOR(
             NcclResult.INVALID_ARGUMENT,
             "The colour of a split is negative and not NCCL_SPLIT_NOCOLOR.",

@@ -27,7 +27,7 @@ public record FuzzTarget(
         Reader reader,
         Set<String> answers,
         Map<String, String> refusals) {
-    private static final Pattern CONTROL = Pattern.compile("\\p{Cntrl}");
+    private static final Pattern CONTROL = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]");
     private static final int LONGEST_SENTENCE = 2_000;
 
     /** Reads one input; what is returned, or the sentence that is thrown, is the outcome. */
