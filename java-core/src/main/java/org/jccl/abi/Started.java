@@ -31,15 +31,13 @@ final class Started {
     /** So many groups may be under way, or have failed without being polled. */
     static final int MOST_GROUPS = 1 << 16;
 
-    private static final int FEW_GROUPS = 64;
-
     /** Groups not known to have succeeded, the failed ones as long as their communicators. */
     private static final Map<Long, Launch> GROUPS = new ConcurrentHashMap<>();
 
     private static final AtomicLong LAST_GROUP = new AtomicLong();
 
     /** How many groups there are when those for which nobody asks are looked for. */
-    private static final AtomicInteger SWEEP_AT = new AtomicInteger(FEW_GROUPS);
+    private static final AtomicInteger SWEEP_AT = new AtomicInteger(1);
 
     private Started() {}
 
@@ -124,7 +122,7 @@ final class Started {
             Handles.get(handle, "Poll");
             return NcclApi.SUCCESS;
         }
-        boolean over = ms <= 0 ? launch.look() : launch.await(System.nanoTime() + ms * MS);
+        boolean over = ms <= 0 ? launch.poll() : launch.await(System.nanoTime() + ms * MS);
         if (!over) {
             return NcclApi.IN_PROGRESS;
         }
@@ -181,7 +179,7 @@ final class Started {
             return;
         }
         GROUPS.values().removeIf(Launch::forgettable);
-        SWEEP_AT.set(Math.clamp(2L * GROUPS.size(), FEW_GROUPS, MOST_GROUPS));
+        SWEEP_AT.set(Math.clamp(2L * GROUPS.size(), 1, MOST_GROUPS));
         if (GROUPS.size() >= MOST_GROUPS) {
             throw CallError.TOO_MANY_PENDING.says(
                     "EndGroup : "

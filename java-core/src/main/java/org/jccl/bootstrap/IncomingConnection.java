@@ -139,6 +139,9 @@ final class IncomingConnection implements Pollable {
     }
 
     private @Nullable Root root(Hello received) {
+        if (received.kind() != Hello.RENDEZVOUS) {
+            return null;
+        }
         Number16 number = Number16.of(received.number());
         Root only = rootOfDoor;
         if (only == null) {
@@ -197,11 +200,16 @@ final class IncomingConnection implements Pollable {
             // It comes again until the next root is open.
             drop("the communicator that meets here is complete", nowNs);
         } else if (root != null) {
-            release();
-            root.join(channel, MemberHello.decode(payload), nowNs);
+            joinRoot(root, MemberHello.decode(payload), nowNs);
         } else if (target != null) {
             handOver(received, target, nowNs);
         }
+    }
+
+    private void joinRoot(Root its, MemberHello member, long nowNs) {
+        Member admitted = its.admit(channel, member);
+        release();
+        its.join(admitted, nowNs);
     }
 
     private void handOver(Hello received, LinkTarget itsTarget, long nowNs) {

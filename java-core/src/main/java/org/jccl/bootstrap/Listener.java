@@ -161,7 +161,7 @@ public final class Listener {
     /** Called by a door: takes what waits there; false if the door is to rest for a while. */
     boolean accept(Door door, long nowNs) {
         while (!door.done()) {
-            if (!lobby.makeRoom(nowNs)) {
+            if (!lobby.hasRoom(nowNs)) {
                 return false;
             }
             int accepted = Sockets.accept(door.fd());

@@ -42,17 +42,9 @@ final class Lobby extends Lasting {
         return List.copyOf(waiting.values());
     }
 
-    /** Whether one more may come, the oldest being dropped if it must. */
-    boolean makeRoom(long nowNs) {
-        if (waiting.size() < MOST) {
-            return true;
-        }
-        IncomingConnection oldest = oldest();
-        if (nowNs - oldest.sinceNs() < YOUNG_NS) {
-            return false;
-        }
-        oldest.drop("there are more than " + MOST + " connections without proof", nowNs);
-        return true;
+    /** Whether one more may come, the oldest being dropped then if it must. */
+    boolean hasRoom(long nowNs) {
+        return waiting.size() < MOST || nowNs - oldest().sinceNs() >= YOUNG_NS;
     }
 
     /**
@@ -60,6 +52,11 @@ final class Lobby extends Lasting {
      * it is to be polled by itself; it counts and ends like the others.
      */
     boolean enter(IncomingConnection connection) {
+        if (waiting.size() == MOST) {
+            oldest().drop(
+                            "there are more than " + MOST + " connections without proof",
+                            connection.sinceNs());
+        }
         waiting.put(connection.fd(), connection);
         return epoll.add(connection.fd()) == 0;
     }

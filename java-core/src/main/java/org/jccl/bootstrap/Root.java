@@ -105,13 +105,19 @@ final class Root {
         }
     }
 
-    /** A rank has proved that it holds the id. */
-    void join(Channel channel, MemberHello hello, long nowNs) {
-        roots.used(this);
-        connected++;
+    /** A rank has proved that it holds the id: it is served from now on, and may join. */
+    Member admit(Channel channel, MemberHello hello) {
         Member member = new Member(this, channel, hello);
         agent.serve(member);
-        channel.send(Hello.ACCEPTED);
+        roots.used(this);
+        connected++;
+        return member;
+    }
+
+    /** It is one of the ranks, or is told why not. */
+    void join(Member member, long nowNs) {
+        MemberHello hello = member.hello();
+        member.tell(Hello.ACCEPTED);
         if (failure != null) {
             member.tell(Frame.failed(failureResult, failure));
             return;
@@ -119,7 +125,14 @@ final class Root {
         MemberHello reference = first;
         if (reference == null) {
             if (hello.nRanks() < 1 || hello.nRanks() > MAX_RANKS) {
-                fail(InitError.RANKS_DISAGREE, hello.name() + " says nranks is " + hello.nRanks());
+                fail(
+                        InitError.RANKS_DISAGREE,
+                        hello.name()
+                                + " says nranks is "
+                                + hello.nRanks()
+                                + "; a communicator has 1 to "
+                                + MAX_RANKS
+                                + " ranks");
                 member.tell(Frame.failed(failureResult, String.valueOf(failure)));
                 return;
             }

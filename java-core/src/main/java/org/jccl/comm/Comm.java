@@ -135,10 +135,12 @@ public final class Comm implements GroupMember {
     }
 
     void setupEnded(@Nullable NcclException why, String what) {
-        if (why == null) {
-            life.change(CommState.INITIALIZING, CommState.READY, this);
+        if (why == null && life.change(CommState.INITIALIZING, CommState.READY, this)) {
+            // From here on it is its user's, who may have destroyed it by now.
             Log.info(Subsystem.INIT, what + " " + identity() + " - Init COMPLETE");
-        } else {
+            return;
+        }
+        if (why != null) {
             failure = why;
             String sentence = what + " " + identity() + ": " + why.getMessage();
             if (life.change(CommState.INITIALIZING, CommState.FAILED, this)) {
@@ -150,7 +152,7 @@ public final class Comm implements GroupMember {
         }
         CommExecutor ex = executor;
         boolean gone = stopRequest != null && life.now() == CommState.DESTROYED;
-        if (ex != null && (gone || why != null)) {
+        if (ex != null) {
             // Named anew: the child of a split had no rank yet.
             NcclException reason = gone || why == null ? aborted() : why;
             ex.requestStop(reason);
@@ -243,7 +245,7 @@ public final class Comm implements GroupMember {
         return config.blocking();
     }
 
-    /** The state, for tests and diagnosis. */
+    /** The state, which may have changed when this returns. */
     public CommState state() {
         return life.now();
     }

@@ -74,13 +74,26 @@ public final class Launch implements Call {
         }
     }
 
-    /** Goes as far as possible without waiting; whether everything is over. */
+    /**
+     * Goes as far as possible without waiting; whether everything is over, which a group with jobs
+     * never is so soon.
+     */
     public boolean look() {
+        return tasksOver() && jobs.isEmpty();
+    }
+
+    /** The same, and jobs get a short turn. */
+    public boolean poll() {
+        boolean jobsAreOver = jobsOver();
+        return tasksOver() && jobsAreOver;
+    }
+
+    private boolean tasksOver() {
         boolean over = true;
         for (int i = 0; i < tasks.size(); i++) {
             over &= Waiter.look(executors.get(i), tasks.get(i));
         }
-        return over && jobs.isEmpty();
+        return over;
     }
 
     @Override

@@ -65,12 +65,16 @@ public final class Sockets {
     /** A new TCP socket, or -errno. */
     public static int socket(boolean ipv6) {
         int family = ipv6 ? AF_INET6 : AF_INET;
-        return tracked(SystemCall.SOCKET, family, STREAM_NONBLOCK_CLOEXEC, 0, 0);
+        int fd = tracked(SystemCall.SOCKET, family, STREAM_NONBLOCK_CLOEXEC, 0, 0);
+        if (fd >= 0) {
+            // Also where it connects: in TIME_WAIT its port may be one that somebody is to bind.
+            setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+        }
+        return fd;
     }
 
     /** Binds to an address that may be in TIME_WAIT; port 0 lets the system choose. 0 or -errno. */
     public static int bind(int fd, SocketAddress address) {
-        setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
         if (address.isIpv6()) {
             setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
         }

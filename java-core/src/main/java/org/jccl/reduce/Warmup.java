@@ -217,9 +217,11 @@ public final class Warmup {
         }
     }
 
+    /** For good: what kept one kernel from being warmed keeps the others, too. */
     private static void giveUp() {
         synchronized (LOCK) {
             PENDING.clear();
+            ASKED.set(0, SLOTS);
             thread = null;
             LOCK.notifyAll();
         }

@@ -154,6 +154,20 @@ class StrangersTest {
         awaitNoneUnproven();
     }
 
+    @Test
+    void aLinkHasNothingToDoAtAKnownRoot() throws Exception {
+        IdContent id = CommIdTest.openAtFreePort();
+        try (Exchange zero = CommIdTest.client(id, 2, 0)) {
+            zero.begin(NOTHING);
+            assertFalse(zero.advance());
+            try (Socket confused = Tap.connect(id.root())) {
+                byte[] hello = Hello.create(Hello.LINK, 1, 0, id.number()).encode();
+                confused.getOutputStream().write(hello);
+                assertTrue(Arrays.equals(Hello.unknown(), answer(confused)));
+            }
+        }
+    }
+
     private static int unproven() throws Exception {
         return Listener.ask(listener -> listener.lobby().size());
     }
@@ -186,6 +200,24 @@ class StrangersTest {
             }
             onNet(lobby -> lobby.failed(System.nanoTime()));
             meet();
+            oneMoreThanThereIsRoomForDropsOne(address);
+        }
+
+        private static void oneMoreThanThereIsRoomForDropsOne(SocketAddress address)
+                throws Exception {
+            List<Socket> all = new ArrayList<>();
+            for (int i = 0; i < Lobby.MOST; i++) {
+                all.add(Tap.connect(address));
+            }
+            while (unproven() < Lobby.MOST) {}
+            // Until the oldest may be dropped.
+            Thread.sleep(1_100);
+            all.add(Tap.connect(address));
+            assertEquals(0, answer(all.getFirst()).length);
+            assertEquals(Lobby.MOST, unproven());
+            for (Socket each : all) {
+                each.close();
+            }
         }
     }
 

@@ -39,6 +39,27 @@ class SocketsTest {
         Sockets.close(listener);
     }
 
+    @Test
+    void aPortFromWhichSomebodyHasConnectedCanBeBoundAtOnce() {
+        int listener = Sockets.socket(false);
+        assertEquals(0, Sockets.bind(listener, SocketAddress.parse("127.0.0.1:0")));
+        assertEquals(0, Sockets.listen(listener, 8));
+        int client = Sockets.socket(false);
+        Sockets.connect(client, Sockets.localAddress(listener));
+        Sockets.pollOne(listener, Sockets.POLLIN, WAIT_MS);
+        int server = Sockets.accept(listener);
+        SocketAddress from = Sockets.localAddress(client);
+        // Who closes first keeps the port for a minute, in TIME_WAIT.
+        Sockets.close(client);
+        Sockets.pollOne(server, Sockets.POLLIN, WAIT_MS);
+        Sockets.close(server);
+        int next = Sockets.socket(false);
+        assertEquals(0, Sockets.bind(next, from));
+        assertEquals(0, Sockets.listen(next, 8));
+        Sockets.close(next);
+        Sockets.close(listener);
+    }
+
     private static void exchange(int client, int server) {
         try (SharedMemory memory = SharedMemory.anonymous(4_096)) {
             long at = memory.address();

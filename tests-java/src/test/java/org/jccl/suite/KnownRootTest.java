@@ -32,13 +32,14 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.invoke.MethodHandle;
-import java.net.InetAddress;
+import java.net.BindException;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Arrays;
+import java.util.concurrent.ThreadLocalRandom;
 
 /** Ranks that find each other by NCCL_COMM_ID, and the ports they listen on. */
 @Execution(ExecutionMode.CONCURRENT)
@@ -269,7 +270,7 @@ final class KnownRootTest {
 
     @Test
     void processesListenInTheRangeAndSayWhenItIsFull() throws Exception {
-        int first = freePort();
+        int first = freePorts(2);
         String range = first + "-" + (first + 1);
         Cluster cluster = Cluster.processes(3).once().environment("JCCL_PORT_RANGE", range);
         Outcome outcome = cluster.deadline(300).run(SaysItsPort.class);
@@ -289,7 +290,7 @@ final class KnownRootTest {
 
     @Test
     void allThatRanksConnectToLiesInTheRange() throws Exception {
-        int first = freePort();
+        int first = freePorts(2);
         Cluster.processes(2)
                 .once()
                 .environment("NCCL_SHM_DISABLE", "1")
@@ -341,8 +342,28 @@ final class KnownRootTest {
     }
 
     private static int freePort() throws IOException {
-        try (ServerSocket held = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return held.getLocalPort();
+        return freePorts(1);
+    }
+
+    /** The first of so many that the system gives nobody who asks for any. */
+    private static int freePorts(int n) throws IOException {
+        for (int attempt = 0; attempt < 100; attempt++) {
+            int first = ThreadLocalRandom.current().nextInt(10_000, 30_000);
+            if (areFree(first, n)) {
+                return first;
+            }
         }
+        throw new IOException("no " + n + " ports are free");
+    }
+
+    private static boolean areFree(int first, int n) throws IOException {
+        for (int port = first; port < first + n; port++) {
+            try (ServerSocket held = new ServerSocket(port)) {
+                assertEquals(port, held.getLocalPort());
+            } catch (BindException taken) {
+                return false;
+            }
+        }
+        return true;
     }
 }
