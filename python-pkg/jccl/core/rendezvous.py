@@ -40,7 +40,10 @@ def rank_from_environment() -> tuple[int, int]:
             " `python -m jccl.run -n <ranks> script.py`"
         ) from None
     if not 0 <= rank < nranks:
-        raise NcclInvalid(f"RANK is {rank} and WORLD_SIZE {nranks}")
+        raise NcclInvalid(
+            f"RANK is {rank} and WORLD_SIZE {nranks}; RANK must lie in [0, WORLD_SIZE): start this"
+            " program with `python -m jccl.run -n <ranks> script.py`"
+        )
     return rank, nranks
 
 

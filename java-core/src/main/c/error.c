@@ -155,7 +155,10 @@ static bool warnings_wanted(void) {
                              strcasecmp(level, "TRACE") == 0);
 }
 
-/* As Java's log prints it, save that NCCL_DEBUG_FILE is not looked at. */
+/*
+ * As Java's log prints it, but without date, time and place, with the host's whole name, and
+ * without a look at NCCL_DEBUG_LEVELS and NCCL_DEBUG_FILE.
+ */
 static void print_warning(const char* text) {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
@@ -220,7 +223,9 @@ JCCL_ALIAS(pncclGetErrorString) const char* ncclGetErrorString(ncclResult_t resu
 
 JCCL_EXPORT ncclResult_t pncclGetVersion(int* version) {
     if (version == NULL) {
-        return jccl_fail(ncclInvalidArgument, "ncclGetVersion : version argument is NULL");
+        return jccl_fail(
+            ncclInvalidArgument,
+            "ncclGetVersion : version argument is NULL; pass the address of a variable");
     }
     *version = NCCL_VERSION_CODE;
     return ncclSuccess;

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* ---- Waiting in slices, so that a language runtime can look after its signals ---- */
+/* Waiting in slices, so that a language runtime can look after its signals. */
 
 /* How one blocking call waits. It lies with whoever makes the call. */
 typedef struct {
@@ -43,7 +43,7 @@ ncclResult_t jcclInterrupt(void);
  */
 ncclResult_t jcclCommInterrupt(ncclComm_t comm);
 
-/* ---- Asynchronous forms, on blocking communicators too ---- */
+/* Asynchronous forms, on blocking communicators too. */
 
 /* Numbers of operations, as NCCL's plugins see them. */
 enum {
@@ -65,9 +65,21 @@ enum {
 ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size_t count,
                        ncclDataType_t datatype, ncclRedOp_t op, int rootOrPeer, ncclComm_t comm,
                        uint64_t* ticket);
-/* Lends this thread to a started operation for at most ms milliseconds (0: just looks). */
+/*
+ * Lends this thread to a started operation or group for at most ms milliseconds (0: just looks).
+ * ncclSuccess: it is complete. ncclInProgress: it is not. ncclInvalidArgument: the ticket was never
+ * given, or comm is no communicator. Any other code is why it failed; the ticket then stays, and
+ * each poll says so again. comm is the one of jcclStart; for a group's ticket any communicator of
+ * the process, which is looked at only when the group is no longer kept.
+ */
 ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
-/* A group whose end does not wait; the ticket names the group. */
+/*
+ * A group whose end does not wait. ncclSuccess: it is complete and *ticket 0. ncclInProgress:
+ * *ticket names the group, and is to be polled to its end: of groups that are under way or have
+ * failed there are at most 65,536. Any other code is the group's first error; there is no ticket
+ * then, and *ticket is 0. comm is any communicator of the process. The group is closed in any case.
+ * One that makes communicators goes on, and comes to its end, in polls with ms above 0 only.
+ */
 ncclResult_t jcclStartGroup(void);
 ncclResult_t jcclEndGroup(ncclComm_t comm, uint64_t* ticket);
 /*
@@ -76,7 +88,7 @@ ncclResult_t jcclEndGroup(ncclComm_t comm, uint64_t* ticket);
  */
 ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
 
-/* ---- Communicators ---- */
+/* Communicators. */
 
 /* The time limit of each operation in milliseconds, 0 for none. */
 ncclResult_t jcclCommOptions(ncclComm_t comm, int64_t timeoutMs);
@@ -104,7 +116,7 @@ enum {
 /* Fills out[0..n-1] with counters since the communicator was made; unknown places are 0. */
 ncclResult_t jcclCommStats(ncclComm_t comm, uint64_t* out, int n);
 
-/* ---- The process ---- */
+/* The process. */
 
 /* Starts Java now instead of at the first call that needs it. */
 ncclResult_t jcclJavaStart(void);
@@ -114,7 +126,11 @@ int jcclJavaStarted(void);
 const char* jcclJavaHome(void);
 /* JCCL's version, such as "0.1.0". Starts nothing. */
 const char* jcclVersionString(void);
-/* Stops threads and says goodbye to peers, at the end of the process. Starts nothing. */
+/*
+ * Leaves all communicators of the process in good order, and gives their last bytes up to a second
+ * to arrive. They cannot be used afterwards; peers that wait for them learn that the rank has left.
+ * Without Java there is nothing to do.
+ */
 ncclResult_t jcclShutdown(void);
 /* Waits until the kernels are compiled, at most ms milliseconds; for benchmarks. */
 ncclResult_t jcclWarm(int ms);

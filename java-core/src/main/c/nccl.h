@@ -34,7 +34,7 @@ typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 #endif
 
-/* ---- Handles and constants ---- */
+/* Handles and constants. */
 
 typedef struct ncclComm* ncclComm_t;
 typedef struct ncclWindow_vidmem* ncclWindow_t;
@@ -145,7 +145,7 @@ typedef enum {
 
 typedef enum { NCCL_ENCRYPTION_MODE_NONE = 0, NCCL_ENCRYPTION_MODE_PSK = 1 } ncclEncryptionMode_t;
 
-/* ---- Structures: made by their initializer, which fills size, magic and version ---- */
+/* Structures: made by their initializer, which fills size, magic and version. */
 
 /* How a communicator behaves. On host ranks blocking, splitShare and commName mean something. */
 typedef struct ncclConfig_v23100 {
@@ -327,7 +327,10 @@ NCCL_FUNCTION(ncclResult_t, CommInitRankScalable,
     (ncclComm_t* newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
      ncclConfig_t* config));
 
-/* Neither starts Java. The last error is one text of the process; comm is ignored. */
+/*
+ * Neither starts Java. The last error is the calling thread's, or else the process's last failure
+ * or warning; comm is ignored.
+ */
 NCCL_FUNCTION(const char*, GetErrorString, (ncclResult_t result));
 NCCL_FUNCTION(const char*, GetLastError, (ncclComm_t comm));
 

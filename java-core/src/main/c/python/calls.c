@@ -137,7 +137,7 @@ static bool read_ints(const char* function, PyObject* const* given, Py_ssize_t c
     DEFINE(name, kinds, names, ncclUniqueId out = {{0}}; WAIT(expression) ID)
 #define TEXT(name, kinds, names, expression) DEFINE(name, kinds, names, return (expression);)
 
-/* ---- What does not fit one line ---- */
+/* What does not fit one line. */
 
 static ncclUniqueId id_at(const void* address) {
     ncclUniqueId id = {{0}};
@@ -193,7 +193,7 @@ static PyObject* stats(ncclComm_t comm, int n) {
     return list == NULL ? NULL : Py_BuildValue("(iN)", (int)result, list);
 }
 
-/* ---- Version and errors ---- */
+/* Version and errors. */
 
 QUICK_NUMBER(get_version, "", "", int, LIB.ncclGetVersion(&out));
 WAIT_ID(get_unique_id, "", "", LIB.ncclGetUniqueId(&out));
@@ -201,7 +201,7 @@ TEXT(get_error_string, "i", "result",
      PyUnicode_FromString(LIB.ncclGetErrorString((ncclResult_t)INT(0))));
 TEXT(get_last_error, "w", "comm", last_error(COMM(0)));
 
-/* ---- Making communicators ---- */
+/* Making communicators. */
 
 WAIT_WORD(comm_init_rank, "iwi", "nranks comm_id rank", ncclComm_t,
           LIB.ncclCommInitRank(&out, INT(0), id_at(PTR(1)), INT(2)));
@@ -218,7 +218,7 @@ WAIT_ID(comm_get_unique_id, "w", "comm", LIB.ncclCommGetUniqueId(COMM(0), &out))
 WAIT_WORD(comm_grow, "wiwiw", "comm n_ranks unique_id rank config", ncclComm_t,
           LIB.ncclCommGrow(COMM(0), INT(1), PTR(2), INT(3), &out, PTR(4)));
 
-/* ---- Life cycle and queries ---- */
+/* Life cycle and queries. */
 
 WAIT_CODE(comm_finalize, "w", "comm", LIB.ncclCommFinalize(COMM(0)));
 WAIT_CODE(comm_destroy, "w", "comm", LIB.ncclCommDestroy(COMM(0)));
@@ -234,7 +234,7 @@ QUICK_NUMBER(comm_count, "w", "comm", int, LIB.ncclCommCount(COMM(0), &out));
 QUICK_NUMBER(comm_cu_device, "w", "comm", int, LIB.ncclCommCuDevice(COMM(0), &out));
 QUICK_NUMBER(comm_user_rank, "w", "comm", int, LIB.ncclCommUserRank(COMM(0), &out));
 
-/* ---- Operations ---- */
+/* Operations. */
 
 WAIT_CODE(all_reduce, "wwwiiww", "send recv count datatype op comm stream",
           LIB.ncclAllReduce(PTR(0), PTR(1), SIZE(2), TYPE(3), OP(4), COMM(5), STREAM(6)));
@@ -261,7 +261,7 @@ WAIT_CODE(recv, "wwiiww", "buff count datatype peer comm stream",
 QUICK_WORD(mem_alloc, "w", "size", void*, LIB.ncclMemAlloc(&out, SIZE(0)));
 QUICK_CODE(mem_free, "w", "ptr", LIB.ncclMemFree(PTR(0)));
 
-/* ---- Asynchronous forms ---- */
+/* Asynchronous forms. */
 
 QUICK_WORD(start, "iwwwiiiw", "operation send recv count datatype op root comm", uint64_t,
            LIB.jcclStart(INT(0), PTR(1), PTR(2), SIZE(3), TYPE(4), OP(5), INT(6), COMM(7), &out));
@@ -283,7 +283,7 @@ QUICK_WORD(end_group, "w", "comm", uint64_t, LIB.jcclEndGroup(COMM(0), &out));
 QUICK_WORD(wait_completion, "wi", "seen ms", uint64_t,
            LIB.jcclWaitCompletion(in.at[0], INT(1), &out));
 
-/* ---- Communicators and the process ---- */
+/* Communicators and the process. */
 
 QUICK_CODE(comm_options, "wl", "comm timeout_ms", LIB.jcclCommOptions(COMM(0), (int64_t)in.at[1]));
 DEFINE(comm_stats, "wi", "comm n", return stats(COMM(0), INT(1)););

@@ -55,7 +55,7 @@ PyObject* jccl_py_group_depth(PyObject* module, PyObject* unused) {
     return PyLong_FromLong(depth);
 }
 
-/* ---- the block ---- */
+/* The block. */
 
 typedef struct {
     PyObject_HEAD PyObject* started;

@@ -73,8 +73,6 @@ public final class Communicator implements AutoCloseable {
         CLEANER.register(this, () -> DropJob.start(comm, () -> {}));
     }
 
-    // -- making
-
     /**
      * A new unique id. Its 128 bytes hold a secret; carry them to all ranks over a channel that you
      * trust. The process that makes it must live until all ranks have been initialised.
@@ -160,8 +158,6 @@ public final class Communicator implements AutoCloseable {
             used();
         }
     }
-
-    // -- operations
 
     /** Reduces count elements of all ranks; every rank gets the result. In place: send is recv. */
     public void allReduce(
@@ -362,8 +358,6 @@ public final class Communicator implements AutoCloseable {
         call.result();
     }
 
-    // -- state
-
     /** This rank's number. */
     public int rank() {
         comm.ensureQueryable();
@@ -426,8 +420,6 @@ public final class Communicator implements AutoCloseable {
     public Statistics stats() {
         return Statistics.of(comm.executor().counters());
     }
-
-    // -- the end
 
     /**
      * Waits until nothing is under way. Afterwards only {@link #close}, {@link #abort} and queries

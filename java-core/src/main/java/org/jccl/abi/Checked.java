@@ -15,7 +15,8 @@ final class Checked {
 
     static void pointer(String function, String name, long address) {
         if (address == 0) {
-            throw CallError.NULL_ARGUMENT.says(function + " : " + name + " argument is NULL");
+            throw CallError.NULL_ARGUMENT.says(
+                    function + " : " + name + " argument is NULL; pass the address of a variable");
         }
     }
 

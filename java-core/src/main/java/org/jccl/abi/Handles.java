@@ -104,7 +104,8 @@ final class Handles {
 
     private static NcclException unknown(long handle, String function) {
         if (handle == 0) {
-            return CallError.NULL_ARGUMENT.says(function + " : comm argument is NULL");
+            return CallError.NULL_ARGUMENT.says(
+                    function + " : comm argument is NULL; pass the handle of a communicator");
         }
         long age = handle >>> GENERATION_SHIFT;
         boolean once;
@@ -113,11 +114,14 @@ final class Handles {
         }
         String named = function + " : comm 0x" + Long.toHexString(handle);
         return once
-                ? CallError.ALREADY_ENDED.says(named + " has already been destroyed or aborted")
+                ? CallError.ALREADY_ENDED.says(
+                        named
+                                + " has already been destroyed or aborted; destroy or abort it"
+                                + " once, after its last use")
                 : CallError.NOT_A_COMMUNICATOR.says(
                         named
                                 + " is not a communicator of this library (corrupted comm object"
-                                + " detected)");
+                                + " detected); pass the handle that an init or split wrote, whole");
     }
 
     private static int slot(long handle) {

@@ -16,9 +16,11 @@ import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The functions of {@code nccl.h} for callers that have numbers and addresses: C through JNI, and
- * Python hosts. Arguments are C's: handles and pointers as long, everything else as int or long.
- * Every method returns a value of {@code ncclResult_t} and never throws; the sentence for an error
+ * The functions of {@code nccl.h} and {@code jccl.h} that are done and need Java, for callers that
+ * have numbers and addresses: C through JNI, and Python hosts. Arguments are C's: handles and
+ * pointers as long, everything else as int or long. A method that does what a C function does
+ * returns a value of {@code ncclResult_t}, and throws only where memory or stack do not even
+ * suffice to tell of a failure; the bridge makes a code of that, too. The sentence for an error
  * lies in {@link #lastErrorBuffer}.
  */
 public final class NcclApi {
@@ -42,7 +44,10 @@ public final class NcclApi {
         return LastError.address();
     }
 
-    /** A sentence of the C library, 0-terminated, for the log and the last error. */
+    /**
+     * A sentence of the C library, 0-terminated, for the log and the last error. Where it throws,
+     * as without memory, C keeps the sentence itself.
+     */
     public static void warn(long text) {
         String sentence = Memory.string(text);
         Log.warn(sentence);
@@ -75,12 +80,14 @@ public final class NcclApi {
         return failed(t);
     }
 
-    // ---- groups ----
-
     /** Opens a group on this thread. */
     public static int groupStart() {
-        Group.current().start();
-        return SUCCESS;
+        try {
+            Group.current().start();
+            return SUCCESS;
+        } catch (Throwable t) {
+            return failed(t);
+        }
     }
 
     /** Closes a group; the outermost end launches it, and waits if its communicators block. */
@@ -114,8 +121,6 @@ public final class NcclApi {
         return CallError.NOT_DONE_YET.says(
                 function + " is not done yet in JCCL " + Version.text() + "; see DIFFERENCES.md");
     }
-
-    // ---- operations ----
 
     /** ncclAllReduce. */
     public static int allReduce(
@@ -195,8 +200,6 @@ public final class NcclApi {
         comm.leave();
         return IN_PROGRESS;
     }
-
-    // ---- life cycle ----
 
     /** ncclGetUniqueId: writes 128 bytes. */
     public static int getUniqueId(long id) {
@@ -295,12 +298,14 @@ public final class NcclApi {
         }
     }
 
-    // ---- jccl.h ----
-
     /** jcclSliced: where this thread's blocking calls find their slice, 0 for nowhere. */
     public static int sliced(long slice) {
-        Parking.current().slice(slice);
-        return SUCCESS;
+        try {
+            Parking.current().slice(slice);
+            return SUCCESS;
+        } catch (Throwable t) {
+            return failed(t);
+        }
     }
 
     /** jcclResume: goes on with this thread's parked call. */

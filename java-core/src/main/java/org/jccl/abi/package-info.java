@@ -1,4 +1,7 @@
-/** The door: one static method per function of nccl.h, primitives only, no exception leaves it. */
+/**
+ * The door: a static method for each function of nccl.h and jccl.h that is done and needs Java.
+ * Arguments and results are primitives, and a failure is a result code.
+ */
 @NullMarked
 package org.jccl.abi;
 

@@ -91,9 +91,10 @@ final class CommId {
         }
         if (WARNED.compareAndSet(false, true)) {
             Log.warn(
-                    "NCCL_COMM_ID is used without JCCL_SECRET or JCCL_SECRET_FILE: every user of"
-                            + " this machine can join at "
-                            + id.root());
+                    InitError.SECRET_NOT_SET.says(
+                            "NCCL_COMM_ID is used without JCCL_SECRET or JCCL_SECRET_FILE: every"
+                                    + " user of this machine can join at "
+                                    + id.root()));
         }
         return id;
     }

@@ -173,7 +173,6 @@ final class Dialer implements AutoCloseable {
             return;
         }
         refusedSinceNs = 0;
-        obstacle = "connected, without an answer yet";
         open.configure();
         Hello fresh = Hello.create(kind, from, to, number);
         hello = fresh;

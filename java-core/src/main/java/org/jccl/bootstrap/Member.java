@@ -2,7 +2,6 @@ package org.jccl.bootstrap;
 
 import org.jccl.type.NcclResult;
 import org.jccl.type.Utf8;
-import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 
@@ -89,10 +88,7 @@ final class Member implements Pollable {
         }
     }
 
-    private void read(@Nullable ByteBuffer frame, long nowNs) {
-        if (frame == null) {
-            return;
-        }
+    private void read(ByteBuffer frame, long nowNs) {
         byte type = frame.get();
         if (type == Frame.BYE) {
             left = true;

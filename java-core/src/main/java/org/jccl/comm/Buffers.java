@@ -38,7 +38,11 @@ public final class Buffers {
         return type;
     }
 
-    /** Checks a reduction operation's number. */
+    /**
+     * Checks a reduction operation's number.
+     *
+     * @throws NcclException INVALID_ARGUMENT if it is none that JCCL offers
+     */
     public static void checkRedOp(Operation op, int redOp) {
         if (!RedOp.isValid(redOp) || redOp == RedOp.PROD.number()) {
             throw CallError.REDUCTION_UNKNOWN.says(
@@ -85,7 +89,11 @@ public final class Buffers {
         return count * type.sizeBytes();
     }
 
-    /** Checks that a buffer has an address and is of the right kind, unless it is empty. */
+    /**
+     * Checks that a buffer has an address and is of the right kind, unless it is empty.
+     *
+     * @throws NcclException INVALID_ARGUMENT if it is not
+     */
     public static void checkBuffer(Operation op, Comm comm, String name, long address, long bytes) {
         if (bytes == 0) {
             return;
@@ -129,7 +137,11 @@ public final class Buffers {
                         + is);
     }
 
-    /** Checks that a stream is one of the communicator's device. */
+    /**
+     * Checks that a stream is one of the communicator's device, and 0 on the host.
+     *
+     * @throws NcclException INVALID_ARGUMENT if it is not
+     */
     public static void checkStream(Operation op, Comm comm, long stream) {
         Device device = comm.device();
         if (device == null ? stream == 0 : device.isStream(stream)) {

@@ -5,6 +5,7 @@ import org.jccl.executor.Waiter;
 import org.jccl.group.Call;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
@@ -25,9 +26,11 @@ final class FinalizeCall implements Call {
     static void settle(Comm comm, CommExecutor executor) {
         if (!Waiter.awaitIdle(executor, System.nanoTime() + SETTLE_NS)) {
             Log.warn(
-                    comm.identity()
-                            + " is destroyed while operations are under way, which have not ended"
-                            + " within 5 s and are given up; finalize it before, or abort it");
+                    CallError.GIVEN_UP.says(
+                            comm.identity()
+                                    + " is destroyed while operations are under way, which have not"
+                                    + " ended within 5 s and are given up; finalize it before, or"
+                                    + " abort it"));
         }
     }
 

@@ -22,6 +22,8 @@ public final class Operations {
      *
      * @param stream of the communicator's device; 0 on the host
      * @return null if it is complete, else what the caller waits for
+     * @throws NcclException if the communicator takes no call, the buffers overlap, the call is too
+     *     large, too many operations are under way or queued, or the operation has failed already
      */
     public static @Nullable Call collective(
             Comm comm,
@@ -57,6 +59,8 @@ public final class Operations {
      *
      * @param stream of the communicator's device; 0 on the host
      * @return null if it is complete, else what the caller waits for
+     * @throws NcclException if the communicator takes no call, too many operations are under way or
+     *     queued, or the operation has failed already
      */
     public static @Nullable Call pointToPoint(
             Comm comm,
@@ -111,7 +115,8 @@ public final class Operations {
     /**
      * Submits a collective or a send/receive without waiting.
      *
-     * @return 0 if it is already complete, else its ticket
+     * @return 0 if it is already complete, or queued in the thread's group; else its ticket
+     * @throws NcclException as of {@link #collective} and {@link #pointToPoint}
      */
     public static long start(
             Comm comm,

@@ -28,6 +28,9 @@ final class Refusals {
                             + failed.getMessage());
         }
         return CallError.ALREADY_ENDED.says(
-                comm.identity() + " has been " + now.text() + " and cannot be used any more");
+                comm.identity()
+                        + " has been "
+                        + now.text()
+                        + " and cannot be used any more; end a communicator after its last use");
     }
 }

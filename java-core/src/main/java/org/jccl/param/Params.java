@@ -8,7 +8,11 @@ import org.jccl.param.Param.Text;
 
 import java.util.List;
 
-/** All variables. */
+/**
+ * The variables that the core reads. Not here, since they are read before Java runs or by Python:
+ * JCCL_JAVA_HOME, JAVA_HOME, PATH, JCCL_JAR, JCCL_JVM_HEAP, JCCL_JVM_OPTIONS, JCCL_ERROR_DIR and
+ * TMPDIR by the C library; JCCL_STORE, RANK and WORLD_SIZE by the Python package.
+ */
 public final class Params {
     public static final Text DEBUG =
             new Text(

@@ -1,4 +1,4 @@
-/** Every variable that JCCL reads: name, default, sentence. */
+/** The variables that the Java core reads: name, default, sentence. */
 @NullMarked
 package org.jccl.param;
 

@@ -65,9 +65,11 @@ public final class PrivateFile {
         }
         if ((mode & OTHERS) != 0) {
             throw InitError.SECRET_UNFIT.says(
-                    "other users may read or write %s (mode %04o): chmod 600 it, and change the"
-                                    .formatted(path, mode & 07777)
-                            + " secret in it");
+                    "other users may read or write "
+                            + path
+                            + " (mode "
+                            + "%04o".formatted(mode & 07777)
+                            + "): chmod 600 it, and change the secret in it");
         }
     }
 

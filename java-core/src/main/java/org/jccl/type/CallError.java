@@ -26,6 +26,13 @@ public enum CallError implements ErrorKind {
                     + " destroyed nor aborted. This is a warning.",
             "Destroy or abort each communicator, or use it in a block that does: try (...) in"
                     + " Java, with in Python."),
+    GIVEN_UP(
+            NcclResult.INVALID_USAGE,
+            "A communicator was destroyed while operations were under way, which did not end within"
+                    + " 5 s, as where a peer does not come. What their buffers hold is undefined."
+                    + " This is a warning.",
+            "Wait for the operations or finalize the communicator, then destroy it; abort it where"
+                    + " a peer does not come any more."),
     NOT_READY(
             NcclResult.INVALID_ARGUMENT,
             "A call came while the communicator was still being made, split or finalized in the"

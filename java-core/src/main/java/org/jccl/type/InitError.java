@@ -20,9 +20,11 @@ public enum InitError implements ErrorKind {
                     + "changes the stream."),
     ROOT_GONE(
             NcclResult.REMOTE_ERROR,
-            "The connection to the process that made the unique id broke before all ranks had "
-                    + "come.",
-            "Look for the end of that process in its own log, then start again with a new id."),
+            "The process that made the unique id, or that of a rank, has ended or cannot be "
+                    + "reached: nobody listens at its address any more, or the connection broke "
+                    + "before all ranks had come.",
+            "Look for the end of that process in its own log, and for a firewall between the "
+                    + "machines; then start again with a new id."),
     RENDEZVOUS_FAILED(
             NcclResult.REMOTE_ERROR,
             "The process that made the unique id tells why the ranks cannot meet. The code is "
@@ -30,8 +32,10 @@ public enum InitError implements ErrorKind {
             "Do what the sentence asks for, on the rank that it names."),
     RANKS_DISAGREE(
             NcclResult.INVALID_USAGE,
-            "Two ranks that came by one unique id do not fit together: other numbers of ranks, "
-                    + "one rank twice, or other versions or settings.",
+            "Ranks that came by one unique id do not fit together: one came twice, or two differ "
+                    + "in the number of ranks (\"says nranks is\", from 1 to 65,536), the version "
+                    + "of JCCL (\"runs JCCL\"), that of the bytes between ranks (\"speaks wire "
+                    + "version\"), the order of bytes (\"has byte order\") or a setting.",
             "Give every rank its own number, and all the same number of ranks, the same JCCL "
                     + "and the same variables."),
     RANK_LEFT_INIT(
@@ -58,6 +62,11 @@ public enum InitError implements ErrorKind {
             NcclResult.INVALID_USAGE,
             "NCCL_COMM_ID names an address that other machines reach, and the ranks have no "
                     + "secret to prove.",
+            "Set JCCL_SECRET or JCCL_SECRET_FILE to the same random secret on all ranks."),
+    SECRET_NOT_SET(
+            NcclResult.INVALID_USAGE,
+            "NCCL_COMM_ID names a loopback address, and the ranks have no secret to prove, so that "
+                    + "every user of the machine can join. This is a warning.",
             "Set JCCL_SECRET or JCCL_SECRET_FILE to the same random secret on all ranks."),
     SECRET_UNFIT(
             NcclResult.INVALID_USAGE,

@@ -106,7 +106,8 @@ public enum PythonError implements CatalogueEntry {
                     + "the id on yourself and call Communicator.init.",
             "RANK and WORLD_SIZE are not set: start this program with `python -m "
                     + "jccl.run -n <ranks> script.py`",
-            "RANK is … and WORLD_SIZE …",
+            "RANK is … and WORLD_SIZE …; RANK must lie in [0, WORLD_SIZE): start this program with"
+                    + " `python -m jccl.run -n <ranks> script.py`",
             "JCCL_STORE is not set, so the ranks cannot share an id: start this program with "
                     + "`python -m jccl.run`, or pass one yourself to Communicator.init"),
     LAUNCHER_LOST(
