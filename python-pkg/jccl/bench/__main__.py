@@ -27,7 +27,6 @@ it one word of every line of the output is read, as programs do; both lie outsid
 
 _TRANSPORTS = {
     "auto": {},
-    "shm": {},
     "net": {"NCCL_SHM_DISABLE": "1", "NCCL_P2P_DISABLE": "1"},
 }
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -49,19 +48,38 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     names = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "sendrecv"]
-    add("operation", choices=names)
-    add("-b", "--minbytes", type=bytes_of, default=8, help="smallest size (default 8)")
-    add("-e", "--maxbytes", type=bytes_of, default=64 << 20, help="largest size (default 64M)")
-    add("-f", "--stepfactor", type=int, default=2, help="from size to size (default 2)")
+    add("operation", choices=names, help="what is measured")
+    add("-b", "--minbytes", type=bytes_of, default=8, help="smallest size: 8, 64K, 1M (default 8)")
+    add(
+        "-e",
+        "--maxbytes",
+        type=bytes_of,
+        default=64 << 20,
+        help="largest size, as -b (default 64M)",
+    )
+    add(
+        "-f",
+        "--stepfactor",
+        type=int,
+        default=2,
+        help="factor from one size to the next (default 2)",
+    )
     add("-n", "--nranks", type=int, default=2, help="number of ranks (default 2)")
-    add("-t", "--datatype", default="float", help="int32, int64, uint8, half, float, double, ...")
-    add("-o", "--op", default="sum", choices=["sum", "prod", "max", "min", "avg"])
+    types = "uint8, int32, int64, half, float, double or bfloat16 (default float)"
+    add("-t", "--datatype", default="float", help=types)
+    reductions = ["sum", "max", "min", "avg"]
+    add("-o", "--op", default="sum", choices=reductions, help="reduction (default sum)")
     add("-r", "--root", type=int, default=0, help="root of a broadcast (default 0)")
     add("--iters", type=int, help="calls measured per size (default 1000, large sizes less)")
     add("--warmup", type=int, help="calls before them (default: as many)")
     add("--untouched", action="store_true", help="neither write inputs nor read outputs")
     add("--hosts", type=int, default=1, help="simulate this many hosts (default 1)")
-    add("--transport", choices=sorted(_TRANSPORTS), default="auto", help="net switches shm off")
+    add(
+        "--transport",
+        choices=sorted(_TRANSPORTS),
+        default="auto",
+        help="net: TCP also where ranks share memory",
+    )
     add("--json", type=Path, metavar="FILE", help="write the figures there as well")
     return parser
 

@@ -19,7 +19,6 @@ from jccl.core import Communicator, NcclDataType
 from jccl.core.errors import check
 
 _LINE_BYTES = 64
-_GUARD_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Times:
 
 
 class Buffers:
-    """Input and output of one rank, each aligned to a page's beginning or overlapping."""
+    """Input and output of one rank: apart, or as the operation in place has them."""
 
     def __init__(self, plan: Plan, elements: int, comm: Communicator, in_place: bool) -> None:
         layout = plan.operation.layout(elements, comm.rank, comm.nranks)

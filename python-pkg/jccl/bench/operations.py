@@ -87,8 +87,6 @@ def reduced(inputs: list[Array], op: int) -> Array:
             result = numpy.maximum(result, other)
         elif op == NcclRedOp.MIN:
             result = numpy.minimum(result, other)
-        elif op == NcclRedOp.PROD:
-            result = result * other
         else:
             result = result + other
     if op == NcclRedOp.AVG:
@@ -174,18 +172,15 @@ OPERATIONS = {
 }
 
 TYPES = {
-    "int8": NcclDataType.INT8,
     "uint8": NcclDataType.UINT8,
     "int32": NcclDataType.INT32,
-    "uint32": NcclDataType.UINT32,
     "int64": NcclDataType.INT64,
-    "uint64": NcclDataType.UINT64,
     "half": NcclDataType.FLOAT16,
     "float": NcclDataType.FLOAT32,
     "double": NcclDataType.FLOAT64,
     "bfloat16": NcclDataType.BFLOAT16,
 }
-REDUCTIONS = {op.name.lower(): op for op in NcclRedOp}
+REDUCTIONS = {op.name.lower(): op for op in NcclRedOp if op is not NcclRedOp.PROD}
 
 
 def storage(dtype: NcclDataType) -> numpy.dtype[Any]:

@@ -50,8 +50,6 @@ class Communicator(Unfinished):
         if ptr:
             self._adopt(ptr)
 
-    # --- making ------------------------------------------------------------------------------
-
     @classmethod
     def init(
         cls,
@@ -99,7 +97,8 @@ class Communicator(Unfinished):
         rank must call it equally often.
 
         Raises:
-            NcclInvalid: if this process was not started by ``jccl.run``.
+            NcclInvalid: if RANK and WORLD_SIZE are not set or make no sense, or, for more than one
+                rank, JCCL_STORE is not set or the launcher does not answer.
         """
         rank, nranks = rank_from_environment()
         return cls.init(nranks, rank, exchange_unique_id(rank, nranks), config)
@@ -189,8 +188,6 @@ class Communicator(Unfinished):
         if self._ptr and config is not None and config.timeout is not None:
             check(self._library.comm_options(self._ptr, round(config.timeout * 1000)))
 
-    # --- life cycle --------------------------------------------------------------------------
-
     def finalize(self) -> None:
         """Completes what is queued; afterwards only destroy, abort and queries remain."""
         check(self._library.comm_finalize(self._require("finalize")))
@@ -249,8 +246,6 @@ class Communicator(Unfinished):
         else:
             self.abort()
 
-    # --- state -------------------------------------------------------------------------------
-
     @property
     def ptr(self) -> int:
         """The handle (``ncclComm_t``), 0 without one."""
@@ -299,7 +294,7 @@ class Communicator(Unfinished):
         return state
 
     def get_last_error(self) -> str:
-        """The last error's sentence of this process."""
+        """The calling thread's last error, or else the process's last failure or warning."""
         return self._library.get_last_error(self._ptr)
 
     def __repr__(self) -> str:

@@ -46,8 +46,9 @@ _FORMAT = "@NII" + "".join("N" if kind == "p" else kind for _, kind in _LAYOUT) 
 class NCCLConfig:
     """The fields of ``ncclConfig_t`` under nccl4py's names; None leaves the library's default.
 
-    ``blocking``, ``split_share``, ``comm_name`` and ``timeout`` mean something on host ranks;
-    the others are checked and kept for programs written for GPUs.
+    ``blocking``, ``comm_name`` and ``timeout`` mean something on host ranks. ``net_name``,
+    ``traffic_class`` and ``nvls_host_mode`` are not looked at; the others are checked, and are
+    there for programs written for GPUs. ``split_share`` is accepted, but children share nothing.
 
     Attributes:
         timeout: JCCL's own: time limit of an operation in seconds, 0 for none. None leaves the

@@ -16,7 +16,8 @@ class NCCLError(RuntimeError):
     Attributes:
         code: the result code (``ncclResult_t``).
         name: its name, such as ``RemoteError``.
-        detail: the library's sentence about the last error of this process, possibly empty.
+        detail: the library's sentence: the calling thread's last error, or else the process's last
+            failure or warning; possibly empty.
     """
 
     def __init__(self, code: int, detail: str = "") -> None:

@@ -44,7 +44,8 @@ def group_end(*, simulate: bool = False) -> GroupSimInfo | None:
     """Closes the group; the outermost end launches what was called since its start.
 
     Raises:
-        NCCLError: with the first error of the whole group; none of its calls is then done.
+        NCCLError: with the first error of a call inside the group, and nothing is launched; or
+            with that of an operation, and the others may be done.
     """
     library = load()
     before = library.group_depth()
