@@ -181,8 +181,8 @@ def _word(outcomes: Outcomes, test: str) -> str:
 def _blames(test: str, pairs: list[tuple[str, str]]) -> bool:
     """Whether JCCL is to blame for what a test did without and with it, in all runs.
 
-    What happens in some runs only is this machine's, but for the end of a process and for
-    communicators that do not work any more, of which one is enough.
+    What fails in one run more than without it is this machine's, but for the end of a process and
+    for communicators that do not work any more, of which one is enough.
     """
     without = [word == "failed" for word, _ in pairs]
     with_it = [word == "failed" for _, word in pairs]
@@ -192,7 +192,7 @@ def _blames(test: str, pairs: list[tuple[str, str]]) -> bool:
         return any(with_it) and not any(without)
     ran_once = all((one == "ok") != (other == "ok") for one, other in pairs)
     never_failed = not any(without) and not any(with_it)
-    fails = all(with_it) and not all(without)
+    fails = sum(with_it) - sum(without) >= min(2, len(pairs))
     return fails or (ran_once and never_failed and test not in EXPLAINED)
 
 

@@ -56,6 +56,11 @@ def test_a_lasting_difference_is_jccls(
     ]
 
 
+def test_what_fails_twice_more_than_without_is_jccls(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _compared(monkeypatch, ["ok"], ["failed", "failed", "ok"])[1]
+    assert _compared(monkeypatch, ["ok"], ["failed", "ok", "failed"])[1]
+
+
 def test_a_difference_that_is_explained_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(cpython_suite.EXPLAINED, "one", "it counts threads")
     lines, guilty = _compared(monkeypatch, ["ok"], ["skipped"])
@@ -68,7 +73,7 @@ def test_a_difference_that_is_explained_is_nobodys(monkeypatch: pytest.MonkeyPat
     ("without", "with_it"),
     [
         (["ok"], ["failed", "ok"]),
-        (["ok"], ["failed", "failed", "ok"]),
+        (["ok", "failed", "ok"], ["failed", "failed", "ok"]),
         (["ok"], ["skipped", "ok"]),
         (["failed", "ok"], ["ok"]),
         (["failed"], ["ok"]),

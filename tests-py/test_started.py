@@ -84,7 +84,7 @@ def _splits_in_a_group(rank: Rank) -> float:
         assert binding.poll(splits.ptr, ticket, 0) == Result.InProgress
         rank.put("looked")
     for comm, each in ((splits, ticket), (sends, exchange)):
-        while each and (code := binding.poll(comm.ptr, each, 20)) == Result.InProgress:
+        while each and (code := binding.poll(comm.ptr, each, 0)) == Result.InProgress:
             pass
         assert code == Result.Success
     binding.comm_abort(child)

@@ -78,7 +78,7 @@ ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
  * *ticket names the group, and is to be polled to its end: of groups that are under way or have
  * failed there are at most 65,536. Any other code is the group's first error; there is no ticket
  * then, and *ticket is 0. comm is any communicator of the process. The group is closed in any case.
- * One that makes communicators goes on, and comes to its end, in polls with ms above 0 only.
+ * One that makes communicators gets a turn of a millisecond in a poll with ms 0.
  */
 ncclResult_t jcclStartGroup(void);
 ncclResult_t jcclEndGroup(ncclComm_t comm, uint64_t* ticket);

@@ -20,6 +20,9 @@ import java.util.Random;
  * in which the fault of a {@link FaultPlan} happens. Says where it is.
  */
 public final class FaultLife implements Scenario {
+    /** What the victim of a shortage says once the shortage has kept it from something. */
+    static final String MET = "a shortage was met";
+
     private static final int[] COUNTS = {1, 3, 1000, 30_000, 400_000};
 
     @Override
@@ -73,7 +76,9 @@ public final class FaultLife implements Scenario {
             try {
                 body.run();
             } finally {
-                plan.disarm(rank.number(), phase);
+                if (plan.disarm(rank.number(), phase)) {
+                    rank.say(MET);
+                }
             }
         }
 

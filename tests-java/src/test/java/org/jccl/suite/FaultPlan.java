@@ -158,14 +158,19 @@ record FaultPlan(
         }
     }
 
-    /** Ends the victim's fault with its phase; one that was not met yet is met now. */
-    void disarm(int rank, Phase now) {
+    /**
+     * Ends the victim's fault with its phase; one that was not met yet is met now, but for a
+     * shortage.
+     *
+     * @return whether that was a shortage that was met
+     */
+    boolean disarm(int rank, Phase now) {
         if (rank != victim || now != phase || kind.cuts()) {
-            return;
+            return false;
         }
         if (kind == Kind.CLOCK) {
             Faults.jumpSeconds(-errno);
-            return;
+            return false;
         }
         boolean met = Faults.disarm() > 0;
         if (!met && kind != Kind.SHORTAGE) {
@@ -177,5 +182,6 @@ record FaultPlan(
                     1);
             Faults.touch();
         }
+        return met && kind == Kind.SHORTAGE;
     }
 }

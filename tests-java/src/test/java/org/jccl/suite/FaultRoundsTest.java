@@ -16,7 +16,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
@@ -38,6 +40,13 @@ final class FaultRoundsTest {
     private static final int GIVE_UP_S = 120;
     private static final long SECOND_NS = 1_000_000_000L;
     private static final long DEATH_KNOWN_WITHIN_NS = 5 * SECOND_NS;
+
+    /** Of the shortages of a long run, since a phase may need less than what there is none of. */
+    private static final double MET_AT_LEAST = 0.3;
+
+    /** How the others fail: by the victim's own code, as those who did not hear of it, or late. */
+    private static final Set<NcclResult> TOLD =
+            EnumSet.of(NcclResult.SYSTEM_ERROR, NcclResult.REMOTE_ERROR, NcclResult.TIMEOUT);
 
     private static NetworkPair wire;
 
@@ -67,11 +76,16 @@ final class FaultRoundsTest {
         long first = given == null ? firstSeed : Long.parseLong(given);
         int n = given == null ? count : Integer.getInteger("jccl.test.rounds", 1);
         List<String> failures = new ArrayList<>();
+        int shortages = 0;
+        int met = 0;
         for (long seed = first; seed < first + n && failures.size() < MAX_FAILURES; seed++) {
             FaultPlan plan = FaultPlan.of(seed);
             long since = System.nanoTime();
             try {
-                new Round(plan).run();
+                Round round = new Round(plan);
+                round.run();
+                shortages += plan.kind() == FaultPlan.Kind.SHORTAGE ? 1 : 0;
+                met += round.met ? 1 : 0;
             } catch (RuntimeException | Error | InterruptedException e) {
                 failures.add("JCCL_TEST_SEED=" + seed + " " + plan + ": " + e);
                 System.out.println("FAILED " + plan);
@@ -81,6 +95,8 @@ final class FaultRoundsTest {
             System.out.printf("%s: %d ms%n", plan, (System.nanoTime() - since) / 1_000_000);
         }
         assertTrue(failures.isEmpty(), () -> String.join("\n\n", failures));
+        System.out.println(met + " of " + shortages + " shortages were met");
+        assertTrue(n < STRESS_ROUNDS || met >= MET_AT_LEAST * shortages);
     }
 
     private static final class Round {
@@ -88,6 +104,9 @@ final class FaultRoundsTest {
         private final Cluster cluster;
         private long sinceNs;
         private long stolenNs;
+
+        /** Whether a shortage kept the victim from something. */
+        private boolean met;
 
         Round(FaultPlan plan) {
             this.plan = plan;
@@ -187,18 +206,25 @@ final class FaultRoundsTest {
         /** All goes well without, or it fails, and the others learn whose fault that is. */
         private void shortage(RunningCluster running) {
             RankResult own = running.awaitEnd(plan.victim());
+            met = own.said().contains(FaultLife.MET);
             if (own.end() == RankResult.End.SUCCEEDED) {
                 running.await().assertAllSucceeded();
                 return;
             }
             own.assertFailed(NcclResult.SYSTEM_ERROR, "(errno " + plan.errno());
+            assertTrue(met, "it failed without a reason");
+            sinceNs = running.endedNs(plan.victim());
+            stolenNs = Host.stolenNs();
+            long limitNs = INIT_TIMEOUT_S * SECOND_NS + DEATH_KNOWN_WITHIN_NS;
             IntStream.range(0, plan.nRanks())
                     .filter(rank -> rank != plan.victim())
-                    .mapToObj(running::awaitEnd)
                     .forEach(
-                            end -> {
+                            rank -> {
+                                RankResult end = running.awaitEnd(rank);
                                 assertEquals(RankResult.End.FAILED, end.end(), end::toString);
+                                assertTrue(TOLD.contains(end.result()), end::toString);
                                 requireNamed(end, "" + plan.victim(), plan.victim() == 0);
+                                requireInTime(running, rank, limitNs);
                             });
         }
 
