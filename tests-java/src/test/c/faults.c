@@ -1,7 +1,7 @@
 /*
  * Faults for tests. Java finds "syscall" by dlsym; preloaded, this library hands it a function that
  * lets a chosen system call of JCCL's, and of nobody else, fail, or kills or stops the process
- * there. It also keeps a ledger of JCCL's descriptors and mappings.
+ * there; and it can refuse new threads. It also keeps a ledger of JCCL's descriptors and mappings.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 enum { ARM = 1, DISARM, FDS, MAPS, WRONG, CLOCK, LIMIT };
 enum { FAIL = 1, KILL, STOP };
 /* Which calls a fault counts. */
-enum { ANY = -1, DESCRIPTORS = -2, MEMORY = -3, SHARED = -4, WATCHES = -5 };
+enum { ANY = -1, DESCRIPTORS = -2, MEMORY = -3, SHARED = -4, WATCHES = -5, THREADS = -6 };
 
 typedef long (*syscall_fn)(long, long, long, long, long, long, long);
 
@@ -43,7 +43,7 @@ static int makes_descriptor(long n) {
 static int counts(long n) {
     switch (which) {
         case ANY:
-            return n != SYS_sched_yield && n != SYS_gettid;
+            return n != SYS_sched_yield && n != SYS_gettid && n != THREADS;
         case DESCRIPTORS:
             return makes_descriptor(n);
         case MEMORY:
@@ -197,6 +197,19 @@ void* dlsym(void* restrict handle, const char* restrict name) {
         return pointer;
     }
     return real(handle, name);
+}
+
+/* Of everybody in the process: whoever refuses JCCL a thread refuses it to all. */
+int pthread_create(pthread_t* restrict thread, const pthread_attr_t* restrict attributes,
+                   void* (*start)(void*), void* restrict argument) {
+    typedef int (*create_fn)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+    if (due(THREADS)) {
+        return (int)error;
+    }
+    void* found = dlsym(RTLD_NEXT, "pthread_create");
+    create_fn create;
+    memcpy(&create, &found, sizeof create);
+    return create(thread, attributes, start, argument);
 }
 
 /* The wall clock can jump; the monotonic one is the system's. */

@@ -9,6 +9,7 @@ import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
 import org.jccl.group.Call;
+import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
@@ -70,7 +71,17 @@ public final class Communicator implements AutoCloseable {
 
     private Communicator(Comm comm) {
         this.comm = comm;
-        CLEANER.register(this, () -> DropJob.start(comm, () -> {}));
+        CLEANER.register(this, () -> lost(comm));
+    }
+
+    /** Nobody hears of what is thrown here, and a thread for the rest may not be had. */
+    private static void lost(Comm comm) {
+        try {
+            DropJob.start(comm, () -> {});
+        } catch (RuntimeException | Error e) {
+            Log.survived("a lost communicator is aborted at once: ", e);
+            comm.abort();
+        }
     }
 
     /**
@@ -409,7 +420,7 @@ public final class Communicator implements AutoCloseable {
                 comm.ensureReady();
             }
             throw failure != null
-                    ? failure
+                    ? failure.on(comm.identity())
                     : CallError.FAILED_BEFORE.says(
                             result,
                             comm.identity() + " failed and is destroyed by now: " + result.text());

@@ -2,6 +2,7 @@ package org.jccl.abi;
 
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.comm.Comm;
+import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
 import org.jccl.comm.DropJob;
 import org.jccl.device.Devices;
@@ -57,6 +58,10 @@ final class LifeCycle {
                 Group.current().add(creation);
                 return NcclApi.SUCCESS;
             } catch (NcclException e) {
+                forget();
+                throw e;
+            } catch (RuntimeException | Error e) {
+                creation.drop(inCall(e));
                 forget();
                 throw e;
             }
@@ -126,17 +131,23 @@ final class LifeCycle {
 
     /** Gives the caller a handle before the communicator is ready. */
     private static Opening present(Creation creation, long commOut) {
-        long handle;
+        long handle = 0;
         try {
             handle = Handles.add(creation.comm());
-        } catch (NcclException tooMany) {
-            creation.drop(tooMany);
-            throw tooMany;
+            Opening opening = new Opening(creation, handle, commOut);
+            if (commOut != 0) {
+                Memory.putLong(commOut, handle);
+            }
+            return opening;
+        } catch (RuntimeException | Error e) {
+            Handles.remove(handle);
+            creation.drop(e instanceof NcclException tooMany ? tooMany : inCall(e));
+            throw e;
         }
-        if (commOut != 0) {
-            Memory.putLong(commOut, handle);
-        }
-        return new Opening(creation, handle, commOut);
+    }
+
+    private static NcclException inCall(Throwable t) {
+        return Unforeseen.of(t, "in a call");
     }
 
     private static int open(Creation creation, long commOut) {
@@ -291,16 +302,30 @@ final class LifeCycle {
                 return NcclApi.SUCCESS;
             }
             Comm comm = Handles.get(handle, function);
-            if (!(abort ? comm.abort() : comm.destroy())) {
+            if (!ended(comm, handle, abort)) {
                 throw CallError.ALREADY_ENDED.says(
                         comm.identity() + " has already been destroyed; destroy or abort it once");
             }
-            Handles.remove(handle);
             return NcclApi.SUCCESS;
         } catch (Throwable t) {
             return NcclApi.refused(t);
         } finally {
             Reserve.close();
+        }
+    }
+
+    /**
+     * Ends it; a handle whose end has failed half-way must not be kept, since it ends only once.
+     */
+    private static boolean ended(Comm comm, long handle, boolean abort) {
+        boolean first = true;
+        try {
+            first = abort ? comm.abort() : comm.destroy();
+            return first;
+        } finally {
+            if (first && comm.state() == CommState.DESTROYED) {
+                Handles.remove(handle);
+            }
         }
     }
 }

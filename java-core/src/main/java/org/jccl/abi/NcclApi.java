@@ -255,7 +255,7 @@ public final class NcclApi {
             NcclResult result = found.asyncError();
             NcclException why = found.failure();
             if (why != null) {
-                LastError.setForThread(String.valueOf(why.getMessage()));
+                LastError.setForThread(String.valueOf(why.on(found.identity()).getMessage()));
             }
             Memory.putInt(out, result.code());
             return SUCCESS;

@@ -68,11 +68,16 @@ public final class LinkSetup implements AutoCloseable {
         target = new LinkTarget(name, key, n, expected);
         try {
             pollfds = SharedMemory.anonymous((long) (n + 1) * Sockets.POLLFD_BYTES);
-        } catch (NcclException noMemory) {
+        } catch (RuntimeException | Error noMemory) {
             target.close();
             throw noMemory;
         }
-        listener.register(target);
+        try {
+            listener.register(target);
+        } catch (RuntimeException | Error noMemory) {
+            close();
+            throw noMemory;
+        }
     }
 
     /**

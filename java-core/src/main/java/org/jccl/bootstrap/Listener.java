@@ -10,6 +10,7 @@ import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.util.HashMap;
@@ -82,7 +83,7 @@ public final class Listener {
                 thread.start();
             } catch (Error noThread) {
                 known.agent.close();
-                throw noThread;
+                throw Unforeseen.of(noThread, "at the start of jccl-net");
             }
             shared = known;
         }

@@ -6,7 +6,6 @@ import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
 import org.jccl.platform.Wakeup;
 import org.jccl.type.LibraryError;
-import org.jccl.type.NcclException;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -40,7 +39,7 @@ final class NetAgent implements Runnable {
         wakeup = new Wakeup();
         try {
             pollfds = SharedMemory.anonymous(entriesBytes(64));
-        } catch (NcclException noMemory) {
+        } catch (RuntimeException | Error noMemory) {
             wakeup.close();
             throw noMemory;
         }

@@ -376,12 +376,18 @@ public final class Comm implements GroupMember {
             resolved = resolved.withHostId(config.hostId());
         }
         long number = splits.begin();
-        Comm child = new Comm(resolved, device, -1, 0, commHash);
-        Log.info(
-                Subsystem.INIT,
-                "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init START"
-                        .formatted(identity(), config.blocking() ? 1 : 0, number, color, rankKey));
-        return new Creation(child, new SplitJob(this, child, color, rankKey, number));
+        try {
+            Comm child = new Comm(resolved, device, -1, 0, commHash);
+            Log.info(
+                    Subsystem.INIT,
+                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init START"
+                            .formatted(
+                                    identity(), config.blocking() ? 1 : 0, number, color, rankKey));
+            return new Creation(child, new SplitJob(this, child, color, rankKey, number));
+        } catch (RuntimeException | Error e) {
+            splits.ended();
+            throw e;
+        }
     }
 
     /**

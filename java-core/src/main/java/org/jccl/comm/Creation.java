@@ -35,12 +35,17 @@ public final class Creation implements Group.GroupJob, Job {
         return comm.blocking();
     }
 
+    /** If there is no thread to be had, it has failed at once, which whoever polls sees. */
     @Override
     public void start() {
         synchronized (this) {
             background = true;
         }
-        JobAgent.start(this);
+        try {
+            JobAgent.start(this);
+        } catch (RuntimeException | Error e) {
+            ended(job.unstartable(e));
+        }
     }
 
     @Override
@@ -118,7 +123,7 @@ public final class Creation implements Group.GroupJob, Job {
     public synchronized NcclResult result() {
         NcclException why = failure;
         if (why != null) {
-            throw why;
+            throw why.on(job.meeting().identity());
         }
         return NcclResult.SUCCESS;
     }

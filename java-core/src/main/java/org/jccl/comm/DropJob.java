@@ -64,9 +64,12 @@ public final class DropJob implements Job {
 
     @Override
     public void ended(@Nullable NcclException why) {
-        if (why != null) {
-            comm.abort();
+        try {
+            if (why != null) {
+                comm.abort();
+            }
+        } finally {
+            after.run();
         }
-        after.run();
     }
 }

@@ -1,5 +1,6 @@
 package org.jccl.comm;
 
+import org.jccl.log.Log;
 import org.jccl.platform.Threads;
 import org.jccl.transport.Links;
 import org.jccl.transport.net.NetLink;
@@ -16,10 +17,14 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class Farewell implements Job {
     private static final long LIMIT_NS = 10_000_000_000L;
+
+    /** Where there is no thread to be had: an abort is to return within a second. */
+    private static final long ALONE_NS = 200_000_000L;
+
     private static final AtomicInteger UNDER_WAY = new AtomicInteger();
 
     private final Links links;
-    private final long untilNs = System.nanoTime() + LIMIT_NS;
+    private long untilNs = System.nanoTime() + LIMIT_NS;
     private final boolean[] sent;
     private final boolean[] ended;
 
@@ -29,16 +34,35 @@ final class Farewell implements Job {
         this.ended = new boolean[links.nRanks()];
     }
 
-    /** Takes the links over. */
+    /** Takes the links over; the caller waits a moment where no thread can do so. */
     static void linger(Links links) {
-        if (!links.anyNet()) {
-            links.close();
+        Farewell job = null;
+        try {
+            job = links.anyNet() ? new Farewell(links) : null;
+        } finally {
+            if (job == null) {
+                links.close();
+            }
+        }
+        if (job == null) {
             return;
         }
         UNDER_WAY.getAndIncrement();
-        Farewell job = new Farewell(links);
-        if (!JobAgent.step(job)) {
+        if (JobAgent.step(job)) {
+            return;
+        }
+        try {
             JobAgent.start(job);
+        } catch (RuntimeException | Error e) {
+            Log.survived("no connection lingers in the background: ", e);
+            job.hurry();
+        }
+    }
+
+    private void hurry() {
+        untilNs = System.nanoTime() + ALONE_NS;
+        while (!JobAgent.step(this)) {
+            awaitActivity(1);
         }
     }
 
@@ -75,7 +99,10 @@ final class Farewell implements Job {
 
     @Override
     public void ended(@Nullable NcclException why) {
-        links.close();
-        UNDER_WAY.getAndDecrement();
+        try {
+            links.close();
+        } finally {
+            UNDER_WAY.getAndDecrement();
+        }
     }
 }

@@ -33,7 +33,11 @@ final class JobAgent implements Runnable {
 
     private JobAgent() {}
 
-    /** Runs the job in the background. */
+    /**
+     * Runs the job in the background.
+     *
+     * @throws Error if there is no thread, nor one to be had; the job is the caller's again then
+     */
     static void start(Job job) {
         LOCK.lock();
         try {

@@ -17,6 +17,15 @@ import org.jspecify.annotations.Nullable;
 public final class Operations {
     private Operations() {}
 
+    /** What a split or a group left behind is not known to the executor, which else refuses. */
+    private static void requireUsable(Comm comm) {
+        comm.ensureReady();
+        NcclException failed = comm.ownFailure();
+        if (failed != null) {
+            throw failed;
+        }
+    }
+
     /**
      * A collective call with checked numbers.
      *
@@ -35,7 +44,7 @@ public final class Operations {
             int redOp,
             int root,
             long stream) {
-        comm.ensureReady();
+        requireUsable(comm);
         CommExecutor ex = comm.executor();
         Plan plan =
                 comm.planner()
@@ -70,7 +79,7 @@ public final class Operations {
             DataType type,
             int peer,
             long stream) {
-        comm.ensureReady();
+        requireUsable(comm);
         CommExecutor ex = comm.executor();
         boolean send = op == Operation.SEND;
         Task task =
@@ -127,7 +136,7 @@ public final class Operations {
             DataType type,
             int redOp,
             int root) {
-        comm.ensureReady();
+        requireUsable(comm);
         CommExecutor ex = comm.executor();
         Task task = new Task();
         task.setStarted();

@@ -263,7 +263,7 @@ final class Setup {
         try {
             assemble(setup, all, pidfds);
             return new Links(rank, all, nets, pidfds);
-        } catch (NcclException e) {
+        } catch (RuntimeException | Error e) {
             Arrays.stream(pidfds).filter(pidfd -> pidfd >= 0).forEach(Pidfd::close);
             throw e;
         }
@@ -307,7 +307,7 @@ final class Setup {
     private NetLink link(int descriptor, int q, Region mirror) {
         try {
             return new NetLink(descriptor, q, nRanks, mirror);
-        } catch (NcclException e) {
+        } catch (RuntimeException | Error e) {
             Sockets.close(descriptor);
             throw e;
         }
@@ -324,7 +324,7 @@ final class Setup {
             if (pidfd >= 0 && ProcessIdentity.startTimeOf(pid) == infos[q].startTime()) {
                 return pidfd;
             }
-        } catch (NcclException unreadable) {
+        } catch (RuntimeException | Error unreadable) {
             Pidfd.close(pidfd);
             throw unreadable;
         }

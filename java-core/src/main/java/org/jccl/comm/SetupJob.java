@@ -6,6 +6,7 @@ import org.jccl.param.Params;
 import org.jccl.platform.WatchedTime;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Arrays;
@@ -46,6 +47,15 @@ abstract class SetupJob implements Job {
     /** Whether the exchange has been opened, or an attempt was made. */
     protected final boolean opened() {
         return opened;
+    }
+
+    /**
+     * Nobody can run the job: it has failed as if in its first step, since the other ranks may have
+     * begun and wait for this one.
+     */
+    final NcclException unstartable(Throwable t) {
+        opened = true;
+        return Unforeseen.of(t, "in " + what()).on(meeting().identity());
     }
 
     /** The user has interrupted the thread that waits. */

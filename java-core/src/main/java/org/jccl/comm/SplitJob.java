@@ -126,7 +126,8 @@ final class SplitJob extends SetupJob {
         if (why != null && broken) {
             parent.executor().stop(why);
         }
-        super.ended(why);
+        // A child that has found no place yet has no rank to be named by.
+        super.ended(why == null || comm.rank() >= 0 ? why : why.on(parent.identity()));
     }
 
     /** Whoever sees that the child is ready may use the parent again. */

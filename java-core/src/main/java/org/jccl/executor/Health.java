@@ -66,6 +66,11 @@ public final class Health {
         this.lingering = lingering;
     }
 
+    /** How the communicator is called in sentences. */
+    String name() {
+        return name;
+    }
+
     /** Sets the time limit of operations, 0 for none. */
     public void timeLimitMs(long ms) {
         timeLimitMs = ms;

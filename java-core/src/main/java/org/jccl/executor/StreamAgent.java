@@ -2,6 +2,7 @@ package org.jccl.executor;
 
 import org.jccl.log.Log;
 import org.jccl.platform.Threads;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
@@ -40,16 +41,28 @@ public final class StreamAgent implements Runnable {
         thread.start();
     }
 
-    /** Looks after the communicator until nothing is under way on it. */
+    /**
+     * Looks after the communicator until nothing is under way on it. If that cannot be, for want of
+     * a thread perhaps, the communicator has failed, which whoever polls sees: nothing is thrown,
+     * and nothing waits for ever.
+     */
     public static void attend(CommExecutor executor) {
-        if (executor.gate().startAttending()) {
-            StreamAgent agent = of(executor);
+        if (!executor.gate().startAttending()) {
+            return;
+        }
+        StreamAgent agent;
+        try {
+            agent = of(executor);
             agent.arrivals.add(executor);
-            LockSupport.unpark(agent.thread);
-            CommExecutor asleep = agent.asleepOn;
-            if (asleep != null) {
-                asleep.health().wakeSleepers(asleep);
-            }
+        } catch (RuntimeException | Error e) {
+            executor.gate().stopAttending();
+            executor.stop(Unforeseen.of(e, "in an operation").on(executor.health().name()));
+            return;
+        }
+        LockSupport.unpark(agent.thread);
+        CommExecutor asleep = agent.asleepOn;
+        if (asleep != null) {
+            asleep.health().wakeSleepers(asleep);
         }
     }
 
@@ -65,10 +78,24 @@ public final class StreamAgent implements Runnable {
         synchronized (AGENTS) {
             StreamAgent agent = AGENTS[k];
             if (agent == null) {
-                agent = new StreamAgent(k);
+                agent = made(k);
                 AGENTS[k] = agent;
             }
             return agent;
+        }
+    }
+
+    /** If there is no thread to be had, another one serves for good. */
+    private static StreamAgent made(int k) {
+        try {
+            return new StreamAgent(k);
+        } catch (Error noThread) {
+            for (StreamAgent other : AGENTS) {
+                if (other != null) {
+                    return other;
+                }
+            }
+            throw noThread;
         }
     }
 

@@ -63,7 +63,7 @@ public final class SharedMemory implements AutoCloseable {
                 throw failure("create", sizeBytes, "sealing", -sealed);
             }
             return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd);
-        } catch (NcclException failure) {
+        } catch (RuntimeException | Error failure) {
             Descriptors.close(fd);
             throw failure;
         }
@@ -86,7 +86,7 @@ public final class SharedMemory implements AutoCloseable {
         try {
             size(fd, sizeBytes, allocatedBytes);
             return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd);
-        } catch (NcclException failure) {
+        } catch (RuntimeException | Error failure) {
             Descriptors.close(fd);
             throw failure;
         }

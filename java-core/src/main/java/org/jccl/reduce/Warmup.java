@@ -165,7 +165,12 @@ public final class Warmup {
             Thread starting = new Thread(null, Warmup::run, "jccl-warm", 0, false);
             starting.setDaemon(true);
             thread = starting;
-            starting.start();
+            try {
+                starting.start();
+            } catch (Error noThread) {
+                thread = null;
+                Log.survived("jccl-warm does not start, kernels stay slower: ", noThread);
+            }
         }
     }
 

@@ -4,10 +4,10 @@ package org.jccl.type;
 public enum LibraryError implements ErrorKind {
     SYSTEM_CALL(
             NcclResult.SYSTEM_ERROR,
-            "The system refused something that JCCL needs: descriptors, memory, or a list of "
-                    + "interfaces.",
-            "Raise the limit that the sentence names (ulimit -n for descriptors), or free "
-                    + "memory."),
+            "The system refused something that JCCL needs: descriptors, memory, threads, or a "
+                    + "list of interfaces.",
+            "Raise the limit that the sentence names (ulimit -n for descriptors, ulimit -u for "
+                    + "threads), or free memory."),
     NO_MEMORY(
             NcclResult.SYSTEM_ERROR,
             "The heap of Java is full: its limit is low, or very many communicators are open.",

@@ -5,6 +5,9 @@ public final class Unforeseen {
     private static final String GIVE_MORE =
             "give it more (JCCL_JVM_HEAP=512m), or destroy communicators";
 
+    /** What HotSpot says of an OutOfMemoryError that has nothing to do with the heap. */
+    private static final String NO_THREAD = "native thread";
+
     /** Made while there is memory. */
     @SuppressWarnings("StaticAssignmentOfThrowable")
     private static final NcclException FULL =
@@ -29,6 +32,16 @@ public final class Unforeseen {
     }
 
     private static NcclException described(Throwable t, String where) {
+        if (t instanceof OutOfMemoryError && String.valueOf(t.getMessage()).contains(NO_THREAD)) {
+            return LibraryError.SYSTEM_CALL.says(
+                    "the system gives no thread ("
+                            + t
+                            + " "
+                            + where
+                            + "); raise the limit of processes (ulimit -u, or pids.max of the"
+                            + " container)",
+                    t);
+        }
         if (t instanceof OutOfMemoryError) {
             return LibraryError.NO_MEMORY.says(
                     "Java has no memory left (" + t + " " + where + "); " + GIVE_MORE, t);

@@ -9,14 +9,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Creation;
+import org.jccl.device.SimulatedDevice;
+import org.jccl.device.SimulatedProvider;
 import org.jccl.type.CallError;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -53,6 +57,28 @@ final class HandlesTest {
         assertTrue(highest < 1_000, "the table has grown to " + highest);
         assertSame(creation.comm(), Handles.get(kept, "Test"));
         assertTrue(Handles.remove(kept));
+    }
+
+    /** It ends only once, so that its handle could never be given back. */
+    @Test
+    void handleIsGoneOnceTheEndHasFailedHalfWay() throws InterruptedException {
+        NcclConfig config = NcclConfig.DEFAULT.withDevice("simulated:6");
+        SimulatedDevice device = SimulatedProvider.device(6);
+        MemorySegment data = device.allocate(4);
+        for (boolean abort : new boolean[] {false, true}) {
+            Creation onDevice = Comm.createBlocking(Rendezvous.createId(), 1, 0, config);
+            assertTrue(onDevice.await(0));
+            onDevice.result();
+            long handle = Handles.add(onDevice.comm());
+            assertEquals(0, NcclApi.allReduce(data.address(), data.address(), 1, 7, 0, handle, 0));
+            device.synchronize(0);
+            device.refuse("closeStream", 0);
+            int code = LifeCycle.end(handle, abort);
+            assertEquals(NcclResult.INTERNAL_ERROR.code(), code);
+            assertFalse(Handles.remove(handle));
+            assertEquals(NcclResult.INVALID_ARGUMENT.code(), LifeCycle.end(handle, abort));
+        }
+        device.free(data);
     }
 
     @Test

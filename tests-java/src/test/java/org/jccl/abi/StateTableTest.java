@@ -24,26 +24,29 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class StateTableTest {
-    /** InGroup is an all-reduce in an open group, GroupEnd the end of a group of one. */
+    /**
+     * InGroup is an all-reduce in an open group, GroupEnd the end of a group of one. Dropped is the
+     * state after a group of the communicator's has failed.
+     */
     private static final String NON_BLOCKING =
             """
-            call          null bogus destroyed aborted init  ready split busy lost broken finishing final
-            AllReduce     null bogus gone      gone    early now   early now  lost broken final     final
-            Broadcast     null bogus gone      gone    early now   early now  lost broken final     final
-            AllGather     null bogus gone      gone    early now   early now  lost broken final     final
-            ReduceScatter null bogus gone      gone    early now   early now  lost broken final     final
-            Send          null bogus gone      gone    early now   early now  lost broken final     final
-            Recv          null bogus gone      gone    early now   early now  lost broken final     final
-            InGroup       null bogus gone      gone    early ok    early ok   lost broken final     final
-            GroupEnd      null bogus gone      gone    early now   early now  lost broken final     final
-            Split         null bogus gone      gone    early ok    early ok   lost broken final     final
-            Finalize      ok   bogus gone      gone    early ok    early now  lost broken final     final
-            Destroy       ok   bogus gone      gone    early ok    early ok   ok   ok     ok        ok
-            Abort         ok   bogus gone      gone    ok    ok    ok    ok   ok   ok     ok        ok
-            GetAsyncError null bogus gone      gone    =now  =ok   =now  =now =lost =broken =now    =ok
-            Count         null bogus gone      gone    early ok    early ok   ok   broken ok        ok
-            CuDevice      null bogus gone      gone    early ok    early ok   ok   broken ok        ok
-            UserRank      null bogus gone      gone    early ok    early ok   ok   broken ok        ok
+            call          null bogus destroyed aborted init  ready split busy lost  dropped  broken  finishing final
+            AllReduce     null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
+            Broadcast     null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
+            AllGather     null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
+            ReduceScatter null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
+            Send          null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
+            Recv          null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
+            InGroup       null bogus gone      gone    early ok    early ok   lost  dropped  broken  final     final
+            GroupEnd      null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
+            Split         null bogus gone      gone    early ok    early ok   lost  dropped  broken  final     final
+            Finalize      ok   bogus gone      gone    early ok    early now  lost  dropped  broken  final     final
+            Destroy       ok   bogus gone      gone    early ok    early ok   ok    ok       ok      ok        ok
+            Abort         ok   bogus gone      gone    ok    ok    ok    ok   ok    ok       ok      ok        ok
+            GetAsyncError null bogus gone      gone    =now  =ok   =now  =now =lost =dropped =broken =now      =ok
+            Count         null bogus gone      gone    early ok    early ok   ok    ok       broken  ok        ok
+            CuDevice      null bogus gone      gone    early ok    early ok   ok    ok       broken  ok        ok
+            UserRank      null bogus gone      gone    early ok    early ok   ok    ok       broken  ok        ok
             """;
 
     /** Where one thread is in the call that makes the state, and another makes the call. */
@@ -84,7 +87,8 @@ final class StateTableTest {
                     "early", new Answer(NcclResult.INVALID_ARGUMENT, "returned ncclSuccess"),
                     "final", new Answer(NcclResult.INVALID_ARGUMENT, "has been finalized"),
                     "lost", new Answer(NcclResult.REMOTE_ERROR, "rank 1 aborted"),
-                    "broken", new Answer(NcclResult.INVALID_USAGE, "came twice"));
+                    "broken", new Answer(NcclResult.INVALID_USAGE, "came twice"),
+                    "dropped", new Answer(NcclResult.INVALID_ARGUMENT, "invalid type -1"));
 
     /** One state, and what each function answers in it. */
     record Column(

@@ -105,6 +105,13 @@ final class Subject implements AutoCloseable {
                 expect(NcclResult.SUCCESS, NcclApi.commAbort(peer));
                 until(() -> state(handle) == NcclResult.REMOTE_ERROR.code());
             }
+            case "dropped" -> {
+                NcclApi.groupStart();
+                expect(NcclResult.SUCCESS, make("AllReduce", 0));
+                int code = NcclApi.allReduce(DATA, DATA, 4, -1, SUM, handle, 0);
+                expect(NcclResult.INVALID_ARGUMENT, code);
+                expect(NcclResult.INVALID_ARGUMENT, NcclApi.groupEnd());
+            }
             case "finishing" -> {
                 begin("AllReduce", NcclResult.IN_PROGRESS);
                 begin("Finalize", NcclResult.IN_PROGRESS);

@@ -120,6 +120,15 @@ public final class SimulatedDevice implements Device {
         }
     }
 
+    /** A refusal in a way that no device has. */
+    private void mayBreak(String call) {
+        try {
+            mayRefuse(call);
+        } catch (NcclException refused) {
+            throw new IllegalStateException(refused);
+        }
+    }
+
     /** Host memory that was allocated and not freed. */
     public long pinnedBytes() {
         return pinned.values().stream().mapToLong(SharedMemory::sizeBytes).sum();
@@ -185,6 +194,7 @@ public final class SimulatedDevice implements Device {
     public void closeStream(long stream) {
         stream(stream).close();
         streams.remove(stream);
+        mayBreak("closeStream");
     }
 
     private SimulatedStream stream(long handle) {

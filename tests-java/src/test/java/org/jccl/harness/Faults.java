@@ -44,7 +44,9 @@ public final class Faults {
         /** Those that make memory that can be shared. */
         SHARED(-4),
         /** Those that change what an epoll instance watches. */
-        WATCHES(-5);
+        WATCHES(-5),
+        /** Those that make a thread, which are the whole process's and can only fail. */
+        THREADS(-6);
 
         private final int number;
 

@@ -17,6 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * The system refuses descriptors, memory or shared memory from the n-th call on, for every n of a
@@ -52,7 +53,7 @@ final class ShortageTest {
                 if (victim) {
                     rank.post("met " + n, why == null ? "no" : "yes");
                     Sums.require(
-                            why == null || why.getMessage().contains(rank.argument(2)),
+                            why == null || says(why, rank.argument(2), "rank " + rank.number()),
                             "life " + n + " failed with: " + why);
                 } else if (why != null) {
                     Sums.require(
@@ -67,6 +68,10 @@ final class ShortageTest {
             }
             rank.say("failed " + lives);
             life(rank, rank.uniqueId("after"), rank.argument(4));
+        }
+
+        private static boolean says(NcclException why, String... parts) {
+            return Stream.of(parts).allMatch(String.valueOf(why.getMessage())::contains);
         }
 
         private static NcclException n(Rank rank, boolean victim, int n) {
