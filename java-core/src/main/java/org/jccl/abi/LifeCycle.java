@@ -195,7 +195,8 @@ final class LifeCycle {
         for (int i = 0; devList != 0 && i < nDev; i++) {
             int device = Memory.getInt(devList + 4L * i);
             if (device < 0) {
-                throw CallError.DEVICE_NUMBER.says("CommInitAll : invalid device " + device);
+                throw CallError.DEVICE_NUMBER.says(
+                        "CommInitAll : invalid device " + device + "; the first one is 0");
             }
             for (int j = 0; j < i; j++) {
                 if (Memory.getInt(devList + 4L * j) == device) {

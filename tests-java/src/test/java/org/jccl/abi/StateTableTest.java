@@ -197,9 +197,13 @@ final class StateTableTest {
         if (call.equals("Destroy") && word.equals("ok")) {
             subject.peerGoesSoon();
         }
+        NcclResult before = subject.asyncState();
         int code = subject.make(call, out);
         // Under the poller's hands the last error is not this call's alone.
         String said = LastError.get();
+        if (!polled) {
+            checkAfter(subject, call, word, before);
+        }
         boolean found = word.startsWith("=");
         Answer answer = ANSWERS.get(found ? word.substring(1) : word);
         String what = call + " should say " + word + ", said " + NcclResult.of(code) + ": " + said;
@@ -208,6 +212,21 @@ final class StateTableTest {
             assertEquals(answer.result(), NcclResult.of(Memory.getInt(out)), what);
         }
         assertTrue(polled || said.contains(answer.part()), what);
+    }
+
+    /** What is refused, or only asks, changes nothing; what has an end is known as ended. */
+    private static void checkAfter(Subject subject, String call, String word, NcclResult before) {
+        NcclResult after = subject.asyncState();
+        String what = call + ", which says " + word + ", made " + after + " of " + before;
+        boolean ends = call.equals("Destroy") || call.equals("Abort");
+        if (ends && word.equals("ok")) {
+            assertEquals(NcclResult.INVALID_ARGUMENT, after, what);
+        } else if (call.equals("Finalize") && word.equals("ok") && subject.handle() != 0) {
+            int again = subject.make("AllReduce", Subject.room(8));
+            assertEquals(NcclResult.INVALID_ARGUMENT.code(), again, what);
+        } else if (!word.equals("ok") && !word.equals("now") && !call.equals("GroupEnd")) {
+            assertEquals(before, after, what);
+        }
     }
 
     /** Makes a call that has to wait, for the peer never comes; only abort frees it. */

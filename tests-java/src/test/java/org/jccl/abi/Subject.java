@@ -196,6 +196,13 @@ final class Subject implements AutoCloseable {
         return NcclResult.of(state(handle));
     }
 
+    /** The same, or why it cannot be asked for. */
+    NcclResult asyncState() {
+        long out = room(4);
+        int code = NcclApi.commGetAsyncError(handle, out);
+        return NcclResult.of(code == 0 ? Memory.getInt(out) : code);
+    }
+
     /** Destroy waits some time for operations: the peer's end makes that short. */
     void peerGoesSoon() {
         if (peer != 0) {
