@@ -1,4 +1,5 @@
 /* The state of the bridge: Java is started once, threads are attached as they come. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -142,10 +143,31 @@ static ncclResult_t refuse_in_child(void) {
                      "-m jccl.run");
 }
 
+/* The main thread's stack moves its end when its limit is changed. */
+static void measure_stack(void) {
+    pthread_attr_t attributes;
+    void* lowest = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        if (pthread_attr_getstack(&attributes, &lowest, &size) == 0) {
+            jccl_this.stack = (uintptr_t)lowest;
+        }
+        pthread_attr_destroy(&attributes);
+    }
+}
+
 JNIEnv* jccl_enter_slowly(ncclResult_t* why) {
     if (jccl_in_forked_child()) {
         *why = refuse_in_child();
         return NULL;
+    }
+    if (jccl_this.stack == 0 || jccl_too_deep()) {
+        measure_stack();
+        if (jccl_too_deep()) {
+            *why = jccl_fail(ncclSystemError,
+                             "too little is left of this thread's stack: JCCL needs 512 KiB of it");
+            return NULL;
+        }
     }
     int now = atomic_load_explicit(&state, memory_order_acquire);
     if (now == FAILED || (now == IDLE && !start())) {
@@ -172,7 +194,7 @@ bool jccl_ready(void) {
 
 bool jccl_warn_in_java(const char* text) {
     JNIEnv* env = NULL;
-    if (!jccl_ready() || jccl_warn_method == NULL ||
+    if (jccl_too_deep() || !jccl_ready() || jccl_warn_method == NULL ||
         (*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_10) != JNI_OK) {
         return false;
     }

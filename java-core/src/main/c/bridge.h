@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "jccl.h"
 #include "nccl_device.h"
@@ -101,7 +102,15 @@ extern jmethodID jccl_shutdown_method;
 typedef struct {
     JNIEnv* env; /* if this library has attached the thread; else NULL */
     int inside;  /* calls into Java that have not returned */
+    /* Lowest address of its stack, 0 if it is not known; then no call is refused. */
+    uintptr_t stack;
 } jccl_thread;
+
+/*
+ * A call that began with less stack could run out of it in the middle, which ends the communicator.
+ * Java keeps 100 KiB for itself; the rest is what calls were seen to need, and as much again.
+ */
+enum { JCCL_STACK_LEFT = 256 << 10 };
 
 extern __thread jccl_thread jccl_this;
 
@@ -122,10 +131,16 @@ ncclResult_t jccl_missing(int function);
 /* The name of a function as in C. */
 const char* jccl_function_name(int function);
 
+/* Whether too little is left of the stack. One of a signal handler, or of a coroutine, is none of
+ * the thread's: its addresses lie outside, and nothing is known of it. */
+static inline bool jccl_too_deep(void) {
+    return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < JCCL_STACK_LEFT;
+}
+
 static inline JNIEnv* jccl_enter(ncclResult_t* why) {
     JNIEnv* env = jccl_this.env;
     bool gone = atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed) != 0;
-    return JCCL_UNLIKELY(env == NULL || gone) ? jccl_enter_slowly(why) : env;
+    return JCCL_UNLIKELY(env == NULL || gone || jccl_too_deep()) ? jccl_enter_slowly(why) : env;
 }
 
 /* ---- fork.c ---- */
