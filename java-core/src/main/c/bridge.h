@@ -108,7 +108,7 @@ typedef struct {
 
 /*
  * A call that began with less stack could run out of it in the middle, which ends the communicator.
- * Java keeps 100 KiB for itself; the rest is what calls were seen to need, and as much again.
+ * Java keeps some 100 KiB of it for itself.
  */
 enum { JCCL_STACK_LEFT = 256 << 10 };
 

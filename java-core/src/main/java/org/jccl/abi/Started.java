@@ -95,7 +95,7 @@ final class Started {
             }
             boolean over =
                     ms <= 0
-                            ? executor.look(task)
+                            ? Waiter.look(executor, task)
                             : Waiter.await(executor, task, System.nanoTime() + ms * MS);
             if (!over) {
                 return NcclApi.IN_PROGRESS;

@@ -255,6 +255,10 @@ public final class Comm implements GroupMember {
      * for, INVALID_ARGUMENT after its end, else how it stands.
      */
     public NcclResult asyncError() {
+        CommExecutor ex = executor;
+        if (ex != null) {
+            ex.settle();
+        }
         NcclException failed = failure();
         if (failed != null) {
             return failed.result();
@@ -266,7 +270,6 @@ public final class Comm implements GroupMember {
         if (now == CommState.INITIALIZING || splits.underWay()) {
             return NcclResult.IN_PROGRESS;
         }
-        CommExecutor ex = executor;
         if (ex != null) {
             boolean polled = !config.blocking() && (!ex.onDevice() || now == CommState.FINALIZED);
             if (polled && ex.busy()) {

@@ -3,6 +3,7 @@ package org.jccl.comm;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Plan;
 import org.jccl.executor.Task;
+import org.jccl.executor.Waiter;
 import org.jccl.group.Call;
 import org.jccl.group.Group;
 import org.jccl.type.DataType;
@@ -105,7 +106,7 @@ public final class Operations {
             ex.awaitInStream(task);
             return null;
         }
-        if (ex.look(task)) {
+        if (Waiter.look(ex, task)) {
             NcclException failed = task.failure();
             if (failed != null) {
                 throw failed;

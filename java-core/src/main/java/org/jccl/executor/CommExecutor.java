@@ -51,8 +51,17 @@ public final class CommExecutor {
     /** Set once by the owner (volatile), with the reason for which no operation can succeed. */
     private volatile @Nullable NcclException failure;
 
-    /** Set by anybody (volatile): give up as soon as possible. */
-    private volatile @Nullable NcclException stopRequest;
+    /**
+     * Set by anybody (volatile): give up as soon as possible. A field for those whom an Error has
+     * left no stack for a call.
+     */
+    volatile @Nullable NcclException stopRequest;
+
+    /** For the owner: {@link #fail} is at work. */
+    private boolean failing;
+
+    /** Set by the owner (volatile): what {@link #fail} does has been done. */
+    private volatile boolean failed;
 
     /**
      * An executor over {@code links}, which it closes.
@@ -114,16 +123,6 @@ public final class CommExecutor {
         return loneOnCores;
     }
 
-    /** Room for a pollfd for each rank. */
-    long pollTable() {
-        return links.scratch() + 8;
-    }
-
-    /** Address of an int that stays 0, to nap on. */
-    long ownerNap() {
-        return links.scratch();
-    }
-
     /** Whether the communicator is gone. */
     public boolean closed() {
         return gate.closed();
@@ -131,7 +130,7 @@ public final class CommExecutor {
 
     /** Whether somebody wants the owner to look. */
     boolean wanted() {
-        return gate.closed() || stopRequest != null || !inbox.isEmpty();
+        return gate.closed() || (stopRequest != null && !failed) || !inbox.isEmpty();
     }
 
     void stopWaiting() {
@@ -173,6 +172,8 @@ public final class CommExecutor {
                 return null;
             }
         } catch (RuntimeException | Error e) {
+            // If the rest overflows as well, the next owner goes on with it: nothing of this task.
+            stopRequest = Failures.TORN;
             NcclException why = Failures.of(e);
             fail(why, -1);
             throw why;
@@ -189,16 +190,14 @@ public final class CommExecutor {
      * @throws NcclException if the communicator has failed or too much is under way
      */
     public void submit(Task task) {
-        NcclException failed = failure;
-        if (failed != null) {
-            throw Failures.refused(failed);
+        NcclException known = failure;
+        if (known != null) {
+            settle();
+            throw Failures.refused(known);
         }
         if (pending.incrementAndGet() > MAX_PENDING) {
             pending.getAndDecrement();
-            throw CallError.TOO_MANY_PENDING.says(
-                    "more than "
-                            + MAX_PENDING
-                            + " operations are under way on one communicator; wait for some");
+            throw Failures.tooMany(MAX_PENDING);
         }
         put(task);
         health.wakeSleepers(this);
@@ -261,15 +260,6 @@ public final class CommExecutor {
     }
 
     /**
-     * Hands a task over and moves what can be moved without waiting.
-     *
-     * @return whether it is over
-     */
-    public boolean look(Task task) {
-        return Waiter.look(this, task);
-    }
-
-    /**
      * Submits a task, moves it as far as it goes without waiting and leaves the rest to a stream
      * thread.
      *
@@ -306,15 +296,23 @@ public final class CommExecutor {
      * Looks for peers that gave up, and awaited ones that are lost; then {@link #failure} is set.
      */
     public void lookForLoss(int[] awaited) {
+        ifFree(
+                () -> {
+                    if (!gate.closed() && failure == null) {
+                        health.lookForLoss(this, awaited);
+                    }
+                });
+    }
+
+    /** As the owner, unless there is one or the communicator is gone. */
+    private void ifFree(Runnable action) {
         if (!gate.enter()) {
             return;
         }
         try {
             if (gate.tryOwn()) {
                 try {
-                    if (!gate.closed() && failure == null) {
-                        health.lookForLoss(this, awaited);
-                    }
+                    action.run();
                 } finally {
                     gate.release();
                 }
@@ -343,6 +341,7 @@ public final class CommExecutor {
         try {
             return engine.progress();
         } catch (RuntimeException | Error e) {
+            stopRequest = Failures.TORN;
             fail(Failures.of(e), -1);
             return true;
         }
@@ -351,7 +350,7 @@ public final class CommExecutor {
     /** Does what somebody has asked for with {@link #requestStop}; for the owner. */
     void failIfStopped() {
         NcclException stop = stopRequest;
-        if (stop != null && failure == null) {
+        if (stop != null && !failed) {
             fail(stop, links.rank());
         }
     }
@@ -403,13 +402,34 @@ public final class CommExecutor {
         }
     }
 
-    /** Ends every operation with this failure and tells the other ranks; for the owner. */
+    /**
+     * Ends every operation with this failure and tells the other ranks; for the owner. If an Error
+     * throws it out of that, the next owner goes on.
+     */
     void fail(NcclException why, int culprit) {
-        if (failure != null || gate.closed()) {
+        if (failed || failing || gate.closed()) {
             return;
         }
-        endAll(why);
-        health.announce(this, why, culprit);
+        failing = true;
+        try {
+            if (stopRequest == null) {
+                stopRequest = why;
+            }
+            NcclException first = failure == null ? why : failure;
+            endAll(first);
+            health.announce(this, first, culprit);
+            failed = true;
+            Failures.log(first);
+        } finally {
+            failing = false;
+        }
+    }
+
+    /** Goes on with a failure that an Error has interrupted, if there is one. */
+    public void settle() {
+        if (!failed && stopRequest != null) {
+            ifFree(this::failIfStopped);
+        }
     }
 
     /** Buffers are the callers' once the failure shows or their task is over. */
@@ -454,11 +474,7 @@ public final class CommExecutor {
 
     /** The user interrupted a thread that waits here: buffers are the caller's on return. */
     public void interrupt() {
-        stop(
-                CallError.INTERRUPTED.says(
-                        "rank "
-                                + links.rank()
-                                + " was interrupted by its user; destroy the communicator"));
+        stop(Failures.interrupted(links.rank()));
     }
 
     /**

@@ -1,11 +1,16 @@
 package org.jccl.executor;
 
+import org.jccl.log.Log;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 
 /** What callers are told about a failure. */
 final class Failures {
+    /** What stands until the words for an Error are found, which may take stack or memory. */
+    @SuppressWarnings("StaticAssignmentOfThrowable")
+    static final NcclException TORN = Unforeseen.noStack();
+
     private Failures() {}
 
     /** What an operation threw, as a failure of the communicator. */
@@ -13,6 +18,27 @@ final class Failures {
         return thrown instanceof NcclException known
                 ? known
                 : Unforeseen.of(thrown, "in an operation");
+    }
+
+    /** Where even that is too much, the failure stands and is known all the same. */
+    static void log(NcclException why) {
+        try {
+            Log.warn(why);
+        } catch (RuntimeException | Error unsaid) {
+            // Without stack or memory.
+        }
+    }
+
+    static NcclException interrupted(int rank) {
+        return CallError.INTERRUPTED.says(
+                "rank " + rank + " was interrupted by its user; destroy the communicator");
+    }
+
+    static NcclException tooMany(int most) {
+        return CallError.TOO_MANY_PENDING.says(
+                "more than "
+                        + most
+                        + " operations are under way on one communicator; wait for some");
     }
 
     /** The answer to a call on a communicator that has failed. */

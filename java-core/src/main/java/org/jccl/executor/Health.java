@@ -334,7 +334,6 @@ public final class Health {
     /** Publishes why this rank gave up, to node mates and over TCP; for the owner. */
     void announce(CommExecutor executor, NcclException why, int culprit) {
         Links links = executor.links();
-        Log.warn(why);
         int named =
                 why.result() == NcclResult.REMOTE_ERROR && culprit >= 0 ? culprit : links.rank();
         say(links, why.result().code(), named, String.valueOf(why.getMessage()));

@@ -46,6 +46,16 @@ public final class Waiter {
      * @return whether the task is over
      */
     public static boolean await(CommExecutor executor, Task task, long untilNs) {
+        try {
+            return counted(executor, task, untilNs);
+        } catch (RuntimeException | Error e) {
+            // Its caller is told of a failure: nothing may touch the buffers any more.
+            executor.stopRequest = Failures.TORN;
+            throw e;
+        }
+    }
+
+    private static boolean counted(CommExecutor executor, Task task, long untilNs) {
         executor.gate().startWaiting();
         try {
             return wait(executor, task, untilNs);
@@ -131,6 +141,18 @@ public final class Waiter {
         if (tasks.size() == 1) {
             return await(executors.getFirst(), tasks.getFirst(), untilNs);
         }
+        try {
+            return awaitSeveral(executors, tasks, untilNs);
+        } catch (RuntimeException | Error e) {
+            for (int i = 0; i < executors.size(); i++) {
+                executors.get(i).stopRequest = Failures.TORN;
+            }
+            throw e;
+        }
+    }
+
+    private static boolean awaitSeveral(
+            List<CommExecutor> executors, List<Task> tasks, long untilNs) {
         int round = tasks.stream().anyMatch(Waiter::hasBlocked) ? SPINS + YIELDS : 0;
         while (true) {
             boolean over = true;
@@ -160,6 +182,11 @@ public final class Waiter {
                 round = SPINS + YIELDS;
             }
         }
+    }
+
+    /** Address of an int that stays 0; room for a pollfd for each rank follows. */
+    private static long nap(CommExecutor executor) {
+        return executor.links().scratch();
     }
 
     private static boolean wait(CommExecutor executor, Task task, long untilNs) {
@@ -230,7 +257,7 @@ public final class Waiter {
         }
         try {
             if (!executor.gate().tryOwn()) {
-                Futex.await(executor.ownerNap(), 0, 50_000);
+                Futex.await(nap(executor), 0, 50_000);
                 return;
             }
             int q = -1;
@@ -285,7 +312,7 @@ public final class Waiter {
         if (net) {
             poll(executor, ns);
         } else {
-            Futex.await(executor.ownerNap(), 0, ns);
+            Futex.await(nap(executor), 0, ns);
         }
     }
 
@@ -310,7 +337,7 @@ public final class Waiter {
                 }
             }
             if (ns > 0) {
-                Futex.await(executor.ownerNap(), 0, until(untilNs, ns));
+                Futex.await(nap(executor), 0, until(untilNs, ns));
             }
         } finally {
             executor.gate().leave();
@@ -370,7 +397,7 @@ public final class Waiter {
 
     private static void poll(CommExecutor executor, long ns) {
         Links links = executor.links();
-        long at = executor.pollTable();
+        long at = executor.links().scratch() + 8;
         int n = 0;
         for (int q = 0; q < links.nRanks(); q++) {
             NetLink link = links.net(q);

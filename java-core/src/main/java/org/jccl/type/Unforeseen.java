@@ -13,6 +13,13 @@ public final class Unforeseen {
     private static final NcclException FULL =
             LibraryError.NO_MEMORY.says("Java has no memory left; " + GIVE_MORE);
 
+    /** Who has run out of stack may do so again while it finds words. */
+    @SuppressWarnings("StaticAssignmentOfThrowable")
+    private static final NcclException DEEP =
+            LibraryError.NO_STACK.says(
+                    "too little stack or memory was left in a call: JCCL needs 512 KiB of a"
+                            + " thread's stack, and a heap that is not full (JCCL_JVM_HEAP)");
+
     private Unforeseen() {}
 
     /** Loads this class: where it is needed first there may be no memory to do so. */
@@ -28,7 +35,14 @@ public final class Unforeseen {
             return described(t, where);
         } catch (OutOfMemoryError unsaid) {
             return FULL;
+        } catch (StackOverflowError unsaid) {
+            return DEEP;
         }
+    }
+
+    /** A failure that is there before anything else is found out about an Error. */
+    public static NcclException noStack() {
+        return DEEP;
     }
 
     private static NcclException described(Throwable t, String where) {
