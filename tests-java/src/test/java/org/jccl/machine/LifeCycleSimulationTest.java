@@ -7,6 +7,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -15,8 +16,9 @@ import java.util.Set;
 /**
  * Schedules of init, operations, split, finalize, abort, destroy, death and delay on the simulated
  * machine. {@code -Djccl.seed=n} runs that one alone. They run beside other classes, but one after
- * the other, since they share the classes of the simulated processes.
+ * the other, since there is one simulated machine in a process.
  */
+@ResourceLock("the simulated machine")
 @Execution(ExecutionMode.CONCURRENT)
 class LifeCycleSimulationTest {
     private static final int SCHEDULES = 1_000;
