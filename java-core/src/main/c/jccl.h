@@ -75,10 +75,11 @@ ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size
 ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
 /*
  * A group whose end does not wait. ncclSuccess: it is complete and *ticket 0. ncclInProgress:
- * *ticket names the group, and is to be polled to its end: of groups that are under way or have
- * failed there are at most 65,536. Any other code is the group's first error; there is no ticket
- * then, and *ticket is 0. comm is any communicator of the process. The group is closed in any case.
- * One that makes communicators gets a turn of a millisecond in a poll with ms 0.
+ * *ticket names the group, and is to be polled to its end: of groups that were not, and have not
+ * succeeded by themselves, there are at most 65,536. Any other code is the group's first error;
+ * there is no ticket then, and *ticket is 0. comm is any communicator of the process. The group is
+ * closed in any case. One that makes communicators gets a turn of a millisecond in a poll with ms
+ * 0.
  */
 ncclResult_t jcclStartGroup(void);
 ncclResult_t jcclEndGroup(ncclComm_t comm, uint64_t* ticket);
