@@ -7,8 +7,6 @@ import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
 import org.jccl.platform.SocketAddress;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.io.IOException;
 import java.net.Socket;
@@ -16,7 +14,6 @@ import java.util.Arrays;
 import java.util.List;
 
 /** However slowly a stranger speaks, it is dropped after a time that does not depend on it. */
-@Execution(ExecutionMode.CONCURRENT)
 class PatienceTest {
     @Test
     void nobodyStaysWithoutAProof() {

@@ -9,8 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,7 +16,6 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
 /** The harness itself: what it promises to every other test. */
-@Execution(ExecutionMode.CONCURRENT)
 final class ClusterTest {
     /** Says number, count, first argument and a variable. */
     public static final class Introduction implements Scenario {

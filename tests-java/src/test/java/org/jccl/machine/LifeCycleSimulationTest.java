@@ -5,9 +5,6 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
-import org.junit.jupiter.api.parallel.ResourceLock;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -15,25 +12,20 @@ import java.util.Set;
 
 /**
  * Schedules of init, operations, split, finalize, abort, destroy, death and delay on the simulated
- * machine. {@code -Djccl.seed=n} runs that one alone. They run beside other classes, but one after
- * the other, since there is one simulated machine in a process.
+ * machine. {@code -Djccl.seed=n} runs that one alone.
  */
-@ResourceLock("the simulated machine")
-@Execution(ExecutionMode.CONCURRENT)
 class LifeCycleSimulationTest {
     private static final int SCHEDULES = 1_000;
     private static final int STRESS_SCHEDULES = 10_000;
     private static final int MOST_SHOWN = 5;
 
     @Test
-    @Execution(ExecutionMode.SAME_THREAD)
     void thousandSchedulesEndWellAndNameTheirErrors() {
         Long only = Long.getLong("jccl.seed");
         check(only == null ? 0 : only, only == null ? SCHEDULES : only + 1);
     }
 
     @Test
-    @Execution(ExecutionMode.SAME_THREAD)
     @Tag("stress")
     void tenThousandSchedulesEndWellAndNameTheirErrors() {
         // Others each time.
@@ -56,7 +48,6 @@ class LifeCycleSimulationTest {
     }
 
     @Test
-    @Execution(ExecutionMode.SAME_THREAD)
     void aSeedReplaysItsScheduleExactly() {
         long[] traces = new long[40];
         for (int seed = 0; seed < traces.length; seed++) {
@@ -76,7 +67,6 @@ class LifeCycleSimulationTest {
 
     /** Waiters that do not look whether their peer has died wait for ever, or to the time limit. */
     @Test
-    @Execution(ExecutionMode.SAME_THREAD)
     void findsAPlantedHangAndReplaysIt() {
         Set<String> fault = Set.of("Health.lookForDeath");
         for (long seed = 0; seed < SCHEDULES; seed++) {

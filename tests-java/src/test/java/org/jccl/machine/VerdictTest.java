@@ -6,7 +6,6 @@ import org.jccl.machine.Plan.Fault;
 import org.jccl.machine.Script.Kind;
 import org.jccl.machine.Script.Step;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.ResourceLock;
 
 import java.util.List;
 
@@ -14,7 +13,6 @@ import java.util.List;
  * What a job is accused of where its ranks abort a child: ranks 0 and 2 are mates there, as 0 and
  * 1, and so are 1 and 3.
  */
-@ResourceLock("the simulated machine")
 final class VerdictTest {
     private static final int CHILD_CALL = 2;
     private static final int PARENT_CALL = 4;

@@ -8,8 +8,6 @@ import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Step;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -21,7 +19,6 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 
-@Execution(ExecutionMode.CONCURRENT)
 final class EveryAlgorithmTest {
     private static final int MOST_RANKS = 33;
 

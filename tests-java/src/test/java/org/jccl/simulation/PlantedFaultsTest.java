@@ -13,15 +13,12 @@ import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 
 /** The simulator finds what it is there to find. */
-@Execution(ExecutionMode.CONCURRENT)
 final class PlantedFaultsTest {
     private static final int N = 3;
     private static final int ELEMENT_BYTES = 8;

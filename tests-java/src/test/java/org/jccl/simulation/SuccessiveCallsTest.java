@@ -1,8 +1,6 @@
 package org.jccl.simulation;
 
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -10,7 +8,6 @@ import java.util.Random;
 import java.util.stream.IntStream;
 
 /** Calls of one communicator that follow each other, collectives and transfers mixed. */
-@Execution(ExecutionMode.CONCURRENT)
 final class SuccessiveCallsTest {
     @Test
     void collectivesAndTransfersMixOnOneCommunicator() {

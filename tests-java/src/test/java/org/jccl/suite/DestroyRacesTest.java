@@ -13,8 +13,6 @@ import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -28,7 +26,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.ObjIntConsumer;
 
 /** A thread destroys or aborts a communicator on which another is in the middle of an operation. */
-@Execution(ExecutionMode.CONCURRENT)
 class DestroyRacesTest {
     @ParameterizedTest(name = "{0} elements, {1}")
     @CsvSource({"1, shm", "300000, shm", "1, net", "300000, net"})

@@ -19,8 +19,6 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -36,7 +34,6 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /** Ranks that die, stop, come late, leave, or call something else. */
-@Execution(ExecutionMode.CONCURRENT)
 final class FailureTest {
     private static final int LARGE = 2 << 20;
     private static final long DEATH_KNOWN_WITHIN_NS = 5_000_000_000L;

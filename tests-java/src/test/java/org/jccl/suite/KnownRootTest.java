@@ -24,8 +24,6 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.UniqueId;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -42,7 +40,6 @@ import java.util.Arrays;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** Ranks that find each other by NCCL_COMM_ID, and the ports they listen on. */
-@Execution(ExecutionMode.CONCURRENT)
 final class KnownRootTest {
     private static final String SECRET = "0123456789abcdef0123456789abcdef";
 

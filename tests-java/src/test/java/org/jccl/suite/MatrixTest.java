@@ -3,8 +3,6 @@ package org.jccl.suite;
 import org.jccl.harness.Cluster;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -16,7 +14,6 @@ import java.util.Random;
  * The matrix: every operation, type and reduction, sizes, in and out of place, numbers of ranks,
  * places and transports, bit for bit against the oracle. {@code JCCL_TEST_SEED} repeats a run.
  */
-@Execution(ExecutionMode.CONCURRENT)
 final class MatrixTest {
     private static final int[] RANKS = {1, 2, 3, 4, 7, 8};
     private static final int SAMPLED_CELLS = 30;

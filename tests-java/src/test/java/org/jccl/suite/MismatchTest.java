@@ -10,8 +10,6 @@ import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -22,7 +20,6 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** The last rank calls something else than the others: all get an error that names both calls. */
-@Execution(ExecutionMode.CONCURRENT)
 final class MismatchTest {
     /** Of each kind of plan one: in lines, in the small slot, in the direct slot, in chunks. */
     private static final List<Integer> COUNTS = List.of(1, 1000, 8000, 1 << 20);

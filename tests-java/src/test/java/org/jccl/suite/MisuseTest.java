@@ -5,8 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.harness.Cluster;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -21,7 +19,6 @@ import java.util.TreeSet;
  * Every wrong call of tests-py/misuse.txt that Java has, on one thread and on another, each case in
  * a process of its own.
  */
-@Execution(ExecutionMode.CONCURRENT)
 final class MisuseTest {
     private static final Path TABLE = Path.of("..", "tests-py", "misuse.txt");
     private static final int JAVA = 2;

@@ -12,8 +12,6 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.RedOp;
 import org.jccl.type.UniqueId;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -25,7 +23,6 @@ import java.util.concurrent.locks.LockSupport;
  * The system gives no thread, as at a limit of processes, where one has to be made: what was begun
  * fails and says so, the other ranks hear of it, nothing is left, and the next job works.
  */
-@Execution(ExecutionMode.CONCURRENT)
 final class NoThreadTest {
     private static final int EAGAIN = 11;
     private static final String NO_THREAD = "the system gives no thread";

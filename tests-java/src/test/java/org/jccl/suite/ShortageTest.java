@@ -13,8 +13,6 @@ import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -26,7 +24,6 @@ import java.util.stream.Stream;
  * life that inits, splits and computes: the rank says what is used up, the other ranks say whose
  * fault it is, and nothing is left.
  */
-@Execution(ExecutionMode.CONCURRENT)
 final class ShortageTest {
     private static final int LARGE = 400_000;
     private static final int EACCES = 13;

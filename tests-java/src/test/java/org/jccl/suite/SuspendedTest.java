@@ -7,8 +7,6 @@ import org.jccl.harness.Rank;
 import org.jccl.harness.RunningCluster;
 import org.jccl.harness.Scenario;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -16,7 +14,6 @@ import java.time.Duration;
 import java.util.List;
 
 /** All ranks are stopped at once, as if their machine had been suspended. */
-@Execution(ExecutionMode.CONCURRENT)
 final class SuspendedTest {
     private static final int LIMIT_S = 4;
 

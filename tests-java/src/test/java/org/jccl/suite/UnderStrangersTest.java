@@ -11,13 +11,10 @@ import org.jccl.harness.Outcome;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.util.List;
 
 /** Ranks that work while two hundred strangers attack the ports on which they listen. */
-@Execution(ExecutionMode.CONCURRENT)
 final class UnderStrangersTest {
     private static final int STRANGERS = 200;
 
