@@ -5,13 +5,14 @@ Usage: faults.py              all of .ci/faults
 
 A fault is a patch with two lines before it: what is wrong then, and the JUnit classes, or the
 files of tests-py, that must catch it (`expected of:` where that has not been shown yet,
-`caught by:` where it has). Each is applied to a clone of its own; the fault is caught when a test
-of those fails. The status is the number of faults that were not. Needs .venv
-(`make install-dev`).
+`caught by:` where it has). These tests must pass in a clone of HEAD, which is tried first; the
+fault is applied there, and is caught when one of them fails. The status is the number of faults
+that were not. All of them write docs/faults.log. Needs .venv (`make install-dev`).
 """
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 import shutil
@@ -29,7 +30,12 @@ ROOT = Path(__file__).resolve().parent.parent
 FAULTS = ROOT / ".ci" / "faults"
 CLONE = ROOT / "build" / "faults"
 REPORTS = CLONE / "tests-java" / "target" / "surefire-reports"
+LOG = ROOT / "docs" / "faults.log"
 LIMIT_S = 900
+
+
+class NotRunError(Exception):
+    """The tests could not be run; the text says why."""
 
 
 def _git(*arguments: str) -> None:
@@ -69,64 +75,99 @@ def _run(command: list[str], environment: dict[str, str]) -> tuple[int | None, s
             process.wait()
 
 
-def _verdict_of_junit(classes: str, environment: dict[str, str]) -> tuple[bool, str]:
-    """Whether a test fails in the clone as it is now, and which, or what happened instead."""
+def _failure_of_junit(classes: str, environment: dict[str, str]) -> str | None:
+    """Which test fails in the clone as it is now, or what else happened; nothing if all pass."""
     shutil.rmtree(REPORTS, ignore_errors=True)
     # Error Prone may find a fault itself; here the tests are on trial.
     command = ["mvn", "-q", "-B", "-Djccl.unchecked", f"-Dtest={classes}", "verify"]
     status, output = _run(command, environment)
     if status is None:
-        return True, f"the tests hung for {LIMIT_S} s"
+        return f"the tests hung for {LIMIT_S} s"
     failed = _failed_tests()
     if failed:
-        return True, f"{failed[0]}{f' and {len(failed) - 1} more' if failed[1:] else ''}"
+        return f"{failed[0]}{f' and {len(failed) - 1} more' if failed[1:] else ''}"
     if status == 0:
-        return False, f"{classes} passed"
+        return None
     # As when memory is touched that a fake device protects.
     crashed = re.search(r"Crashed tests:\s+\[ERROR\]\s+(\S+)", output)
     if crashed:
-        return True, f"{crashed[1]}, in which the JVM crashed"
-    return False, "no test failed, but Maven: " + " ".join(output.split())[-300:]
+        return f"{crashed[1]}, in which the JVM crashed"
+    raise NotRunError("no test failed, but Maven: " + " ".join(output.split())[-300:])
 
 
-def _verdict_of_pytest(files: list[str], environment: dict[str, str]) -> tuple[bool, str]:
+def _failure_of_pytest(files: list[str], environment: dict[str, str]) -> str | None:
     """The same for the tests of Python, with a JCCL installed beside the faultless one."""
     site = CLONE / "build" / "site"
     shutil.rmtree(site, ignore_errors=True)
     pip = [str(PYTHON), "-m", "pip", "-q", "install", "--no-build-isolation", "--no-deps"]
     status, output = _run([*pip, "--target", str(site), "."], environment)
     if status != 0:
-        return False, "it could not be installed: " + " ".join(output.split())[-300:]
+        raise NotRunError("it could not be installed: " + " ".join(output.split())[-300:])
     status, output = _run(
         [str(PYTHON), "-m", "pytest", "-q", "-x", *files],
         {**environment, "PYTHONPATH": str(site)},
     )
+    if status == 0:
+        return None
     failed = re.findall(r"^FAILED (\S+)", output, re.MULTILINE)
     if status is None or failed:
-        return True, failed[0] if failed else f"the tests hung for {LIMIT_S} s"
+        return failed[0] if failed else f"the tests hung for {LIMIT_S} s"
     if status < 0:
-        return True, f"signal {-status} ended the tests"
-    return False, " ".join(output.split())[-100:]
+        return f"signal {-status} ended the tests"
+    raise NotRunError("no test failed, but pytest: " + " ".join(output.split())[-300:])
 
 
-def _verdict(tests: str, environment: dict[str, str]) -> tuple[bool, str]:
-    names = tests.split(",")
-    if names[0].endswith(".py"):
-        return _verdict_of_pytest(names, environment)
-    return _verdict_of_junit(tests, environment)
+def _tests(patch: Path) -> list[str]:
+    line = patch.read_text(encoding="utf-8").splitlines()[1]
+    return re.sub(r"^(caught by|expected of): |\s", "", line).split(",")
 
 
-def _plant(patch: Path, environment: dict[str, str]) -> bool:
-    what, caught_by = patch.read_text(encoding="utf-8").splitlines()[:2]
-    classes = re.sub(r"^(caught by|expected of): |\s", "", caught_by)
+def _failure(tests: list[str], environment: dict[str, str]) -> str | None:
+    if tests[0].endswith(".py"):
+        return _failure_of_pytest(tests, environment)
+    return _failure_of_junit(",".join(tests), environment)
+
+
+def _require_passing(patches: list[Path], environment: dict[str, str]) -> None:
+    """Ends the program unless all tests of these faults pass without them."""
+    tests = sorted({test for patch in patches for test in _tests(patch)})
+    for ending in (True, False):
+        chosen = [test for test in tests if test.endswith(".py") == ending]
+        try:
+            failure = _failure(chosen, environment) if chosen else None
+        except NotRunError as why:
+            failure = str(why)
+        if failure is not None:
+            sys.exit(f"without a fault: {failure}")
+    print(f"without a fault {len(tests)} classes and files of tests pass", flush=True)
+
+
+def _plant(patch: Path, environment: dict[str, str]) -> tuple[bool, str]:
+    """Whether a test catches the fault, and a line or two that say so."""
     start = time.monotonic()
     _git("checkout", "-q", "--", ".")
     _git("apply", str(patch))
-    caught, detail = _verdict(classes, environment)
+    tests = _tests(patch)
+    try:
+        failure = _failure(tests, environment)
+        detail = failure or ", ".join(tests) + " passed"
+    except NotRunError as why:
+        failure, detail = None, str(why)
+    what = patch.read_text(encoding="utf-8").splitlines()[0]
     seconds = time.monotonic() - start
-    print(f"{'caught' if caught else 'MISSED'}  {patch.stem}: {what}", flush=True)
-    print(f"        {seconds:.0f} s, {detail}", flush=True)
-    return caught
+    word = "caught" if failure else "MISSED"
+    text = f"{word}  {patch.stem}: {what}\n        {seconds:.0f} s, {detail}"
+    print(text, flush=True)
+    return failure is not None, text
+
+
+def _write_log(lines: list[str]) -> None:
+    commit = subprocess.run(
+        ["git", "describe", "--always"], cwd=CLONE, capture_output=True, text=True
+    ).stdout.strip()
+    now = datetime.datetime.now(datetime.timezone.utc)
+    head = f"command: .ci/faults.py\ndate:    {now:%Y-%m-%d %H:%M} UTC\ncommit:  {commit}\n"
+    LOG.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -143,9 +184,14 @@ def main() -> int:
     environment = {**os.environ, **jdk.maven_environment(home), "JCCL_TEST_DEADLINE": "60"}
     shutil.rmtree(CLONE, ignore_errors=True)
     subprocess.run(["git", "clone", "-q", str(ROOT), str(CLONE)], check=True)
-    missed = [name for name in names if not _plant(known[name], environment)]
-    print(f"{len(names) - len(missed)} of {len(names)} faults were caught")
-    return len(missed)
+    _require_passing([known[name] for name in names], environment)
+    results = [_plant(known[name], environment) for name in names]
+    missed = sum(not caught for caught, _ in results)
+    summary = f"{len(names) - missed} of {len(names)} faults were caught"
+    print(summary)
+    if not sys.argv[1:]:
+        _write_log([*(text for _, text in results), summary])
+    return missed
 
 
 if __name__ == "__main__":

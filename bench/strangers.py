@@ -248,6 +248,13 @@ def measure(
     return found, came
 
 
+def interval(values: list[float]) -> tuple[float, float]:
+    """Where the median of such values lies in 95 % of all cases, by their order alone."""
+    ordered = sorted(values)
+    outside = max(0, int((len(values) - 1.96 * len(values) ** 0.5) / 2))
+    return ordered[outside], ordered[-1 - outside]
+
+
 def main() -> None:
     """Prints medians and ratios."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -263,15 +270,18 @@ def main() -> None:
         f" they took {share:.1%} of a core themselves"
     )
     print(
-        "| | without | with | ratio, median of rounds | least | most |\n|---|---|---|---|---|---|"
+        "| | without | with | ratio, median of rounds | 95 % interval | least | most |\n"
+        "|---|---|---|---|---|---|---|"
     )
     for i, (name, unit, factor) in enumerate(FIGURES):
         without = statistics.median(each[0][i] for each in rounds) * factor
         attacked = statistics.median(each[1][i] for each in rounds) * factor
         ratios = [each[1][i] / each[0][i] for each in rounds]
+        low, high = interval(ratios)
         print(
             f"| {name} | {without:.2f} {unit} | {attacked:.2f} {unit}"
-            f" | {statistics.median(ratios):.3f} | {min(ratios):.3f} | {max(ratios):.3f} |"
+            f" | {statistics.median(ratios):.3f} | {low:.3f} to {high:.3f}"
+            f" | {min(ratios):.3f} | {max(ratios):.3f} |"
         )
 
 

@@ -25,50 +25,65 @@ import java.util.concurrent.atomic.AtomicBoolean;
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class StateTableTest {
     /**
-     * InGroup is an all-reduce in an open group, GroupEnd the end of a group of one. Dropped is the
-     * state after a group of the communicator's has failed.
+     * InGroup is an all-reduce in an open group, GroupEnd the end of a group of one, EndGroup the
+     * same by jcclEndGroup. Late and stopped are the states after an operation has come to its time
+     * limit or was interrupted, dropped that after a group of the communicator's has failed.
      */
     private static final String NON_BLOCKING =
             """
-            call          null bogus destroyed aborted init  ready split busy lost  dropped  broken  finishing final
-            AllReduce     null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
-            Broadcast     null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
-            AllGather     null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
-            ReduceScatter null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
-            Send          null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
-            Recv          null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
-            InGroup       null bogus gone      gone    early ok    early ok   lost  dropped  broken  final     final
-            GroupEnd      null bogus gone      gone    early now   early now  lost  dropped  broken  final     final
-            Split         null bogus gone      gone    early ok    early ok   lost  dropped  broken  final     final
-            Finalize      ok   bogus gone      gone    early ok    early now  lost  dropped  broken  final     final
-            Destroy       ok   bogus gone      gone    early ok    early ok   ok    ok       ok      ok        ok
-            Abort         ok   bogus gone      gone    ok    ok    ok    ok   ok    ok       ok      ok        ok
-            GetAsyncError null bogus gone      gone    =now  =ok   =now  =now =lost =dropped =broken =now      =ok
-            Count         null bogus gone      gone    early ok    early ok   ok    ok       broken  ok        ok
-            CuDevice      null bogus gone      gone    early ok    early ok   ok    ok       broken  ok        ok
-            UserRank      null bogus gone      gone    early ok    early ok   ok    ok       broken  ok        ok
+            call          null bogus destroyed aborted init  ready  split  busy   lost   late   stopped  dropped  broken  finishing final
+            AllReduce     null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            Broadcast     null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            Bcast         null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            AllGather     null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            ReduceScatter null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            Send          null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            Recv          null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            InGroup       null bogus gone      gone    early ok     early  ok     lost   late   stopped  dropped  broken  final     final
+            GroupEnd      null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            EndGroup      null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            Start         null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            Split         null bogus gone      gone    early ok     early  ok     lost   late   stopped  dropped  broken  final     final
+            Finalize      ok   bogus gone      gone    early ok     early  now    lost   late   stopped  dropped  broken  final     final
+            Destroy       ok   bogus gone      gone    early ok     early  ok     ok     ok     ok       ok       ok      ok        ok
+            Abort         ok   bogus gone      gone    ok    ok     ok     ok     ok     ok     ok       ok       ok      ok        ok
+            GetAsyncError null bogus gone      gone    =now  =ok    =now   =now   =lost  =late  =stopped =dropped =broken =now      =ok
+            Count         null bogus gone      gone    early ok     early  ok     ok     ok     ok       ok       broken  ok        ok
+            CuDevice      null bogus gone      gone    early ok     early  ok     ok     ok     ok       ok       broken  ok        ok
+            UserRank      null bogus gone      gone    early ok     early  ok     ok     ok     ok       ok       broken  ok        ok
+            Options       null bogus gone      gone    ok    ok     early  ok     ok     ok     ok       ok       broken  final     final
+            Stats         null bogus gone      gone    early ok     ok     ok     ok     ok     ok       ok       broken  ok        ok
+            Poll          null bogus gone      gone    early ticket ticket ticket ticket ticket ticket   ticket   broken  ticket    ticket
+            Interrupt     null bogus gone      gone    ok    ok     ok     ok     ok     ok     ok       ok       ok      ok        ok
             """;
 
     /** Where one thread is in the call that makes the state, and another makes the call. */
     private static final String BLOCKING =
             """
-            call          null bogus destroyed aborted init  ready split busy  lost finishing final
-            AllReduce     null bogus gone      gone    early waits early waits lost final     final
-            Broadcast     null bogus gone      gone    early waits early waits lost final     final
-            AllGather     null bogus gone      gone    early waits early waits lost final     final
-            ReduceScatter null bogus gone      gone    early waits early waits lost final     final
-            Send          null bogus gone      gone    early waits early waits lost final     final
-            Recv          null bogus gone      gone    early waits early waits lost final     final
-            InGroup       null bogus gone      gone    early ok    early ok    lost final     final
-            GroupEnd      null bogus gone      gone    early waits early waits lost final     final
-            Split         null bogus gone      gone    early waits early waits lost final     final
-            Finalize      ok   bogus gone      gone    early ok    early waits lost final     final
-            Destroy       ok   bogus gone      gone    early ok    early ok    ok   ok        ok
-            Abort         ok   bogus gone      gone    ok    ok    ok    ok    ok   ok        ok
-            GetAsyncError null bogus gone      gone    =now  =ok   =now  =ok   =lost =ok      =ok
-            Count         null bogus gone      gone    early ok    early ok    ok   ok        ok
-            CuDevice      null bogus gone      gone    early ok    early ok    ok   ok        ok
-            UserRank      null bogus gone      gone    early ok    early ok    ok   ok        ok
+            call          null bogus destroyed aborted init  ready  split  busy   lost   late   stopped  finishing final
+            AllReduce     null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            Broadcast     null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            Bcast         null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            AllGather     null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            ReduceScatter null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            Send          null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            Recv          null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            InGroup       null bogus gone      gone    early ok     early  ok     lost   late   stopped  final     final
+            GroupEnd      null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            EndGroup      null bogus gone      gone    early now    early  now    lost   late   stopped  final     final
+            Start         null bogus gone      gone    early now    early  now    lost   late   stopped  final     final
+            Split         null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            Finalize      ok   bogus gone      gone    early ok     early  waits  lost   late   stopped  final     final
+            Destroy       ok   bogus gone      gone    early ok     early  ok     ok     ok     ok       ok        ok
+            Abort         ok   bogus gone      gone    ok    ok     ok     ok     ok     ok     ok       ok        ok
+            GetAsyncError null bogus gone      gone    =now  =ok    =now   =ok    =lost  =late  =stopped =ok       =ok
+            Count         null bogus gone      gone    early ok     early  ok     ok     ok     ok       ok        ok
+            CuDevice      null bogus gone      gone    early ok     early  ok     ok     ok     ok       ok        ok
+            UserRank      null bogus gone      gone    early ok     early  ok     ok     ok     ok       ok        ok
+            Options       null bogus gone      gone    ok    ok     early  ok     ok     ok     ok       final     final
+            Stats         null bogus gone      gone    early ok     ok     ok     ok     ok     ok       ok        ok
+            Poll          null bogus gone      gone    early ticket ticket ticket ticket ticket ticket   ticket    ticket
+            Interrupt     null bogus gone      gone    ok    ok     ok     ok     ok     ok     ok       ok        ok
             """;
 
     private static final long WAITS_MS = 50;
@@ -78,17 +93,24 @@ final class StateTableTest {
     private record Answer(NcclResult result, String part) {}
 
     private static final Map<String, Answer> ANSWERS =
-            Map.of(
-                    "ok", new Answer(NcclResult.SUCCESS, ""),
-                    "now", new Answer(NcclResult.IN_PROGRESS, ""),
-                    "null", new Answer(NcclResult.INVALID_ARGUMENT, "argument is NULL"),
-                    "bogus", new Answer(NcclResult.INVALID_ARGUMENT, "corrupted comm object"),
-                    "gone", new Answer(NcclResult.INVALID_ARGUMENT, "already been destroyed"),
-                    "early", new Answer(NcclResult.INVALID_ARGUMENT, "returned ncclSuccess"),
-                    "final", new Answer(NcclResult.INVALID_ARGUMENT, "has been finalized"),
-                    "lost", new Answer(NcclResult.REMOTE_ERROR, "rank 1 aborted"),
-                    "broken", new Answer(NcclResult.INVALID_USAGE, "came twice"),
-                    "dropped", new Answer(NcclResult.INVALID_ARGUMENT, "invalid type -1"));
+            Map.ofEntries(
+                    answer("ok", NcclResult.SUCCESS, ""),
+                    answer("now", NcclResult.IN_PROGRESS, ""),
+                    answer("null", NcclResult.INVALID_ARGUMENT, "argument is NULL"),
+                    answer("bogus", NcclResult.INVALID_ARGUMENT, "corrupted comm object"),
+                    answer("gone", NcclResult.INVALID_ARGUMENT, "already been destroyed"),
+                    answer("early", NcclResult.INVALID_ARGUMENT, "returned ncclSuccess"),
+                    answer("final", NcclResult.INVALID_ARGUMENT, "has been finalized"),
+                    answer("lost", NcclResult.REMOTE_ERROR, "rank 1 aborted"),
+                    answer("late", NcclResult.TIMEOUT, "rank 1"),
+                    answer("stopped", NcclResult.REMOTE_ERROR, "was interrupted by its user"),
+                    answer("broken", NcclResult.INVALID_USAGE, "came twice"),
+                    answer("ticket", NcclResult.INVALID_ARGUMENT, "ticket 77 was never given"),
+                    answer("dropped", NcclResult.INVALID_ARGUMENT, "invalid type -1"));
+
+    private static Map.Entry<String, Answer> answer(String word, NcclResult result, String part) {
+        return Map.entry(word, new Answer(result, part));
+    }
 
     /** One state, and what each function answers in it. */
     record Column(

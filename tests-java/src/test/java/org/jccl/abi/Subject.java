@@ -22,6 +22,7 @@ final class Subject implements AutoCloseable {
 
     private static final int FLOAT32 = 7;
     private static final int SUM = 0;
+    private static final int ALL_REDUCE = 4;
     private static final long DATA = room(8L * COUNT);
     private static final long NOT_A_HANDLE = 0x7fff_1234_5670L;
 
@@ -105,6 +106,16 @@ final class Subject implements AutoCloseable {
                 expect(NcclResult.SUCCESS, NcclApi.commAbort(peer));
                 until(() -> state(handle) == NcclResult.REMOTE_ERROR.code());
             }
+            case "late" -> {
+                expect(NcclResult.SUCCESS, NcclApi.commTimeout(handle, 20));
+                begin("AllReduce", NcclResult.IN_PROGRESS);
+                until(() -> state(handle) == NcclResult.TIMEOUT.code());
+            }
+            case "stopped" -> {
+                begin("AllReduce", NcclResult.IN_PROGRESS);
+                expect(NcclResult.SUCCESS, NcclApi.commInterrupt(handle));
+                until(() -> state() != NcclResult.SUCCESS && state() != NcclResult.IN_PROGRESS);
+            }
             case "dropped" -> {
                 NcclApi.groupStart();
                 expect(NcclResult.SUCCESS, make("AllReduce", 0));
@@ -133,7 +144,7 @@ final class Subject implements AutoCloseable {
         switch (call) {
             case "Split" -> until(() -> state(handle) == NcclResult.IN_PROGRESS.code());
             case "Finalize" -> until(() -> comm.state() == CommState.FINALIZED);
-            default -> until(() -> comm.executor().busy());
+            default -> until(() -> comm.executor().busy() || comm.failure() != null);
         }
     }
 
@@ -143,6 +154,7 @@ final class Subject implements AutoCloseable {
         return switch (call) {
             case "AllReduce" -> NcclApi.allReduce(in, in, 4, FLOAT32, SUM, handle, 0);
             case "Broadcast" -> NcclApi.broadcast(in, in, 4, FLOAT32, 1, handle, 0);
+            case "Bcast" -> NcclApi.bcast(in, 4, FLOAT32, 1, handle, 0);
             case "AllGather" -> NcclApi.allGather(in, in, 4, FLOAT32, handle, 0);
             case "ReduceScatter" -> NcclApi.reduceScatter(in, in, 4, FLOAT32, SUM, handle, 0);
             case "Send" -> NcclApi.send(in, COUNT, FLOAT32, 1, handle, 0);
@@ -159,6 +171,16 @@ final class Subject implements AutoCloseable {
                 make("AllReduce", out);
                 yield NcclApi.groupEnd();
             }
+            case "EndGroup" -> {
+                NcclApi.startGroup();
+                make("AllReduce", out);
+                yield NcclApi.endGroup(handle, out);
+            }
+            case "Start" -> NcclApi.start(ALL_REDUCE, in, in, 4, FLOAT32, SUM, 0, handle, out);
+            case "Options" -> NcclApi.commTimeout(handle, 0);
+            case "Poll" -> NcclApi.poll(handle, 77, 0);
+            case "Stats" -> NcclApi.commStats(handle, out, 1);
+            case "Interrupt" -> NcclApi.commInterrupt(handle);
             case "Split" -> split(out);
             case "Finalize" -> NcclApi.commFinalize(handle);
             case "Destroy" -> NcclApi.commDestroy(handle);
