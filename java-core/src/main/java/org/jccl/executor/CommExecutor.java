@@ -2,7 +2,6 @@ package org.jccl.executor;
 
 import org.jccl.device.Device;
 import org.jccl.transport.Links;
-import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
@@ -212,25 +211,16 @@ public final class CommExecutor {
 
     private void put(Task task) {
         DeviceQueue device = engine.device();
-        if (device == null || task.hostData) {
-            inbox.add(task);
-            return;
-        }
-        boolean staged = false;
+        boolean put = false;
         try {
-            if (!gate.enter()) {
-                throw CallError.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+            if (device == null || task.hostData) {
+                inbox.add(task);
+            } else {
+                device.stage(gate, task, inbox);
             }
-            try {
-                device.stage(task, inbox);
-                staged = true;
-            } finally {
-                if (!staged) {
-                    gate.leave();
-                }
-            }
+            put = true;
         } finally {
-            if (!staged) {
+            if (!put) {
                 pending.getAndDecrement();
             }
         }
@@ -296,7 +286,7 @@ public final class CommExecutor {
      * Looks for peers that gave up, and awaited ones that are lost; then {@link #failure} is set.
      */
     public void lookForLoss(int[] awaited) {
-        ifFree(
+        gate.ifFree(
                 () -> {
                     if (!gate.closed() && failure == null) {
                         health.lookForLoss(this, awaited);
@@ -304,22 +294,15 @@ public final class CommExecutor {
                 });
     }
 
-    /** As the owner, unless there is one or the communicator is gone. */
-    private void ifFree(Runnable action) {
-        if (!gate.enter()) {
-            return;
-        }
-        try {
-            if (gate.tryOwn()) {
-                try {
-                    action.run();
-                } finally {
-                    gate.release();
-                }
-            }
-        } finally {
-            gate.leave();
-        }
+    /** The same for the peers of what is under way, and for its time limit. */
+    void lookAtPeers() {
+        gate.ifFree(
+                () -> {
+                    Task blocking = gate.closed() ? null : engine.anyBlocking();
+                    if (blocking != null && !blocking.over()) {
+                        health.check(this, blocking);
+                    }
+                });
     }
 
     /**
@@ -341,8 +324,7 @@ public final class CommExecutor {
         try {
             return engine.progress();
         } catch (RuntimeException | Error e) {
-            stopRequest = Failures.TORN;
-            fail(Failures.of(e), -1);
+            torn(e);
             return true;
         }
     }
@@ -371,12 +353,33 @@ public final class CommExecutor {
     private void drainInbox() {
         for (Task task = inbox.poll(); task != null; task = inbox.poll()) {
             if (failure == null) {
-                engine.add(task);
+                add(task);
             } else {
                 engine.release(task);
                 end(task, failure);
             }
         }
+    }
+
+    private void add(Task task) {
+        try {
+            engine.add(task);
+        } catch (RuntimeException | Error e) {
+            try {
+                torn(e);
+            } finally {
+                // It may be in no queue, where nobody would end it.
+                if (!task.over()) {
+                    engine.release(task);
+                    end(task, failure == null ? Failures.TORN : failure);
+                }
+            }
+        }
+    }
+
+    private void torn(Throwable t) {
+        stopRequest = Failures.TORN;
+        fail(Failures.of(t), -1);
     }
 
     private void over(Task task) {
@@ -428,7 +431,7 @@ public final class CommExecutor {
     /** Goes on with a failure that an Error has interrupted, if there is one. */
     public void settle() {
         if (!failed && stopRequest != null) {
-            ifFree(this::failIfStopped);
+            gate.ifFree(this::failIfStopped);
         }
     }
 

@@ -43,11 +43,26 @@ final class DeviceQueue {
 
     /**
      * Gives the task's stream what comes before it, and queues the task in the same order. {@link
-     * #awaitInStream} must follow.
+     * #awaitInStream} must follow; the caller is inside the gate until then.
      *
-     * @throws NcclException if it does not fit, or the device refuses
+     * @throws NcclException if it does not fit, the device refuses or the gate is closed
      */
-    void stage(Task task, Queue<Task> queue) {
+    void stage(Gate gate, Task task, Queue<Task> queue) {
+        if (!gate.enter()) {
+            throw CallError.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+        }
+        boolean staged = false;
+        try {
+            stage(task, queue);
+            staged = true;
+        } finally {
+            if (!staged) {
+                gate.leave();
+            }
+        }
+    }
+
+    private void stage(Task task, Queue<Task> queue) {
         long in = inputBytes(task);
         long out = outputBytes(task);
         boolean inPlace = in > 0 && out > 0 && overlap(task, in, out);

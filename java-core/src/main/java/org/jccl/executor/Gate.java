@@ -79,6 +79,24 @@ final class Gate {
         visitors.getAndDecrement();
     }
 
+    /** As the owner, unless there is one or the communicator is gone. */
+    void ifFree(Runnable action) {
+        if (!enter()) {
+            return;
+        }
+        try {
+            if (tryOwn()) {
+                try {
+                    action.run();
+                } finally {
+                    release();
+                }
+            }
+        } finally {
+            leave();
+        }
+    }
+
     int visitors() {
         return visitors.get();
     }

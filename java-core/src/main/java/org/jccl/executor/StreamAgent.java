@@ -20,6 +20,9 @@ public final class StreamAgent implements Runnable {
     private static final int YIELDS = 50;
     private static final long NAP_NS = 1_000_000;
 
+    /** How often it looks at peers and time limits, also where other communicators move. */
+    private static final long LOOK_NS = 20_000_000;
+
     /** After a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
 
@@ -34,6 +37,7 @@ public final class StreamAgent implements Runnable {
     private volatile @Nullable CommExecutor asleepOn;
 
     private int round;
+    private long lookedNs;
 
     private StreamAgent(int k) {
         thread = new Thread(this, "jccl-stream-" + k);
@@ -73,8 +77,22 @@ public final class StreamAgent implements Runnable {
         }
     }
 
+    /** How many there can be. */
+    static int most() {
+        return AGENTS.length;
+    }
+
+    /** Whether one looks after both. */
+    static boolean together(CommExecutor one, CommExecutor other) {
+        return place(one) == place(other);
+    }
+
+    private static int place(CommExecutor executor) {
+        return Math.floorMod(executor.gate().number(), AGENTS.length);
+    }
+
     private static StreamAgent of(CommExecutor executor) {
-        int k = Math.floorMod(executor.gate().number(), AGENTS.length);
+        int k = place(executor);
         synchronized (AGENTS) {
             StreamAgent agent = AGENTS[k];
             if (agent == null) {
@@ -135,7 +153,22 @@ public final class StreamAgent implements Runnable {
             }
         }
         round = moved ? 0 : round + 1;
+        // lookAtPeers();
         rest(alone);
+    }
+
+    /** Those who wait for a communicator look themselves. */
+    private void lookAtPeers() {
+        long nowNs = System.nanoTime();
+        if (nowNs - lookedNs < LOOK_NS) {
+            return;
+        }
+        lookedNs = nowNs;
+        for (CommExecutor executor : active) {
+            if (!executor.gate().waiting()) {
+                executor.lookAtPeers();
+            }
+        }
     }
 
     /** An operation that has begun meanwhile found its communicator attended. */

@@ -9,10 +9,9 @@ import org.jccl.comm.Creation;
 import org.jccl.comm.Operations;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
-import org.jccl.log.LastError;
-import org.jccl.platform.Memory;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
 
@@ -44,44 +43,95 @@ final class StreamAgentTest {
         Cluster.threads(2).runHere(StreamAgentTest::looksForArrivals).assertAllSucceeded();
     }
 
-    /** The failure is of a task that says nothing sensible; another operation is under way. */
+    /** A task that says nothing sensible fails its communicator, and is not lost itself. */
     @Test
-    void threadOutlivesAFailureAndSaysSoOnce() {
-        Cluster.threads(2).runHere(StreamAgentTest::outlivesAFailure).assertAllSucceeded();
+    void taskThatCannotBeQueuedEndsWithItsCommunicator() {
+        Cluster.threads(2).runHere(StreamAgentTest::cannotBeQueued).assertAllSucceeded();
     }
 
-    private static void outlivesAFailure(Rank rank) throws InterruptedException {
-        Comm comm = create(rank);
+    /** A thread waits for one communicator; nobody but the stream thread looks at the other. */
+    @Test
+    void timeLimitHoldsBesideACommunicatorThatIsWaitedFor() {
+        Cluster.threads(2).runHere(StreamAgentTest::limitBesideAWait).assertAllSucceeded();
+    }
+
+    private static void cannotBeQueued(Rank rank) throws InterruptedException {
+        Comm comm = create(rank, "s");
+        Comm other = create(rank, "t");
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment data = arena.allocate(8, 8);
             if (rank.number() == 1) {
-                rank.await("survived");
+                rank.await("failed");
                 data.set(ValueLayout.JAVA_INT, 0, 77);
-                start(comm, Operation.SEND, data.address());
+                start(other, Operation.SEND, data.address());
                 rank.await("over");
                 return;
             }
-            long ticket = start(comm, Operation.RECV, data.address());
-            long lines = Memory.getLong(LastError.address());
+            start(comm, Operation.RECV, data.address());
+            long ticket = start(other, Operation.RECV, data.address());
             int nobody = 99;
-            comm.executor().submit(new Task().pointToPoint(Operation.RECV, 0, 0, 0, 0, 0, nobody));
-            while (Memory.getLong(LastError.address()) == lines) {
+            Task task = new Task().pointToPoint(Operation.RECV, 0, 0, 0, 0, 0, nobody);
+            comm.executor().submit(task);
+            while (!task.over() || comm.executor().busy()) {
                 Thread.sleep(1);
             }
-            String said = LastError.get();
-            assertTrue(said.contains("jccl-stream goes on after: " + OUTSIDE), said);
-            rank.post("survived", "");
-            awaitEnd(comm, ticket);
+            String said = String.valueOf(comm.executor().failure());
+            assertTrue(said.contains(OUTSIDE), said);
+            rank.post("failed", "");
+            awaitEnd(other, ticket);
             assertEquals(77, data.get(ValueLayout.JAVA_INT, 0));
-            assertEquals(lines + 1, Memory.getLong(LastError.address()));
             rank.post("over", "");
         } finally {
             comm.abort();
+            other.abort();
+        }
+    }
+
+    private static void limitBesideAWait(Rank rank) throws InterruptedException {
+        List<Comm> comms = new ArrayList<>();
+        // One more than there are stream threads: two share one.
+        for (int i = 0; i <= StreamAgent.most(); i++) {
+            comms.add(create(rank, "c" + i));
+        }
+        try (Arena arena = Arena.ofShared()) {
+            if (rank.number() == 1) {
+                rank.await("over");
+                return;
+            }
+            long data = arena.allocate(8, 8).address();
+            Comm waited = null;
+            Comm late = null;
+            for (int i = 0; i < comms.size(); i++) {
+                for (int j = 0; j < i; j++) {
+                    if (StreamAgent.together(comms.get(i).executor(), comms.get(j).executor())) {
+                        waited = comms.get(i);
+                        late = comms.get(j);
+                    }
+                }
+            }
+            assertTrue(waited != null && late != null);
+            CommExecutor executor = waited.executor();
+            Task task = executor.tickets().task(start(waited, Operation.RECV, data));
+            Thread waiter = Thread.ofPlatform().start(() -> Waiter.await(executor, task, 0));
+            while (!executor.gate().waiting()) {
+                Thread.sleep(1);
+            }
+            late.timeLimitMs(50);
+            start(late, Operation.RECV, data);
+            while (late.executor().failure() == null) {
+                Thread.sleep(1);
+            }
+            assertEquals(NcclResult.TIMEOUT, late.executor().failure().result());
+            waited.abort();
+            waiter.join();
+            rank.post("over", "");
+        } finally {
+            comms.forEach(Comm::abort);
         }
     }
 
     private static void looksForArrivals(Rank rank) throws InterruptedException {
-        Comm comm = create(rank);
+        Comm comm = create(rank, "s");
         Gate gate = comm.executor().gate();
         try (Arena arena = Arena.ofConfined()) {
             if (rank.number() == 1) {
@@ -120,7 +170,7 @@ final class StreamAgentTest {
     }
 
     private static void beginsInBetween(Rank rank) throws InterruptedException {
-        Comm comm = create(rank);
+        Comm comm = create(rank, "s");
         Gate gate = comm.executor().gate();
         try (Arena arena = Arena.ofConfined()) {
             long data = arena.allocate(8, 8).address();
@@ -143,9 +193,9 @@ final class StreamAgentTest {
         }
     }
 
-    private static Comm create(Rank rank) {
+    private static Comm create(Rank rank, String name) {
         NcclConfig config = NcclConfig.DEFAULT.withBlocking(false);
-        Creation creation = Comm.createBlocking(rank.uniqueId("s"), 2, rank.number(), config);
+        Creation creation = Comm.createBlocking(rank.uniqueId(name), 2, rank.number(), config);
         while (!creation.await(System.nanoTime() + 1_000_000_000L)) {
             Thread.onSpinWait();
         }
