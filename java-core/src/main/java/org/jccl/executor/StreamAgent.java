@@ -153,7 +153,7 @@ public final class StreamAgent implements Runnable {
             }
         }
         round = moved ? 0 : round + 1;
-        // lookAtPeers();
+        lookAtPeers();
         rest(alone);
     }
 
