@@ -131,8 +131,14 @@ static bool read_ints(const char* function, PyObject* const* given, Py_ssize_t c
     DEFINE(name, kinds, names, type out = (type)0; CALL(expression) NUMBER)
 #define QUICK_WORD(name, kinds, names, type, expression) \
     DEFINE(name, kinds, names, type out = (type)0; CALL(expression) WORD)
-#define WAIT_WORD(name, kinds, names, type, expression) \
-    DEFINE(name, kinds, names, type out = (type)0; WAIT(expression) WORD)
+/* A new communicator. One that was ready when the wait for it was interrupted is nobody's. */
+#define WAIT_COMM(name, kinds, names, expression)                   \
+    DEFINE(                                                         \
+        name, kinds, names, ncclComm_t out = NULL; jccl_py_slice(); \
+        CALL(expression) if (!jccl_py_finish(&result)) {            \
+            abort_all(&out, 1);                                     \
+            return NULL;                                            \
+        } WORD)
 #define WAIT_ID(name, kinds, names, expression) \
     DEFINE(name, kinds, names, ncclUniqueId out = {{0}}; WAIT(expression) ID)
 #define TEXT(name, kinds, names, expression) DEFINE(name, kinds, names, return (expression);)
@@ -171,15 +177,36 @@ static PyObject* words(const uint64_t* values, int n) {
     return list;
 }
 
+static PyObject* handles(const ncclComm_t* comms, int n) {
+    PyObject* list = PyList_New(n);
+    for (int i = 0; list != NULL && i < n; i++) {
+        PyList_SetItem(list, i, PyLong_FromVoidPtr(comms[i]));
+    }
+    return list;
+}
+
+/* Of an interrupted call; keeps the exception that is on its way. */
+static void abort_all(const ncclComm_t* comms, int n) {
+    Py_BEGIN_ALLOW_THREADS for (int i = 0; i < n; i++) {
+        if (comms[i] != NULL) {
+            LIB.ncclCommAbort(comms[i]);
+        }
+    }
+    Py_END_ALLOW_THREADS
+}
+
 static PyObject* init_all(int n, const int* devices) {
     int places = n > 0 ? n : 0;
-    uint64_t* comms = calloc((size_t)places + 1, sizeof *comms);
+    ncclComm_t* comms = calloc((size_t)places + 1, sizeof *comms);
     if (comms == NULL) {
         return PyErr_NoMemory();
     }
     jccl_py_slice();
-    CALL(LIB.ncclCommInitAll((ncclComm_t*)comms, n, devices))
-    PyObject* list = jccl_py_finish(&result) ? words(comms, places) : NULL;
+    CALL(LIB.ncclCommInitAll(comms, n, devices))
+    PyObject* list = jccl_py_finish(&result) ? handles(comms, places) : NULL;
+    if (list == NULL) {
+        abort_all(comms, places);
+    }
     free(comms);
     return list == NULL ? NULL : Py_BuildValue("(iN)", (int)result, list);
 }
@@ -203,19 +230,19 @@ TEXT(get_last_error, "w", "comm", last_error(COMM(0)));
 
 /* Making communicators. */
 
-WAIT_WORD(comm_init_rank, "iwi", "nranks comm_id rank", ncclComm_t,
+WAIT_COMM(comm_init_rank, "iwi", "nranks comm_id rank",
           LIB.ncclCommInitRank(&out, INT(0), id_at(PTR(1)), INT(2)));
-WAIT_WORD(comm_init_rank_config, "iwiw", "nranks comm_id rank config", ncclComm_t,
+WAIT_COMM(comm_init_rank_config, "iwiw", "nranks comm_id rank config",
           LIB.ncclCommInitRankConfig(&out, INT(0), id_at(PTR(1)), INT(2), PTR(3)));
-WAIT_WORD(comm_init_rank_scalable, "iiiww", "nranks rank n_id comm_ids config", ncclComm_t,
+WAIT_COMM(comm_init_rank_scalable, "iiiww", "nranks rank n_id comm_ids config",
           LIB.ncclCommInitRankScalable(&out, INT(0), INT(1), INT(2), PTR(3), PTR(4)));
 DEFINE(comm_init_all, "iw", "ndev devlist", return init_all(INT(0), PTR(1)););
-WAIT_WORD(comm_split, "wiiw", "comm color key config", ncclComm_t,
+WAIT_COMM(comm_split, "wiiw", "comm color key config",
           LIB.ncclCommSplit(COMM(0), INT(1), INT(2), &out, PTR(3)));
-WAIT_WORD(comm_shrink, "wwiwi", "comm exclude count config flags", ncclComm_t,
+WAIT_COMM(comm_shrink, "wwiwi", "comm exclude count config flags",
           LIB.ncclCommShrink(COMM(0), PTR(1), INT(2), &out, PTR(3), INT(4)));
 WAIT_ID(comm_get_unique_id, "w", "comm", LIB.ncclCommGetUniqueId(COMM(0), &out));
-WAIT_WORD(comm_grow, "wiwiw", "comm n_ranks unique_id rank config", ncclComm_t,
+WAIT_COMM(comm_grow, "wiwiw", "comm n_ranks unique_id rank config",
           LIB.ncclCommGrow(COMM(0), INT(1), PTR(2), INT(3), &out, PTR(4)));
 
 /* Life cycle and queries. */

@@ -19,6 +19,8 @@ import org.jccl.type.Unforeseen;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -35,7 +37,10 @@ final class LifeCycle {
 
     private LifeCycle() {}
 
-    /** A creation that the caller waits for: a failed one leaves no handle behind. */
+    /**
+     * A creation that the caller waits for: a failed one leaves no handle behind. In a group the
+     * handle stays the caller's, to abort.
+     */
     private record Opening(Creation creation, long handle, long commOut) implements Call {
         @Override
         public boolean await(long untilNs) {
@@ -67,6 +72,15 @@ final class LifeCycle {
             }
         }
 
+        /** Ends it, and nothing is left of it, whatever has become of it. */
+        void undo() {
+            try {
+                creation.comm().abort();
+            } finally {
+                forget();
+            }
+        }
+
         private void forget() {
             Handles.remove(handle);
             if (commOut != 0) {
@@ -77,6 +91,29 @@ final class LifeCycle {
         @Override
         public void interrupt() {
             creation.interrupt();
+        }
+    }
+
+    /** All communicators of one call: if one fails, none is left. */
+    private record Family(Launch launch, List<Opening> openings) implements Call {
+        @Override
+        public boolean await(long untilNs) {
+            return launch.await(untilNs);
+        }
+
+        @Override
+        public NcclResult result() {
+            try {
+                return launch.result();
+            } catch (RuntimeException | Error e) {
+                openings.forEach(Opening::undo);
+                throw e;
+            }
+        }
+
+        @Override
+        public void interrupt() {
+            launch.interrupt();
         }
     }
 
@@ -167,6 +204,7 @@ final class LifeCycle {
             Checked.pointer("CommInitAll", "comms", comms);
             checkDevices(nDev, devList);
             UniqueId id = Rendezvous.createId();
+            List<Opening> openings = new ArrayList<>();
             Group group = Group.current();
             group.start();
             try {
@@ -175,14 +213,24 @@ final class LifeCycle {
                     String device = Devices.numbered(Params.DEVICE.text(), number);
                     NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
                     Creation creation = Comm.createBlocking(id, nDev, rank, config);
-                    present(creation, comms + 8L * rank).queue();
+                    Opening opening = present(creation, comms + 8L * rank);
+                    openings.add(opening);
+                    opening.queue();
                 }
             } catch (Throwable t) {
                 group.remember(
                         t instanceof NcclException e ? e : Unforeseen.of(t, "in CommInitAll"));
             }
-            Launch launch = group.end();
-            return launch == null ? NcclApi.SUCCESS : Parking.current().await(launch);
+            Launch launch;
+            try {
+                launch = group.end();
+            } catch (RuntimeException | Error e) {
+                openings.forEach(Opening::undo);
+                throw e;
+            }
+            return launch == null
+                    ? NcclApi.SUCCESS
+                    : Parking.current().await(new Family(launch, openings));
         } catch (Throwable t) {
             return NcclApi.refused(t);
         }

@@ -11,6 +11,8 @@ import org.jccl.comm.Comm;
 import org.jccl.comm.Creation;
 import org.jccl.device.SimulatedDevice;
 import org.jccl.device.SimulatedProvider;
+import org.jccl.log.LastError;
+import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
@@ -79,6 +81,29 @@ final class HandlesTest {
             assertEquals(NcclResult.INVALID_ARGUMENT.code(), LifeCycle.end(handle, abort));
         }
         device.free(data);
+    }
+
+    /** The call has returned before all are ready; whoever interrupts it has none of them. */
+    @Test
+    void nothingIsLeftOfAnInterruptedInitOfAll() {
+        int n = 16;
+        long comms = Subject.room(8L * n);
+        long slice = Subject.room(8);
+        Memory.putInt(slice, 1);
+        int before = Handles.all().length;
+        NcclApi.sliced(slice);
+        try {
+            assertEquals(NcclResult.IN_PROGRESS.code(), NcclApi.commInitAll(comms, n, 0));
+        } finally {
+            NcclApi.sliced(0);
+        }
+        assertEquals(before + n, Handles.all().length);
+        assertEquals(NcclResult.REMOTE_ERROR.code(), NcclApi.interrupt(), LastError.get());
+        assertTrue(LastError.get().contains("was interrupted"), LastError.get());
+        assertEquals(before, Handles.all().length);
+        for (int i = 0; i < n; i++) {
+            assertEquals(0, Memory.getLong(comms + 8L * i));
+        }
     }
 
     @Test
