@@ -12,6 +12,7 @@ that were not. All of them write docs/faults.log. Needs .venv (`make install-dev
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import re
@@ -70,9 +71,10 @@ def _run(command: list[str], environment: dict[str, str]) -> tuple[int | None, s
     except subprocess.TimeoutExpired:
         return None, ""
     finally:
-        if process.poll() is None:
+        # Also when it has ended: its ranks may not have.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.wait()
 
 
 def _failure_of_junit(classes: str, environment: dict[str, str]) -> str | None:
