@@ -19,6 +19,7 @@ from jccl.core import (
     NCCLConfig,
     NCCLError,
     NcclInvalid,
+    Result,
     get_unique_id,
     group_end,
     group_start,
@@ -119,6 +120,20 @@ def _mixed_in_a_group(s: State) -> None:
     except NCCLError:
         group_end()
     assert first.is_valid
+
+
+def _both_used_in_a_group(s: State) -> None:
+    second = Communicator.init(1, 0, get_unique_id(), NCCLConfig(blocking=False))
+    while second.get_async_error() == Result.InProgress:
+        pass
+    group_start()
+    s.comm.allreduce(x, y, SUM)
+    try:
+        second.allreduce(x, y, SUM)
+    except NCCLError:
+        group_end()
+    finally:
+        second.abort()
 
 
 def _start_without_end(s: State) -> None:
@@ -235,6 +250,7 @@ CASES: dict[str, tuple[Callable[[State], None], Callable[[State], object]]] = {
     "group end without start": (State.none, lambda _: group_end()),
     "group start without end": (State.one_rank, _start_without_end),
     "blocking and not in a group": (State.none, _mixed_in_a_group),
+    "blocking and not, both used": (State.one_rank, _both_used_in_a_group),
     "one number twice": (State.in_progress, _same_number_twice),
     "id used twice": (State.destroyed, lambda s: Communicator.init(1, 0, s.id)),
     "forked child": (State.one_rank, _in_a_forked_child),

@@ -143,6 +143,25 @@ static ncclResult_t mixed_in_a_group(void) {
     return ncclGroupEnd();
 }
 
+static ncclResult_t both_used_in_a_group(void) {
+    ncclComm_t second;
+    ncclUniqueId next;
+    ncclResult_t state;
+    OK(ncclGetUniqueId(&next));
+    config.blocking = 0;
+    EXPECT(ncclInProgress, ncclCommInitRankConfig(&second, 1, next, 0, &config));
+    do {
+        OK(ncclCommGetAsyncError(second, &state));
+    } while (state == ncclInProgress);
+    OK(ncclGroupStart());
+    OK(ALL_REDUCE(&x, &y, 1, ncclFloat, ncclSum, comm, 0));
+    EXPECT(ncclInvalidArgument, ALL_REDUCE(&x, &y, 1, ncclFloat, ncclSum, second, 0));
+    ncclResult_t ended = ncclGroupEnd();
+    snprintf(sentence, sizeof sentence, "%s", ncclGetLastError(NULL));
+    OK(ncclCommAbort(second));
+    return ended;
+}
+
 /* A group that nobody closes keeps its operations, and nobody else from theirs. */
 static ncclResult_t start_without_end(void) {
     OK(ncclGroupStart());
@@ -287,6 +306,7 @@ static const struct {
     {"group start without end", one_rank, start_without_end},
     {"error in a group", one_rank, wrong_in_a_group},
     {"blocking and not in a group", an_id, mixed_in_a_group},
+    {"blocking and not, both used", one_rank, both_used_in_a_group},
     {"one number twice", rank_0_waits, same_number_twice},
     {"id used twice", destroyed, id_twice},
     {"forked child", one_rank, in_a_forked_child},

@@ -54,7 +54,7 @@ def group_end(*, simulate: bool = False) -> GroupSimInfo | None:
     except BaseException:
         # By a signal handler: before the call perhaps, or when everything is queued.
         if before and library.group_depth() == before:
-            library.all_reduce(0, 0, 0, 0, 0, 0, 0)
+            library.abandon_group()
             library.group_end()
         _ended(_INTERRUPTED, True)
         raise

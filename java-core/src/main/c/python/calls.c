@@ -131,13 +131,16 @@ static bool read_ints(const char* function, PyObject* const* given, Py_ssize_t c
     DEFINE(name, kinds, names, type out = (type)0; CALL(expression) NUMBER)
 #define QUICK_WORD(name, kinds, names, type, expression) \
     DEFINE(name, kinds, names, type out = (type)0; CALL(expression) WORD)
-/* A new communicator. One that was ready when the wait for it was interrupted is nobody's. */
-#define WAIT_COMM(name, kinds, names, expression)                   \
-    DEFINE(                                                         \
-        name, kinds, names, ncclComm_t out = NULL; jccl_py_slice(); \
-        CALL(expression) if (!jccl_py_finish(&result)) {            \
-            abort_all(&out, 1);                                     \
-            return NULL;                                            \
+/*
+ * A new communicator. One that has been made when a signal handler raises is nobody's: signals are
+ * looked at once more here, where it can still be aborted.
+ */
+#define WAIT_COMM(name, kinds, names, expression)                                     \
+    DEFINE(                                                                           \
+        name, kinds, names, ncclComm_t out = NULL; jccl_py_slice();                   \
+        CALL(expression) if (!jccl_py_finish(&result) || PyErr_CheckSignals() != 0) { \
+            abort_all(&out, 1);                                                       \
+            return NULL;                                                              \
         } WORD)
 #define WAIT_ID(name, kinds, names, expression) \
     DEFINE(name, kinds, names, ncclUniqueId out = {{0}}; WAIT(expression) ID)
@@ -203,7 +206,8 @@ static PyObject* init_all(int n, const int* devices) {
     }
     jccl_py_slice();
     CALL(LIB.ncclCommInitAll(comms, n, devices))
-    PyObject* list = jccl_py_finish(&result) ? handles(comms, places) : NULL;
+    bool kept = jccl_py_finish(&result) && PyErr_CheckSignals() == 0;
+    PyObject* list = kept ? handles(comms, places) : NULL;
     if (list == NULL) {
         abort_all(comms, places);
     }
@@ -305,6 +309,7 @@ DEFINE(
     } CODE);
 QUICK_CODE(comm_interrupt, "w", "comm", LIB.jcclCommInterrupt(COMM(0)));
 QUICK_CODE(comm_drop, "w", "comm", LIB.jcclCommDrop(COMM(0)));
+QUICK_CODE(abandon_group, "", "", LIB.jcclAbandonGroup());
 QUICK_CODE(start_group, "", "", LIB.jcclStartGroup());
 QUICK_WORD(end_group, "w", "comm", uint64_t, LIB.jcclEndGroup(COMM(0), &out));
 QUICK_WORD(wait_completion, "wi", "seen ms", uint64_t,
@@ -377,6 +382,7 @@ PyMethodDef jccl_py_calls[] = {
     ENTRY(run),
     ENTRY(comm_interrupt),
     ENTRY(comm_drop),
+    ENTRY(abandon_group),
     ENTRY(start_group),
     ENTRY(end_group),
     ENTRY(wait_completion),

@@ -361,6 +361,11 @@ public final class NcclApi {
         return groupStart();
     }
 
+    /** jcclAbandonGroup: the open group's end launches nothing. */
+    public static int abandonGroup() {
+        return Started.abandonGroup();
+    }
+
     /** jcclEndGroup: like groupEnd without waiting; the ticket stands for the whole group. */
     public static int endGroup(long comm, long ticketOut) {
         return Started.endGroup(comm, ticketOut);

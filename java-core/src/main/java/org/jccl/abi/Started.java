@@ -132,6 +132,19 @@ final class Started {
         return code;
     }
 
+    static int abandonGroup() {
+        try {
+            Group.current()
+                    .remember(
+                            CallError.GROUP_ABANDONED.says(
+                                    "the body of a group threw an exception, so that nothing of the"
+                                            + " group was launched"));
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.failed(t);
+        }
+    }
+
     static int endGroup(long handle, long ticketOut) {
         try {
             NcclException wrong = wrongEnd(handle, ticketOut);

@@ -6,6 +6,9 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+
 /** A communicator in the making: its job, run by whoever waits or in the background. */
 public final class Creation implements Group.GroupJob, Job {
     private static final int STEP_WAIT_MS = 10;
@@ -13,6 +16,9 @@ public final class Creation implements Group.GroupJob, Job {
 
     private final Comm comm;
     private final SetupJob job;
+
+    /** Whether a thread that waits runs the job now; others wait for its turn to end. */
+    private final AtomicBoolean taken = new AtomicBoolean();
 
     /** Guarded by this, as the two below. */
     private boolean background;
@@ -85,6 +91,23 @@ public final class Creation implements Group.GroupJob, Job {
         if (inBackground()) {
             return awaitBackground(untilNs);
         }
+        while (!isOver()) {
+            if (taken.compareAndSet(false, true)) {
+                try {
+                    return run(untilNs);
+                } finally {
+                    taken.set(false);
+                }
+            }
+            if (untilNs != 0 && untilNs - System.nanoTime() <= 0) {
+                return false;
+            }
+            LockSupport.parkNanos(this, MS);
+        }
+        return true;
+    }
+
+    private boolean run(long untilNs) {
         while (!isOver() && !JobAgent.step(this)) {
             long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;
             if (leftMs < 0 || (untilNs != 0 && untilNs - System.nanoTime() <= 0)) {

@@ -67,9 +67,11 @@ public final class Group {
     /**
      * Queues an operation.
      *
-     * @throws NcclException INVALID_USAGE if there are too many
+     * @throws NcclException INVALID_USAGE if there are too many, INVALID_ARGUMENT if only some of
+     *     the group's communicators block
      */
     public void add(GroupMember member, Task task) {
+        requireSame(member.blocking());
         if (operations.size() == CommExecutor.MAX_PENDING) {
             throw CallError.TOO_MANY_PENDING.says(
                     "more than "
@@ -96,18 +98,25 @@ public final class Group {
      * @throws NcclException if it cannot be in this group; the task has been dropped then
      */
     public void add(GroupJob job) {
-        for (GroupJob other : jobs) {
-            if (other.blocking() != job.blocking()) {
-                NcclException why =
-                        CallError.GROUP_MIXED.says(
-                                "blocking and non-blocking communicators cannot be created or"
-                                        + " changed in one group; use the same blocking setting for"
-                                        + " all");
-                job.drop(why);
-                throw why;
-            }
+        try {
+            requireSame(job.blocking());
+        } catch (NcclException mixed) {
+            job.drop(mixed);
+            throw mixed;
         }
         jobs.add(job);
+    }
+
+    /** Its end either waits for all or for none. */
+    private void requireSame(boolean blocking) {
+        boolean jobsDiffer = !jobs.isEmpty() && jobs.getFirst().blocking() != blocking;
+        boolean operationsDiffer =
+                !operations.isEmpty() && operations.getFirst().member.blocking() != blocking;
+        if (jobsDiffer || operationsDiffer) {
+            throw CallError.GROUP_MIXED.says(
+                    "blocking and non-blocking communicators cannot be created, changed or used in"
+                            + " one group; use the same blocking setting for all");
+        }
     }
 
     /** Remembers the first error of a call inside the group. */
@@ -173,16 +182,15 @@ public final class Group {
     }
 
     private static Launch launch(List<Operation> queued, List<GroupJob> background) {
-        boolean blocking = true;
-        for (GroupJob job : background) {
-            blocking = job.blocking();
-        }
+        boolean blocking =
+                background.isEmpty()
+                        ? queued.getFirst().member.blocking()
+                        : background.getFirst().blocking();
         List<CommExecutor> executors = new ArrayList<>(queued.size());
         List<Task> tasks = new ArrayList<>(queued.size());
         List<Operation> staged = new ArrayList<>(queued.size());
         NcclException failed = null;
         for (Operation operation : queued) {
-            blocking = operation.member.blocking();
             try {
                 CommExecutor executor = operation.member.executor();
                 executor.submit(operation.task);

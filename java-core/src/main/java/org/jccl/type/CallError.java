@@ -187,7 +187,7 @@ public enum CallError implements ErrorKind {
                     + " member."),
     GROUP_MIXED(
             NcclResult.INVALID_ARGUMENT,
-            "One group makes or changes blocking and non-blocking communicators.",
+            "One group makes, changes or uses blocking and non-blocking communicators.",
             "Use one group for each sort, or the same blocking setting for all."),
     GROUP_NOT_OPEN(
             NcclResult.INVALID_USAGE,

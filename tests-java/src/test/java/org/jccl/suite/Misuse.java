@@ -90,6 +90,7 @@ public final class Misuse implements Scenario {
         add(OPEN_GROUP, Misuse::oneRank, Misuse::startWithoutEnd);
         add("error in a group", Misuse::oneRank, Misuse::errorInAGroup);
         add("blocking and not in a group", s -> {}, Misuse::mixedInAGroup);
+        add("blocking and not, both used", Misuse::oneRank, Misuse::bothUsedInAGroup);
         add("garbage-collected undestroyed", s -> {}, s -> lose());
         add("destroy races destroy", s -> {}, s -> race(Communicator::close));
         add("destroy races operations", s -> {}, s -> race(s::reduce));
@@ -222,6 +223,20 @@ public final class Misuse implements Scenario {
             Communicator.initRank(1, next, 0, NON_BLOCKING);
         } catch (NcclException first) {
             Group.end();
+        }
+    }
+
+    private static void bothUsedInAGroup(State state) {
+        Communicator second = Communicator.initRank(1, Communicator.uniqueId(), 0, NON_BLOCKING);
+        second.awaitReady(Duration.ofMinutes(5));
+        Group.start();
+        state.reduce(state.comm());
+        try {
+            state.reduce(second);
+        } catch (NcclException first) {
+            Group.end();
+        } finally {
+            second.abort();
         }
     }
 
