@@ -134,7 +134,8 @@ const char* jcclJavaHome(void);
 const char* jcclVersionString(void);
 /*
  * Leaves all communicators of the process in good order, and gives their last bytes up to a second
- * to arrive. They cannot be used afterwards; peers that wait for them learn that the rank has left.
+ * to arrive; one whose frame to a peer is half sent, two seconds more to end it, one after the
+ * other. They cannot be used afterwards; peers that wait for them learn that the rank has left.
  * Without Java there is nothing to do.
  */
 ncclResult_t jcclShutdown(void);
