@@ -3,7 +3,9 @@ package org.jccl.machine;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /** What became of one job: shared by its ranks, whose classes are not the same. */
@@ -31,11 +33,15 @@ public final class Journal {
     /** What else is reported than errors. */
     private static final Set<String> NO_ERRORS = Set.of("DONE", "LEFT", "CHILD_ABORTED", "CLOSED");
 
+    private static final int NOWHERE = -1;
+
     private final List<Entry> entries = new ArrayList<>();
+    private final Map<Integer, Integer> reached = new HashMap<>();
     private byte @Nullable [] id;
     private boolean hopeless;
     private long struckNs;
     private long abortedNs;
+    private int faultAt = NOWHERE;
 
     /** The unique id, which ranks give each other by other means. */
     public byte @Nullable [] id() {
@@ -61,6 +67,26 @@ public final class Journal {
         Machine machine = Machine.current();
         entries.add(new Entry(rank, step, result, String.valueOf(text), machine.nowNs()));
         machine.note(rank + " " + step + " " + result);
+    }
+
+    /** A rank begins a step; the one after the last is its end. */
+    public void reached(int rank, int step) {
+        reached.put(rank, step);
+    }
+
+    /** The fault meets this rank where it is; a rank that has closed everything meets none. */
+    public void meets(int rank) {
+        boolean over =
+                entries.stream()
+                        .anyMatch(each -> each.rank() == rank && each.result().equals("CLOSED"));
+        if (faultAt == NOWHERE && !over) {
+            faultAt = reached.getOrDefault(rank, 0);
+        }
+    }
+
+    /** The step in which the fault met its rank; negative if it met none. */
+    int faultAt() {
+        return faultAt;
     }
 
     /** The fault happens now. */

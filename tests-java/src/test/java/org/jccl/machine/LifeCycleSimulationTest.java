@@ -22,7 +22,11 @@ class LifeCycleSimulationTest {
     @Test
     void thousandSchedulesEndWellAndNameTheirErrors() {
         Long only = Long.getLong("jccl.seed");
-        check(only == null ? 0 : only, only == null ? SCHEDULES : only + 1);
+        if (only == null) {
+            check(0, SCHEDULES).requireEach();
+        } else {
+            check(only, only + 1);
+        }
     }
 
     @Test
@@ -30,21 +34,25 @@ class LifeCycleSimulationTest {
     void tenThousandSchedulesEndWellAndNameTheirErrors() {
         // Others each time.
         long first = System.currentTimeMillis();
-        check(first, first + STRESS_SCHEDULES);
+        check(first, first + STRESS_SCHEDULES).requireEach();
     }
 
-    private static void check(long from, long to) {
+    private static Strikes check(long from, long to) {
         List<String> wrong = new ArrayList<>();
+        Strikes strikes = new Strikes();
         long since = System.nanoTime();
         for (long seed = from; seed < to && wrong.size() < MOST_SHOWN; seed++) {
             Schedule schedule = new Schedule(seed, Set.of());
-            if (!schedule.run().isEmpty()) {
+            boolean well = schedule.run().isEmpty();
+            strikes.add(schedule);
+            if (!well) {
                 wrong.add("replay with -Djccl.seed=" + seed + ": " + schedule);
             }
         }
         long seconds = (System.nanoTime() - since) / 1_000_000_000;
-        System.out.printf("seeds %d to %d took %d s%n", from, to - 1, seconds);
+        System.out.printf("seeds %d to %d took %d s; %s%n", from, to - 1, seconds, strikes);
         assertEquals(List.of(), wrong);
+        return strikes;
     }
 
     @Test

@@ -86,6 +86,11 @@ record Plan(List<Integer> nodes, Script script, Fault fault, int victim, long at
         return new Step(kind, argument);
     }
 
+    /** Whether the fault comes from outside the script, at a time instead of a step. */
+    boolean timed() {
+        return fault == Fault.KILL || fault == Fault.STOP || fault == Fault.ABORT_ELSEWHERE;
+    }
+
     /** Whether somebody only comes late. */
     boolean lengthens() {
         return fault == Fault.SLEEP || fault == Fault.STOP;

@@ -1,5 +1,6 @@
 package org.jccl.machine;
 
+import org.jccl.machine.Plan.Fault;
 import org.jccl.machine.Script.Kind;
 import org.jccl.machine.Script.Step;
 
@@ -160,6 +161,9 @@ final class Schedule {
 
     private void strike(SimulatedProcess victim, Runnable program, Journal journal) {
         metAtFault = victim.sentBytes() >= PROOF_BYTES;
+        if (plan.fault() == Fault.KILL || plan.fault() == Fault.STOP) {
+            journal.meets(plan.victim());
+        }
         switch (plan.fault()) {
             case KILL -> {
                 journal.struck();
@@ -219,6 +223,15 @@ final class Schedule {
         first.entries().forEach(each -> text.append("\n  ").append(each));
         second.entries().forEach(each -> text.append("\n  next job: ").append(each));
         return text.toString();
+    }
+
+    Plan plan() {
+        return plan;
+    }
+
+    /** Of the job with the fault. */
+    Journal journal() {
+        return first;
     }
 
     long steps() {

@@ -52,6 +52,7 @@ public final class RankProgram implements Runnable {
         } catch (RuntimeException e) {
             journal.add(rank, step, "THROWN", e + " at " + e.getStackTrace()[0]);
         }
+        journal.reached(rank, script.steps().size() + 1);
         close(child);
         close(comm);
         journal.add(rank, step, "CLOSED", "");
@@ -67,6 +68,7 @@ public final class RankProgram implements Runnable {
     public void abort() {
         Communicator open = comm;
         if (open != null) {
+            journal.meets(rank);
             open.abort();
         }
     }
@@ -93,6 +95,7 @@ public final class RankProgram implements Runnable {
         awaitReady(made);
         for (Step each : script.steps()) {
             step++;
+            journal.reached(rank, step);
             if (!goOn()) {
                 return false;
             }
@@ -106,6 +109,7 @@ public final class RankProgram implements Runnable {
         if (own == null) {
             return true;
         }
+        journal.meets(rank);
         if (own.what() == Instead.SLEEP) {
             LockSupport.parkNanos(own.sleepNs());
             return true;
