@@ -23,14 +23,20 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 
 /** Connections that are not of the job: each is dropped, and ranks meet all the while. */
 @ExtendWith(Deadline.class)
 class StrangersTest {
     private static final byte[] NOTHING = {};
 
-    /** Tests beside these start threads, too; a thread for each stranger would be twice as many. */
-    private static final int THREADS_OF_TESTS = 100;
+    /**
+     * Threads that may start while strangers come: the ranks of {@link Meeting}, and what the JVM
+     * and the runner of tests start when they like. None of JCCL's own: its one thread for all
+     * connections runs before, and a thread for a stranger would have a name like its.
+     */
+    private static final Pattern NOT_FOR_STRANGERS =
+            Pattern.compile("rank|process reaper.*|surefire-.*|junit-.*|Attach Listener");
 
     @Test
     void dropsWhoeverDoesNotSpeakJccl() throws Exception {
@@ -131,8 +137,11 @@ class StrangersTest {
 
     private static void assertBounded(Strangers strangers) throws Exception {
         assertTrue(unproven() <= Lobby.MOST);
-        List<String> started = strangers.threadsStarted();
-        assertTrue(started.size() <= THREADS_OF_TESTS, started::toString);
+        List<String> started =
+                strangers.threadsStarted().stream()
+                        .filter(name -> !NOT_FOR_STRANGERS.matcher(name).matches())
+                        .toList();
+        assertEquals(List.of(), started);
     }
 
     @Test
