@@ -1,6 +1,7 @@
 package org.jccl.abi;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.log.LastError;
@@ -212,7 +213,7 @@ final class StateTableTest {
     private static void check(Subject subject, String call, String word, boolean polled)
             throws InterruptedException {
         if (word.equals("waits")) {
-            assertEquals("freed by abort", waits(subject, call), call);
+            requireFreedByAbort(subject, call, polled);
             return;
         }
         long out = Subject.room(8);
@@ -252,18 +253,24 @@ final class StateTableTest {
     }
 
     /** Makes a call that has to wait, for the peer never comes; only abort frees it. */
-    private static String waits(Subject subject, String call) throws InterruptedException {
+    private static void requireFreedByAbort(Subject subject, String call, boolean polled)
+            throws InterruptedException {
         int[] code = {-1};
+        String[] said = {""};
         Thread caller =
-                Thread.ofPlatform().start(() -> code[0] = subject.make(call, Subject.room(8)));
+                Thread.ofPlatform()
+                        .start(
+                                () -> {
+                                    code[0] = subject.make(call, Subject.room(8));
+                                    said[0] = LastError.get();
+                                });
         caller.join(WAITS_MS);
-        if (!caller.isAlive()) {
-            return "returned " + NcclResult.of(code[0]);
-        }
+        assertTrue(caller.isAlive(), () -> call + " returned " + NcclResult.of(code[0]));
         assertEquals(0, NcclApi.commAbort(subject.handle()));
         caller.join(FREED_MS);
-        return caller.isAlive()
-                ? "not freed by abort"
-                : code[0] == 0 ? "succeeded" : "freed by abort";
+        assertFalse(caller.isAlive(), call + " is not freed by abort");
+        String what = call + " said " + NcclResult.of(code[0]) + ": " + said[0];
+        assertEquals(NcclResult.REMOTE_ERROR, NcclResult.of(code[0]), what);
+        assertTrue(polled || said[0].contains("rank 0 aborted comm "), what);
     }
 }
