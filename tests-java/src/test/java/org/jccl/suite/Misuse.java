@@ -21,7 +21,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
 /** The wrong calls of {@link MisuseTest}; a rank says how its one ended, on each of two threads. */
@@ -30,6 +32,7 @@ public final class Misuse implements Scenario {
     private static final RedOp SUM = RedOp.SUM;
     private static final Config NON_BLOCKING = Config.DEFAULT.withBlocking(false);
     private static final int RACES = 30;
+    private static final int CLOSES = 1_000;
     private static final String OPEN_GROUP = "group start without end";
 
     /** What a wrong call is made on. */
@@ -92,8 +95,8 @@ public final class Misuse implements Scenario {
         add("blocking and not in a group", s -> {}, Misuse::mixedInAGroup);
         add("blocking and not, both used", Misuse::oneRank, Misuse::bothUsedInAGroup);
         add("garbage-collected undestroyed", s -> {}, s -> lose());
-        add("destroy races destroy", s -> {}, s -> race(Communicator::close));
-        add("destroy races operations", s -> {}, s -> race(s::reduce));
+        add("destroy races destroy", s -> {}, s -> raceOfDestroys());
+        add("destroy races operations", s -> {}, s -> raceWithOperations(s));
     }
 
     private static void addBuffers() {
@@ -273,38 +276,65 @@ public final class Misuse implements Scenario {
         left.close();
     }
 
-    /** Closes a communicator while another thread calls; whatever that gets is a refusal. */
-    private static void race(Consumer<Communicator> call) {
+    /** Two threads close a communicator: to neither that is an error. */
+    private static void raceOfDestroys() {
+        race(
+                (comm, closed) -> {
+                    for (int i = 0; i < CLOSES; i++) {
+                        comm.close();
+                    }
+                });
+    }
+
+    /** A thread makes operations until one is refused, which those after the close must be. */
+    private static void raceWithOperations(State state) {
+        race(
+                (comm, closed) -> {
+                    boolean late = false;
+                    try {
+                        while (!late) {
+                            late = closed.get();
+                            state.reduce(comm);
+                        }
+                    } catch (NcclException e) {
+                        String text = String.valueOf(e.getMessage());
+                        boolean ended = text.contains("destroyed its communicator");
+                        boolean gone = text.contains("has been destroyed");
+                        Sums.require(
+                                e.result() == NcclResult.INVALID_USAGE && ended
+                                        || e.result() == NcclResult.INVALID_ARGUMENT && gone,
+                                "no refusal: " + e);
+                        return;
+                    }
+                    throw new AssertionError("an operation after destroy was not refused");
+                });
+    }
+
+    /** Closes a communicator while another thread calls, which learns when that has returned. */
+    private static void race(BiConsumer<Communicator, AtomicBoolean> caller) {
         for (int i = 0; i < RACES; i++) {
             Communicator comm = Communicator.initRank(1, Communicator.uniqueId(), 0);
+            AtomicBoolean closed = new AtomicBoolean();
             @Nullable Throwable[] unexpected = {null};
             Thread other =
-                    Thread.ofPlatform().start(() -> unexpected[0] = callUntilRefused(comm, call));
+                    Thread.ofPlatform()
+                            .start(
+                                    () -> {
+                                        try {
+                                            caller.accept(comm, closed);
+                                        } catch (RuntimeException | Error e) {
+                                            unexpected[0] = e;
+                                        }
+                                    });
             comm.close();
             comm.close();
+            closed.set(true);
             try {
                 other.join();
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
             }
             Sums.require(unexpected[0] == null, "the other thread got " + unexpected[0]);
-        }
-    }
-
-    private static @Nullable Throwable callUntilRefused(
-            Communicator comm, Consumer<Communicator> call) {
-        try {
-            for (int i = 0; i < 1000; i++) {
-                call.accept(comm);
-            }
-            return null;
-        } catch (NcclException e) {
-            boolean refusal =
-                    e.result() == NcclResult.INVALID_ARGUMENT
-                            || e.result() == NcclResult.INVALID_USAGE;
-            return refusal ? null : e;
-        } catch (RuntimeException | Error e) {
-            return e;
         }
     }
 
