@@ -20,6 +20,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
@@ -158,7 +159,11 @@ final class FaultRoundsTest {
                                 : !unknown && end.result() == NcclResult.REMOTE_ERROR,
                         end::toString);
                 long limit = unknown ? INIT_TIMEOUT_S * SECOND_NS : 0;
-                requireNamed(end, "" + plan.victim(), plan.victim() == 0);
+                if (unknown) {
+                    requireNamed(end, "" + plan.victim(), plan.victim() == 0);
+                } else {
+                    FaultCauses.requireDeath(end, plan);
+                }
                 requireInTime(running, rank, limit + DEATH_KNOWN_WITHIN_NS);
             }
         }
@@ -228,6 +233,14 @@ final class FaultRoundsTest {
                             });
         }
 
+        /** The ranks of the other side. */
+        private String there(int rank) {
+            return IntStream.range(0, plan.nRanks())
+                    .filter(other -> plan.side(other) != plan.side(rank))
+                    .mapToObj(Integer::toString)
+                    .collect(Collectors.joining("|"));
+        }
+
         private void partitioned(RunningCluster running) throws InterruptedException {
             running.awaitAllSaid(plan.phase().name());
             boolean setup =
@@ -249,14 +262,11 @@ final class FaultRoundsTest {
                     continue;
                 }
                 assertEquals(NcclResult.REMOTE_ERROR, end.result(), end::toString);
-                int here = plan.side(rank);
-                String there =
-                        IntStream.range(0, plan.nRanks())
-                                .filter(other -> plan.side(other) != here)
-                                .mapToObj(Integer::toString)
-                                .reduce((a, b) -> a + "|" + b)
-                                .orElseThrow();
-                requireNamed(end, there, late);
+                if (late && end.text().contains(" waited " + INIT_TIMEOUT_S + " s")) {
+                    requireNamed(end, there(rank), true);
+                } else {
+                    FaultCauses.requireCut(end, plan, rank);
+                }
                 requireInTime(running, rank, (2 * HOST_LOST_S + 5) * SECOND_NS);
             }
         }
