@@ -12,7 +12,7 @@ from types import TracebackType
 from jccl.bindings import load
 from jccl.core.config import CConfig, NCCLConfig
 from jccl.core.errors import IN_PROGRESS, check
-from jccl.core.held import forget_lost, held, lose
+from jccl.core.held import Kept, forget_lost, held, lose
 from jccl.core.rendezvous import exchange_unique_id, rank_from_environment
 from jccl.core.types import NcclInvalid, Result
 from jccl.core.unfinished import Unfinished
@@ -45,8 +45,8 @@ class Communicator(Unfinished):
         self._library = load()
         self._nranks: int | None = None
         self._rank: int | None = None
-        self._children: list[Communicator] = []
-        self._kept: list[object] = []
+        self._children = Kept()
+        self._kept = Kept()
         if ptr:
             self._adopt(ptr)
 
@@ -182,7 +182,7 @@ class Communicator(Unfinished):
 
     def _adopt(self, handle: int) -> None:
         self._ptr = handle
-        self._kept = held.setdefault(handle, [])
+        self._kept = held.setdefault(handle, Kept())
 
     def _apply(self, config: NCCLConfig | None) -> None:
         if self._ptr and config is not None and config.timeout is not None:
@@ -228,7 +228,7 @@ class Communicator(Unfinished):
 
     def _forget(self) -> None:
         held.pop(self._ptr, None)
-        self._kept = []
+        self._kept = Kept()
         self._children.clear()
         self._ptr = 0
 
@@ -282,16 +282,7 @@ class Communicator(Unfinished):
 
     def get_async_error(self) -> Result:
         """The state: Success, InProgress while something runs, or what ended it."""
-        kept = len(self._kept)
-        children = len(self._children)
-        state = Result(
-            self._query(self._library.comm_get_async_error(self._require("get_async_error")))
-        )
-        if state is not Result.InProgress:
-            # What was held before the question is not in use any more.
-            del self._kept[:kept]
-            del self._children[:children]
-        return state
+        return Result(self._query(self._poll(self._require("get_async_error"))))
 
     def get_last_error(self) -> str:
         """The calling thread's last error, or else the process's last failure or warning."""

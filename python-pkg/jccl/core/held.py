@@ -3,13 +3,51 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 
 from jccl.core.errors import INVALID_ARGUMENT, SUCCESS
 
+
+class Kept:
+    """What must live on until operations are over, in the order of their start.
+
+    Any thread adds, and any thread that has learned that operations are over takes out. Each step
+    is one of CPython's under the GIL, and an entry has a number that no other one gets: two
+    threads that take out at once take out the same entries, and none that was added meanwhile.
+    """
+
+    __slots__ = ("_entries", "_numbers")
+
+    def __init__(self) -> None:
+        self._entries: dict[int, object] = {}
+        self._numbers = itertools.count()
+
+    def append(self, entry: object) -> None:
+        """Keeps what an operation uses that has been started."""
+        self._entries[next(self._numbers)] = entry
+
+    def mark(self) -> int:
+        """What ``forget`` takes: the operations of older entries have been started by now."""
+        return next(self._numbers)
+
+    def forget(self, mark: int) -> None:
+        """Lets go of what is older than ``mark``."""
+        for number in list(self._entries):
+            if number < mark:
+                self._entries.pop(number, None)
+
+    def clear(self) -> None:
+        """Lets go of everything."""
+        self._entries.clear()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
 # By communicator handle: they outlive a Communicator object that is dropped early. Written under
 # the GIL by the calling threads.
-held: dict[int, list[object]] = {}
+held: dict[int, Kept] = {}
 
 # Handles of communicators whose objects were lost, and which the library has not ended yet.
 _lost: list[int] = []

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from jccl._version import package_version
 from jccl.core.buffers import Buffer, resolve
-from jccl.core.errors import IN_PROGRESS, NCCLError, check
+from jccl.core.errors import IN_PROGRESS, SUCCESS, NCCLError, check
 from jccl.core.group import queued
+from jccl.core.held import Kept
 from jccl.core.types import NcclDataType, NcclInvalid, Result, redop
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ class Operations:
     _ptr: int
     _rank: int | None
     # The buffers of operations that are under way.
-    _kept: list[object]
+    _kept: Kept
+    # The children of splits that are under way.
+    _children: Kept
 
     if TYPE_CHECKING:
 
@@ -49,7 +52,6 @@ class Operations:
         def rank(self) -> int: ...  # noqa: D102
         @property
         def nranks(self) -> int: ...  # noqa: D102
-        def get_async_error(self) -> Result: ...  # noqa: D102
 
     def allreduce(
         self,
@@ -306,4 +308,18 @@ class Operations:
     def _hold(self, buffers: object) -> None:
         self._kept.append(buffers)
         if len(self._kept) > _MANY_HELD and self._ptr:
-            self.get_async_error()
+            self._poll(self._ptr)
+
+    def _poll(self, ptr: int) -> tuple[int, int]:
+        """The library's answer for the state; if that is Success, old buffers are let go.
+
+        Success alone says that nothing is under way. An error may be that of one operation, or of
+        a group that was not launched, while others still run; or another thread ends the
+        communicator, and has not come to the end of it.
+        """
+        marks = [(kept, kept.mark()) for kept in (self._kept, self._children)]
+        answer = self._library.comm_get_async_error(ptr)
+        if answer == (SUCCESS, SUCCESS):
+            for kept, mark in marks:
+                kept.forget(mark)
+        return answer

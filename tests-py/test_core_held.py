@@ -1,0 +1,119 @@
+"""jccl.core against a binding that records: when buffers are let go, and when not."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, cast
+
+import jccl.bindings
+import pytest
+from fake import COMM, NRANKS, RANK, FakeBinding
+from jccl.core import SUM, Communicator, get_unique_id
+
+
+class Owner(bytearray):
+    """A buffer that can be watched."""
+
+
+class Between:
+    """A library in front of another; something happens before one of its functions returns."""
+
+    def __init__(self, library: Any, function: str, happens: Callable[[], object]) -> None:
+        self._library = library
+        self._function = function
+        self._happens = happens
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._library, name)
+        if name != self._function:
+            return function
+
+        def call(*args: Any) -> Any:
+            answer = function(*args)
+            self._happens()
+            return answer
+
+        return call
+
+
+def _communicator() -> Communicator:
+    return Communicator.init(NRANKS, RANK, get_unique_id())
+
+
+def _start(fake: FakeBinding, comm: Communicator) -> weakref.ref[Owner]:
+    """Starts an operation that stays under way; its buffer."""
+    fake.answers["all_reduce"] = 7
+    buffer = Owner(8)
+    comm.allreduce(buffer, buffer, SUM)
+    return weakref.ref(buffer)
+
+
+def _lives(buffer: weakref.ref[Owner]) -> bool:
+    gc.collect()
+    return buffer() is not None
+
+
+@pytest.mark.parametrize("state", [2, 4, 5, 6, 8])
+def test_an_error_says_nothing_of_what_is_under_way(fake: FakeBinding, state: int) -> None:
+    comm = _communicator()
+    buffer = _start(fake, comm)
+    fake.answers["comm_get_async_error"] = (0, state)
+    assert comm.get_async_error() == state
+    assert _lives(buffer)
+    comm.abort()
+    assert not _lives(buffer)
+
+
+def test_many_operations_of_a_communicator_that_ends_elsewhere_raise_nothing(
+    fake: FakeBinding,
+) -> None:
+    comm = _communicator()
+    buffer = _start(fake, comm)
+    fake.answers["comm_get_async_error"] = (4, 0)
+    for _ in range(100):
+        _start(fake, comm)
+    assert _lives(buffer)
+    comm.abort()
+
+
+def test_two_threads_that_ask_at_once_let_go_only_of_what_was_there_before(
+    fake: FakeBinding,
+) -> None:
+    comm = _communicator()
+    old = [_start(fake, comm), _start(fake, comm)]
+    new: list[weakref.ref[Owner]] = []
+
+    def another_asks() -> None:
+        jccl.bindings.use(cast(Any, fake))
+        comm._library = cast(Any, fake)
+        thread = threading.Thread(target=comm.get_async_error)
+        thread.start()
+        thread.join()
+        new.extend(_start(fake, comm) for _ in range(2))
+
+    comm._library = cast(Any, Between(fake, "comm_get_async_error", another_asks))
+    comm.get_async_error()
+    assert [_lives(buffer) for buffer in old] == [False, False]
+    assert [_lives(buffer) for buffer in new] == [True, True]
+    comm.abort()
+
+
+def test_a_child_whose_split_began_after_the_question_is_kept(fake: FakeBinding) -> None:
+    comm = _communicator()
+    fake.answers["comm_get_async_error"] = (0, 7)
+    comm.split(0)
+    fake.answers["comm_get_async_error"] = (0, 0)
+
+    def another_asks_and_splits() -> None:
+        comm._library = cast(Any, fake)
+        comm.get_async_error()
+        fake.answers["comm_get_async_error"] = (0, 7)
+        comm.split(0)
+
+    comm._library = cast(Any, Between(fake, "comm_get_async_error", another_asks_and_splits))
+    comm.get_async_error()
+    assert len(comm._children) == 1
+    comm.abort()
