@@ -11,7 +11,8 @@ from typing import Any, cast
 import jccl.bindings
 import pytest
 from fake import COMM, NRANKS, RANK, FakeBinding
-from jccl.core import SUM, Communicator, get_unique_id
+from jccl.core import SUM, Communicator, NCCLConfig, NCCLError, get_unique_id
+from jccl.core.held import held
 
 
 class Owner(bytearray):
@@ -116,4 +117,58 @@ def test_a_child_whose_split_began_after_the_question_is_kept(fake: FakeBinding)
     comm._library = cast(Any, Between(fake, "comm_get_async_error", another_asks_and_splits))
     comm.get_async_error()
     assert len(comm._children) == 1
+    comm.abort()
+
+
+@pytest.mark.parametrize("first", ["comm_destroy", "comm_abort"])
+@pytest.mark.parametrize("second", [Communicator.destroy, Communicator.abort])
+def test_who_comes_second_to_an_end_lets_nothing_go(
+    fake: FakeBinding, first: str, second: Callable[[Communicator], None]
+) -> None:
+    comm = _communicator()
+    buffer = _start(fake, comm)
+    meanwhile: list[bool] = []
+
+    def another_ends() -> None:
+        comm._library = cast(Any, fake)
+        fake.answers["comm_destroy"] = fake.answers["comm_abort"] = 4
+        with pytest.raises(NCCLError, match="InvalidArgument"):
+            second(comm)
+        meanwhile.append(_lives(buffer))
+
+    comm._library = cast(Any, Between(fake, first, another_ends))
+    (comm.destroy if first == "comm_destroy" else comm.abort)()
+    assert meanwhile == [True]
+    assert not _lives(buffer)
+    assert not comm.is_valid
+    assert COMM not in held
+
+
+def test_an_abort_that_fails_leaves_the_communicator_to_be_aborted_again(
+    fake: FakeBinding,
+) -> None:
+    comm = _communicator()
+    buffer = _start(fake, comm)
+    fake.answers["comm_abort"] = 2
+    with pytest.raises(NCCLError, match="SystemError"):
+        comm.abort()
+    assert _lives(buffer)
+    fake.answers["comm_abort"] = 0
+    comm.abort()
+    assert not _lives(buffer)
+
+
+@pytest.mark.parametrize("code", [4, 0])
+def test_what_a_failed_creation_has_begun_is_kept_until_it_is_aborted(
+    fake: FakeBinding, code: int
+) -> None:
+    fake.answers["comm_init_rank_scalable"] = (7, COMM)
+    fake.answers["comm_options"] = 4
+    fake.answers["comm_abort"] = code
+    comm = Communicator()
+    with pytest.raises(NCCLError):
+        comm.initialize(NRANKS, RANK, get_unique_id(), NCCLConfig(timeout=1.0))
+    assert comm.is_valid == (code != 0)
+    assert (COMM in held) == (code != 0)
+    fake.answers["comm_abort"] = 0
     comm.abort()

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from jccl.bindings import load
 from jccl.core.config import CConfig, NCCLConfig
-from jccl.core.errors import IN_PROGRESS, check
+from jccl.core.errors import IN_PROGRESS, SUCCESS, check
 from jccl.core.held import Kept, forget_lost, held, lose
 from jccl.core.rendezvous import exchange_unique_id, rank_from_environment
 from jccl.core.types import NcclInvalid, Result
@@ -171,8 +171,7 @@ class Communicator(Unfinished):
             yield
         except BaseException:
             if self._ptr:
-                self._library.comm_abort(self._ptr)
-                self._forget()
+                self._ended(self._library.comm_abort, self._ptr)
             raise
 
     def _adopt_new(self, handle: int) -> None:
@@ -195,15 +194,23 @@ class Communicator(Unfinished):
     def destroy(self) -> None:
         """Ends the communicator, finalizing it if needed. Without a handle it does nothing."""
         if self._ptr:
-            check(self._library.comm_destroy(self._ptr))
-            self._forget()
+            check(self._ended(self._library.comm_destroy, self._ptr))
 
     def abort(self) -> None:
         """Stops everything and frees the communicator, whatever the peers do."""
         if self._ptr:
-            code = self._library.comm_abort(self._ptr)
-            self._forget()
-            check(code)
+            check(self._ended(self._library.comm_abort, self._ptr))
+
+    def _ended(self, end: Callable[[int], int], handle: int) -> int:
+        """Ends it and lets its buffers go; the code.
+
+        Who comes second is refused at once, while the first one may still be in the middle: the
+        handle and the buffers are the first one's to let go.
+        """
+        code = end(handle)
+        if code == SUCCESS:
+            self._forget(handle)
+        return code
 
     def close_all_resources(self) -> None:
         """Nothing to do: host communicators have no registered resources yet."""
@@ -226,8 +233,8 @@ class Communicator(Unfinished):
             source=self,
         )
 
-    def _forget(self) -> None:
-        held.pop(self._ptr, None)
+    def _forget(self, handle: int) -> None:
+        held.pop(handle, None)
         self._kept = Kept()
         self._children.clear()
         self._ptr = 0
