@@ -11,7 +11,7 @@ from typing import Any, cast
 import jccl.bindings
 import pytest
 from fake import COMM, NRANKS, RANK, FakeBinding
-from jccl.core import SUM, Communicator, NCCLConfig, NCCLError, get_unique_id
+from jccl.core import SUM, Communicator, NCCLConfig, NCCLError, get_unique_id, group
 from jccl.core.held import held
 
 
@@ -171,4 +171,37 @@ def test_what_a_failed_creation_has_begun_is_kept_until_it_is_aborted(
     assert comm.is_valid == (code != 0)
     assert (COMM in held) == (code != 0)
     fake.answers["comm_abort"] = 0
+    comm.abort()
+
+
+def _send_in_a_group(comm: Communicator) -> weakref.ref[Owner]:
+    buffer = Owner(8)
+    with pytest.raises(NCCLError), group():
+        comm.send(buffer, 0)
+    return weakref.ref(buffer)
+
+
+@pytest.mark.parametrize("state", [7, 6])
+def test_a_group_that_fails_keeps_what_it_may_have_launched(fake: FakeBinding, state: int) -> None:
+    comm = _communicator()
+    fake.answers["group_end"] = 6
+    fake.answers["comm_get_async_error"] = (0, state)
+    buffer = _send_in_a_group(comm)
+    assert _lives(buffer)
+    comm.abort()
+    assert not _lives(buffer)
+
+
+def test_a_group_that_fails_keeps_nothing_of_who_is_idle(fake: FakeBinding) -> None:
+    comm = _communicator()
+    fake.answers["group_end"] = 4
+    assert not _lives(_send_in_a_group(comm))
+    comm.abort()
+
+
+def test_a_call_that_a_group_refuses_is_not_kept(fake: FakeBinding) -> None:
+    comm = _communicator()
+    fake.answers["send"] = fake.answers["group_end"] = 6
+    fake.answers["comm_get_async_error"] = (0, 6)
+    assert not _lives(_send_in_a_group(comm))
     comm.abort()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from jccl.bindings import load
-from jccl.core.errors import IN_PROGRESS, check
+from jccl.core.errors import IN_PROGRESS, SUCCESS, check
 
 if TYPE_CHECKING:
     from jccl.core.operations import Operations
@@ -25,11 +25,14 @@ class GroupSimInfo:
     estimated_time: float
 
 
+_Call: TypeAlias = "tuple[Operations, object]"
+
+
 class _Queued(threading.local):
     """The communicators and buffers of the calls in the group that this thread has open."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[Operations, object]] = []
+        self.calls: list[_Call] = []
 
 
 queued = _Queued()
@@ -70,9 +73,8 @@ def _ended(code: int, raised: bool) -> bool:
     if load().group_depth() == 0:
         calls, queued.calls = queued.calls, []
         try:
-            if code == IN_PROGRESS:
-                for comm, buffers in calls:
-                    comm._hold(buffers)
+            for comm, buffers in _under_way(code, calls):
+                comm._hold(buffers)
         except BaseException:
             code = _INTERRUPTED
             raise
@@ -83,6 +85,17 @@ def _ended(code: int, raised: bool) -> bool:
     if not raised:
         check(code)
     return False
+
+
+def _under_way(code: int, calls: list[_Call]) -> list[_Call]:
+    """The calls of a closed group that may go on.
+
+    An error may be that of one communicator, while the operations of others have been launched.
+    """
+    if code in (SUCCESS, IN_PROGRESS):
+        return calls if code == IN_PROGRESS else []
+    busy = {comm for comm in {comm for comm, _ in calls} if comm._is_busy()}
+    return [call for call in calls if call[0] in busy]
 
 
 def group() -> contextlib.AbstractContextManager[None, bool | None]:

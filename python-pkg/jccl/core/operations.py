@@ -300,7 +300,9 @@ class Operations:
     def _after(self, code: int, buffers: object) -> None:
         """Checks a call's result; keeps its buffers while it is queued or runs."""
         if self._library.group_depth():
-            queued.calls.append((self, buffers))
+            # What is refused is not part of the group.
+            if code in (SUCCESS, IN_PROGRESS):
+                queued.calls.append((self, buffers))
         elif code == IN_PROGRESS:
             self._hold(buffers)
         check(code)
@@ -309,6 +311,10 @@ class Operations:
         self._kept.append(buffers)
         if len(self._kept) > _MANY_HELD and self._ptr:
             self._poll(self._ptr)
+
+    def _is_busy(self) -> bool:
+        """Whether something may be under way; without a handle nothing is."""
+        return bool(self._ptr) and self._poll(self._ptr) != (SUCCESS, SUCCESS)
 
     def _poll(self, ptr: int) -> tuple[int, int]:
         """The library's answer for the state; if that is Success, old buffers are let go.
