@@ -6,16 +6,17 @@ import gc
 import re
 import warnings
 import weakref
+from collections.abc import Callable
 
 import jccl
 import numpy
 import pytest
-from fake import COMM, FakeBinding
+from fake import CHILD, COMM, FakeBinding
 from guest import python
 from harness import NET, Rank, run_ranks
 from jccl.bindings import load
 from jccl.core import SUM, Communicator, NCCLConfig, NCCLError, get_unique_id
-from jccl.core.held import forget_lost
+from jccl.core.held import forget_lost, held
 
 WARNED = r"communicator 0x[0-9a-f]+ was garbage-collected before it was destroyed"
 
@@ -95,6 +96,39 @@ def test_buffers_of_a_lost_communicator_live_until_it_has_ended(
     forget_lost(fake.comm_drop)
     gc.collect()
     assert alive() is None
+
+
+def _operate(comm: Communicator) -> None:
+    comm.allreduce(bytearray(8), bytearray(8), SUM)
+
+
+@pytest.mark.parametrize(
+    "call", [Communicator.destroy, Communicator.abort, _operate], ids=["destroy", "abort", "hold"]
+)
+def test_buffers_of_a_lost_communicator_are_let_go_where_no_other_is_made(
+    fake: FakeBinding, call: Callable[[Communicator], None]
+) -> None:
+    fake.answers["comm_drop"] = 0
+    comms, alive = _with_an_operation(fake)
+    fake.answers["comm_init_rank_scalable"] = (0, CHILD)
+    other = Communicator.init(2, 0, get_unique_id())
+    with pytest.warns(ResourceWarning, match=WARNED):
+        lose(comms)
+    assert alive() is not None
+    fake.answers["comm_drop"] = 4
+    call(other)
+    gc.collect()
+    assert alive() is None
+    other.abort()
+
+
+def test_buffers_of_a_lost_communicator_that_somebody_else_has_ended_are_let_go(
+    fake: FakeBinding,
+) -> None:
+    comms, alive = _with_an_operation(fake)
+    lose(comms)
+    assert alive() is None
+    assert COMM not in held
 
 
 def test_the_end_of_a_lost_communicator_is_tried_again_if_it_could_not_begin(

@@ -210,6 +210,7 @@ class Communicator(Unfinished):
         code = end(handle)
         if code == SUCCESS:
             self._forget(handle)
+            forget_lost(self._library.comm_drop)
         return code
 
     def close_all_resources(self) -> None:

@@ -57,6 +57,8 @@ def lose(handle: int, drop: Callable[[int], int]) -> bool:
     """Has a communicator ended whose object is garbage; whether its end has begun by this."""
     code = drop(handle)
     if code == INVALID_ARGUMENT:
+        # Somebody has ended it who did not know of the buffers.
+        held.pop(handle, None)
         return False
     # Without buffers only an end that could not begin is of interest: it is tried again.
     if held.get(handle) or code != SUCCESS:

@@ -9,7 +9,7 @@ from jccl._version import package_version
 from jccl.core.buffers import Buffer, resolve
 from jccl.core.errors import IN_PROGRESS, SUCCESS, NCCLError, check
 from jccl.core.group import queued
-from jccl.core.held import Kept
+from jccl.core.held import Kept, forget_lost
 from jccl.core.types import NcclDataType, NcclInvalid, Result, redop
 
 if TYPE_CHECKING:
@@ -309,6 +309,8 @@ class Operations:
 
     def _hold(self, buffers: object) -> None:
         self._kept.append(buffers)
+        # A program that makes no further communicator lets go of lost ones' buffers here.
+        forget_lost(self._library.comm_drop)
         if len(self._kept) > _MANY_HELD and self._ptr:
             self._poll(self._ptr)
 
