@@ -31,6 +31,8 @@ _REFUSALS: Final = (DistBackendError, OverflowError, TypeError)
 
 _KEPT_WORKS: Final = 4096
 _KEPT_BYTES: Final = 64 << 20
+# What a look at an operation under way is worth: it takes less time than moving so much.
+_BYTES_A_LOOK: Final = 16 << 10
 
 
 class Communicator:
@@ -48,11 +50,16 @@ class Communicator:
     def __init__(self, native: Binding, handle: int, timeout: timedelta) -> None:
         self.native = native
         self.handle = handle
-        # Works in order of their start. Appended by whoever starts an operation; taken from the
-        # left under the lock of writes only. They stay for a while after they are over, since C++
-        # code may hold no more than its half of a work.
+        # Works in order of their start, but that those under way which were passed over stand
+        # behind. Appended by whoever starts an operation; turned, and taken from the left, under
+        # the lock of writes only. They stay for a while after they are over, since C++ code may
+        # hold no more than its half of a work.
         self._works: deque[tuple[QueuedWork, int]] = deque()
         self._kept_bytes = 0
+        # How far both may grow beyond what is kept before they are looked at again. Written and
+        # read by whoever starts an operation; a stale value makes a look early or late.
+        self._more_works = 0
+        self._more_bytes = 0
         self.writes = Writes()
         # Whether a thread has begun to shut the communicator down; under the lock of writes.
         self._finalizing = False
@@ -150,25 +157,44 @@ class Communicator:
         size = sum(t.nbytes for t in result if t.layout is torch.strided)
         self._works.append((work, size))
         self._kept_bytes += size
-        if len(self._works) > _KEPT_WORKS or self._kept_bytes > _KEPT_BYTES:
+        if (
+            len(self._works) > _KEPT_WORKS + self._more_works
+            or self._kept_bytes > _KEPT_BYTES + self._more_bytes
+        ):
             self._forget_finished()
         return work
 
     def _forget_finished(self) -> None:
+        """Lets go of the oldest works that are over, until no more are left than are kept.
+
+        Sends and receives do not end in the order of their start, so those under way are passed
+        over. The next time is when as much has come as was passed over: on average each start of
+        an operation looks at one of them.
+        """
         works = self._works
-        while len(works) > _KEPT_WORKS or self._kept_bytes > _KEPT_BYTES:
+        passed = 0
+        for _ in range(len(works)):
+            if len(works) <= _KEPT_WORKS and self._kept_bytes <= _KEPT_BYTES:
+                break
             try:
                 first = works[0]
             except IndexError:
                 return
-            if not first[0].look():
-                return
+            over = first[0].look()
             with self.writes.lock:
                 if works is not self._works:
                     return  # Another thread has ended them all.
                 # Another thread may have been faster.
-                if works and works[0] is first:
+                if not works or works[0] is not first:
+                    continue
+                if over:
                     self._kept_bytes -= works.popleft()[1]
+                else:
+                    # One step, so that a signal handler finds it in its place.
+                    works.rotate(-1)
+                    passed += 1
+        self._more_works = max(0, len(works) - _KEPT_WORKS) + passed
+        self._more_bytes = max(0, self._kept_bytes - _KEPT_BYTES) + passed * _BYTES_A_LOOK
 
     def move(self, operation: int, tensor: torch.Tensor, peer: int) -> Call:
         """The call that sends or receives a contiguous tensor's bytes."""
