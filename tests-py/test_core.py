@@ -387,7 +387,13 @@ def test_a_configuration_lies_in_memory_as_in_c() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"timeout": -1}, {"timeout": float("nan")}, {"comm_name": 5}, {"min_ctas": "3"}],
+    [
+        {"timeout": -1},
+        {"timeout": float("nan")},
+        {"timeout": float("inf")},
+        {"comm_name": 5},
+        {"min_ctas": "3"},
+    ],
 )
 def test_a_wrong_configuration_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(NcclInvalid, match=next(iter(wrong))):
@@ -399,9 +405,14 @@ def test_a_number_that_no_int_holds_is_refused() -> None:
         CConfig(NCCLConfig(traffic_class=2**40))
 
 
-def test_a_timeout_becomes_the_operations_limit(fake: FakeBinding) -> None:
-    Communicator.init(NRANKS, RANK, get_unique_id(), NCCLConfig(timeout=1.5))
-    assert fake.last("comm_options") == (COMM, 1500)
+@pytest.mark.parametrize(
+    ("timeout", "limit_ms"), [(1.5, 1500), (0.0004, 1), (1e-300, 1), (0, 0), (0.0, 0)]
+)
+def test_a_timeout_becomes_the_operations_limit(
+    fake: FakeBinding, timeout: float, limit_ms: int
+) -> None:
+    Communicator.init(NRANKS, RANK, get_unique_id(), NCCLConfig(timeout=timeout))
+    assert fake.last("comm_options") == (COMM, limit_ms)
 
 
 def test_versions_are_those_of_package_and_library(fake: FakeBinding) -> None:

@@ -185,7 +185,9 @@ class Communicator(Unfinished):
 
     def _apply(self, config: NCCLConfig | None) -> None:
         if self._ptr and config is not None and config.timeout is not None:
-            check(self._library.comm_options(self._ptr, round(config.timeout * 1000)))
+            # 0 is no limit, which is not what a very short one asks for.
+            limit_ms = max(1, round(config.timeout * 1000)) if config.timeout else 0
+            check(self._library.comm_options(self._ptr, limit_ms))
 
     def finalize(self) -> None:
         """Completes what is queued; afterwards only destroy, abort and queries remain."""

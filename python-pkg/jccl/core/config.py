@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import math
 import struct
 from dataclasses import dataclass, fields
 
@@ -81,7 +82,7 @@ class NCCLConfig:
     timeout: float | None = None
 
     def __post_init__(self) -> None:
-        if self.timeout is not None and not self.timeout >= 0:
+        if self.timeout is not None and not 0 <= self.timeout < math.inf:
             raise NcclInvalid(f"timeout is {self.timeout}: seconds, 0 for none, are meant")
         for field in fields(self):
             value = getattr(self, field.name)
