@@ -145,17 +145,25 @@ def test_what_is_no_plain_array_is_left_alone(comm: Communicator, name: str) -> 
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0), (2, 3)])
-@pytest.mark.parametrize("dtype", ["bool", "int32", "float16", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("dtype", ["int32", "float16", ml_dtypes.bfloat16])
 def test_plain_arrays_have_any_shape(
     comm: Communicator, shape: tuple[int, ...], dtype: Any
 ) -> None:
     send, recv = _known(dtype, *shape), _known(dtype, *shape)
     # Every byte of each element differs from its neighbours'.
-    send.reshape(-1).view("uint8")[:] = numpy.arange(1, send.nbytes + 1) % (
-        2 if dtype == "bool" else 64
-    )
+    send.reshape(-1).view("uint8")[:] = numpy.arange(1, send.nbytes + 1) % 64
     assert load().on_arrays(ALL_REDUCE, send, recv, 0, 1, comm.ptr) == 0
     assert recv.tobytes() == send.tobytes()
+
+
+def test_bool_is_left_to_python_which_refuses_some_reductions(comm: Communicator) -> None:
+    data = _known("bool", 4)
+    assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, comm.ptr) == NOT_PLAIN
+    with pytest.raises(NcclInvalid, match="op is SUM and the elements are bool"):
+        comm.allreduce(data, data, SUM)
+    both = numpy.array([True, False]), numpy.zeros(2, "bool")
+    comm.allreduce(*both, MAX)
+    assert both[1].tolist() == [True, False]
 
 
 def test_only_what_is_read_may_be_read_only(comm: Communicator) -> None:

@@ -11,7 +11,19 @@ import ml_dtypes
 import numpy
 import pytest
 import torch
-from jccl.core import NcclDataType, NcclInvalid, resolve
+from fake import NRANKS, RANK, FakeBinding
+from jccl.core import (
+    AVG,
+    MAX,
+    MIN,
+    SUM,
+    Communicator,
+    NcclDataType,
+    NcclInvalid,
+    NcclRedOp,
+    get_unique_id,
+    resolve,
+)
 
 
 class OnlyInterface:
@@ -275,3 +287,28 @@ def test_data_types_are_made_from_what_numpy_understands() -> None:
         NcclDataType("complex64")
     with pytest.raises(ValueError, match="99"):
         NcclDataType(99)
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8"])
+def test_only_bool_is_known_as_bool(name: str) -> None:
+    arr, tensor = numpy.zeros(4, name), torch.zeros(4, dtype=getattr(torch, name))
+    for _ in range(2):  # The second time from what was remembered.
+        for buffer in (arr, tensor, OnlyInterface(arr), OnlyDLPack(arr), memoryview(arr.data)):
+            assert resolve(buffer, "x").is_bool == (name == "bool"), type(buffer)
+
+
+@pytest.mark.parametrize("name", ["allreduce", "reduce_scatter", "reduce"])
+@pytest.mark.parametrize("op", [SUM, AVG, MAX, MIN])
+@pytest.mark.parametrize("bools", ["both", "send", "receive", "in place"])
+def test_bool_is_reduced_by_or_and_and_only(
+    fake: FakeBinding, name: str, op: NcclRedOp, bools: str
+) -> None:
+    comm = Communicator.init(NRANKS, RANK, get_unique_id())
+    send = numpy.zeros(4, "uint8" if bools == "receive" else "bool")
+    recv = send if bools == "in place" else numpy.zeros(4, "uint8" if bools == "send" else "bool")
+    if op in (MAX, MIN):
+        getattr(comm, name)(send, recv, op)
+    else:
+        sentence = rf"op is {op.name} and the elements are bool.*MAX \(or\) or MIN \(and\)"
+        with pytest.raises(NcclInvalid, match=rf"{sentence} \({name}, rank {RANK}\)"):
+            getattr(comm, name)(send, recv, op, *([0] if name == "reduce" else []))

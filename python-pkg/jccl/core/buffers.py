@@ -25,12 +25,14 @@ class Buffer(NamedTuple):
         count: number of elements.
         dtype: number of the data type (``ncclDataType_t``).
         keep: the objects that keep the memory in place.
+        is_bool: whether the elements, which travel as UINT8, are 0 or 1 and nothing else.
     """
 
     ptr: int
     count: int  # type: ignore[assignment]
     dtype: int
     keep: object
+    is_bool: bool = False
 
 
 _FORMATS = {
@@ -57,7 +59,9 @@ _TYPESTR_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float"}
 # Filled on first meeting, by type and dtype object, so that a repeated call costs one look-up.
 # Written and read by any thread under the GIL; entries never change.
 _by_class: dict[type, Callable[[Any, str, bool], Buffer]] = {}
-_torch_types: dict[Any, int] = {}
+_torch_types: dict[Any, tuple[int, bool]] = {}
+# The extension reads it too, and calls the library for what is in it with no further look at the
+# operation: bool, which some operations are refused for, is left out.
 _numpy_types: dict[Any, int] = {}
 
 
@@ -109,13 +113,13 @@ def _resolve_other(buffer: Any, name: str, writable: bool) -> Buffer:
 
 
 def _resolve_tensor(tensor: Any, name: str, _writable: bool) -> Buffer:
-    dtype = _torch_types.get(tensor.dtype)
-    if dtype is None:
+    known = _torch_types.get(tensor.dtype)
+    if known is None:
         text = str(tensor.dtype).removeprefix("torch.")
         number = _BY_NAME.get(text)
         if number is None:
             raise refusals.element_type(name, tensor.dtype)
-        dtype = _torch_types[tensor.dtype] = number
+        known = _torch_types[tensor.dtype] = number, text == "bool"
     if tensor.device.type != "cpu":
         raise refusals.not_on_host(name, f"a tensor on {tensor.device}")
     if str(tensor.layout) != "torch.strided":
@@ -124,12 +128,16 @@ def _resolve_tensor(tensor: Any, name: str, _writable: bool) -> Buffer:
         raise refusals.strided(name)
     if tensor.is_neg():
         raise NcclInvalid(f"{name} is a lazily negated view: pass its resolve_neg()")
-    return Buffer(tensor.data_ptr(), tensor.numel(), dtype, tensor)
+    dtype, is_bool = known
+    return Buffer(tensor.data_ptr(), tensor.numel(), dtype, tensor, is_bool)
 
 
 def _resolve_ndarray(arr: Any, name: str, writable: bool) -> Buffer:
     dtype = _numpy_types.get(arr.dtype)
-    if dtype is None:
+    is_bool = dtype is None and arr.dtype.kind == "b"
+    if is_bool:
+        dtype = _BY_NAME["bool"]
+    elif dtype is None:
         if not arr.dtype.isnative:
             raise refusals.byte_order(name, arr.dtype.str)
         number = _BY_NAME.get(arr.dtype.name)
@@ -142,14 +150,15 @@ def _resolve_ndarray(arr: Any, name: str, writable: bool) -> Buffer:
         raise refusals.strided(name)
     if writable and not flags.writeable:
         raise refusals.read_only(name)
-    return Buffer(*load().memory(arr, writable), dtype, arr)
+    return Buffer(*load().memory(arr, writable), dtype, arr, is_bool)
 
 
 def _resolve_view(view: memoryview, name: str, writable: bool) -> Buffer:
     code = view.format
     if code[:1] in _FOREIGN_ORDER and view.itemsize > 1:
         raise refusals.byte_order(name, code)
-    dtype = _FORMATS.get(code.lstrip("@=<>!"), {}).get(view.itemsize)
+    kind = code.lstrip("@=<>!")
+    dtype = _FORMATS.get(kind, {}).get(view.itemsize)
     if dtype is None:
         raise refusals.element_type(name, repr(code))
     if not view.c_contiguous:
@@ -157,7 +166,7 @@ def _resolve_view(view: memoryview, name: str, writable: bool) -> Buffer:
     if writable and view.readonly:
         raise refusals.read_only(name)
     # The view stays referenced: a bytearray with an export cannot be resized under the call.
-    return Buffer(*load().memory(view, False), dtype, view)
+    return Buffer(*load().memory(view, False), dtype, view, kind == "?")
 
 
 def _resolve_interface(
@@ -181,4 +190,4 @@ def _resolve_interface(
             raise refusals.strided(name)
         expected *= shape[axis]
         count *= shape[axis]
-    return Buffer(int(pointer), count, number, (owner, interface))
+    return Buffer(int(pointer), count, number, (owner, interface), kind == "bool")

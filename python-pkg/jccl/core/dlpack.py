@@ -13,6 +13,7 @@ _CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 _READ_ONLY = 1
 _IS_COPIED = 2
 
+_BOOL = (6, 8)
 # (type code, bits) of a DLDataType to the number of ncclDataType_t.
 _TYPES = {
     (0, 8): 0,
@@ -25,7 +26,7 @@ _TYPES = {
     (2, 32): 7,
     (2, 64): 8,
     (4, 16): 9,
-    (6, 8): 1,
+    _BOOL: 1,
     (10, 8): 10,
     (12, 8): 11,
 }
@@ -69,8 +70,8 @@ _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 _is_valid.restype = ctypes.c_int
 
 
-def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, int, object]:
-    """(address, count, data type, what keeps the memory) of an object with ``__dlpack__``.
+def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, int, object, bool]:
+    """(address, count, type, what keeps the memory, is it bool) of an object with ``__dlpack__``.
 
     Raises:
         NcclInvalid: if it is not contiguous host memory of a type that NCCL knows, or
@@ -103,7 +104,8 @@ def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, in
             raise refusals.strided(name)
         count *= shape[axis]
     # The capsule's destructor releases the export, so it lives as long as the result.
-    return (tensor.data or 0) + tensor.byte_offset, count, dtype, (buffer, capsule)
+    address = (tensor.data or 0) + tensor.byte_offset
+    return address, count, dtype, (buffer, capsule), (tensor.code, tensor.bits) == _BOOL
 
 
 def _export(buffer: Any) -> object:

@@ -10,7 +10,7 @@ from jccl.core.buffers import Buffer, resolve
 from jccl.core.errors import IN_PROGRESS, SUCCESS, NCCLError, check
 from jccl.core.group import queued
 from jccl.core.held import Kept, forget_lost
-from jccl.core.types import NcclDataType, NcclInvalid, Result, redop
+from jccl.core.types import NcclDataType, NcclInvalid, NcclRedOp, Result, redop
 
 if TYPE_CHECKING:
     from jccl.bindings import Binding
@@ -78,7 +78,7 @@ class Operations:
             recv,
             send.count,
             send.dtype,
-            self._redop("allreduce", op),
+            self._redop("allreduce", op, send, recv),
         )
 
     def broadcast(
@@ -152,7 +152,7 @@ class Operations:
             recv,
             count,
             send.dtype,
-            self._redop("reduce_scatter", op),
+            self._redop("reduce_scatter", op, send, recv),
         )
 
     def send(self, sendbuf: Any, peer: int, *, stream: int | None = None) -> None:
@@ -210,11 +210,19 @@ class Operations:
                 " pass a longer one",
             )
 
-    def _redop(self, operation: str, op: object) -> int:
+    def _redop(self, operation: str, op: object, send: Buffer, recv: Buffer) -> int:
+        """The number of a reduction that gives bools if its buffers are bools."""
         try:
-            return redop(op)
+            number = redop(op)
         except NcclInvalid as refused:
             raise self._refusal(operation, refused.msg) from None
+        if number in (NcclRedOp.SUM, NcclRedOp.AVG) and (send.is_bool or recv.is_bool):
+            raise self._refusal(
+                operation,
+                f"op is {NcclRedOp(number).name} and the elements are bool, which it makes other"
+                " numbers of than 0 and 1: pass MAX (or) or MIN (and)",
+            )
+        return number
 
     def _plain(self, operation: str, function: str, stream: int | None, config: object) -> None:
         """Refuses what host communicators do not have: streams and per-call configuration."""

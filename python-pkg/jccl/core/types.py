@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _ITEM_SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)
 
-# numpy's and ml_dtypes' names; bool travels as UINT8.
+# numpy's and ml_dtypes' names; bool travels as UINT8, and is not reduced by SUM and AVG.
 _BY_NAME = {
     "bool": 1,
     "int8": 0,

@@ -51,7 +51,7 @@ class Unfinished(Operations):
             recv,
             send.count,
             send.dtype,
-            self._redop("reduce", op),
+            self._redop("reduce", op, send, recv),
             root,
         )
 

@@ -93,6 +93,14 @@ public enum PythonError implements CatalogueEntry {
             "The operation is none of those that reduce.",
             "Pass SUM, MAX, MIN or AVG.",
             "op is …: SUM, MAX, MIN or AVG is meant"),
+    PYTHON_BOOL_REDUCTION(
+            "NcclInvalid",
+            "Elements of type bool are 0 or 1 and travel as bytes, which SUM and AVG would make"
+                    + " other numbers of.",
+            "Pass MAX for a logical or, MIN for a logical and; to count, convert them to int32"
+                    + " first.",
+            "op is … and the elements are bool, which it makes other numbers of than 0 and 1: pass"
+                    + " MAX (or) or MIN (and)"),
     PYTHON_STREAM(
             "NcclInvalid",
             "A stream was passed, but a host communicator has none.",
