@@ -56,6 +56,10 @@ def seed() -> int:
 @pytest.fixture
 def fake() -> Iterator[FakeBinding]:
     """A binding that only records, in place of the library."""
+    # What earlier tests have not ended has the same handles here as what this one makes.
+    gc.collect()
+    held.held.clear()
+    held._lost.clear()
     binding = FakeBinding()
     before = jccl.bindings.use(cast(Any, binding))
     yield binding

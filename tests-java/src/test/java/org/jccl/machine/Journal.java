@@ -42,6 +42,9 @@ public final class Journal {
     private long struckNs;
     private long abortedNs;
     private int faultAt = NOWHERE;
+    private int awaitedRank;
+    private int awaitedStep;
+    private @Nullable Runnable onReached;
 
     /** The unique id, which ranks give each other by other means. */
     public byte @Nullable [] id() {
@@ -69,9 +72,25 @@ public final class Journal {
         machine.note(rank + " " + step + " " + result);
     }
 
+    /** Does something when a rank begins a step, or now if that is 0. */
+    void when(int rank, int step, Runnable action) {
+        if (step == 0) {
+            action.run();
+            return;
+        }
+        awaitedRank = rank;
+        awaitedStep = step;
+        onReached = action;
+    }
+
     /** A rank begins a step; the one after the last is its end. */
     public void reached(int rank, int step) {
         reached.put(rank, step);
+        Runnable action = onReached;
+        if (action != null && rank == awaitedRank && step == awaitedStep) {
+            onReached = null;
+            action.run();
+        }
     }
 
     /** The fault meets this rank where it is; a rank that has closed everything meets none. */

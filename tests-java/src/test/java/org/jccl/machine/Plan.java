@@ -17,10 +17,18 @@ import java.util.Random;
  * @param script of the job
  * @param fault what goes wrong
  * @param victim the rank that it happens to
- * @param atNs how long after the start
+ * @param fromStep the step of the victim from whose beginning time counts; 0 for the job's start
+ * @param atNs how long after that
  * @param lengthNs how long a stopped process or a sleeping rank stays away
  */
-record Plan(List<Integer> nodes, Script script, Fault fault, int victim, long atNs, long lengthNs) {
+record Plan(
+        List<Integer> nodes,
+        Script script,
+        Fault fault,
+        int victim,
+        int fromStep,
+        long atNs,
+        long lengthNs) {
     /** What goes wrong. */
     enum Fault {
         NONE,
@@ -42,6 +50,10 @@ record Plan(List<Integer> nodes, Script script, Fault fault, int victim, long at
     private static final int MAX_STEPS = 7;
     private static final int[] COUNTS = {0, 1, 2, 7, 100, 3_000, 20_000};
     private static final long LONGEST_START_NS = 15 * Machine.MS;
+
+    /** Steps are shorter than init. */
+    private static final long LONGEST_IN_STEP_NS = 300 * Machine.US;
+
     private static final long LONGEST_ABSENCE_NS = 15 * Machine.SECOND;
 
     static Plan draw(Random random, int mostRanks) {
@@ -63,8 +75,9 @@ record Plan(List<Integer> nodes, Script script, Fault fault, int victim, long at
         int victim = fault == Fault.ABSENT ? 1 + random.nextInt(n - 1) : random.nextInt(n);
         // Early times are likelier: most of the life cycle happens there.
         double early = random.nextDouble() * random.nextDouble();
-        long atNs = (long) (early * LONGEST_START_NS);
+        int fromStep = random.nextInt(3) == 0 ? 0 : random.nextInt(steps.size() + 2);
         double longer = early * early;
+        long atNs = (long) (fromStep == 0 ? early * LONGEST_START_NS : longer * LONGEST_IN_STEP_NS);
         long lengthNs = (long) (longer * LONGEST_ABSENCE_NS);
         int at = 1 + random.nextInt(steps.size());
         List<Deviation> deviations =
@@ -76,7 +89,7 @@ record Plan(List<Integer> nodes, Script script, Fault fault, int victim, long at
                     default -> List.of();
                 };
         Script script = new Script(n, random.nextInt(3) == 0, steps, deviations);
-        return new Plan(nodes, script, fault, victim, atNs, lengthNs);
+        return new Plan(nodes, script, fault, victim, fromStep, atNs, lengthNs);
     }
 
     private static Step step(Random random, int n) {
@@ -103,7 +116,9 @@ record Plan(List<Integer> nodes, Script script, Fault fault, int victim, long at
                 + victim
                 + " at "
                 + atNs
-                + " ns for "
+                + " ns after step "
+                + fromStep
+                + " for "
                 + lengthNs
                 + " ns, nodes "
                 + nodes

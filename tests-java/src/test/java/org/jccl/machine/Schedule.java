@@ -122,13 +122,13 @@ final class Schedule {
         if (faulty) {
             int victim = plan.victim();
             Runnable program = programs.get(victim);
-            machine.after(
-                    plan.atNs(),
+            Runnable strike =
                     () -> {
                         if (!mains.stream().allMatch(Schedule::over)) {
                             strike(members.get(victim), program, journal);
                         }
-                    });
+                    };
+            journal.when(victim, plan.fromStep(), () -> machine.after(plan.atNs(), strike));
         }
         if (machine.runUntil(() -> mains.stream().allMatch(Schedule::over), LIMIT_NS)) {
             for (Actor main : mains) {

@@ -34,7 +34,7 @@ final class Strikes {
                     Fault.KILL, 30);
 
     private static final Map<Place, Integer> LEAST_TIMED =
-            Map.of(Place.INIT, 70, Place.OPERATION, 4, Place.SPLIT, 6);
+            Map.of(Place.INIT, 30, Place.OPERATION, 20, Place.SPLIT, 10);
 
     private static final Map<Place, Integer> LEAST_SCRIPTED =
             Map.of(

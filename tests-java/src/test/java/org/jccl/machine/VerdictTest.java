@@ -28,7 +28,7 @@ final class VerdictTest {
                         new Step(Kind.CHILD_ABORT, 0),
                         new Step(Kind.ALL_REDUCE, 1));
         Script script = new Script(4, true, steps, List.of());
-        Plan plan = new Plan(List.of(0, 0, 0, 0), script, Fault.NONE, 0, 0, 0);
+        Plan plan = new Plan(List.of(0, 0, 0, 0), script, Fault.NONE, 0, 0, 0, 0);
         return new Verdict(plan, journal, true)
                 .complaints().stream().map(each -> each.substring(0, each.indexOf(':'))).toList();
     }
