@@ -11,11 +11,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -165,6 +167,31 @@ final class StateTableTest {
                 }
             }
             assertEquals(before, Handles.all().length, call + " left a handle");
+        }
+    }
+
+    /** Whoever polls an operation that was started learns how it ended, as often as it asks. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void ticketSaysHowItsOperationEnded(boolean blocking) throws Exception {
+        for (String end : List.of("lost", "late", "stopped", "gone")) {
+            try (Subject subject = Subject.in("ready", blocking)) {
+                long out = Subject.room(8);
+                assertEquals(NcclResult.IN_PROGRESS.code(), subject.make("Start", out), end);
+                long ticket = Memory.getLong(out);
+                int code = NcclApi.poll(subject.handle(), ticket, 0);
+                assertEquals(NcclResult.IN_PROGRESS.code(), code, end);
+                subject.end(end);
+                Answer answer = Objects.requireNonNull(ANSWERS.get(end));
+                for (int again = 0; again < 2; again++) {
+                    do {
+                        code = NcclApi.poll(subject.handle(), ticket, 1);
+                    } while (code == NcclResult.IN_PROGRESS.code());
+                    String said = LastError.get();
+                    assertEquals(answer.result(), NcclResult.of(code), said);
+                    assertTrue(said.contains(answer.part()), said);
+                }
+            }
         }
     }
 

@@ -132,6 +132,19 @@ final class Subject implements AutoCloseable {
         }
     }
 
+    /** What is under way comes to this end. */
+    void end(String how) {
+        int code =
+                switch (how) {
+                    case "lost" -> NcclApi.commAbort(peer);
+                    case "late" -> NcclApi.commTimeout(handle, 20);
+                    case "stopped" -> NcclApi.commInterrupt(handle);
+                    case "gone" -> NcclApi.commAbort(handle);
+                    default -> throw new IllegalArgumentException(how);
+                };
+        expect(NcclResult.SUCCESS, code);
+    }
+
     /** Makes a call that the peer does not join; a blocking one on a thread of its own. */
     private void begin(String call, NcclResult expected) throws InterruptedException {
         long out = room(8);
