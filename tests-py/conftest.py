@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -13,6 +14,7 @@ import harness
 import jccl.bindings
 import pytest
 from fake import FakeBinding
+from jccl.core import held
 
 # In the environment, so that all workers of a run have the same.
 if not os.environ.get("JCCL_TEST_SEED"):
