@@ -29,7 +29,7 @@ final class Schedule {
     /** Hello, number of the rank and proof: a rank that has sent them is known to the root. */
     private static final int PROOF_BYTES = 68 + 180 + 32;
 
-    /** Classes of processes that have ended. */
+    /** Classes of processes that have ended; those of rank 0, which are compiled first, on top. */
     private static final ArrayDeque<ProcessClasses> FREE = new ArrayDeque<>();
 
     private final long seed;
@@ -207,11 +207,11 @@ final class Schedule {
     }
 
     private void release() {
-        for (SimulatedProcess process : processes) {
-            process.kill();
+        processes.forEach(SimulatedProcess::kill);
+        for (SimulatedProcess process : processes.reversed()) {
             if (plantedFaults.isEmpty()) {
                 process.classes().forget();
-                FREE.add(process.classes());
+                FREE.push(process.classes());
             }
         }
     }
