@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
@@ -26,3 +27,15 @@ def test_functions_are_short() -> None:
                     )
     assert seen > 10
     assert too_long == []
+
+
+def test_planted_faults_apply() -> None:
+    patches = sorted((_ROOT / ".ci" / "faults").glob("*.patch"))
+    assert len(patches) >= 20
+    stale = []
+    for patch in patches:
+        command = ["git", "apply", "--check", str(patch)]
+        tried = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)
+        if tried.returncode != 0:
+            stale.append(f"{patch.name}: {tried.stderr.strip()}")
+    assert not stale, "make these patches again: " + "; ".join(stale)
