@@ -82,12 +82,12 @@ ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
  * 0.
  */
 ncclResult_t jcclStartGroup(void);
+ncclResult_t jcclEndGroup(ncclComm_t comm, uint64_t* ticket);
 /*
  * The end of the group that this thread has open launches nothing: its first error, unless it has
  * one already, is that the body of the group threw an exception. Without an open group nothing.
  */
 ncclResult_t jcclAbandonGroup(void);
-ncclResult_t jcclEndGroup(ncclComm_t comm, uint64_t* ticket);
 /*
  * Waits until the process-wide number of finished started operations differs from seen, or for ms
  * milliseconds; *now is that number.

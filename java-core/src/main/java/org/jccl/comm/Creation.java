@@ -6,8 +6,7 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /** A communicator in the making: its job, run by whoever waits or in the background. */
 public final class Creation implements Group.GroupJob, Job {
@@ -17,11 +16,11 @@ public final class Creation implements Group.GroupJob, Job {
     private final Comm comm;
     private final SetupJob job;
 
-    /** Whether a thread that waits runs the job now; others wait for its turn to end. */
-    private final AtomicBoolean taken = new AtomicBoolean();
-
-    /** Guarded by this, as the two below. */
+    /** Guarded by this, as the three below. */
     private boolean background;
+
+    /** Whether a thread that waits runs the job now; others wait for the end of its turn. */
+    private boolean taken;
 
     private boolean over;
     private @Nullable NcclException failure;
@@ -89,22 +88,30 @@ public final class Creation implements Group.GroupJob, Job {
     @Override
     public boolean await(long untilNs) {
         if (inBackground()) {
-            return awaitBackground(untilNs);
+            return awaitEndOf(() -> !over, untilNs);
         }
-        while (!isOver()) {
-            if (taken.compareAndSet(false, true)) {
-                try {
-                    return run(untilNs);
-                } finally {
-                    taken.set(false);
-                }
-            }
-            if (untilNs != 0 && untilNs - System.nanoTime() <= 0) {
-                return false;
-            }
-            LockSupport.parkNanos(this, MS);
+        if (!take(untilNs)) {
+            return isOver();
         }
+        try {
+            return run(untilNs);
+        } finally {
+            giveBack();
+        }
+    }
+
+    /** Waits for the turns of others; false if the job is over or the time is up. */
+    private synchronized boolean take(long untilNs) {
+        if (!awaitEndOf(() -> taken && !over, untilNs) || over) {
+            return false;
+        }
+        taken = true;
         return true;
+    }
+
+    private synchronized void giveBack() {
+        taken = false;
+        notifyAll();
     }
 
     private boolean run(long untilNs) {
@@ -126,8 +133,9 @@ public final class Creation implements Group.GroupJob, Job {
         return over;
     }
 
-    private synchronized boolean awaitBackground(long untilNs) {
-        while (!over) {
+    /** Whether the condition has come to an end; false also if the time is up. */
+    private synchronized boolean awaitEndOf(BooleanSupplier condition, long untilNs) {
+        while (condition.getAsBoolean()) {
             long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;
             if (leftMs <= 0) {
                 return false;
