@@ -13,6 +13,9 @@ REDUCE_SCATTER: Final = 3
 ALL_REDUCE: Final = 4
 SEND: Final = 6
 RECV: Final = 7
+ALL_TO_ALL: Final = 8
+SCATTER: Final = 9
+GATHER: Final = 10
 
 UINT8: Final = 1
 INT32: Final = 2

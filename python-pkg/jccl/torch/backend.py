@@ -47,8 +47,8 @@ class GroupBackend(Backend):
 
     @property
     def supports_coalescing(self) -> bool:
-        """True: batch_isend_irecv becomes one group of sends and receives."""
-        return True
+        """False: sends and receives block each other in no order, so that none needs a group."""
+        return False
 
     @property
     def supports_shrinking(self) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,15 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.distributed import DistBackendError
 
-from jccl.torch.arguments import RECV, SEND, moved
-from jccl.torch.tensors import Copies, Writes
-from jccl.torch.work import IN_PROGRESS, DoneWork, QueuedWork, failure
+from jccl.torch.arguments import RECV, SEND
+from jccl.torch.composition import Call, Composition
+from jccl.torch.futures import completer
+from jccl.torch.tensors import Writes
+from jccl.torch.work import IN_PROGRESS, DoneWork, QueuedWork, SeveralWorks, StartedWork, failure
 
 if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding
 
-Call = tuple[int, int, int, int, int, int, int]
-"""operation, send address, receive address, count, type, reduction operation, root or peer."""
+Part = tuple[Call, Composition]
+"""One call of several that are a group."""
 
 DONE: Final = DoneWork()
 
@@ -30,9 +35,17 @@ SHUTDOWN_LIMIT_S = 10.0
 _REFUSALS: Final = (DistBackendError, OverflowError, TypeError)
 
 _KEPT_WORKS: Final = 4096
-_KEPT_BYTES: Final = 64 << 20
-# What a look at an operation under way is worth: it takes less time than moving so much.
-_BYTES_A_LOOK: Final = 16 << 10
+# How many handles each start of an operation looks at: more than it adds.
+_LOOKS: Final = 2
+
+
+def _references(works: deque[Any]) -> int:
+    """How many references the first element has, as this function counts them."""
+    return sys.getrefcount(works[0])
+
+
+_ALONE: Final = _references(deque([object()]))
+"""The references of an element that the deque alone holds."""
 
 
 class Communicator:
@@ -50,16 +63,15 @@ class Communicator:
     def __init__(self, native: Binding, handle: int, timeout: timedelta) -> None:
         self.native = native
         self.handle = handle
-        # Works in order of their start, but that those under way which were passed over stand
-        # behind. Appended by whoever starts an operation; turned, and taken from the left, under
-        # the lock of writes only. They stay for a while after they are over, since C++ code may
-        # hold no more than its half of a work.
-        self._works: deque[tuple[QueuedWork, int]] = deque()
-        self._kept_bytes = 0
-        # How far both may grow beyond what is kept before they are looked at again. Written and
-        # read by whoever starts an operation; a stale value makes a look early or late.
-        self._more_works = 0
-        self._more_bytes = 0
+        # Handles of operations that are under way, or that somebody else holds. Appended by
+        # whoever starts an operation; turned, and taken from the left, under the lock of writes.
+        self._works: deque[StartedWork] = deque()
+        # Those of finished operations that nobody in Python holds, without their tensors: C++
+        # code may hold its half of one. Appended under the lock of writes.
+        self._finished: deque[StartedWork] = deque(maxlen=_KEPT_WORKS)
+        # How many operations were started, by all threads; where each thread began a batch.
+        self._started = 0
+        self._batches: dict[int, int] = {}
         self.writes = Writes()
         # Whether a thread has begun to shut the communicator down; under the lock of writes.
         self._finalizing = False
@@ -80,67 +92,89 @@ class Communicator:
         call: Call,
         waits: bool,
         result: list[torch.Tensor],
-        sources: Any = None,
-        copies: Copies = (),
+        composition: Composition | None = None,
         source_rank: int = -1,
-    ) -> DoneWork | QueuedWork:
-        """Starts one operation; its handle, which is over already with ``waits``."""
+    ) -> DoneWork | StartedWork:
+        """Starts one operation; its handle, which is over already with ``waits``.
+
+        Args:
+            call: the operation.
+            waits: whether to wait for its end.
+            result: the tensors that it fills.
+            composition: what it does besides.
+            source_rank: the sender, for a receive.
+        """
+        if composition is not None and composition.negated:
+            return self._run_negated(call, waits, result, composition)
         native, handle = self.native, self.handle
+        words = composition.words(call) if composition is not None else None
         if waits:
-            code = native.run(*call, handle)
+            if words is None:
+                code = native.run(*call, handle)
+            else:
+                address, count = words.buffer_info()
+                code = native.run_composed(address, count, handle)
             if code:
                 self.check(code)
-            return self._done(copies)
+            return DONE
+        kept = composition.kept if composition is not None else ()
         with _Watch(self) as watch:
-            code, ticket = native.start(*call, handle)
+            code, ticket = self._start(call, words)
             self.check(code)
             ticket = ticket if code else 0
+            lane = call[0] in (SEND, RECV)
             watch.work = QueuedWork(
-                native, self.writes, handle, ticket, result, sources, copies, source_rank
+                native, self.writes, handle, ticket, result, kept, source_rank, lane
             )
-            return self._queue(watch.work, result)
+            return self._queue(watch.work)
+
+    def _run_negated(
+        self, call: Call, waits: bool, result: list[torch.Tensor], composition: Composition
+    ) -> DoneWork | StartedWork:
+        negated, composition.negated = composition.negated, []
+        self.run(call, True, result, composition)
+        self.writes.copy(negated)
+        return self.over(waits, result)
+
+    def _start(self, call: Call, words: array[int] | None) -> tuple[int, int]:
+        if words is None:
+            return self.native.start(*call, self.handle)
+        address, count = words.buffer_info()
+        return self.native.start_composed(address, count, self.handle)
 
     def run_all(
-        self,
-        calls: list[Call],
-        waits: bool,
-        result: list[torch.Tensor],
-        sources: Any = None,
-        copies: Copies = (),
-    ) -> DoneWork | QueuedWork:
+        self, parts: list[Part], waits: bool, result: list[torch.Tensor]
+    ) -> DoneWork | StartedWork:
         """As ``run`` for operations that are one group."""
+        if any(composition.negated for _, composition in parts):
+            for call, composition in parts:
+                self.run(call, True, result, composition)
+            return self.over(waits, result)
         native, handle = self.native, self.handle
+        kept = [tensor for _, composition in parts for tensor in composition.kept]
         with _Watch(self) as watch:
-            ticket = self._start_all(calls) if calls else 0
+            ticket = self._start_all(parts) if parts else 0
             if not waits:
-                watch.work = QueuedWork(
-                    native, self.writes, handle, ticket, result, sources, copies
-                )
-                return self._queue(watch.work, result)
+                watch.work = QueuedWork(native, self.writes, handle, ticket, result, kept)
+                return self._queue(watch.work)
             if ticket:
                 self.check(native.wait(handle, ticket))
-        return self._done(copies)
-
-    def _done(self, copies: Copies) -> DoneWork:
-        """The handle of an operation that is complete, once its result is where it belongs."""
-        if copies:
-            self.writes.copy(copies)
         return DONE
 
-    def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | QueuedWork:
+    def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | StartedWork:
         """The handle of what is complete already."""
         if waits:
             return DONE
-        return self._queue(QueuedWork(self.native, self.writes, self.handle, 0, result), result)
+        return self._queue(QueuedWork(self.native, self.writes, self.handle, 0, result))
 
-    def _start_all(self, calls: list[Call]) -> int:
+    def _start_all(self, parts: list[Part]) -> int:
         """Starts operations as one group; their ticket, 0 if all are complete already."""
         native, handle = self.native, self.handle
         failed = 0
         try:
             self.check(native.start_group())
-            for call in calls:
-                code, _ = native.start(*call, handle)
+            for call, composition in parts:
+                code, _ = self._start(call, composition.words(call))
                 if code and code != IN_PROGRESS:
                     failed = code
                     sentence = failure(native, code, handle)
@@ -152,57 +186,59 @@ class Communicator:
         self.check(code)
         return ticket if code else 0
 
-    def _queue(self, work: QueuedWork, result: list[torch.Tensor]) -> QueuedWork:
+    def begin_batch(self) -> None:
+        """The calling thread's operations from here on are one batch, until it ends it."""
+        self._batches[threading.get_ident()] = self._started
+
+    def end_batch(self) -> StartedWork:
+        """The handle of all operations of the calling thread's batch."""
+        me = threading.get_ident()
+        begun = self._batches.pop(me, self._started)
+        works = [work for work in list(self._works) if work.number > begun and work.thread == me]
+        works.sort(key=lambda work: work.number)
+        return self._queue(SeveralWorks(self.native, self.writes, self.handle, works))
+
+    def drain(self) -> None:
+        """Waits for the collectives that were started; sends and receives have a lane apart.
+
+        Raises:
+            DistBackendError: one has failed.
+        """
+        for work in list(self._works):
+            if not work.lane:
+                work.wait()
+
+    def _queue(self, work: StartedWork) -> StartedWork:
         """Keeps a handle, and what its operation uses, until that is over."""
-        size = sum(t.nbytes for t in result if t.layout is torch.strided)
-        self._works.append((work, size))
-        self._kept_bytes += size
-        if (
-            len(self._works) > _KEPT_WORKS + self._more_works
-            or self._kept_bytes > _KEPT_BYTES + self._more_bytes
-        ):
-            self._forget_finished()
+        self._started += 1
+        work.number = self._started
+        work.thread = threading.get_ident()
+        self._works.append(work)
+        self._look_back()
         return work
 
-    def _forget_finished(self) -> None:
-        """Lets go of the oldest works that are over, until no more are left than are kept.
+    def _look_back(self) -> None:
+        """Lets go of what is over, of the oldest handles.
 
-        Sends and receives do not end in the order of their start, so those under way are passed
-        over. The next time is when as much has come as was passed over: on average each start of
-        an operation looks at one of them.
+        Those under way, and those that somebody holds, are passed over: on average each start of
+        an operation looks at each of them once while as many others start.
         """
         works = self._works
-        passed = 0
-        for _ in range(len(works)):
-            if len(works) <= _KEPT_WORKS and self._kept_bytes <= _KEPT_BYTES:
-                break
+        for _ in range(min(_LOOKS, len(works) - 1)):
             try:
-                first = works[0]
+                over = works[0].look()
             except IndexError:
                 return
-            over = first[0].look()
             with self.writes.lock:
-                if works is not self._works:
+                if works is not self._works or not works:
                     return  # Another thread has ended them all.
-                # Another thread may have been faster.
-                if not works or works[0] is not first:
-                    continue
-                if over:
-                    self._kept_bytes -= works.popleft()[1]
+                if over and works[0].is_settled() and _references(works) == _ALONE:
+                    work = works.popleft()
+                    work.let_go()
+                    self._finished.append(work)
                 else:
                     # One step, so that a signal handler finds it in its place.
                     works.rotate(-1)
-                    passed += 1
-        self._more_works = max(0, len(works) - _KEPT_WORKS) + passed
-        self._more_bytes = max(0, self._kept_bytes - _KEPT_BYTES) + passed * _BYTES_A_LOOK
-
-    def move(self, operation: int, tensor: torch.Tensor, peer: int) -> Call:
-        """The call that sends or receives a contiguous tensor's bytes."""
-        count, kind = moved(tensor)
-        address = tensor.data_ptr()
-        if operation == SEND:
-            return SEND, address, 0, count, kind, 0, peer
-        return RECV, 0, address, count, kind, 0, peer
 
     def shutdown(self) -> None:
         """Waits, for a bounded time, until the queue is empty; then ends the communicator."""
@@ -222,7 +258,7 @@ class Communicator:
             if code:
                 self.abort("the group was shut down after an error, or with operations under way")
                 return
-            for work, _ in list(self._works):
+            for work in list(self._works):
                 work.look()
         self._end(native.comm_destroy, "the group was shut down")
 
@@ -237,7 +273,7 @@ class Communicator:
 
     def _end(self, end: Callable[[int], int], reason: str) -> None:
         """Ends the communicator, or waits until the thread that does has done it."""
-        works: deque[tuple[QueuedWork, int]] = deque()
+        works: deque[StartedWork] = deque()
         with self.writes.lock:
             handle, self.handle = self.handle, 0
             if handle:
@@ -246,14 +282,9 @@ class Communicator:
                     end(handle)
                 finally:
                     works, self._works = self._works, deque()
-                    self._kept_bytes = 0
-                    for work, _ in works:
+                    for work in works:
                         work.end(reason)
-        # Callbacks of futures may wait for other threads. A signal handler on a thread that copies
-        # leaves them to the thread of the futures.
-        if not self.writes.held():
-            for work, _ in works:
-                work.complete()
+        completer().hand_over(works)
 
 
 class _Watch:
@@ -268,7 +299,7 @@ class _Watch:
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
         # The handle of what was started, which its caller does not get if this ends early.
-        self.work: QueuedWork | None = None
+        self.work: StartedWork | None = None
 
     def __enter__(self) -> _Watch:
         return self

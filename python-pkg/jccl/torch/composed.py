@@ -1,4 +1,4 @@
-"""Operations that the library does not have, composed truly of those that it has."""
+"""Collectives that the library knows as sends and receives, and the sum of sparse tensors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.distributed import ReduceOp
 
-from jccl.torch.arguments import ALL_GATHER, RECV, SEND, moved, real
-from jccl.torch.communicator import Call
-from jccl.torch.tensors import alike, landing, packed
+from jccl.torch.arguments import ALL_GATHER, ALL_TO_ALL, GATHER, SCATTER, UINT8, moved, real
+from jccl.torch.composition import Composition
+from jccl.torch.tensors import alike
 
 if TYPE_CHECKING:
     from jccl.torch.group import Handle, ProcessGroupJccl
@@ -19,58 +19,55 @@ Tensor = torch.Tensor
 
 
 class _Exchange:
-    """Sends and receives of one group call, with the copies on this rank.
+    """The sends and receives of one collective, with the copy on this rank.
 
     Args:
         group: the process group.
+        operation: the library's number of the collective.
+        root: its root, 0 where there is none.
     """
 
-    def __init__(self, group: ProcessGroupJccl) -> None:
-        self._group = group
-        self._calls: list[Call] = []
-        self._kept: list[Tensor] = []
-        self._copies: list[tuple[Tensor, Tensor]] = []
-
-    def send(self, tensor: Tensor, peer: int) -> None:
-        """A tensor goes to a peer other than this rank."""
-        source = packed(tensor)
-        if source.numel():
-            self._kept.append(source)
-            self._calls.append(self._group._comm.move(SEND, source, peer))
-
-    def receive(self, tensor: Tensor, peer: int) -> None:
-        """A tensor comes from a peer other than this rank."""
-        buffer, copies = landing(tensor)
-        if buffer.numel():
-            self._kept.append(buffer)
-            self._copies += copies
-            self._calls.append(self._group._comm.move(RECV, buffer, peer))
+    def __init__(self, group: ProcessGroupJccl, operation: int, root: int = 0) -> None:
+        self._comm = group._comm
+        self._operation = operation
+        self._root = root
+        self.composition = Composition(group._comm.drain)
 
     def keep(self, target: Tensor, source: Tensor) -> None:
         """This rank's own part."""
-        own = source.detach().view(target.shape)
-        self._group._comm.writes.copy([(target.detach(), own)])
+        if not source.numel():
+            return
+        from_ = self.composition.reads(source)
+        to = self.composition.writes(target)
+        self.composition.copy_before(to.view(from_.shape), from_)
 
-    def start(self, results: list[Tensor], opts: Any) -> Handle:
-        """Starts them all; the handle is over when all are."""
-        comm = self._group._comm
+    def start(self, like: Tensor | None, results: list[Tensor], opts: Any) -> Handle:
+        """Starts them all; the handle is over when all are.
+
+        Args:
+            like: a tensor of the size and type that is every rank's, None if sizes differ.
+            results: the tensors that are filled.
+            opts: torch's options.
+        """
+        count, kind = (0, UINT8) if like is None else moved(like)
+        call = (self._operation, 0, 0, count, kind, 0, self._root)
         waits = opts is not None and not opts.asyncOp
-        return comm.run_all(self._calls, waits, results, self._kept, self._copies)
+        return self._comm.run(call, waits, results, self.composition)
 
 
 def gather(group: ProcessGroupJccl, outputs: list[Tensor], tensor: Tensor, opts: Any) -> Handle:
     """All ranks' tensors into a list of tensors on the root."""
-    exchange = _Exchange(group)
     root, rank = opts.rootRank, group._rank
+    exchange = _Exchange(group, GATHER, root)
     if rank != root:
-        exchange.send(tensor, root)
+        exchange.composition.send(tensor, root)
     else:
         alike("gather", group._size, outputs, tensor)
         exchange.keep(outputs[rank], tensor)
         for peer, output in enumerate(outputs):
             if peer != rank:
-                exchange.receive(output, peer)
-    return exchange.start(outputs, opts)
+                exchange.composition.receive(output, peer)
+    return exchange.start(tensor, outputs, opts)
 
 
 def gather_single(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
@@ -82,36 +79,43 @@ def gather_single(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts:
             f"gather of {tensor.numel()} elements of {tensor.dtype} by {group._size} ranks "
             f"does not fit {output.numel()} elements of {output.dtype}"
         )
-    buffer, copies = landing(output)
-    rows = list(buffer.detach().view(group._size, *tensor.shape))
-    work = gather(group, rows, tensor, opts)
-    if not copies:
-        return work
-    # A tensor with gaps is filled from the packed one when that is complete.
-    work.wait()
-    group._comm.writes.copy(copies)
-    return work
+    exchange = _Exchange(group, GATHER, opts.rootRank)
+    whole = exchange.composition.writes(output)
+    rows = whole.detach().view(group._size, *tensor.shape)
+    exchange.keep(rows[group._rank], tensor)
+    for peer in range(group._size):
+        if peer != group._rank:
+            exchange.composition.receive(rows[peer], peer)
+    return exchange.start(tensor, [output], opts)
 
 
 def scatter(group: ProcessGroupJccl, output: Tensor, inputs: list[Tensor], opts: Any) -> Handle:
     """A list of tensors of the root out to the ranks."""
-    exchange = _Exchange(group)
     root, rank = opts.rootRank, group._rank
+    exchange = _Exchange(group, SCATTER, root)
     if rank != root:
-        exchange.receive(output, root)
+        exchange.composition.receive(output, root)
     else:
         alike("scatter", group._size, inputs, output)
         exchange.keep(output, inputs[rank])
         for peer, tensor in enumerate(inputs):
             if peer != rank:
-                exchange.send(tensor, peer)
-    return exchange.start([output], opts)
+                exchange.composition.send(tensor, peer)
+    return exchange.start(output, [output], opts)
 
 
 def alltoall(
     group: ProcessGroupJccl, outputs: list[Tensor], inputs: list[Tensor], opts: Any
 ) -> Handle:
     """Tensor r to rank r, one from each. Sizes may differ from pair to pair."""
+    exchange = _Exchange(group, ALL_TO_ALL)
+    _all_to_all(exchange, group, outputs, inputs)
+    return exchange.start(None, outputs, opts)
+
+
+def _all_to_all(
+    exchange: _Exchange, group: ProcessGroupJccl, outputs: list[Tensor], inputs: list[Tensor]
+) -> None:
     size, rank = group._size, group._rank
     if len(outputs) != size or len(inputs) != size:
         raise ValueError(
@@ -123,14 +127,12 @@ def alltoall(
             f"all_to_all: rank {rank} sends {inputs[rank].numel()} elements to itself and "
             f"expects {outputs[rank].numel()}"
         )
-    exchange = _Exchange(group)
     exchange.keep(outputs[rank], inputs[rank])
     # Every rank begins with its right-hand neighbour, so that not all send to the same rank first.
     for step in range(1, size):
         to, source = (rank + step) % size, (rank - step) % size
-        exchange.send(inputs[to], to)
-        exchange.receive(outputs[source], source)
-    return exchange.start(outputs, opts)
+        exchange.composition.send(inputs[to], to)
+        exchange.composition.receive(outputs[source], source)
 
 
 def all_to_all_single(
@@ -145,17 +147,11 @@ def all_to_all_single(
     if output.dtype != tensor.dtype:
         raise ValueError(f"all_to_all from {tensor.dtype} into {output.dtype}")
     output, tensor = real(output), real(tensor)
-    source = packed(tensor)
-    buffer, copies = landing(output)
-    outputs = _parts(buffer, output_sizes, group._size)
-    inputs = _parts(source, input_sizes, group._size)
-    work = alltoall(group, outputs, inputs, opts)
-    if not copies:
-        return work
-    # As in gather_single.
-    work.wait()
-    group._comm.writes.copy(copies)
-    return work
+    exchange = _Exchange(group, ALL_TO_ALL)
+    outputs = _parts(exchange.composition.writes(output), output_sizes, group._size)
+    inputs = _parts(exchange.composition.reads(tensor), input_sizes, group._size)
+    _all_to_all(exchange, group, outputs, inputs)
+    return exchange.start(None, [output], opts)
 
 
 def _parts(tensor: Tensor, rows: list[int], size: int) -> list[Tensor]:
@@ -186,6 +182,7 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
     if opts.reduceOp != ReduceOp.SUM:
         raise ValueError("jccl reduces sparse tensors by SUM only")
     comm, size = group._comm, group._size
+    comm.drain()
     own = tensor.detach().coalesce()
     indices, values = own.indices().contiguous(), own.values().contiguous()
     entries = _gathered(group, torch.tensor([indices.size(1)], dtype=torch.int64)).view(-1)

@@ -40,6 +40,9 @@ _STATISTICS: Final = {
     "all_reduce": 4,
     "send": 6,
     "recv": 7,
+    "all_to_all": 8,
+    "scatter": 9,
+    "gather": 10,
     "self_bytes": 16,
     "shm_bytes": 17,
     "net_bytes": 18,
@@ -49,8 +52,11 @@ _STATISTICS: Final = {
     "all_reduce_bytes": 28,
     "send_bytes": 30,
     "recv_bytes": 31,
+    "all_to_all_bytes": 32,
+    "scatter_bytes": 33,
+    "gather_bytes": 34,
 }
-_COLLECTIVES: Final = (0, 1, 2, 3, 4)
+_COLLECTIVES: Final = (0, 1, 2, 3, 4, 8, 9, 10)
 
 
 @dataclass(frozen=True)

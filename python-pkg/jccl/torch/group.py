@@ -18,24 +18,23 @@ from jccl.torch.arguments import (
     REDUCE_SCATTER,
     REDUCTIONS,
     SEND,
+    checked,
     moved,
     real,
     reduction,
 )
 from jccl.torch.backend import GroupBackend
-from jccl.torch.communicator import DONE, Call, Communicator
+from jccl.torch.communicator import DONE, Communicator, Part
+from jccl.torch.composition import Composition
 from jccl.torch.monitored import MonitoredBarrier
-from jccl.torch.tensors import Copies, alike, copying, landing, packed, single, spreading
-from jccl.torch.work import DoneWork, QueuedWork, untraced
+from jccl.torch.tensors import alike, single
+from jccl.torch.work import DoneWork, StartedWork, untraced
 
 if TYPE_CHECKING:
     from jccl.torch.creation import Identity
 
 Tensor = torch.Tensor
-Handle = DoneWork | QueuedWork
-
-Parts = tuple[Call, tuple[Tensor, Tensor], Copies]
-"""A call, the tensors that it reads and writes, and what to copy after it."""
+Handle = DoneWork | StartedWork
 
 # torch keeps only the C++ half of a group made by splitGroup; the Python half must live until
 # the group is shut down. Written by the threads that make and end groups.
@@ -79,9 +78,6 @@ class ProcessGroupJccl(ProcessGroup):
         self._run = comm.native.run
         self._token = torch.zeros(1, dtype=torch.int32)
         self._monitored = MonitoredBarrier(store, rank, size, identity.nonce)
-        # The calls of an open batch and the tensors they use; None outside a batch. Only the
-        # thread that opened the batch may use the group until it is closed.
-        self._batch: list[tuple[Call, tuple[Tensor, Tensor, Copies]]] | None = None
         _living.add(self)
 
     # What torch asks about the group.
@@ -119,27 +115,29 @@ class ProcessGroupJccl(ProcessGroup):
         if tensor.is_complex():
             tensor = real(tensor)
         kind, op = reduction(opts.reduceOp, tensor.dtype)
-        buffer = packed(tensor)
+        composition = self._composition()
+        buffer = composition.updates(tensor)
         address = buffer.data_ptr()
         call = (ALL_REDUCE, address, address, buffer.numel(), kind, op, 0)
-        return self._comm.run(call, not opts.asyncOp, [tensor], buffer, copying(tensor, buffer))
+        return self._comm.run(call, not opts.asyncOp, [tensor], composition)
+
+    def _composition(self) -> Composition:
+        return Composition(self._comm.drain)
 
     @untraced
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = None) -> Handle:
         """Reduces several tensors over all ranks, in place, as one group of operations."""
         if opts is None:
             opts = torch.distributed.AllreduceCoalescedOptions()
-        calls: list[Call] = []
-        buffers = []
-        copies: list[tuple[Tensor, Tensor]] = []
+        parts: list[Part] = []
         for tensor in map(real, tensors):
             kind, op = reduction(opts.reduceOp, tensor.dtype)
-            buffer = packed(tensor)
+            composition = self._composition()
+            buffer = composition.updates(tensor)
             address = buffer.data_ptr()
-            calls.append((ALL_REDUCE, address, address, buffer.numel(), kind, op, 0))
-            buffers.append(buffer)
-            copies += copying(tensor, buffer)
-        return self._comm.run_all(calls, not opts.asyncOp, tensors, buffers, copies)
+            call = (ALL_REDUCE, address, address, buffer.numel(), kind, op, 0)
+            parts.append((call, composition))
+        return self._comm.run_all(parts, not opts.asyncOp, tensors)
 
     @untraced
     def broadcast(self, tensors: list[Tensor] | Tensor, opts: Any = 0) -> Handle:
@@ -149,12 +147,13 @@ class ProcessGroupJccl(ProcessGroup):
             root, opts = opts, torch.distributed.BroadcastOptions()
         else:
             root = opts.rootRank
-        buffer = packed(tensor)
+        composition = self._composition()
+        at_root = root == self._rank
+        buffer = composition.reads(tensor) if at_root else composition.writes(tensor)
         count, kind = moved(buffer)
         address = buffer.data_ptr()
         call = (BROADCAST, address, address, count, kind, 0, root)
-        copies = copying(tensor, buffer) if root != self._rank else ()
-        return self._comm.run(call, not opts.asyncOp, [tensor], buffer, copies)
+        return self._comm.run(call, not opts.asyncOp, [tensor], composition)
 
     @untraced
     def reduce(self, tensors: list[Tensor] | Tensor, opts: Any = None) -> Handle:
@@ -163,40 +162,44 @@ class ProcessGroupJccl(ProcessGroup):
         if opts is None:
             opts = torch.distributed.ReduceOptions()
         kind, op = reduction(opts.reduceOp, tensor.dtype)
-        source = packed(tensor)
-        at_root = opts.rootRank == self._rank
+        composition = self._composition()
         # The library has no Reduce yet, so all ranks compute it; only the root's tensor changes.
-        buffer = source if at_root else torch.empty_like(source)
+        if opts.rootRank == self._rank:
+            source = buffer = composition.updates(tensor)
+        else:
+            source = composition.reads(tensor)
+            buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
+            composition.kept.append(buffer)
         call = (ALL_REDUCE, source.data_ptr(), buffer.data_ptr(), source.numel(), kind, op, 0)
-        copies = copying(tensor, buffer) if at_root else ()
-        return self._comm.run(call, not opts.asyncOp, [tensor], (source, buffer), copies)
+        return self._comm.run(call, not opts.asyncOp, [tensor], composition)
 
     @untraced
     def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
         """Gathers all ranks' tensors, one after another, into one tensor on all ranks."""
-        call, kept, copies = self._gather_call(output, tensor)
-        return self._comm.run(call, _waits(opts), [output], kept, copies)
+        call, composition = self._gather_part(output, tensor)
+        return self._comm.run(call, _waits(opts), [output], composition)
 
     @untraced
     def all_gather_single_coalesced(
         self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
     ) -> Handle:
         """Several all_gather_single as one group of operations."""
-        parts = [self._gather_call(o, t) for o, t in zip(outputs, tensors, strict=True)]
-        return self._coalesced(parts, outputs, opts)
+        parts = [self._gather_part(o, t) for o, t in zip(outputs, tensors, strict=True)]
+        return self._comm.run_all(parts, _waits(opts), outputs)
 
-    def _gather_call(self, output: Tensor, tensor: Tensor) -> Parts:
+    def _gather_part(self, output: Tensor, tensor: Tensor) -> Part:
         output, tensor = real(output), real(tensor)
         if output.dtype != tensor.dtype or output.numel() != tensor.numel() * self._size:
             raise ValueError(
                 f"all_gather of {tensor.numel()} elements of {tensor.dtype} by {self._size} ranks "
                 f"does not fit {output.numel()} elements of {output.dtype}"
             )
-        source = packed(tensor)
-        buffer, copies = landing(output)
+        composition = self._composition()
+        source = composition.reads(tensor)
+        buffer = composition.writes(output)
         count, kind = moved(source)
         call = (ALL_GATHER, source.data_ptr(), buffer.data_ptr(), count, kind, 0, 0)
-        return call, (source, buffer), copies
+        return call, composition
 
     @untraced
     def allgather(
@@ -204,8 +207,8 @@ class ProcessGroupJccl(ProcessGroup):
     ) -> Handle:
         """Gathers all ranks' tensors into a list of tensors on all ranks."""
         into = single(outputs)
-        call, kept, copies = self._listed_gather_call(into, single(tensors))
-        return self._comm.run(call, _waits(opts), into, kept, copies)
+        call, composition = self._listed_gather_part(into, single(tensors))
+        return self._comm.run(call, _waits(opts), into, composition)
 
     @untraced
     def allgather_coalesced(
@@ -214,28 +217,29 @@ class ProcessGroupJccl(ProcessGroup):
         """Several allgather as one group; ``outputs[r][i]`` receives rank r's tensor i."""
         columns = [list(column) for column in zip(*outputs, strict=True)]
         parts = [
-            self._listed_gather_call(column, t) for column, t in zip(columns, tensors, strict=True)
+            self._listed_gather_part(column, t) for column, t in zip(columns, tensors, strict=True)
         ]
-        return self._coalesced(parts, [t for row in outputs for t in row], opts)
+        return self._comm.run_all(parts, _waits(opts), [t for row in outputs for t in row])
 
-    def _listed_gather_call(self, outputs: list[Tensor], tensor: Tensor) -> Parts:
+    def _listed_gather_part(self, outputs: list[Tensor], tensor: Tensor) -> Part:
         alike("all_gather", self._size, outputs, tensor)
-        source = packed(tensor)
+        composition = self._composition()
+        source = composition.reads(tensor)
         buffer = torch.empty((self._size, source.numel()), dtype=source.dtype)
+        composition.kept.append(buffer)
+        for output, row in zip(outputs, buffer, strict=True):
+            composition.deliver(output, row)
         count, kind = moved(source)
         call = (ALL_GATHER, source.data_ptr(), buffer.data_ptr(), count, kind, 0, 0)
-        return call, (source, buffer), spreading(outputs, buffer)
+        return call, composition
 
     @untraced
     def reduce_scatter_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
         """Reduces over all ranks; rank r receives the r-th part."""
-        return self._reduce_scatter(output, tensor, opts)
-
-    def _reduce_scatter(self, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
         if opts is None:
             opts = torch.distributed.ReduceScatterOptions()
-        call, kept, copies = self._scatter_call(output, tensor, opts)
-        return self._comm.run(call, not opts.asyncOp, [output], kept, copies)
+        call, composition = self._scatter_part(output, tensor, opts)
+        return self._comm.run(call, not opts.asyncOp, [output], composition)
 
     @untraced
     def reduce_scatter_single_coalesced(
@@ -244,29 +248,27 @@ class ProcessGroupJccl(ProcessGroup):
         """Several reduce_scatter_single as one group of operations."""
         if opts is None:
             opts = torch.distributed.ReduceScatterOptions()
-        parts = [self._scatter_call(o, t, opts) for o, t in zip(outputs, tensors, strict=True)]
-        return self._coalesced(parts, outputs, opts)
+        parts = [self._scatter_part(o, t, opts) for o, t in zip(outputs, tensors, strict=True)]
+        return self._comm.run_all(parts, not opts.asyncOp, outputs)
 
-    def _scatter_call(self, output: Tensor, tensor: Tensor, opts: Any) -> Parts:
+    def _scatter_part(self, output: Tensor, tensor: Tensor, opts: Any) -> Part:
         output, tensor = real(output), real(tensor)
         if output.dtype != tensor.dtype or tensor.numel() != output.numel() * self._size:
             raise ValueError(
                 f"reduce_scatter of {tensor.numel()} elements of {tensor.dtype} over {self._size} "
                 f"ranks does not fit {output.numel()} elements of {output.dtype}"
             )
-        kind, op = reduction(opts.reduceOp, tensor.dtype)
-        source = packed(tensor)
-        buffer, copies = landing(output)
-        call = (
-            REDUCE_SCATTER,
-            source.data_ptr(),
-            buffer.data_ptr(),
-            buffer.numel(),
-            kind,
-            op,
-            0,
-        )
-        return call, (source, buffer), copies
+        composition = self._composition()
+        return self._scatter_from(composition.reads(tensor), output, composition, opts)
+
+    def _scatter_from(
+        self, source: Tensor, output: Tensor, composition: Composition, opts: Any
+    ) -> Part:
+        kind, op = reduction(opts.reduceOp, source.dtype)
+        buffer = composition.writes(output)
+        count = buffer.numel()
+        call = (REDUCE_SCATTER, source.data_ptr(), buffer.data_ptr(), count, kind, op, 0)
+        return call, composition
 
     @untraced
     def reduce_scatter(
@@ -274,15 +276,17 @@ class ProcessGroupJccl(ProcessGroup):
     ) -> Handle:
         """Reduces a list of tensors over all ranks; rank r receives the r-th."""
         output, inputs = single(outputs), single(tensors)
+        if opts is None:
+            opts = torch.distributed.ReduceScatterOptions()
         alike("reduce_scatter", self._size, inputs, output)
-        joined = torch.cat([t.detach().reshape(-1) for t in inputs])
-        return self._reduce_scatter(output, joined, opts)
-
-    def _coalesced(self, parts: list[Parts], results: list[Tensor], opts: Any) -> Handle:
-        calls = [call for call, _, _ in parts]
-        kept = [kept for _, kept, _ in parts]
-        copies = [copy for _, _, some in parts for copy in some]
-        return self._comm.run_all(calls, _waits(opts), results, kept, copies)
+        into, parts = real(output), [real(tensor) for tensor in inputs]
+        composition = self._composition()
+        joined = torch.empty((self._size, into.numel()), dtype=into.dtype)
+        composition.kept.append(joined)
+        for row, part in zip(joined, parts, strict=True):
+            composition.collect(row, part)
+        call, composition = self._scatter_from(joined, into, composition, opts)
+        return self._comm.run(call, not opts.asyncOp, [output], composition)
 
     # Composed of sends and receives.
 
@@ -328,29 +332,23 @@ class ProcessGroupJccl(ProcessGroup):
     def send(self, tensors: list[Tensor], peer: int, tag: int = 0) -> Handle:
         """Starts to send a tensor. Matched with receives by order alone, not by tag."""
         tensor = single(tensors)
-        source = packed(tensor)
-        return self._point_to_point(self._comm.move(SEND, source, peer), tensor, source, (), -1)
+        composition = Composition(_nothing)
+        # It is the caller's to leave a tensor alone that is being sent, so that it may be read now.
+        source = checked(tensor).resolve_neg().contiguous()
+        composition.kept.append(source)
+        count, kind = moved(source)
+        call = (SEND, source.data_ptr(), 0, count, kind, 0, peer)
+        return self._comm.run(call, False, [tensor], composition)
 
     @untraced
     def recv(self, tensors: list[Tensor], peer: int, tag: int = 0) -> Handle:
         """Starts to receive a tensor. Matched with sends by order alone, not by tag."""
         tensor = single(tensors)
-        buffer, copies = landing(tensor)
-        call = self._comm.move(RECV, buffer, peer)
-        return self._point_to_point(call, tensor, buffer, copies, peer)
-
-    def _point_to_point(
-        self,
-        call: Call,
-        tensor: Tensor,
-        buffer: Tensor,
-        copies: Copies,
-        source_rank: int,
-    ) -> Handle:
-        if self._batch is not None:
-            self._batch.append((call, (tensor, buffer, copies)))
-            return DONE
-        return self._comm.run(call, False, [tensor], buffer, copies, source_rank)
+        composition = Composition(_nothing)
+        buffer = composition.writes(tensor)
+        count, kind = moved(buffer)
+        call = (RECV, 0, buffer.data_ptr(), count, kind, 0, peer)
+        return self._comm.run(call, False, [tensor], composition, peer)
 
     @untraced
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Handle:
@@ -361,17 +359,13 @@ class ProcessGroupJccl(ProcessGroup):
 
     @untraced
     def _start_coalescing(self, device: torch.device | None = None) -> None:
-        if self._batch is not None:
-            raise RuntimeError("a batch of sends and receives is open on this group already")
-        self._batch = []
+        """The calling thread's operations from here on are one batch. They start as ever."""
+        self._comm.begin_batch()
 
     @untraced
     def _end_coalescing(self, device: torch.device | None = None) -> Handle:
-        batch, self._batch = self._batch or [], None
-        calls = [call for call, _ in batch]
-        parts = [part for _, part in batch]
-        copies = [copy for _, _, some in parts for copy in some]
-        return self._comm.run_all(calls, False, [tensor for tensor, _, _ in parts], parts, copies)
+        """The handle of the batch: over when all its operations are."""
+        return self._comm.end_batch()
 
     # Barriers.
 
@@ -380,7 +374,7 @@ class ProcessGroupJccl(ProcessGroup):
         """Ends on no rank before it began on all: an all-reduce of 4 bytes."""
         address = self._token.data_ptr()
         call = (ALL_REDUCE, address, address, 1, INT32, 0, 0)
-        return self._comm.run(call, _waits(opts), [], self._token)
+        return self._comm.run(call, _waits(opts), [])
 
     @untraced
     def monitored_barrier(
@@ -459,6 +453,10 @@ class ProcessGroupJccl(ProcessGroup):
     alltoall_base = all_to_all_single
     allgather_into_tensor_coalesced = all_gather_single_coalesced
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+
+def _nothing() -> None:
+    """What a send or receive waits for before it begins: it is in no order with collectives."""
 
 
 def _waits(opts: Any) -> bool:

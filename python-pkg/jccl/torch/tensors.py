@@ -1,4 +1,4 @@
-"""Tensors as contiguous memory: where operations read and write, and who may write there."""
+"""Who writes into the tensors of callers, and what torch passes as lists of tensors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import Any
 import torch
 from torch.distributed import DistBackendError
 
-from jccl.torch.arguments import checked
-
 Tensor = torch.Tensor
 Copies = Sequence[tuple[Tensor, Tensor]]
-"""Targets and sources: what is left to be copied when an operation has succeeded."""
+"""Targets and sources of copies that torch makes, once an operation has succeeded."""
 
 
 # All there are: a child that is forked while a thread holds a lock gets new ones.
@@ -55,10 +53,6 @@ class Writes:
                 else:
                     target.copy_(source)
 
-    def held(self) -> bool:
-        """Whether the calling thread holds the lock."""
-        return bool(self.lock._is_owned())  # type: ignore[attr-defined]
-
 
 def _renew() -> None:
     for writes in _all:
@@ -77,34 +71,6 @@ def single(tensors: Sequence[Any]) -> Any:
     if len(tensors) != 1:
         raise ValueError(f"jccl takes one tensor (or list) per call and rank, not {len(tensors)}")
     return tensors[0]
-
-
-def packed(tensor: Tensor) -> Tensor:
-    """A contiguous tensor with the same elements; the same one if it is contiguous."""
-    checked(tensor)
-    # A lazily negated view holds the opposite of its elements in memory.
-    tensor = tensor.resolve_neg()
-    return tensor if tensor.is_contiguous() else tensor.contiguous()
-
-
-def landing(tensor: Tensor) -> tuple[Tensor, Copies]:
-    """Where the elements for a tensor may arrive, and how they get from there into it."""
-    checked(tensor)
-    if tensor.is_contiguous() and not tensor.is_neg():
-        return tensor, ()
-    buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
-    return buffer, copying(tensor, buffer)
-
-
-def copying(tensor: Tensor, buffer: Tensor) -> Copies:
-    """A buffer into the tensor it stands for, unless they are one."""
-    return () if buffer is tensor else ((tensor.detach(), buffer),)
-
-
-def spreading(tensors: Sequence[Tensor], rows: Tensor) -> Copies:
-    """The rows of a buffer into tensors."""
-    targets = [checked(tensor).detach() for tensor in tensors]
-    return [(t, row.view(t.shape)) for t, row in zip(targets, rows, strict=True)]
 
 
 def alike(what: str, size: int, several: Sequence[Tensor], one: Tensor) -> None:

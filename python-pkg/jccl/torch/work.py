@@ -1,11 +1,9 @@
-"""The handles of operations, and the thread that completes their futures."""
+"""The handles of operations."""
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +12,8 @@ from torch._C._distributed_c10d import Work
 from torch.distributed import DistBackendError
 from torch.futures import Future
 
-from jccl.torch.tensors import Copies, Writes
+from jccl.torch.futures import completer
+from jccl.torch.tensors import Writes
 
 if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding
@@ -80,18 +79,22 @@ class DoneWork(Work):
         )
 
 
-class QueuedWork(Work):
-    """The handle of an asynchronous operation.
+class StartedWork(Work):
+    """The handle of what was started without waiting.
+
+    Subclasses say by ``advance`` how far it is.
 
     Args:
         native: the C door.
         writes: that of the communicator; its lock guards the handle's state too.
         comm: the communicator's handle.
-        ticket: the operation's ticket, 0 if it was complete when started.
-        result: the tensors that the operation fills.
+        result: the tensors that are filled.
         sources: what must stay alive besides until it is over.
-        copies: what is copied once the operation has succeeded, before anybody sees that.
-        source_rank: the sender, for a receive.
+
+    Attributes:
+        number: its place among the operations that its communicator started, from 1.
+        thread: the thread that started it.
+        lane: whether it stands beside the collectives' order: a send or a receive.
     """
 
     def __init__(
@@ -99,27 +102,27 @@ class QueuedWork(Work):
         native: Binding,
         writes: Writes,
         comm: int,
-        ticket: int,
         result: list[torch.Tensor],
-        sources: Any = None,
-        copies: Copies = (),
-        source_rank: int = -1,
+        sources: Sequence[torch.Tensor] = (),
+        lane: bool = False,
     ) -> None:
         super().__init__()
         self._native = native
         self._writes = writes
         self._comm = comm
-        self._ticket = ticket
-        self._result = result
+        self._result: list[torch.Tensor] | None = result
         self._sources = sources
-        self._copies = copies
-        self._rank = source_rank
+        self.lane = lane
+        self.number = 0
+        self.thread = 0
         self._settled = False
         self._error: str | None = None
         self._completion: Future[None] | None = None
         self._future: Future[list[torch.Tensor]] | None = None
-        if not ticket:
-            self._settle(0)
+
+    def advance(self, ms: int) -> None:
+        """Lends the thread for so long at most, and calls ``end`` if it is over."""
+        raise NotImplementedError
 
     @untraced
     def wait(self, timeout: timedelta = _NO_LIMIT) -> bool:
@@ -134,18 +137,16 @@ class QueuedWork(Work):
         if not self._settled:
             limit = timeout.total_seconds()
             deadline = time.monotonic() + limit if limit > 0 else None
-            poll = self._native.poll
             try:
-                while (code := poll(self._comm, self._ticket, _slice(deadline))) == IN_PROGRESS:
+                while True:
+                    self.advance(_slice(deadline))
+                    if self._settled:
+                        break
                     if deadline is not None and time.monotonic() > deadline:
                         raise DistBackendError(
                             f"the operation was not over {limit:g} s after wait() began; "
                             "it stays queued"
                         )
-                    if self._settled:
-                        break
-                else:
-                    self._settle(code)
             except DistBackendError:
                 raise
             except BaseException:
@@ -159,31 +160,24 @@ class QueuedWork(Work):
     def look(self) -> bool:
         """Whether the operation is over, with no wait."""
         if not self._settled:
-            code = self._native.poll(self._comm, self._ticket, 0)
-            if code != IN_PROGRESS:
-                self._settle(code)
+            self.advance(0)
         return self._settled
 
-    def _settle(self, code: int) -> None:
-        error = failure(self._native, code, self._comm) if code else None
-        with self._writes.lock:
-            if error is None and self._copies:
-                try:
-                    self._writes.copy(self._copies)
-                except DistBackendError as e:
-                    error = str(e)
-                except Exception as e:
-                    error = f"copying the result failed: {e}"
-            # A signal handler may have ended the handle meanwhile.
-            self.end(error)
+    def is_settled(self) -> bool:
+        """Whether it is known how the operation has ended."""
+        return self._settled
 
     def end(self, error: str | None) -> None:
         """Decides how the operation has ended, unless that is decided."""
         with self._writes.lock:
             if not self._settled:
                 self._error = error
-                self._copies, self._sources = (), None
+                self._sources = ()
                 self._settled = True
+
+    def let_go(self) -> None:
+        """Forgets the tensors of an operation that is over, whose handle nobody in Python holds."""
+        self._result = None
 
     def fail(self, sentence: str) -> None:
         """Ends the communicator and the handle with an error, since nobody knows how it stands."""
@@ -191,13 +185,12 @@ class QueuedWork(Work):
             self._native.comm_interrupt(self._comm)
         finally:
             self.end(sentence)
-            self.complete()
 
     def revoke(self) -> None:
         """Ends the communicator and the handle by its user's interrupt.
 
-        When it returns nobody writes into the tensors, neither the library nor who copies a
-        result. The future is left to its thread: callbacks are no business of an interrupt.
+        When it returns nobody writes into the tensors. The future is left to its threads:
+        callbacks are no business of an interrupt.
         """
         try:
             self._native.comm_interrupt(self._comm)
@@ -224,15 +217,18 @@ class QueuedWork(Work):
         """As wait()."""
         self.wait()
 
+    def _tensors(self) -> list[torch.Tensor]:
+        if self._result is None:
+            raise RuntimeError(
+                "the tensors of this operation were let go of, since only C++ code held its handle"
+            )
+        return self._result
+
     @untraced
     def result(self) -> list[torch.Tensor]:
         """The tensors that the operation filled, after waiting for it."""
         self.wait()
-        return self._result
-
-    @untraced
-    def _source_rank(self) -> int:
-        return self._rank
+        return self._tensors()
 
     @untraced
     def get_future(self) -> Future[list[torch.Tensor]]:
@@ -251,7 +247,7 @@ class QueuedWork(Work):
         # Registered first, looked at second: an operation that ends in between is seen by one
         # of the two.
         if not self._settled:
-            _completer.add(self)
+            completer().add(self)
         if self.look():
             self.complete()
         return future
@@ -259,7 +255,11 @@ class QueuedWork(Work):
     def _value(self, _: Future[None]) -> list[torch.Tensor]:
         if self._error is not None:
             raise DistBackendError(self._error)
-        return self._result
+        return self._tensors()
+
+    def has_open_future(self) -> bool:
+        """Whether a future was taken and is not complete."""
+        return self._completion is not None
 
     def complete(self) -> None:
         """Completes the future, if one was taken, and runs its callbacks on this thread."""
@@ -268,69 +268,89 @@ class QueuedWork(Work):
         if completion is not None:
             completion.set_result(None)
 
+    def await_any_end(self, seen: int) -> int:
+        """Waits for a second, or until any operation of the process has ended.
 
-class _Completer:
-    """The daemon thread ``jccl-futures``: completes the futures of queued operations in order.
+        Args:
+            seen: how many had ended when somebody last looked at those that matter.
 
-    torch runs a future's callbacks, any Python code, on the thread that completes it; so no
-    thread of the library does that.
+        Returns:
+            How many have ended.
+        """
+        _, ended = self._native.wait_completion(seen, 1000)
+        return ended
+
+
+class QueuedWork(StartedWork):
+    """The handle of one operation, or of one group of them.
+
+    Args:
+        native: the C door.
+        writes: as of ``StartedWork``.
+        comm: the communicator's handle.
+        ticket: the operation's ticket, 0 if it was complete when started.
+        result: the tensors that the operation fills.
+        sources: what must stay alive besides until it is over.
+        source_rank: the sender, for a receive.
+        lane: whether it is a send or a receive.
     """
 
-    def __init__(self) -> None:
-        # Written by threads that take futures, read and cleared by the thread; under _lock.
-        self._waiting: list[QueuedWork] = []
-        self._lock = threading.Lock()
-        self._some = threading.Event()
-        self._thread: threading.Thread | None = None
+    def __init__(
+        self,
+        native: Binding,
+        writes: Writes,
+        comm: int,
+        ticket: int,
+        result: list[torch.Tensor],
+        sources: Sequence[torch.Tensor] = (),
+        source_rank: int = -1,
+        lane: bool = False,
+    ) -> None:
+        super().__init__(native, writes, comm, result, sources, lane)
+        self._ticket = ticket
+        self._rank = source_rank
+        if not ticket:
+            self.end(None)
 
-    def add(self, work: QueuedWork) -> None:
-        with self._lock:
-            self._waiting.append(work)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="jccl-futures", daemon=True)
-                self._thread.start()
-        self._some.set()
+    def advance(self, ms: int) -> None:
+        """As the library says of the ticket."""
+        code = self._native.poll(self._comm, self._ticket, ms)
+        if code != IN_PROGRESS:
+            self.end(failure(self._native, code, self._comm) if code else None)
 
-    def _run(self) -> None:
-        seen = 0
-        while True:
-            self._some.wait()
-            with self._lock:
-                works = list(self._waiting)
-                if not works:
-                    self._some.clear()
-                    continue
-            over = [work for work in works if _is_over(work)]
-            with self._lock:
-                gone = set(map(id, over))
-                self._waiting = [work for work in self._waiting if id(work) not in gone]
-            for work in over:
-                work.complete()
-            if not over:
-                _, seen = works[0]._native.wait_completion(seen, 1000)
-            # A work kept in a local would keep its tensors until the next one comes.
-            del works, over
+    @untraced
+    def _source_rank(self) -> int:
+        return self._rank
 
 
-def _is_over(work: QueuedWork) -> bool:
-    """As ``look``; what that raises ends one work and not the thread, which all need."""
-    try:
-        return work.look()
-    except Exception as e:
-        work.fail(f"looking at the operation failed: {e!r}")
-        return True
+class SeveralWorks(StartedWork):
+    """The handle of several operations, which is over when all are.
 
+    Args:
+        native: the C door.
+        writes: as of ``StartedWork``.
+        comm: the communicator's handle.
+        works: those that may not be over.
+    """
 
-_completer = _Completer()
+    def __init__(
+        self, native: Binding, writes: Writes, comm: int, works: list[StartedWork]
+    ) -> None:
+        tensors = [tensor for work in works for tensor in work._tensors()]
+        super().__init__(native, writes, comm, tensors, lane=all(work.lane for work in works))
+        self._works = works
+        self.look()
 
-
-def _renew() -> None:
-    """In a forked child: the thread is not there, and the lock may be held for ever."""
-    global _completer
-    _completer = _Completer()
-
-
-os.register_at_fork(after_in_child=_renew)
+    def advance(self, ms: int) -> None:
+        """Waits for the first that is not over."""
+        for work in self._works:
+            if not work.is_settled():
+                work.advance(ms)
+            if not work.is_settled():
+                return
+        errors = [work._error for work in self._works if work._error is not None]
+        self.end(errors[0] if errors else None)
+        self._works = []
 
 
 def _slice(deadline: float | None) -> int:

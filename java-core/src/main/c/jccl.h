@@ -45,7 +45,7 @@ ncclResult_t jcclCommInterrupt(ncclComm_t comm);
 
 /* Asynchronous forms, on blocking communicators too. */
 
-/* Numbers of operations, as NCCL's plugins see them. */
+/* Numbers of operations, as NCCL's plugins see them; the last three for jcclStartComposed. */
 enum {
     jcclBroadcast = 0,
     jcclReduce = 1,
@@ -53,7 +53,10 @@ enum {
     jcclReduceScatter = 3,
     jcclAllReduce = 4,
     jcclSend = 6,
-    jcclRecv = 7
+    jcclRecv = 7,
+    jcclAlltoAll = 8,
+    jcclScatter = 9,
+    jcclGather = 10
 };
 
 /*
@@ -65,6 +68,25 @@ enum {
 ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size_t count,
                        ncclDataType_t datatype, ncclRedOp_t op, int rootOrPeer, ncclComm_t comm,
                        uint64_t* ticket);
+/*
+ * As jcclStart, for an operation that also copies in its turn: before it begins, which is when the
+ * collectives that were called before it are over, and after it has succeeded, before that shows.
+ * So do AlltoAll, Gather and Scatter, which are sends and receives with a place in the order of the
+ * collectives; those of jcclSend and ncclSend are not mixed up with them. Host communicators only.
+ *
+ * words has n numbers, which are read before the call returns:
+ *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as of jcclStart; for AlltoAll,
+ *       Gather and Scatter the buffers mean nothing, and count and datatype must only be equal on
+ *       all ranks;
+ *   how many copies before, transfers (none but for those three) and copies after there are;
+ *   then these, one after the other:
+ *   a copy: source, target, bytes of an element, dimensions (64 at most), and for each dimension:
+ *       elements, bytes from one to the next at the source, the same at the target. The two must
+ *       not overlap;
+ *   a transfer: jcclSend or jcclRecv, buffer, count, datatype, peer (another rank). Those of a pair
+ *       of ranks match by their order.
+ */
+ncclResult_t jcclStartComposed(const int64_t* words, size_t n, ncclComm_t comm, uint64_t* ticket);
 /*
  * Lends this thread to a started operation or group for at most ms milliseconds (0: just looks).
  * ncclSuccess: it is complete. ncclInProgress: it is not. ncclInvalidArgument: the ticket was never

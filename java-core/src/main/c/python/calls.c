@@ -307,6 +307,12 @@ DEFINE(
                                      !jccl_py_finish_ticket(COMM(7), ticket, &result)) {
         return NULL;
     } CODE);
+QUICK_WORD(start_composed, "www", "words n comm", uint64_t,
+           LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), &out));
+DEFINE(
+    run_composed, "www", "words n comm", uint64_t ticket = 0;
+    CALL(LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), &ticket)) if (
+        ticket != 0 && !jccl_py_finish_ticket(COMM(2), ticket, &result)) { return NULL; } CODE);
 QUICK_CODE(comm_interrupt, "w", "comm", LIB.jcclCommInterrupt(COMM(0)));
 QUICK_CODE(comm_drop, "w", "comm", LIB.jcclCommDrop(COMM(0)));
 QUICK_CODE(abandon_group, "", "", LIB.jcclAbandonGroup());
@@ -377,6 +383,8 @@ PyMethodDef jccl_py_calls[] = {
     ENTRY(mem_alloc),
     ENTRY(mem_free),
     ENTRY(start),
+    ENTRY(start_composed),
+    ENTRY(run_composed),
     ENTRY(poll),
     ENTRY(wait),
     ENTRY(run),

@@ -73,6 +73,16 @@ final class Checked {
         return type;
     }
 
+    static DataType exchangeArguments(
+            Comm comm, Operation op, long count, int typeNumber, int root) {
+        DataType type = Buffers.type(op, typeNumber);
+        if (op.rooted()) {
+            Buffers.checkRank(op, comm, root);
+        }
+        Buffers.partBytes(op, comm, count, type);
+        return type;
+    }
+
     static @Nullable Call pointToPoint(
             Comm comm,
             Operation op,

@@ -351,6 +351,11 @@ public final class NcclApi {
                 operation, send, recv, count, type, redOp, rootOrPeer, comm, ticketOut);
     }
 
+    /** jcclStartComposed: an operation with copies before and after, or of sends and receives. */
+    public static int startComposed(long words, long n, long comm, long ticketOut) {
+        return Started.startComposed(words, n, comm, ticketOut);
+    }
+
     /** jcclPoll: lends this thread to a started operation for at most {@code ms}. */
     public static int poll(long comm, long ticket, int ms) {
         return Started.poll(comm, ticket, ms);

@@ -4,6 +4,7 @@ import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Completions;
+import org.jccl.executor.Composed;
 import org.jccl.executor.StreamAgent;
 import org.jccl.executor.Task;
 import org.jccl.executor.Waiter;
@@ -53,30 +54,81 @@ final class Started {
             long ticketOut) {
         Comm comm = null;
         try {
-            Operation op = Operation.of(operation);
-            if (op == null || op == Operation.REDUCE) {
-                throw CallError.STARTED_UNKNOWN.says("Start : invalid operation " + operation);
+            Operation op = operation("Start", operation);
+            if (op.exchanges()) {
+                throw CallError.STARTED_UNKNOWN.says(
+                        "Start : nccl" + op.ncclName() + " is started by jcclStartComposed");
             }
             comm = Handles.get(handle, op.ncclName());
             Checked.pointer("Start", "ticket", ticketOut);
             comm.ensureReady();
-            DataType type;
-            if (op.pointToPoint()) {
-                long buffer = op == Operation.SEND ? send : recv;
-                type = Checked.peerArguments(comm, op, buffer, count, typeNumber, rootOrPeer);
-            } else {
-                type =
-                        Checked.collectiveArguments(
-                                comm, op, send, recv, count, typeNumber, redOp, rootOrPeer);
-            }
-            int red = op.reduces() ? redOp : 0;
-            int root = op.rooted() || op.pointToPoint() ? rootOrPeer : 0;
-            long ticket = Operations.start(comm, op, send, recv, count, type, red, root);
-            Memory.putLong(ticketOut, ticket);
-            return ticket == 0 ? NcclApi.SUCCESS : NcclApi.IN_PROGRESS;
+            return started(
+                    comm, op, send, recv, count, typeNumber, redOp, rootOrPeer, null, ticketOut);
         } catch (Throwable t) {
             return NcclApi.refused(comm, t);
         }
+    }
+
+    private static Operation operation(String function, int number) {
+        Operation op = Operation.of(number);
+        if (op == null || op == Operation.REDUCE) {
+            throw CallError.STARTED_UNKNOWN.says(function + " : invalid operation " + number);
+        }
+        return op;
+    }
+
+    static int startComposed(long words, long n, long handle, long ticketOut) {
+        Comm comm = null;
+        try {
+            ComposedCall call = new ComposedCall(words, n);
+            Operation op = operation("StartComposed", call.operation());
+            comm = Handles.get(handle, op.ncclName());
+            Checked.pointer("StartComposed", "ticket", ticketOut);
+            comm.ensureReady();
+            Composed composed = call.read(comm, op);
+            return started(
+                    comm,
+                    op,
+                    call.send(),
+                    call.recv(),
+                    call.count(),
+                    call.type(),
+                    call.redOp(),
+                    call.rootOrPeer(),
+                    composed,
+                    ticketOut);
+        } catch (Throwable t) {
+            return NcclApi.refused(comm, t);
+        }
+    }
+
+    private static int started(
+            Comm comm,
+            Operation op,
+            long send,
+            long recv,
+            long count,
+            int typeNumber,
+            int redOp,
+            int rootOrPeer,
+            @Nullable Composed composed,
+            long ticketOut) {
+        DataType type;
+        if (op.pointToPoint()) {
+            long buffer = op == Operation.SEND ? send : recv;
+            type = Checked.peerArguments(comm, op, buffer, count, typeNumber, rootOrPeer);
+        } else if (op.exchanges()) {
+            type = Checked.exchangeArguments(comm, op, count, typeNumber, rootOrPeer);
+        } else {
+            type =
+                    Checked.collectiveArguments(
+                            comm, op, send, recv, count, typeNumber, redOp, rootOrPeer);
+        }
+        int red = op.reduces() ? redOp : 0;
+        int root = op.rooted() || op.pointToPoint() ? rootOrPeer : 0;
+        long ticket = Operations.start(comm, op, send, recv, count, type, red, root, composed);
+        Memory.putLong(ticketOut, ticket);
+        return ticket == 0 ? NcclApi.SUCCESS : NcclApi.IN_PROGRESS;
     }
 
     static int poll(long handle, long ticket, int ms) {

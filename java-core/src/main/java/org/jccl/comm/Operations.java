@@ -1,11 +1,13 @@
 package org.jccl.comm;
 
 import org.jccl.executor.CommExecutor;
+import org.jccl.executor.Composed;
 import org.jccl.executor.Plan;
 import org.jccl.executor.Task;
 import org.jccl.executor.Waiter;
 import org.jccl.group.Call;
 import org.jccl.group.Group;
+import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
@@ -125,6 +127,7 @@ public final class Operations {
     /**
      * Submits a collective or a send/receive without waiting.
      *
+     * @param composed what it does besides; not null for operations that exchange
      * @return 0 if it is already complete, or queued in the thread's group; else its ticket
      * @throws NcclException as of {@link #collective} and {@link #pointToPoint}
      */
@@ -136,13 +139,21 @@ public final class Operations {
             long count,
             DataType type,
             int redOp,
-            int root) {
+            int root,
+            @Nullable Composed composed) {
         requireUsable(comm);
         CommExecutor ex = comm.executor();
-        Task task = new Task();
+        if (composed != null && ex.onDevice()) {
+            throw CallError.NOT_DONE_YET.says(
+                    "jcclStartComposed is not done yet on a device; see DIFFERENCES.md");
+        }
+        Task task = new Task().composed(composed);
         task.setStarted();
         if (op.pointToPoint()) {
             task.pointToPoint(op, in, out, count, count * type.sizeBytes(), type.number(), root);
+        } else if (op.exchanges()) {
+            Plan plan = comm.planner().exchange(op);
+            task.collective(op, plan, 0, 0, count, type.number(), 0, root);
         } else {
             boolean inPlace = Buffers.inPlace(comm, op, in, out, count, type, root);
             Plan plan = comm.planner().plan(op, count, type, root, inPlace);

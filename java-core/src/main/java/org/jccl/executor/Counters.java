@@ -9,7 +9,7 @@ import org.jccl.type.Operation;
  */
 public final class Counters {
     /** Operation numbers go up to this one, exclusive. */
-    public static final int OPERATIONS = 8;
+    public static final int OPERATIONS = 11;
 
     private final long[] calls = new long[OPERATIONS];
     private final long[] payloadBytes = new long[OPERATIONS];
@@ -19,15 +19,41 @@ public final class Counters {
 
     void collective(Task task, Plan plan, int nRanks) {
         int number = task.operation.number();
+        calls[number]++;
+        if (task.operation.exchanges()) {
+            payloadBytes[number] += exchangedBytes(task);
+            return;
+        }
         long bytes = task.count * DataType.of(task.dataType).sizeBytes();
         boolean perRank =
                 task.operation == Operation.ALL_GATHER
                         || task.operation == Operation.REDUCE_SCATTER;
         bytes *= perRank ? nRanks : 1;
-        calls[number]++;
         payloadBytes[number] += bytes;
         mateBytes += plan.mateBytes();
         netBytes += plan.netBytes();
+    }
+
+    /** The larger of what goes out and what comes in. */
+    private static long exchangedBytes(Task task) {
+        Composed composed = task.composed;
+        long sent = 0;
+        long received = 0;
+        if (composed != null) {
+            for (Task transfer : composed.transfers()) {
+                sent += transfer.operation == Operation.SEND ? transfer.bytes : 0;
+                received += transfer.operation == Operation.RECV ? transfer.bytes : 0;
+            }
+        }
+        return Math.max(sent, received);
+    }
+
+    /** A send or receive inside a collective, which is counted itself. */
+    void transfer(Task transfer, boolean net) {
+        if (transfer.operation == Operation.SEND) {
+            netBytes += net ? transfer.bytes : 0;
+            mateBytes += net ? 0 : transfer.bytes;
+        }
     }
 
     void pointToPoint(Task task, boolean self, boolean net) {

@@ -1,6 +1,7 @@
 package org.jccl.executor;
 
 import org.jccl.device.Device;
+import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jspecify.annotations.Nullable;
 
@@ -9,9 +10,9 @@ import java.util.function.Consumer;
 
 /**
  * What moves the operations of one communicator. Collectives run one after the other in the order
- * in which they were added; sends and receives run beside them, in order for each peer and
- * direction. On a device an operation begins when its stream has come to it, and is over when its
- * result is there.
+ * in which they were added, those that consist of sends and receives among them; the callers' own
+ * sends and receives run beside them, in order for each peer and direction. On a device an
+ * operation begins when its stream has come to it, and is over when its result is there.
  *
  * <p>Used by the owner of the communicator only, so its fields are plain.
  */
@@ -19,13 +20,25 @@ final class Engine {
     private final Links links;
     private final Interpreter interpreter;
     private final Lanes lanes;
+
+    /** Sends and receives of the collective that is current. */
+    private final Lanes exchange;
+
     private final Counters counters = new Counters();
     private final @Nullable DeviceQueue device;
     private final Consumer<Task> over;
     private final Consumer<Task> finishPointToPoint = this::finishPointToPoint;
+    private final Consumer<Task> transferred = this::transferred;
     private final Consumer<Task> delivered = this::end;
     private final ArrayDeque<Task> collectives = new ArrayDeque<>();
     private @Nullable Task current;
+
+    /** Whether the plan of {@link #current} is done and its sends and receives are under way. */
+    private boolean exchanging;
+
+    /** Counts how often something of it moved. */
+    private long exchanged;
+
     private int turn;
 
     /**
@@ -37,7 +50,8 @@ final class Engine {
     Engine(Links links, @Nullable Device device, Consumer<Task> over) {
         this.links = links;
         this.interpreter = new Interpreter(links);
-        this.lanes = new Lanes(links);
+        this.lanes = new Lanes(links, Area.FIFO);
+        this.exchange = new Lanes(links, Area.EXCHANGE);
         this.device = device == null ? null : new DeviceQueue(device, links.rank(), links.nRanks());
         this.over = over;
     }
@@ -120,16 +134,46 @@ final class Engine {
                 }
                 collectives.remove();
                 current = task;
-                interpreter.begin(task);
+                begin(task);
             }
-            if (!interpreter.advance()) {
+            if (!exchanging && !interpreter.advance()) {
                 return moved;
+            }
+            if (task.composed != null) {
+                moved |= exchange(task.composed);
+                if (exchanging) {
+                    return moved;
+                }
+                task.composed.end();
             }
             moved = true;
             current = null;
             count(task);
             finish(task);
         }
+    }
+
+    private void begin(Task task) {
+        if (task.composed != null) {
+            task.composed.begin();
+        }
+        interpreter.begin(task);
+    }
+
+    /** Moves the sends and receives of the current collective; whether any moved. */
+    private boolean exchange(Composed composed) {
+        if (!exchanging) {
+            exchanging = true;
+            composed.transfers().forEach(exchange::add);
+        }
+        boolean moved = exchange.size() > 0 && exchange.progress(transferred);
+        exchanging = exchange.size() > 0;
+        exchanged += moved ? 1 : 0;
+        return moved;
+    }
+
+    private void transferred(Task transfer) {
+        counters.transfer(transfer, links.net(transfer.peer) != null);
     }
 
     private void count(Task task) {
@@ -142,6 +186,9 @@ final class Engine {
     private void finishPointToPoint(Task task) {
         boolean self = task.peer == links.rank();
         counters.pointToPoint(task, self, links.net(task.peer) != null);
+        if (task.composed != null) {
+            task.composed.end();
+        }
         finish(task);
     }
 
@@ -168,6 +215,8 @@ final class Engine {
         interpreter.drop();
         Task running = current;
         current = null;
+        exchanging = false;
+        exchange.clear(transfer -> {});
         if (running != null) {
             drop(running, dropped);
         }
@@ -222,8 +271,42 @@ final class Engine {
         return current != null ? current : collectives.peek();
     }
 
+    /** A rank for which a task that cannot move waits; -1 if none is known. */
+    int awaitedRank(Task task) {
+        Lanes of = lanesOf(task);
+        Task first = of == lanes ? task : of == exchange ? exchange.any(0) : null;
+        return first == null ? interpreter.blockedRank() : first.peer;
+    }
+
+    /** The address whose long value must change before such a task moves; 0 if unknown. */
+    long blockedAddress(Task task) {
+        Lanes of = lanesOf(task);
+        return of == null ? interpreter.blockedAddress() : of.fifo().blockedAddress();
+    }
+
+    /** The value seen there. */
+    long blockedValue(Task task) {
+        Lanes of = lanesOf(task);
+        return of == null ? interpreter.blockedValue() : of.fifo().blockedValue();
+    }
+
+    /** A number that changes when a task that waits has moved. */
+    long position(Task task) {
+        Lanes of = lanesOf(task);
+        return of == lanes ? task.moved : of == exchange ? exchanged : interpreter.position();
+    }
+
+    /** Where the sends and receives lie for which a task waits, null for a plan. */
+    private @Nullable Lanes lanesOf(Task task) {
+        if (task.operation.pointToPoint()) {
+            return lanes;
+        }
+        return exchanging && task == current ? exchange : null;
+    }
+
     /** Whether more than one lane has something under way. */
     boolean severalLanes() {
-        return lanes.size() > 1 || (lanes.size() == 1 && current != null);
+        boolean several = lanes.size() > 1 || (lanes.size() == 1 && current != null);
+        return several || exchange.size() > 1;
     }
 }

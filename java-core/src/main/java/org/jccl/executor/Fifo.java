@@ -20,14 +20,21 @@ final class Fifo {
     private static final int POLLS = 64;
 
     private final Links links;
+    private final Area area;
     private final int rank;
     private final long[] put;
     private final long[] taken;
     private long blockedAddress;
     private long blockedValue;
 
-    Fifo(Links links) {
+    /**
+     * The FIFOs to and from all peers.
+     *
+     * @param area FIFO, or EXCHANGE for those inside collectives
+     */
+    Fifo(Links links, Area area) {
         this.links = links;
+        this.area = area;
         this.rank = links.rank();
         this.put = new long[links.nRanks()];
         this.taken = new long[links.nRanks()];
@@ -59,9 +66,9 @@ final class Fifo {
 
     private boolean send(Task task, @org.jspecify.annotations.Nullable NetLink link) {
         int peer = task.peer;
-        links.region(rank).map(Area.FIFO);
-        long fifo = links.region(rank).address(Area.FIFO);
-        long tailAt = links.base(peer) + RegionLayout.fifoTail(rank);
+        links.region(rank).map(area);
+        long fifo = links.region(rank).address(area);
+        long tailAt = links.base(peer) + RegionLayout.fifoTail(area, rank);
         while (!task.begun || task.moved < task.bytes) {
             if (!roomFor(peer, tailAt)) {
                 return false;
@@ -72,14 +79,14 @@ final class Fifo {
             Memory.putLong(slot, task.count);
             Memory.putInt(slot + 8, task.dataType);
             Memory.copy(task.input + task.moved, slot + RegionLayout.FIFO_HEADER_BYTES, length);
-            long head = RegionLayout.fifoHead(peer);
+            long head = RegionLayout.fifoHead(area, peer);
             long number = put[peer] + 1;
             if (link == null) {
                 Memory.putLongRelease(links.ownBase() + head, number);
                 links.wakeSleepers();
             } else {
                 int whole = (int) length + RegionLayout.FIFO_HEADER_BYTES;
-                if (!link.post(Area.FIFO, slotOffset, slot, whole, head, number, 0, 0, 0)) {
+                if (!link.post(area, slotOffset, slot, whole, head, number, 0, 0, 0)) {
                     return false;
                 }
             }
@@ -115,25 +122,23 @@ final class Fifo {
 
     private boolean receive(Task task, @org.jspecify.annotations.Nullable NetLink link) {
         int peer = task.peer;
-        long headAt = links.base(peer) + RegionLayout.fifoHead(rank);
+        long headAt = links.base(peer) + RegionLayout.fifoHead(area, rank);
         while (!task.begun || task.moved < task.bytes) {
             if (!arrived(peer, headAt)) {
                 return false;
             }
-            if (!links.region(peer).map(Area.FIFO)) {
+            if (!links.region(peer).map(area)) {
                 throw PeerError.NONSENSE.says(
                         "rank "
                                 + peer
                                 + " announced a message before its FIFO area; abort or destroy the"
                                 + " communicator");
             }
-            long slot =
-                    links.region(peer).address(Area.FIFO)
-                            + RegionLayout.fifoSlot(rank, taken[peer]);
+            long slot = links.region(peer).address(area) + RegionLayout.fifoSlot(rank, taken[peer]);
             if (!task.begun) {
                 checkMatch(task, Memory.getLong(slot), Memory.getInt(slot + 8));
             }
-            long tail = RegionLayout.fifoTail(peer);
+            long tail = RegionLayout.fifoTail(area, peer);
             long number = taken[peer] + 1;
             long length = Math.min(RegionLayout.FIFO_PAYLOAD, task.bytes - task.moved);
             Memory.copy(slot + RegionLayout.FIFO_HEADER_BYTES, task.output + task.moved, length);

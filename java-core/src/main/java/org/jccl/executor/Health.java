@@ -97,7 +97,7 @@ public final class Health {
             task.forgive(suspendedNs - task.suspendedNs);
         }
         task.suspendedNs = suspendedNs;
-        long at = task.operation().pointToPoint() ? task.moved : executor.interpreter().position();
+        long at = executor.engine().position(task);
         if (first || at != task.stuckAt) {
             task.stuckAt = at;
             task.stuckSinceNs = now;
@@ -270,7 +270,7 @@ public final class Health {
         if (!task.arrived()) {
             return -1;
         }
-        return task.operation().pointToPoint() ? task.peer : executor.interpreter().blockedRank();
+        return executor.engine().awaitedRank(task);
     }
 
     private static String describe(CommExecutor executor, Task task) {
@@ -307,8 +307,8 @@ public final class Health {
                     ranks.add(q);
                 }
             }
-            if (ranks.isEmpty() && executor.interpreter().blockedRank() >= 0) {
-                ranks.add(executor.interpreter().blockedRank());
+            if (ranks.isEmpty() && awaited(executor, task) >= 0) {
+                ranks.add(awaited(executor, task));
             }
         }
         for (int q : ranks.subList(0, Math.min(16, ranks.size()))) {

@@ -191,12 +191,13 @@ public final class Interpreter {
     }
 
     /**
-     * Looks for a rank whose current call differs from this one; for the slow path of a wait.
+     * Looks for a rank whose current call differs from this rank's last one, which may be over; for
+     * the slow path of a wait.
      *
      * @throws NcclException if there is one
      */
     void checkPeers() {
-        if (phase != Phase.IDLE && announced) {
+        if (announced) {
             calls.checkPeers();
         }
     }

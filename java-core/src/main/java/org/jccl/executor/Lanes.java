@@ -1,5 +1,6 @@
 package org.jccl.executor;
 
+import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
@@ -20,9 +21,14 @@ final class Lanes {
     private final ArrayDeque<Task>[] receives;
     private int size;
 
-    Lanes(Links links) {
+    /**
+     * The lanes of one communicator.
+     *
+     * @param area where the data lies: FIFO, or EXCHANGE for those inside collectives
+     */
+    Lanes(Links links, Area area) {
         this.rank = links.rank();
-        this.fifo = new Fifo(links);
+        this.fifo = new Fifo(links, area);
         this.sends = queues(links.nRanks());
         this.receives = queues(links.nRanks());
     }

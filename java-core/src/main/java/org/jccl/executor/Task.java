@@ -27,6 +27,9 @@ public final class Task {
     long description;
     @Nullable Plan plan;
 
+    /** What it does besides its plan; set before it is submitted. */
+    @Nullable Composed composed;
+
     /** The stream of a device that the caller gave, 0 for the default one and on the host. */
     long stream;
 
@@ -99,6 +102,12 @@ public final class Task {
         peer = other;
         bytes = sizeBytes;
         description = CallRecord.describe(op.number(), type, 0, other);
+        return this;
+    }
+
+    /** Says what the operation does in its turn besides. */
+    public Task composed(@Nullable Composed more) {
+        composed = more;
         return this;
     }
 

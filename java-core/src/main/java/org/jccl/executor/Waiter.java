@@ -278,15 +278,9 @@ public final class Waiter {
                 if (awaited == null || awaited.over()) {
                     return;
                 }
-                if (awaited.operation().pointToPoint()) {
-                    q = awaited.peer;
-                    address = engine.lanes().fifo().blockedAddress();
-                    value = engine.lanes().fifo().blockedValue();
-                } else {
-                    q = executor.interpreter().blockedRank();
-                    address = executor.interpreter().blockedAddress();
-                    value = executor.interpreter().blockedValue();
-                }
+                q = engine.awaitedRank(awaited);
+                address = engine.blockedAddress(awaited);
+                value = engine.blockedValue(awaited);
                 net = executor.links().anyNet();
                 boolean ends = net ? q >= 0 && executor.links().net(q) != null : address != 0;
                 boolean other = q >= 0 && q != executor.links().rank();

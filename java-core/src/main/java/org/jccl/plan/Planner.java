@@ -6,6 +6,7 @@ import org.jccl.executor.Plan;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.schedule.Limits;
+import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.CallError;
@@ -13,6 +14,8 @@ import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * Finds the plan for a call: in a direct-mapped cache, else by choosing an algorithm, building this
@@ -41,6 +44,7 @@ public final class Planner {
     private final String name;
     private final @Nullable Entry[] entries = new Entry[ENTRIES];
     private int weight;
+    private @Nullable Plan exchange;
 
     /**
      * A planner for one rank.
@@ -68,6 +72,21 @@ public final class Planner {
             return entry.plan;
         }
         return build(operation, count, type, root, inPlace, key, at);
+    }
+
+    /**
+     * The plan of a collective that consists of sends and receives: it tells the other ranks of the
+     * call and moves nothing.
+     */
+    public synchronized Plan exchange(Operation operation) {
+        Plan plan = exchange;
+        if (plan == null) {
+            Shape shape = new Shape(operation, nRanks, 0, 0, 1, false, Limits.DEFAULT);
+            Schedule nothing = new Schedule(rank, nRanks, List.of(), 0);
+            plan = PlanCompiler.compile(nothing, shape, net, "Exchange");
+            exchange = plan;
+        }
+        return plan;
     }
 
     private static int slot(long key, long count) {

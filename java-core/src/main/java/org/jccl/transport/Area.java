@@ -7,9 +7,11 @@ public enum Area {
     /** Direct slots and the ring: made before the first call that needs them. */
     RING(1),
     /** Slots of send and receive: made before the first send. */
-    FIFO(2);
+    FIFO(2),
+    /** The same for those inside collectives, which keep their order apart. */
+    EXCHANGE(3);
 
-    private static final Area[] BY_NUMBER = {BASE, RING, FIFO};
+    private static final Area[] BY_NUMBER = {BASE, RING, FIFO, EXCHANGE};
 
     private final int number;
 
@@ -37,7 +39,7 @@ public enum Area {
         return switch (this) {
             case BASE -> RegionLayout.baseBytes(nRanks);
             case RING -> RegionLayout.RING_AREA_BYTES;
-            case FIFO -> RegionLayout.fifoAreaBytes(nRanks);
+            case FIFO, EXCHANGE -> RegionLayout.fifoAreaBytes(nRanks);
         };
     }
 
@@ -46,6 +48,7 @@ public enum Area {
             case BASE -> throw new IllegalArgumentException("the base area is exchanged at init");
             case RING -> RegionLayout.RING_PUBLICATION;
             case FIFO -> RegionLayout.FIFO_PUBLICATION;
+            case EXCHANGE -> RegionLayout.EXCHANGE_PUBLICATION;
         };
     }
 }

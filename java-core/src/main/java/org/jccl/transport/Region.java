@@ -50,11 +50,12 @@ public final class Region implements AutoCloseable {
             case BASE -> 0;
             case RING -> ring;
             case FIFO -> ring + Area.RING.sizeBytes(nRanks);
+            case EXCHANGE -> offset(Area.FIFO, nRanks) + Area.FIFO.sizeBytes(nRanks);
         };
     }
 
     private static long totalBytes(int nRanks) {
-        return offset(Area.FIFO, nRanks) + Area.FIFO.sizeBytes(nRanks);
+        return offset(Area.EXCHANGE, nRanks) + Area.EXCHANGE.sizeBytes(nRanks);
     }
 
     /**

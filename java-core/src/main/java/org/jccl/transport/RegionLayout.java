@@ -10,7 +10,7 @@ package org.jccl.transport;
  */
 public final class RegionLayout {
     /** Version of this layout and of the frames between mirrors; ranks must agree. */
-    public static final int WIRE_VERSION = 2;
+    public static final int WIRE_VERSION = 3;
 
     /** First word of a region. */
     public static final long MAGIC = 0x4a43434c5245474eL;
@@ -39,6 +39,9 @@ public final class RegionLayout {
 
     /** Publication of the FIFO area. */
     static final long FIFO_PUBLICATION = 1088;
+
+    /** Publication of the area for sends and receives inside collectives. */
+    static final long EXCHANGE_PUBLICATION = 1152;
 
     /** Records of the last calls. */
     static final long RECORDS = 1280;
@@ -115,14 +118,19 @@ public final class RegionLayout {
         return at >= 0 && at < FLAG_COUNT * FLAG_STRIDE && at % FLAG_STRIDE == 0;
     }
 
-    /** Offset of the word that counts the chunks which the owner has put for {@code peer}. */
-    public static long fifoHead(int peer) {
-        return FIFO_WORDS + (long) peer * FIFO_WORD_STRIDE;
+    /**
+     * Offset of the word that counts the chunks which the owner has put for {@code peer}.
+     *
+     * @param area FIFO or EXCHANGE, whose words share cache lines
+     */
+    public static long fifoHead(Area area, int peer) {
+        long place = area == Area.EXCHANGE ? 8 : 0;
+        return FIFO_WORDS + (long) peer * FIFO_WORD_STRIDE + place;
     }
 
     /** Offset of the word that counts the chunks which the owner has taken from {@code peer}. */
-    public static long fifoTail(int peer) {
-        return fifoHead(peer) + 64;
+    public static long fifoTail(Area area, int peer) {
+        return fifoHead(area, peer) + 64;
     }
 
     /** Offset of the lines of tiny messages of this parity. */
@@ -155,12 +163,12 @@ public final class RegionLayout {
         return 2L * DIRECT_BYTES;
     }
 
-    /** Offset of the slot for {@code chunk} on its way to {@code peer} in the FIFO area. */
+    /** Offset of the slot for {@code chunk} on its way to {@code peer} in a FIFO area. */
     public static long fifoSlot(int peer, long chunk) {
         return ((long) peer * FIFO_SLOTS + (chunk & (FIFO_SLOTS - 1))) * FIFO_SLOT_BYTES;
     }
 
-    /** Size of the FIFO area. */
+    /** Size of a FIFO area. */
     public static long fifoAreaBytes(int nRanks) {
         return (long) nRanks * FIFO_SLOTS * FIFO_SLOT_BYTES;
     }

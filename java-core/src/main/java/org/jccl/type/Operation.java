@@ -8,7 +8,10 @@ public enum Operation {
     REDUCE_SCATTER(3, "ReduceScatter"),
     ALL_REDUCE(4, "AllReduce"),
     SEND(6, "Send"),
-    RECV(7, "Recv");
+    RECV(7, "Recv"),
+    ALL_TO_ALL(8, "AlltoAll"),
+    SCATTER(9, "Scatter"),
+    GATHER(10, "Gather");
 
     private final int number;
     private final String ncclName;
@@ -35,12 +38,17 @@ public enum Operation {
 
     /** Whether one rank is distinguished, so that its root means something. */
     public boolean rooted() {
-        return this == BROADCAST || this == REDUCE;
+        return this == BROADCAST || this == REDUCE || this == SCATTER || this == GATHER;
     }
 
     /** Whether the operation concerns one peer. */
     public boolean pointToPoint() {
         return this == SEND || this == RECV;
+    }
+
+    /** Whether the operation is a collective that consists of sends and receives. */
+    public boolean exchanges() {
+        return this == ALL_TO_ALL || this == SCATTER || this == GATHER;
     }
 
     /** The operation with this number, or null if there is none. */
@@ -54,6 +62,9 @@ public enum Operation {
             case 4 -> ALL_REDUCE;
             case 6 -> SEND;
             case 7 -> RECV;
+            case 8 -> ALL_TO_ALL;
+            case 9 -> SCATTER;
+            case 10 -> GATHER;
             default -> null;
         };
     }

@@ -52,7 +52,8 @@ public final class FifoTargets {
                     byte[] padded = java.util.Arrays.copyOf(input, 20);
                     try (Links links = links();
                             SharedMemory buffer = SharedMemory.anonymous(GUARD + COUNT + GUARD)) {
-                        Memory.copyIn(padded, 0, links.base(1) + RegionLayout.fifoHead(0), 8);
+                        Memory.copyIn(
+                                padded, 0, links.base(1) + RegionLayout.fifoHead(Area.FIFO, 0), 8);
                         long slots = links.region(1).address(Area.FIFO);
                         Memory.copyIn(padded, 8, slots + RegionLayout.fifoSlot(0, 0), 12);
                         long out = buffer.address() + GUARD;
@@ -60,7 +61,7 @@ public final class FifoTargets {
                                 new Task()
                                         .pointToPoint(
                                                 Operation.RECV, 0, out, COUNT, COUNT, TYPE, 1);
-                        boolean done = new Fifo(links).advance(task);
+                        boolean done = new Fifo(links, Area.FIFO).advance(task);
                         return done ? "received" : "waits";
                     }
                 },
@@ -78,7 +79,8 @@ public final class FifoTargets {
                     byte[] padded = java.util.Arrays.copyOf(input, 20);
                     try (Links links = links();
                             SharedMemory buffer = SharedMemory.anonymous(bytes)) {
-                        Memory.copyIn(padded, 0, links.base(1) + RegionLayout.fifoTail(0), 8);
+                        Memory.copyIn(
+                                padded, 0, links.base(1) + RegionLayout.fifoTail(Area.FIFO, 0), 8);
                         Task task =
                                 new Task()
                                         .pointToPoint(
@@ -89,7 +91,7 @@ public final class FifoTargets {
                                                 bytes,
                                                 TYPE,
                                                 1);
-                        boolean done = new Fifo(links).advance(task);
+                        boolean done = new Fifo(links, Area.FIFO).advance(task);
                         return done ? "sent" : "waits";
                     }
                 },

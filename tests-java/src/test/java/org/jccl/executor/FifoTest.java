@@ -7,6 +7,7 @@ import org.jccl.harness.Cluster;
 import org.jccl.harness.Outcome;
 import org.jccl.harness.Rank;
 import org.jccl.platform.Memory;
+import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
@@ -59,7 +60,7 @@ final class FifoTest {
                                         exchange(
                                                 rank,
                                                 Operation.RECV,
-                                                RegionLayout.fifoHead(1),
+                                                RegionLayout.fifoHead(Area.FIFO, 1),
                                                 wrong.count()));
         outcome.rank(1)
                 .assertFailed(
@@ -79,7 +80,7 @@ final class FifoTest {
                                         exchange(
                                                 rank,
                                                 Operation.SEND,
-                                                RegionLayout.fifoTail(1),
+                                                RegionLayout.fifoTail(Area.FIFO, 1),
                                                 wrong.count()));
         outcome.rank(1)
                 .assertFailed(

@@ -212,6 +212,6 @@ final class StreamAgentTest {
 
     private static long start(Comm comm, Operation operation, long data) {
         int peer = 1 - comm.rank();
-        return Operations.start(comm, operation, data, data, 1, DataType.INT32, 0, peer);
+        return Operations.start(comm, operation, data, data, 1, DataType.INT32, 0, peer, null);
     }
 }

@@ -1,0 +1,194 @@
+package org.jccl.abi;
+
+import org.jccl.comm.Buffers;
+import org.jccl.comm.Comm;
+import org.jccl.executor.Composed;
+import org.jccl.executor.StridedCopy;
+import org.jccl.executor.Task;
+import org.jccl.platform.Memory;
+import org.jccl.type.CallError;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** The words of {@code jcclStartComposed}, laid out as in {@code jccl.h}, read and checked. */
+final class ComposedCall {
+    /** Words before the copies and transfers. */
+    private static final int HEADER = 10;
+
+    /** Words of a transfer, and of a copy before its dimensions. */
+    private static final int TRANSFER = 5;
+
+    private static final int COPY = 4;
+
+    private static final int MAX_DIMENSIONS = 64;
+
+    private final long words;
+    private final long n;
+    private long at = HEADER;
+
+    /**
+     * The words of a call, none of which has been read.
+     *
+     * @param words address of the first
+     * @param n how many there are
+     * @throws NcclException INVALID_ARGUMENT if there are too few
+     */
+    ComposedCall(long words, long n) {
+        Checked.pointer("StartComposed", "words", words);
+        if (n < HEADER || n > Integer.MAX_VALUE) {
+            throw wrong(n + " words; the first " + HEADER + " say what the others are");
+        }
+        this.words = words;
+        this.n = n;
+    }
+
+    private static NcclException wrong(String what) {
+        return CallError.STARTED_UNKNOWN.says("StartComposed : " + what);
+    }
+
+    private long word(long i) {
+        return Memory.getLong(words + 8 * i);
+    }
+
+    int operation() {
+        return small(0);
+    }
+
+    long send() {
+        return word(1);
+    }
+
+    long recv() {
+        return word(2);
+    }
+
+    long count() {
+        return word(3);
+    }
+
+    int type() {
+        return small(4);
+    }
+
+    int redOp() {
+        return small(5);
+    }
+
+    int rootOrPeer() {
+        return small(6);
+    }
+
+    /** A number that must fit an int; what does not is no valid one. */
+    private int small(long i) {
+        long value = word(i);
+        return value == (int) value ? (int) value : -1;
+    }
+
+    /**
+     * What the call does besides.
+     *
+     * @throws NcclException INVALID_ARGUMENT if the words are no such thing
+     */
+    Composed read(Comm comm, Operation op) {
+        List<StridedCopy> before = copies(word(7));
+        List<Task> transfers = transfers(comm, op, word(8));
+        List<StridedCopy> after = copies(word(9));
+        if (at != n) {
+            throw wrong(n + " words, of which only " + at + " mean something");
+        }
+        return new Composed(before, transfers, after);
+    }
+
+    private long take(long more) {
+        if (more < 0 || more > n - at) {
+            throw wrong(n + " words are fewer than they say");
+        }
+        long first = at;
+        at += more;
+        return first;
+    }
+
+    private List<StridedCopy> copies(long total) {
+        if (total < 0 || total > n) {
+            throw wrong(total + " copies in " + n + " words");
+        }
+        List<StridedCopy> copies = new ArrayList<>((int) total);
+        for (long i = 0; i < total; i++) {
+            copies.add(copy());
+        }
+        return copies;
+    }
+
+    private StridedCopy copy() {
+        long head = take(COPY);
+        long elementBytes = word(head + 2);
+        long dimensions = word(head + 3);
+        if (elementBytes < 1 || dimensions < 0 || dimensions > MAX_DIMENSIONS) {
+            throw wrong(
+                    "a copy of elements of "
+                            + elementBytes
+                            + " bytes in "
+                            + dimensions
+                            + " dimensions");
+        }
+        long[] counts = new long[(int) dimensions];
+        long[] from = new long[(int) dimensions];
+        long[] to = new long[(int) dimensions];
+        boolean any = true;
+        for (int i = 0; i < counts.length; i++) {
+            long one = take(3);
+            counts[i] = word(one);
+            from[i] = word(one + 1);
+            to[i] = word(one + 2);
+            any &= counts[i] != 0;
+            if (counts[i] < 0) {
+                throw wrong("a copy of " + counts[i] + " elements along a dimension");
+            }
+        }
+        if (any) {
+            Checked.pointer("StartComposed", "source of a copy", word(head));
+            Checked.pointer("StartComposed", "target of a copy", word(head + 1));
+        }
+        return StridedCopy.of(word(head), word(head + 1), elementBytes, counts, from, to);
+    }
+
+    private List<Task> transfers(Comm comm, Operation op, long total) {
+        if (total < 0 || total > n || (total > 0 && !op.exchanges())) {
+            throw wrong(total + " transfers in " + n + " words of nccl" + op.ncclName());
+        }
+        List<Task> transfers = new ArrayList<>((int) total);
+        for (long i = 0; i < total; i++) {
+            transfers.add(transfer(comm));
+        }
+        return transfers;
+    }
+
+    private Task transfer(Comm comm) {
+        long head = take(TRANSFER);
+        Operation op = Operation.of(small(head));
+        if (op == null || !op.pointToPoint()) {
+            throw wrong("a transfer is jcclSend or jcclRecv, not " + word(head));
+        }
+        long buffer = word(head + 1);
+        long count = word(head + 2);
+        int peer = small(head + 4);
+        DataType type = Checked.peerArguments(comm, op, buffer, count, small(head + 3), peer);
+        if (peer == comm.rank()) {
+            throw wrong("rank " + peer + " sends to itself in nccl" + op.ncclName() + "; copy");
+        }
+        boolean sends = op == Operation.SEND;
+        return new Task()
+                .pointToPoint(
+                        op,
+                        sends ? buffer : 0,
+                        sends ? 0 : buffer,
+                        count,
+                        Buffers.partBytes(op, comm, count, type),
+                        type.number(),
+                        peer);
+    }
+}

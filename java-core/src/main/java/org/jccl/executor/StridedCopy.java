@@ -1,0 +1,125 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Memory;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+
+/**
+ * A copy of the elements of one array into another of the same extents, each with its own distances
+ * between elements. Extents that lie close together in both arrays are copied as one run. The two
+ * must not overlap.
+ */
+public final class StridedCopy {
+    private record Extent(long count, long fromStride, long toStride) {}
+
+    private final long from;
+    private final long to;
+    private final long runBytes;
+    private final Extent[] extents;
+
+    private StridedCopy(long from, long to, long runBytes, Extent[] extents) {
+        this.from = from;
+        this.to = to;
+        this.runBytes = runBytes;
+        this.extents = extents;
+    }
+
+    /**
+     * A copy that has not been made yet.
+     *
+     * @param from address of the first element
+     * @param to address of the first element's place
+     * @param elementBytes bytes of an element
+     * @param counts elements along each dimension
+     * @param fromStrides bytes from one element to the next along each dimension, where they are
+     * @param toStrides the same where they go
+     */
+    public static StridedCopy of(
+            long from,
+            long to,
+            long elementBytes,
+            long[] counts,
+            long[] fromStrides,
+            long[] toStrides) {
+        List<Extent> extents = new ArrayList<>();
+        long run = elementBytes;
+        for (int i = 0; i < counts.length; i++) {
+            if (counts[i] == 0) {
+                run = 0;
+            }
+            if (counts[i] > 1) {
+                extents.add(new Extent(counts[i], fromStrides[i], toStrides[i]));
+            }
+        }
+        // The order of elements means nothing; writes that go upwards are fastest.
+        extents.sort(
+                Comparator.<Extent>comparingLong(extent -> Math.abs(extent.toStride)).reversed());
+        List<Extent> merged = new ArrayList<>();
+        for (int i = extents.size() - 1; i >= 0; i--) {
+            Extent next = extents.get(i);
+            Extent inner = merged.isEmpty() ? null : merged.getFirst();
+            if (inner == null && next.fromStride == run && next.toStride == run) {
+                run *= next.count;
+            } else if (inner != null
+                    && next.fromStride == inner.count * inner.fromStride
+                    && next.toStride == inner.count * inner.toStride) {
+                long count = next.count * inner.count;
+                merged.set(0, new Extent(count, inner.fromStride, inner.toStride));
+            } else {
+                merged.addFirst(next);
+            }
+        }
+        return new StridedCopy(from, to, run, merged.toArray(Extent[]::new));
+    }
+
+    /** Copies. */
+    public void run() {
+        if (runBytes > 0) {
+            copy(0, from, to);
+        }
+    }
+
+    private void copy(int depth, long source, long destination) {
+        if (depth == extents.length) {
+            Memory.copy(source, destination, runBytes);
+            return;
+        }
+        Extent extent = extents[depth];
+        if (depth == extents.length - 1) {
+            line(extent, source, destination);
+            return;
+        }
+        for (long i = 0; i < extent.count; i++) {
+            copy(depth + 1, source + i * extent.fromStride, destination + i * extent.toStride);
+        }
+    }
+
+    private void line(Extent extent, long source, long destination) {
+        long n = extent.count;
+        long s = extent.fromStride;
+        long d = extent.toStride;
+        if (runBytes == 4) {
+            for (long i = 0; i < n; i++) {
+                Memory.putInt(destination + i * d, Memory.getInt(source + i * s));
+            }
+        } else if (runBytes == 8) {
+            for (long i = 0; i < n; i++) {
+                Memory.putLong(destination + i * d, Memory.getLong(source + i * s));
+            }
+        } else if (runBytes == 2) {
+            for (long i = 0; i < n; i++) {
+                Memory.putShort(destination + i * d, Memory.getShort(source + i * s));
+            }
+        } else if (runBytes == 1) {
+            for (long i = 0; i < n; i++) {
+                Memory.putByte(destination + i * d, Memory.getByte(source + i * s));
+            }
+        } else {
+            for (long i = 0; i < n; i++) {
+                Memory.copy(source + i * s, destination + i * d, runBytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+"""What an operation does in its turn besides moving bytes: copies, sends and receives."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from typing import Final
+
+import torch
+
+from jccl.torch.arguments import RECV, SEND, checked, moved
+
+Tensor = torch.Tensor
+
+Call = tuple[int, int, int, int, int, int, int]
+"""operation, send address, receive address, count, type, reduction operation, root or peer."""
+
+_OVERLAPS: Final = 1
+
+
+class Composition:
+    """The copies, sends and receives of one operation, which the library makes in its turn.
+
+    So an input is read when the collectives that were called before are over, and an output is
+    written when the operation ends, whoever looks at its handle.
+
+    Args:
+        settle: waits until those are over, for what only torch can read.
+
+    Attributes:
+        kept: the tensors that must live until the operation is over.
+        negated: targets and sources of copies that only torch can make, once the operation is
+            over: its caller must wait for it.
+    """
+
+    __slots__ = (
+        "_after",
+        "_afters",
+        "_before",
+        "_befores",
+        "_settle",
+        "_transfers",
+        "kept",
+        "negated",
+    )
+
+    def __init__(self, settle: Callable[[], None]) -> None:
+        self._settle = settle
+        self._before: list[int] = []
+        self._befores = 0
+        self._after: list[int] = []
+        self._afters = 0
+        self._transfers: list[int] = []
+        self.kept: list[Tensor] = []
+        self.negated: list[tuple[Tensor, Tensor]] = []
+
+    def reads(self, tensor: Tensor) -> Tensor:
+        """Where the elements of an input lie side by side when the operation begins."""
+        checked(tensor)
+        self.kept.append(tensor)
+        if tensor.is_neg():
+            # Memory holds the opposite of the elements, which only torch turns round.
+            self._settle()
+            buffer = tensor.resolve_neg().contiguous()
+        elif tensor.is_contiguous():
+            return tensor
+        else:
+            buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
+            self.copy_before(buffer, tensor)
+        self.kept.append(buffer)
+        return buffer
+
+    def writes(self, tensor: Tensor) -> Tensor:
+        """Where the elements of an output may arrive."""
+        checked(tensor)
+        self.kept.append(tensor)
+        if tensor.is_contiguous() and not tensor.is_neg():
+            return tensor
+        buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
+        self.kept.append(buffer)
+        self.deliver(tensor, buffer)
+        return buffer
+
+    def updates(self, tensor: Tensor) -> Tensor:
+        """Where the elements lie that an operation reads and replaces."""
+        buffer = self.reads(tensor)
+        if buffer is not tensor:
+            self.deliver(tensor, buffer)
+        return buffer
+
+    def collect(self, buffer: Tensor, tensor: Tensor) -> None:
+        """The elements of an input go into a part of a contiguous buffer."""
+        source = self.reads(tensor) if tensor.is_neg() else checked(tensor)
+        self.kept.append(source)
+        self.copy_before(buffer.view(source.shape), source)
+
+    def deliver(self, tensor: Tensor, buffer: Tensor) -> None:
+        """An output gets its elements from a part of a contiguous buffer.
+
+        Raises:
+            ValueError: elements of the output are one in memory.
+        """
+        self.kept.append(checked(tensor))
+        buffer = buffer.view(tensor.shape)
+        if torch._debug_has_internal_overlap(tensor) == _OVERLAPS:
+            raise ValueError(
+                "jccl cannot write into a tensor of which several elements are one in memory, "
+                f"such as one that was expanded: shape {tuple(tensor.shape)}, strides "
+                f"{tensor.stride()}; pass its clone()"
+            )
+        if tensor.is_neg():
+            self.negated.append((tensor.detach(), buffer))
+        else:
+            self.copy_after(tensor, buffer)
+
+    def copy_before(self, target: Tensor, source: Tensor) -> None:
+        """Copies between tensors of one shape when the operation begins."""
+        self._befores += 1
+        _describe(self._before, target, source)
+
+    def copy_after(self, target: Tensor, source: Tensor) -> None:
+        """The same when it has succeeded."""
+        self._afters += 1
+        _describe(self._after, target, source)
+
+    def send(self, tensor: Tensor, peer: int) -> None:
+        """The operation sends a tensor to another rank."""
+        source = self.reads(tensor)
+        count, kind = moved(source)
+        if count:
+            self._transfers += (SEND, source.data_ptr(), count, kind, peer)
+
+    def receive(self, tensor: Tensor, peer: int) -> None:
+        """The operation receives a tensor from another rank."""
+        buffer = self.writes(tensor)
+        count, kind = moved(buffer)
+        if count:
+            self._transfers += (RECV, buffer.data_ptr(), count, kind, peer)
+
+    def words(self, call: Call) -> array[int] | None:
+        """The call in the words of jcclStartComposed; None for one that needs none."""
+        if not (self._befores or self._afters or self._transfers):
+            return None
+        counts = (self._befores, len(self._transfers) // 5, self._afters)
+        return array("q", [*call, *counts, *self._before, *self._transfers, *self._after])
+
+
+def _describe(words: list[int], target: Tensor, source: Tensor) -> None:
+    """Appends the words of a copy between tensors of one shape and type."""
+    size = source.element_size()
+    words += (source.data_ptr(), target.data_ptr(), size, source.dim())
+    for extent, away, there in zip(source.shape, source.stride(), target.stride(), strict=True):
+        words += (extent, away * size, there * size)

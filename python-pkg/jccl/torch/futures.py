@@ -1,0 +1,150 @@
+"""The threads that complete the futures of operations, and so run their users' callbacks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from jccl.torch.work import StartedWork
+
+_MANY: Final = 4
+"""So many callbacks run at a time; more only where these have not moved for _STUCK_S."""
+
+_STUCK_S: Final = 0.01
+_IDLE_S: Final = 5.0
+"""How long a thread stays for which there is no work, but for one."""
+
+
+class Completer:
+    """The daemon threads ``jccl-futures``: each learns that operations are over, or runs callbacks.
+
+    torch runs a future's callbacks, any Python code, on the thread that completes it. One may
+    wait for another operation's future, whose callback waits for a third one: so whoever is about
+    to complete a future leaves another thread behind, which learns of the next end. There are as
+    many threads as callbacks that wait, and a few.
+    """
+
+    def __init__(self) -> None:
+        # All fields are written and read under the lock of _changed, which a signal handler on
+        # the thread that holds it passes; _seen by the thread alone that leads. Spare threads are
+        # those that run no callback.
+        self._changed = threading.Condition(threading.RLock())
+        self._open: list[StartedWork] = []
+        self._over: deque[StartedWork] = deque()
+        self._spare = 0
+        self._running = 0
+        self._leading = False
+        self._seen = 0
+        self._stuck = False
+
+    def add(self, work: StartedWork) -> None:
+        """Completes the future of an operation when it is over."""
+        with self._changed:
+            self._open.append(work)
+            self._attend(0)
+
+    def hand_over(self, works: Iterable[StartedWork]) -> None:
+        """Completes the futures of operations that are over. Runs nobody's code."""
+        with self._changed:
+            self._over.extend(work for work in works if work.has_open_future())
+            if self._over:
+                self._attend(int(self._leading))
+
+    def _attend(self, occupied: int) -> None:
+        """Sees to it that there are more spare threads, which run no callback, than so many."""
+        if self._spare <= occupied:
+            self._spare += 1
+            try:
+                threading.Thread(target=self._run, name="jccl-futures", daemon=True).start()
+            except BaseException:
+                self._spare -= 1
+                raise
+        else:
+            self._changed.notify()
+
+    def _run(self) -> None:
+        """A thread, which has been counted as a spare one."""
+        while (work := self._next()) is not None:
+            try:
+                work.complete()
+            finally:
+                # A work kept in a local would keep its tensors until the next one comes.
+                del work
+                with self._changed:
+                    self._running -= 1
+                    self._spare += 1
+                    self._stuck = False
+                    self._changed.notify()
+
+    def _next(self) -> StartedWork | None:
+        """The next work to complete; None if the thread is not needed any more."""
+        with self._changed:
+            while True:
+                if self._over and (self._running < _MANY or self._stuck):
+                    return self._take()
+                if self._over:
+                    self._stuck = not self._changed.wait(_STUCK_S)
+                elif self._open and not self._leading:
+                    self._lead()
+                elif not self._changed.wait(_IDLE_S) and self._spare > 1:
+                    self._spare -= 1
+                    return None
+
+    def _take(self) -> StartedWork:
+        self._stuck = False
+        work = self._over.popleft()
+        self._spare -= 1
+        if self._over or self._open:
+            # Where no thread is to be had, this one goes on when the callback has ended.
+            with contextlib.suppress(RuntimeError):
+                self._attend(0)
+        self._running += 1
+        return work
+
+    def _lead(self) -> None:
+        """Waits until an operation is over, or a second has passed; without the lock."""
+        works = list(self._open)
+        self._leading = True
+        self._changed.release()
+        try:
+            over = [work for work in works if _is_over(work)]
+            if not over:
+                self._seen = works[0].await_any_end(self._seen)
+        finally:
+            del works
+            self._changed.acquire()
+            self._leading = False
+        gone = set(map(id, over))
+        self._open = [work for work in self._open if id(work) not in gone]
+        self._over.extend(over)
+
+
+def _is_over(work: StartedWork) -> bool:
+    """As ``look``; what that raises ends one work and not the thread, which all need."""
+    try:
+        return work.look()
+    except Exception as e:
+        work.fail(f"looking at the operation failed: {e!r}")
+        return True
+
+
+_completer = Completer()
+
+
+def completer() -> Completer:
+    """That of the process."""
+    return _completer
+
+
+def _renew() -> None:
+    """In a forked child: the threads are not there, and the lock may be held for ever."""
+    global _completer
+    _completer = Completer()
+
+
+os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,163 @@
+"""Callbacks of futures that wait for other operations; every DDP hook that torch ships."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import torch
+from harness import Rank
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import (
+    debugging_hooks,
+    default_hooks,
+    post_localSGD_hook,
+    powerSGD_hook,
+    quantization_hooks,
+)
+from torch.nn.parallel import DistributedDataParallel
+from torch_team import Team, dist
+
+STEPS = 20
+ATOL = 1e-4
+"""gloo adds in another order where there are more than two ranks; with two all is equal."""
+
+Future = torch.futures.Future[Any]
+
+
+def callbacks_wait_for_other_operations(rank: Rank, depth: int) -> None:
+    """Each callback starts an operation and waits for its future, whose callback does the same."""
+
+    def deeper(level: int) -> float:
+        work = dist.all_reduce(torch.ones(1000), async_op=True)
+        future: Future = work.get_future().then(lambda done: inner(done, level))
+        return float(future.wait())
+
+    def inner(done: Future, level: int) -> float:
+        assert done.value()[0][0].item() == rank.nranks
+        return 1.0 + (deeper(level + 1) if level < depth else 0.0)
+
+    assert deeper(1) == depth
+    assert sum(t.name == "jccl-futures" for t in threading.enumerate()) <= depth + 2
+
+
+@pytest.mark.parametrize("depth", [1, 2, 12])
+def test_callbacks_wait_for_other_operations(depth: int, two: Team) -> None:
+    two.run(callbacks_wait_for_other_operations, depth, timeout=timedelta(seconds=60))
+
+
+def callbacks_wait_for_operations_behind_them(rank: Rank) -> None:
+    """All callbacks wait until the last operation's callback has run."""
+    count = 30
+    if rank.rank == 1:
+        # torch runs a callback at once that comes after its operation's end.
+        rank.get("registered")
+    works = [dist.all_reduce(torch.ones(50_000), async_op=True) for _ in range(count)]
+    if rank.rank == 1:
+        return
+    last = threading.Event()
+    futures = [works[k].get_future().then(lambda _: last.wait(60)) for k in range(count - 1)]
+    end = works[-1].get_future().then(lambda _: last.set())
+    rank.put("registered")
+    end.wait()
+    assert all(future.wait() for future in futures)
+
+
+def test_callbacks_wait_for_operations_behind_them(two: Team) -> None:
+    two.run(callbacks_wait_for_operations_behind_them)
+
+
+def an_abort_runs_no_callback_itself(rank: Rank) -> None:
+    """The callback of an operation that the abort ends waits for one that it ends, too."""
+    if rank.rank == 1:
+        rank.get("aborted")
+        return
+    first = dist.all_reduce(torch.ones(10), async_op=True).get_future()
+    second = dist.all_reduce(torch.ones(10), async_op=True).get_future()
+    seen: list[str] = []
+
+    def note(done: Future) -> None:
+        with pytest.raises(RuntimeError, match="aborted"):
+            second.wait()
+        seen.append(threading.current_thread().name)
+
+    noted = first.then(note)
+    group = dist.group.WORLD
+    assert group is not None
+    group.abort()
+    noted.wait()
+    rank.put("aborted")
+    assert seen == ["jccl-futures"]
+
+
+def test_an_abort_runs_no_callback_itself(two: Team) -> None:
+    two.run(an_abort_runs_no_callback_itself)
+
+
+def _power(batched: bool) -> Any:
+    def register(model: Any) -> None:
+        state = powerSGD_hook.PowerSGDState(
+            None, matrix_approximation_rank=2, start_powerSGD_iter=2
+        )
+        hook = powerSGD_hook.batched_powerSGD_hook if batched else powerSGD_hook.powerSGD_hook
+        model.register_comm_hook(state, hook)
+
+    return register
+
+
+def _plain(hook: Any) -> Any:
+    return lambda model: model.register_comm_hook(None, hook)
+
+
+def _local(model: Any) -> None:
+    groups, _ = dist.new_subgroups(1)
+    state = post_localSGD_hook.PostLocalSGDState(None, groups, start_localSGD_iter=5)
+    model.register_comm_hook(state, post_localSGD_hook.post_localSGD_hook)
+
+
+def _quantized(hook: Any) -> Any:
+    # The hook takes its group's default only from a state of None.
+    return _plain(hook)
+
+
+HOOKS: dict[str, Callable[[Any], None]] = {
+    "none": lambda model: None,
+    "allreduce": _plain(default_hooks.allreduce_hook),
+    "fp16_compress": _plain(default_hooks.fp16_compress_hook),
+    "bf16_compress": _plain(default_hooks.bf16_compress_hook),
+    "power_sgd": _power(False),
+    "batched_power_sgd": _power(True),
+    "quantize_per_tensor": _quantized(quantization_hooks.quantization_pertensor_hook),
+    "quantize_per_channel": _quantized(quantization_hooks.quantization_perchannel_hook),
+    "post_local_sgd": _local,
+    "noop": _plain(debugging_hooks.noop_hook),
+}
+
+
+def train(rank: Rank, hook: str) -> list[float]:
+    """The losses of 20 steps of a network with several buckets."""
+    torch.manual_seed(5)
+    plain = nn.Sequential(nn.Linear(40, 200), nn.ReLU(), nn.Linear(200, 200), nn.Linear(200, 3))
+    model = DistributedDataParallel(plain, bucket_cap_mb=0.05)
+    HOOKS[hook](model)
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.05)
+    data = torch.Generator().manual_seed(rank.rank)
+    losses = []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss = model(torch.randn(8, 40, generator=data)).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_hooks_train_as_with_gloo(hook: str, two: Team) -> None:
+    ours = two.run(train, hook, backend="jccl", timeout=timedelta(seconds=60))
+    theirs = two.run(train, hook, backend="gloo")
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine == pytest.approx(other, abs=ATOL)
