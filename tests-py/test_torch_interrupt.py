@@ -16,14 +16,18 @@ import pytest
 import torch
 from fake import CHILD, COMM, FakeBinding, Interrupted
 from harness import Rank
-from jccl.torch import communicator as communicator_module
 from jccl.torch import creation
-from jccl.torch.communicator import Call, Communicator
+from jccl.torch.communicator import Communicator, Part
+from jccl.torch.composition import Call, Composition
 from jccl.torch.tensors import Copies
-from jccl.torch.work import IN_PROGRESS, QueuedWork
+from jccl.torch.work import IN_PROGRESS
 from torch_team import Team, dist
 
 CALL: Call = (4, 64, 64, 1, 7, 0, 0)
+
+
+def _part() -> Part:
+    return CALL, Composition(_nothing)
 
 
 def _communicator(fake: FakeBinding, function: str) -> Communicator:
@@ -38,7 +42,7 @@ def test_an_interrupt_while_a_group_starts_revokes(
 ) -> None:
     comm = _communicator(fake, function)
     with pytest.raises(KeyboardInterrupt):
-        comm.run_all([CALL, CALL], waits, [torch.ones(1)])
+        comm.run_all([_part(), _part()], waits, [torch.ones(1)])
     assert fake.last("comm_interrupt") == (COMM,)
     assert fake.count("end_group") == 1
 
@@ -90,6 +94,33 @@ def _nothing() -> None:
     pass
 
 
+def _gaps() -> Composition:
+    """Of an operation on a tensor with gaps."""
+    composition = Composition(_nothing)
+    composition.updates(torch.ones(4)[::2])
+    return composition
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_an_operation_on_a_tensor_with_gaps_is_one_call(fake: FakeBinding, waits: bool) -> None:
+    function = "run_composed" if waits else "start_composed"
+    fake.answers.update(start_composed=(0, 0))
+    comm = _communicator(fake, "")
+    comm.run(CALL, waits, [torch.ones(1)], _gaps())
+    # The call, how many copies and transfers there are, and two copies in one dimension.
+    assert fake.last(function)[1:] == (7 + 3 + 2 * (4 + 3), COMM)
+    assert not fake.count("start_group")
+    assert not fake.count("comm_interrupt")
+
+
+def test_an_interrupt_while_an_operation_with_gaps_starts_revokes(fake: FakeBinding) -> None:
+    fake.answers.update(start_composed=(IN_PROGRESS, 1))
+    comm = _communicator(fake, "start_composed")
+    with pytest.raises(KeyboardInterrupt):
+        comm.run(CALL, False, [torch.ones(1)], _gaps())
+    assert fake.last("comm_interrupt") == (COMM,)
+
+
 class Telling:
     """A lock that tells when a thread comes to it."""
 
@@ -106,9 +137,6 @@ class Telling:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
-
-    def _is_owned(self) -> bool:
-        return bool(self._lock._is_owned())
 
 
 class Result:
@@ -134,81 +162,28 @@ def _press_ctrl_c() -> None:
     raise KeyboardInterrupt
 
 
-def _everybody_looks(fake: FakeBinding, comm: Communicator, work: QueuedWork | None) -> None:
-    """What others may do with handles after an interrupt of the thread that waited."""
-    fake.answers["poll"] = 0
-    comm.native = cast(Any, fake)
-    for kept, _ in comm._works:
-        kept._native = comm.native
-    if work is not None:
-        assert work.is_completed()
-        assert "interrupted" in str(work.exception())
-    comm._forget_finished()
-    comm.shutdown()
-
-
-@pytest.mark.parametrize("when", ["before the result is copied", "while it is"])
-def test_a_result_that_came_with_an_interrupt_is_not_copied_later(
-    fake: FakeBinding, when: str
-) -> None:
-    copied = when == "while it is"
-    fake.answers["poll"] = 0
-    comm = _communicator(fake, "" if copied else "poll")
-    result = Result(_press_ctrl_c if copied else _nothing)
-    work = cast(QueuedWork, comm.run(CALL, False, [torch.ones(1)], copies=result.copies))
-    with pytest.raises(KeyboardInterrupt):
-        work.wait()
-    assert fake.last("comm_interrupt") == (COMM,)
-    result._first = _nothing
-    _everybody_looks(fake, comm, work)
-    assert not result.written
-
-
-def test_the_result_of_an_operation_whose_start_is_interrupted_is_not_copied_later(
-    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
-    comm = _communicator(fake, "poll")
-    result = Result()
-    with pytest.raises(KeyboardInterrupt):
-        comm.run(CALL, False, [torch.ones(1)], copies=result.copies)
-    assert fake.last("comm_interrupt") == (COMM,)
-    _everybody_looks(fake, comm, None)
-    assert not result.written
-
-
-def test_an_interrupt_waits_for_another_thread_that_copies_the_result(fake: FakeBinding) -> None:
-    copying, revoked = threading.Event(), threading.Event()
-
-    class Library(Interrupted):
-        def poll(self, *_: int) -> int:
-            if threading.current_thread() is not threading.main_thread():
-                return 0
-            assert copying.wait(30)
-            raise KeyboardInterrupt
-
-        def comm_interrupt(self, _: int) -> int:
-            revoked.set()
-            return 0
+def test_an_abort_waits_for_another_thread_that_copies(fake: FakeBinding) -> None:
+    comm = _communicator(fake, "")
+    copying, aborting = threading.Event(), threading.Event()
 
     def first() -> None:
         copying.set()
-        revoked.wait(30)
+        aborting.wait(30)
         # Long enough that who does not wait is seen.
         time.sleep(0.1)
 
-    comm = _communicator(fake, "")
-    comm.native = cast(Any, Library(fake, ""))
     result = Result(first)
-    work = cast(QueuedWork, comm.run(CALL, False, [torch.ones(1)], copies=result.copies))
-    looking = threading.Thread(target=work.look)
-    looking.start()
-    with pytest.raises(KeyboardInterrupt):
-        work.wait()
-    written = result.written
-    looking.join()
-    assert written == 1
-    assert work.is_success()
+    thread = threading.Thread(target=lambda: comm.writes.copy(result.copies))
+    thread.start()
+    assert copying.wait(30)
+    lock = Telling(comm)
+    lock.watched = threading.current_thread()
+    told = threading.Thread(target=lambda: lock.come.wait(30) and aborting.set())
+    told.start()
+    comm.abort()
+    assert result.written == 1
+    thread.join()
+    told.join()
 
 
 def _ends(target: Callable[[], object]) -> None:
@@ -224,93 +199,29 @@ def _ends(target: Callable[[], object]) -> None:
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("looks", ["wait", "is_completed", "_forget_finished"])
-def test_a_handler_that_aborts_while_its_thread_copies_a_result_passes(
-    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch, looks: str
-) -> None:
+def test_a_handler_that_aborts_while_its_thread_copies_passes(fake: FakeBinding) -> None:
     comm = _communicator(fake, "")
-    fake.answers["poll"] = 0
-    works = [comm.run(CALL, False, [], copies=Result(comm.abort).copies) for _ in range(3)]
-    monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
-    _ends(comm._forget_finished if looks == "_forget_finished" else getattr(works[0], looks))
+    work = comm.run(CALL, False, [])
+    _ends(lambda: comm.writes.copy(Result(comm.abort).copies))
     assert fake.count("comm_abort") == 1
-    assert all("the group was aborted" in str(work.exception()) for work in works)
-
-
-@pytest.mark.parametrize("looks_at", ["its handle", "another handle"])
-def test_a_handler_that_aborts_waits_for_nobody_who_looks(
-    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch, looks_at: str
-) -> None:
-    comm = _communicator(fake, "")
-    fake.answers["poll"] = 0
-    lock = Telling(comm)
-
-    def abort() -> None:
-        other.start()
-        # The other thread waits for the copy, or may copy its own result when this one has copied.
-        assert lock.come.wait(30)
-        comm.abort()
-
-    work = comm.run(CALL, False, [], copies=Result(abort).copies)
-    result = Result()
-    later = cast(QueuedWork, comm.run(CALL, False, [], copies=result.copies))
-    monkeypatch.setattr(communicator_module, "_KEPT_WORKS", 0)
-    look = comm._forget_finished if looks_at == "its handle" else later.look
-    lock.watched = other = threading.Thread(target=look, daemon=True)
-    _ends(work.wait)
-    other.join(30)
-    assert not other.is_alive()
-    assert not result.written
-    assert "the group was aborted" in str(later.exception())
+    assert "the group was aborted" in str(work.exception())
 
 
 def test_a_handler_that_aborts_between_two_copies_ends_the_copying(fake: FakeBinding) -> None:
     comm = _communicator(fake, "")
-    fake.answers["poll"] = 0
     first, second = Result(comm.abort), Result()
-    work = comm.run(CALL, False, [], copies=[*first.copies, *second.copies])
     with pytest.raises(dist.DistBackendError, match="the group was aborted"):
-        work.wait()
+        comm.writes.copy([*first.copies, *second.copies])
     assert (first.written, second.written) == (1, 0)
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_nothing_is_copied_into_tensors_of_a_group_that_has_ended(
-    fake: FakeBinding, waits: bool
-) -> None:
+def test_nothing_is_copied_into_tensors_of_a_group_that_has_ended(fake: FakeBinding) -> None:
     comm = _communicator(fake, "")
-    fake.answers.update(start=(0, 0), end_group=(0, 0), poll=0)
     result = Result()
-    comm.writes.ended = "the group is over"
-    with pytest.raises(dist.DistBackendError, match="the group is over"):
-        comm.run(CALL, waits, [], copies=result.copies).wait()
-    with pytest.raises(dist.DistBackendError, match="the group is over"):
-        comm.run_all([CALL], waits, [], copies=result.copies).wait()
+    comm.abort()
+    with pytest.raises(dist.DistBackendError, match="the group was aborted"):
+        comm.writes.copy(result.copies)
     assert not result.written
-
-
-def test_a_handler_that_aborts_leaves_callbacks_to_the_thread_of_the_futures(
-    fake: FakeBinding,
-) -> None:
-    comm = _communicator(fake, "")
-    fake.answers.update(poll=IN_PROGRESS, wait_completion=(0, 0))
-    looked = threading.Event()
-
-    def looks(_: Any) -> None:
-        # Callbacks may wait for other threads, which may look at handles of the group.
-        thread = threading.Thread(target=works[0].is_completed, daemon=True)
-        thread.start()
-        thread.join(30)
-        assert not thread.is_alive()
-        looked.set()
-
-    works = [comm.run(CALL, False, [], copies=Result(comm.abort).copies)]
-    works.append(comm.run(CALL, False, []))
-    works[1].get_future().add_done_callback(looks)
-    fake.answers["poll"] = 0
-    comm.native = cast(Any, fake)
-    _ends(lambda: works[0]._settle(0))  # type: ignore[union-attr]
-    assert looked.wait(30)
 
 
 def test_two_threads_may_shut_a_group_down(fake: FakeBinding) -> None:
@@ -347,8 +258,7 @@ def test_a_child_forked_while_a_thread_copies_is_not_locked_out(fake: FakeBindin
         copying.set()
         assert forked.wait(30)
 
-    work = cast(QueuedWork, comm.run(CALL, False, [], copies=Result(first).copies))
-    thread = threading.Thread(target=work.look)
+    thread = threading.Thread(target=lambda: comm.writes.copy(Result(first).copies))
     thread.start()
     assert copying.wait(30)
     child = os.fork()
@@ -417,7 +327,7 @@ def test_a_refused_operation_revokes_nothing(fake: FakeBinding) -> None:
         with pytest.raises(dist.DistBackendError):
             comm.run(CALL, waits, [torch.ones(1)])
         with pytest.raises(dist.DistBackendError):
-            comm.run_all([CALL], waits, [torch.ones(1)])
+            comm.run_all([_part()], waits, [torch.ones(1)])
     assert not fake.count("comm_interrupt")
 
 
@@ -458,15 +368,21 @@ def an_interrupt_after_the_start(rank: Rank) -> str:
     tensors = [torch.ones(3) for _ in range(rank.nranks)]
     rank.meet("joined")
     if rank.rank == 0:
-        group._comm.native = Interrupted(group._comm.native, "end_group")
+        group._comm.native = Interrupted(group._comm.native, "start_composed")
         with pytest.raises(KeyboardInterrupt):
-            dist.all_to_all([torch.empty(3) for _ in tensors], tensors)
+            dist.all_to_all([torch.empty(3) for _ in tensors], tensors, async_op=True)
         group._comm.native = group._comm.native._library
         rank.put("interrupted")
     else:
         rank.get("interrupted")
-    with pytest.raises(dist.DistBackendError) as caught:
+
+    def go_on() -> None:
+        # All that rank 0 had to send may be there.
+        dist.all_to_all([torch.empty(3) for _ in tensors], tensors)
         dist.barrier()
+
+    with pytest.raises(dist.DistBackendError) as caught:
+        go_on()
     return str(caught.value)
 
 

@@ -69,9 +69,8 @@ class Communicator:
         # Those of finished operations that nobody in Python holds, without their tensors: C++
         # code may hold its half of one. Appended under the lock of writes.
         self._finished: deque[StartedWork] = deque(maxlen=_KEPT_WORKS)
-        # How many operations were started, by all threads; where each thread began a batch.
-        self._started = 0
-        self._batches: dict[int, int] = {}
+        # The handles of each thread's open batch. Only that thread writes its own.
+        self._batches: dict[int, list[StartedWork]] = {}
         self.writes = Writes()
         # Whether a thread has begun to shut the communicator down; under the lock of writes.
         self._finalizing = False
@@ -187,15 +186,15 @@ class Communicator:
         return ticket if code else 0
 
     def begin_batch(self) -> None:
-        """The calling thread's operations from here on are one batch, until it ends it."""
-        self._batches[threading.get_ident()] = self._started
+        """The calling thread's operations from here on are one batch, until it ends it.
+
+        torch ends none whose body raises; such a one is forgotten at the next, or when it is large.
+        """
+        self._batches[threading.get_ident()] = []
 
     def end_batch(self) -> StartedWork:
         """The handle of all operations of the calling thread's batch."""
-        me = threading.get_ident()
-        begun = self._batches.pop(me, self._started)
-        works = [work for work in list(self._works) if work.number > begun and work.thread == me]
-        works.sort(key=lambda work: work.number)
+        works = self._batches.pop(threading.get_ident(), [])
         return self._queue(SeveralWorks(self.native, self.writes, self.handle, works))
 
     def drain(self) -> None:
@@ -210,12 +209,19 @@ class Communicator:
 
     def _queue(self, work: StartedWork) -> StartedWork:
         """Keeps a handle, and what its operation uses, until that is over."""
-        self._started += 1
-        work.number = self._started
-        work.thread = threading.get_ident()
         self._works.append(work)
+        if self._batches:
+            self._add_to_batch(work)
         self._look_back()
         return work
+
+    def _add_to_batch(self, work: StartedWork) -> None:
+        me = threading.get_ident()
+        batch = self._batches.get(me)
+        if batch is not None:
+            batch.append(work)
+            if len(batch) > _KEPT_WORKS:
+                del self._batches[me]
 
     def _look_back(self) -> None:
         """Lets go of what is over, of the oldest handles.

@@ -92,8 +92,6 @@ class StartedWork(Work):
         sources: what must stay alive besides until it is over.
 
     Attributes:
-        number: its place among the operations that its communicator started, from 1.
-        thread: the thread that started it.
         lane: whether it stands beside the collectives' order: a send or a receive.
     """
 
@@ -113,8 +111,6 @@ class StartedWork(Work):
         self._result: list[torch.Tensor] | None = result
         self._sources = sources
         self.lane = lane
-        self.number = 0
-        self.thread = 0
         self._settled = False
         self._error: str | None = None
         self._completion: Future[None] | None = None

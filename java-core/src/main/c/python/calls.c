@@ -307,10 +307,10 @@ DEFINE(
                                      !jccl_py_finish_ticket(COMM(7), ticket, &result)) {
         return NULL;
     } CODE);
-QUICK_WORD(start_composed, "www", "words n comm", uint64_t,
+QUICK_WORD(start_composed, "www", "words count comm", uint64_t,
            LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), &out));
 DEFINE(
-    run_composed, "www", "words n comm", uint64_t ticket = 0;
+    run_composed, "www", "words count comm", uint64_t ticket = 0;
     CALL(LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), &ticket)) if (
         ticket != 0 && !jccl_py_finish_ticket(COMM(2), ticket, &result)) { return NULL; } CODE);
 QUICK_CODE(comm_interrupt, "w", "comm", LIB.jcclCommInterrupt(COMM(0)));

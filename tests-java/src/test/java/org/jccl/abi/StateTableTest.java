@@ -46,6 +46,7 @@ final class StateTableTest {
             GroupEnd      null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             EndGroup      null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             Start         null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            StartComposed null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             Split         null bogus gone      gone    early ok     early  ok     lost   late   stopped  dropped  broken  final     final
             Finalize      ok   bogus gone      gone    early ok     early  now    lost   late   stopped  dropped  broken  final     final
             Destroy       ok   bogus gone      gone    early ok     early  ok     ok     ok     ok       ok       ok      ok        ok
@@ -75,6 +76,7 @@ final class StateTableTest {
             GroupEnd      null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
             EndGroup      null bogus gone      gone    early now    early  now    lost   late   stopped  final     final
             Start         null bogus gone      gone    early now    early  now    lost   late   stopped  final     final
+            StartComposed null bogus gone      gone    early now    early  now    lost   late   stopped  final     final
             Split         null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
             Finalize      ok   bogus gone      gone    early ok     early  waits  lost   late   stopped  final     final
             Destroy       ok   bogus gone      gone    early ok     early  ok     ok     ok     ok       ok        ok

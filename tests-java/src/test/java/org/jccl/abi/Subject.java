@@ -190,6 +190,7 @@ final class Subject implements AutoCloseable {
                 yield NcclApi.endGroup(handle, out);
             }
             case "Start" -> NcclApi.start(ALL_REDUCE, in, in, 4, FLOAT32, SUM, 0, handle, out);
+            case "StartComposed" -> NcclApi.startComposed(composedAllReduce(), 10, handle, out);
             case "Options" -> NcclApi.commTimeout(handle, 0);
             case "Poll" -> NcclApi.poll(handle, 77, 0);
             case "Stats" -> NcclApi.commStats(handle, out, 1);
@@ -204,6 +205,15 @@ final class Subject implements AutoCloseable {
             case "UserRank" -> NcclApi.commUserRank(handle, out);
             default -> throw new IllegalArgumentException(call);
         };
+    }
+
+    private static long composedAllReduce() {
+        long words = room(80);
+        long[] call = {ALL_REDUCE, DATA, DATA, 4, FLOAT32, SUM, 0, 0, 0, 0};
+        for (int i = 0; i < call.length; i++) {
+            Memory.putLong(words + 8L * i, call[i]);
+        }
+        return words;
     }
 
     private int split(long out) {

@@ -58,7 +58,7 @@ record Call(int number, String name, Shape shape, int from, List<@Nullable Sched
             case ALL_GATHER -> Terms.input(number, (int) (i / shape.count()), i % shape.count());
             case BROADCAST -> Terms.input(number, shape.root(), i);
             case SEND, RECV -> Terms.input(number, from, i);
-            case REDUCE -> throw new IllegalStateException(name);
+            case REDUCE, ALL_TO_ALL, SCATTER, GATHER -> throw new IllegalStateException(name);
         };
     }
 
