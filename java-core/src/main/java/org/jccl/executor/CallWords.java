@@ -199,7 +199,8 @@ final class CallWords {
         return q != rank && reached(q, number + 1);
     }
 
-    private boolean reached(int q, long call) {
+    /** Whether rank {@code q} has published this call or a later one. */
+    boolean reached(int q, long call) {
         long at = links.base(q) + RegionLayout.callWord(nRanks, (int) (call & 1));
         return (int) (Memory.getLongAcquire(at) >>> 32) - (int) call >= 0;
     }

@@ -296,17 +296,11 @@ public final class CommExecutor {
 
     /** The same for the peers of what is under way, and for its time limit. */
     void lookAtPeers() {
-        gate.ifFree(
-                () -> {
-                    Task blocking = gate.closed() ? null : engine.anyBlocking();
-                    if (blocking != null && !blocking.over()) {
-                        health.check(this, blocking);
-                    }
-                });
+        gate.ifFree(() -> health.look(this, true));
     }
 
     /**
-     * Moves everything that can move; for the owner.
+     * Moves everything that can move, and looks now and then at the peers' health; for the owner.
      *
      * @return whether anything moved
      */
@@ -322,7 +316,9 @@ public final class CommExecutor {
             return false;
         }
         try {
-            return engine.progress();
+            boolean moved = engine.progress();
+            health.lookNowAndThen(this);
+            return moved;
         } catch (RuntimeException | Error e) {
             torn(e);
             return true;
@@ -420,7 +416,7 @@ public final class CommExecutor {
             }
             NcclException first = failure == null ? why : failure;
             endAll(first);
-            health.announce(this, first, culprit);
+            Parting.announce(this, first, culprit);
             failed = true;
             Failures.log(first);
         } finally {

@@ -1,5 +1,7 @@
 package org.jccl.executor;
 
+import org.jccl.type.Operation;
+
 import java.util.List;
 
 /**
@@ -12,6 +14,15 @@ import java.util.List;
 public record Composed(List<StridedCopy> before, List<Task> transfers, List<StridedCopy> after) {
     void begin() {
         before.forEach(StridedCopy::run);
+    }
+
+    boolean receivesFrom(int rank) {
+        for (Task transfer : transfers) {
+            if (transfer.operation() == Operation.RECV && transfer.peer == rank) {
+                return true;
+            }
+        }
+        return false;
     }
 
     void end() {

@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
 import java.util.function.Consumer;
+import java.util.function.ObjLongConsumer;
 
 /**
  * What moves the operations of one communicator. Collectives run one after the other in the order
@@ -17,6 +18,9 @@ import java.util.function.Consumer;
  * <p>Used by the owner of the communicator only, so its fields are plain.
  */
 final class Engine {
+    /** What a rank does in a call so far ahead of this one's, it cannot have done yet. */
+    private static final int MOST_AHEAD = 3;
+
     private final Links links;
     private final Interpreter interpreter;
     private final Lanes lanes;
@@ -265,6 +269,74 @@ final class Engine {
         }
         Task other = lanes.any(turn >>> 1);
         return other != null && (other.arrived() || !running) ? other : first;
+    }
+
+    /**
+     * The first collective and the first operation of each lane, what is not behind another, each
+     * with a number that changes when it has moved.
+     */
+    void forEachFirst(ObjLongConsumer<Task> action) {
+        Task first = firstCollective();
+        if (first != null) {
+            action.accept(first, position(first));
+        }
+        lanes.forEachFirst(action);
+    }
+
+    /** Whether nothing is under way but what is on its way to the device. */
+    boolean idle() {
+        return isFree() && lanes.size() == 0;
+    }
+
+    /**
+     * An operation that cannot end without something more from rank {@code q}, after everything
+     * that could move has moved; null if there is none. One whose own stream has not come to it
+     * needs nobody yet.
+     */
+    @Nullable Task needing(int q) {
+        CallWords calls = interpreter.calls();
+        Task running = current;
+        if (running != null && (exchanging ? exchange.needing(q) != null : needs(running, q))) {
+            return running;
+        }
+        long number = calls.number();
+        for (Task queued : collectives) {
+            number++;
+            if (!queued.arrived() || number > calls.number() + MOST_AHEAD) {
+                break;
+            }
+            boolean receives = receivesIn(queued, number, q);
+            Plan plan = queued.plan;
+            if (receives
+                    || (plan != null && Remaining.neverEnds(links, calls, plan, number, q))) {
+                return queued;
+            }
+        }
+        return lanes.needing(q);
+    }
+
+    private boolean needs(Task running, int q) {
+        return interpreter.needs(q) || receivesIn(running, interpreter.calls().number(), q);
+    }
+
+    /** Whether a collective receives something from a rank that has not come so far. */
+    private boolean receivesIn(Task task, long number, int q) {
+        Composed composed = task.composed;
+        return composed != null
+                && !interpreter.calls().reached(q, number)
+                && composed.receivesFrom(q);
+    }
+
+    /** The number of a collective's call. */
+    long numberOf(Task task) {
+        long number = interpreter.calls().number();
+        for (Task queued : collectives) {
+            number++;
+            if (queued == task) {
+                return number;
+            }
+        }
+        return interpreter.calls().number();
     }
 
     private @Nullable Task firstCollective() {

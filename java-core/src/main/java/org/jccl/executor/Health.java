@@ -2,40 +2,32 @@ package org.jccl.executor;
 
 import org.jccl.log.Log;
 import org.jccl.param.Params;
-import org.jccl.platform.Memory;
-import org.jccl.platform.SharedMemory;
-import org.jccl.platform.Sockets;
-import org.jccl.platform.Threads;
-import org.jccl.transport.Area;
-import org.jccl.transport.CallRecord;
+import org.jccl.platform.WatchedTime;
 import org.jccl.transport.Links;
-import org.jccl.transport.Region;
-import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
+import java.util.function.ObjLongConsumer;
 
 /**
- * What a wait looks at when it has become slow: has the rank that is waited for died, left or given
- * up, is the time limit past, should the user be told who is late. Also tells the other ranks when
- * this one gives up.
+ * What whoever moves a communicator looks at now and then: has a rank given up, has one died or
+ * left that something under way still needs, is a time limit past, should the user be told who is
+ * late. One look is for everything that is under way, whoever waits for it and whatever moves
+ * beside it. Fields without a word are the owner's, and plain.
  */
 public final class Health {
-    private static final String REPORTED_BY = " (reported by rank ";
-
     private static final long MS = 1_000_000;
 
-    /** How long a rank that gives up tries to tell the others over TCP. */
-    private static final long FAREWELL_NS = 200 * MS;
+    /** How often it is asked whether a process or a machine has ended: one call for each rank. */
+    private static final long ASK_NS = 20 * MS;
 
-    /** How long a rank that leaves waits for its last bytes to be taken over TCP. */
-    private static final long LEAVE_NS = 2000 * MS;
+    private static final long ASK_NS_PER_RANK = 15_000;
+
+    /** How often everything is moved between two looks at the clock, a power of two. */
+    private static final int TURNS = 16;
 
     private final String name;
     private final long lateWarnNs;
@@ -47,6 +39,43 @@ public final class Health {
 
     /** Changed by any thread (volatile): operations of this communicator may take so long. */
     private volatile long timeLimitMs;
+
+    private int turns;
+
+    /** When ranks were asked for last. */
+    private long askedNs = System.nanoTime() - ASK_NS;
+
+    private boolean looking;
+
+    /** Whether ranks that gave up, or that a split awaits in vain, have given enough. */
+    private final Doubt aboutOperations = new Doubt();
+
+    private final Doubt aboutSplit = new Doubt();
+
+    /** Of the look that is under way: when it is, and what has waited too long. */
+    private long nowNs;
+
+    private long suspendedNs;
+    private @Nullable Task overdue;
+    private @Nullable Task late;
+    private final ObjLongConsumer<Task> lookAtTime = this::lookAtTime;
+
+    /** What still moves may not need a rank that is gone; for so long that is believed. */
+    private static final class Doubt {
+        private static final long LONGEST_NS = 1000 * MS;
+
+        private @Nullable WatchedTime since;
+
+        boolean isOver() {
+            WatchedTime watched = since == null ? new WatchedTime() : since;
+            since = watched;
+            return watched.lookNs() >= LONGEST_NS;
+        }
+
+        void none() {
+            since = null;
+        }
+    }
 
     /** Takes over links that may still hold undelivered bytes. */
     public interface Lingering {
@@ -76,52 +105,105 @@ public final class Health {
         timeLimitMs = ms;
     }
 
+    /** The owner has moved everything once more: looks if it was long ago that somebody did. */
+    void lookNowAndThen(CommExecutor executor) {
+        turns++;
+        if ((turns & (TURNS - 1)) == 0 && System.nanoTime() - askedNs >= intervalNs(executor)) {
+            look(executor, true);
+        }
+    }
+
+    private static long intervalNs(CommExecutor executor) {
+        return Math.max(ASK_NS, executor.links().nRanks() * ASK_NS_PER_RANK);
+    }
+
     /**
-     * Looks once; ends the communicator's operations if there is reason to. For the owner, with a
-     * task that {@link CommExecutor#progress} could not move.
+     * Looks once; ends the communicator's operations if there is reason to. For the owner.
+     *
+     * @param moving whether something may be about to move
      */
-    void check(CommExecutor executor, Task task) {
+    void look(CommExecutor executor, boolean moving) {
+        // What a look moves looks by itself.
+        if (looking || executor.failure() != null || executor.gate().closed()) {
+            return;
+        }
+        looking = true;
+        try {
+            lookOnce(executor, moving);
+        } finally {
+            looking = false;
+        }
+    }
+
+    private void lookOnce(CommExecutor executor, boolean moving) {
+        nowNs = System.nanoTime();
+        boolean ask = nowNs - askedNs >= intervalNs(executor);
+        if (ask) {
+            askedNs = nowNs;
+        }
+        if (executor.engine().idle()) {
+            return;
+        }
         try {
             executor.interpreter().checkPeers();
         } catch (NcclException e) {
             executor.fail(e, -1);
             return;
         }
-        if (lookForDeath(executor, task)) {
+        if (lookForReports(executor, moving) || (ask && lookForDeath(executor))) {
             return;
         }
-        long now = System.nanoTime();
+        suspendedNs = Suspension.totalNs(nowNs);
+        overdue = null;
+        late = null;
+        executor.engine().forEachFirst(lookAtTime);
+        if (overdue != null) {
+            // A rank that is dead must not be called late.
+            if (ask || !lookForDeath(executor)) {
+                endOverdue(executor, overdue);
+            }
+        } else if (late != null) {
+            warn(executor, late);
+        }
+    }
+
+    private void lookAtTime(Task task, long at) {
         boolean first = task.blockedSinceNs == 0;
-        long suspendedNs = Suspension.totalNs(now);
         if (!first) {
             task.forgive(suspendedNs - task.suspendedNs);
         }
         task.suspendedNs = suspendedNs;
-        long at = executor.engine().position(task);
         if (first || at != task.stuckAt) {
             task.stuckAt = at;
-            task.stuckSinceNs = now;
-            task.warnAtNs = now + lateWarnNs;
+            task.stuckSinceNs = nowNs;
+            task.warnAtNs = nowNs + lateWarnNs;
         }
         if (first) {
-            task.blockedSinceNs = now;
+            task.blockedSinceNs = nowNs;
             return;
         }
-        long waitedMs = (now - task.blockedSinceNs) / MS;
         long limit = timeLimitMs;
-        if (limit > 0 && waitedMs >= limit) {
-            executor.fail(
-                    PeerError.LATE.says(
-                            lateSentence(executor, task, waitedMs)
-                                    + "; the time limit is "
-                                    + limit
-                                    + " ms"),
-                    -1);
-        } else if (lateWarnNs > 0 && now - task.warnAtNs >= 0) {
-            long stuckNs = now - task.stuckSinceNs;
-            task.warnAtNs = now + 2 * stuckNs;
-            Log.warn(PeerError.LATE.says(lateSentence(executor, task, stuckNs / MS)));
+        if (limit > 0 && (nowNs - task.blockedSinceNs) / MS >= limit) {
+            overdue = overdue == null ? task : overdue;
+        } else if (lateWarnNs > 0 && nowNs - task.warnAtNs >= 0) {
+            // The others' turn comes with the next looks.
+            late = late == null || task.warnAtNs - late.warnAtNs < 0 ? task : late;
         }
+    }
+
+    private void endOverdue(CommExecutor executor, Task task) {
+        if (task.over()) {
+            return;
+        }
+        String waited = Wording.late(executor, task, (nowNs - task.blockedSinceNs) / MS);
+        executor.fail(
+                PeerError.LATE.says(waited + "; the time limit is " + timeLimitMs + " ms"), -1);
+    }
+
+    private void warn(CommExecutor executor, Task task) {
+        long stuckNs = nowNs - task.stuckSinceNs;
+        task.warnAtNs = nowNs + 2 * stuckNs;
+        Log.warn(PeerError.LATE.says(Wording.late(executor, task, stuckNs / MS)));
     }
 
     /** Ends the communicator's operations if its device does nothing any more; for the owner. */
@@ -136,16 +218,39 @@ public final class Health {
         }
     }
 
-    /** Looks for ranks that gave up, and for the death of the one that the task waits for. */
-    private boolean lookForDeath(CommExecutor executor, Task task) {
+    /**
+     * Looks for ranks that gave up.
+     *
+     * @return whether the communicator has failed
+     */
+    private boolean lookForReports(CommExecutor executor, boolean moving) {
         Links links = executor.links();
-        int awaited = awaited(executor, task);
-        for (int q = 0; q < links.nRanks(); q++) {
-            if (q != links.rank() && lost(executor, task, q, q == awaited)) {
-                return true;
+        boolean any = false;
+        for (int q = 0; q < links.nRanks() && executor.failure() == null; q++) {
+            if (q != links.rank() && hasGivenUp(links, q)) {
+                any = true;
+                endReported(executor, q, moving);
             }
         }
-        return false;
+        if (!any) {
+            aboutOperations.none();
+        }
+        return executor.failure() != null;
+    }
+
+    /**
+     * Looks for ranks that died or left and are needed.
+     *
+     * @return whether the communicator has failed
+     */
+    private boolean lookForDeath(CommExecutor executor) {
+        Links links = executor.links();
+        for (int q = 0; q < links.nRanks() && executor.failure() == null; q++) {
+            if (q != links.rank() && isGone(links, q)) {
+                endNeeding(executor, q);
+            }
+        }
+        return executor.failure() != null;
     }
 
     /** Looks for ranks that gave up, and for awaited ones that died or left; for the owner. */
@@ -154,12 +259,88 @@ public final class Health {
         if (links.anyNet()) {
             executor.progress();
         }
-        for (int q = 0; q < links.nRanks(); q++) {
-            boolean waitedFor = Arrays.binarySearch(awaited, q) >= 0;
-            if (q != links.rank() && lost(executor, null, q, waitedFor)) {
-                return;
+        boolean any = false;
+        for (int q = 0; q < links.nRanks() && executor.failure() == null; q++) {
+            if (q == links.rank()) {
+                continue;
+            }
+            boolean gaveUp = hasGivenUp(links, q);
+            if (gaveUp || (Arrays.binarySearch(awaited, q) >= 0 && isGone(links, q))) {
+                any = true;
+                if (!executor.progress() || aboutSplit.isOver()) {
+                    end(executor, q, gaveUp ? null : "");
+                }
             }
         }
+        if (!any) {
+            aboutSplit.none();
+        }
+    }
+
+    private static boolean hasGivenUp(Links links, int q) {
+        return links.region(q).status() != 0 && !links.region(q).hasLeft();
+    }
+
+    /** Whether rank {@code q} has left, or died; asks the system. */
+    private boolean isGone(Links links, int q) {
+        NetLink link = links.net(q);
+        if (link != null) {
+            link.silent(hostLostMs);
+        }
+        return links.region(q).hasLeft()
+                || (link != null && link.ended() != null)
+                || links.processEnded(q);
+    }
+
+    /** Fails the communicator unless the bytes of a rank that gave up suffice after all. */
+    private void endReported(CommExecutor executor, int q, boolean moving) {
+        Engine engine = executor.engine();
+        boolean moved = executor.progress() || moving;
+        boolean over = engine.idle() || executor.failure() != null;
+        if (!over && (!moved || engine.needing(q) != null || aboutOperations.isOver())) {
+            end(executor, q, null);
+        }
+    }
+
+    /** Fails the communicator if something needs more from a rank that is gone. */
+    private void endNeeding(CommExecutor executor, int q) {
+        Engine engine = executor.engine();
+        if (engine.needing(q) == null) {
+            return;
+        }
+        Links links = executor.links();
+        boolean moved = executor.progress();
+        NetLink link = links.net(q);
+        boolean heard = link == null || link.heardOut() || links.region(q).hasLeft();
+        Task task = executor.failure() == null ? engine.needing(q) : null;
+        if (task != null && (heard || !moved)) {
+            end(executor, q, Wording.where(executor, task));
+        }
+    }
+
+    /**
+     * Fails the communicator because of rank {@code q}.
+     *
+     * @param where where it is missed, null if it said itself that it gave up
+     */
+    private void end(CommExecutor executor, int q, @Nullable String where) {
+        Links links = executor.links();
+        if (where != null) {
+            executor.fail(loss(links, q, where), q);
+        } else {
+            long status = links.region(q).status();
+            executor.fail(Wording.reported(links, q, status), Wording.culprit(links, q, status));
+        }
+    }
+
+    private NcclException loss(Links links, int q, String where) {
+        if (links.region(q).hasLeft()) {
+            return PeerError.LEFT.says("rank " + q + " has left " + name + where);
+        }
+        NetLink link = links.net(q);
+        String ended = link == null ? null : link.ended();
+        return PeerError.LOST.says(
+                "rank " + q + " is lost: " + (ended == null ? "its process ended" : ended) + where);
     }
 
     /** Whether rank {@code q} has begun the call after the one that this rank made last. */
@@ -186,140 +367,6 @@ public final class Health {
         }
     }
 
-    private boolean lost(CommExecutor executor, @Nullable Task task, int q, boolean awaited) {
-        Links links = executor.links();
-        long status = links.region(q).status();
-        if (status != 0 && !links.region(q).hasLeft()) {
-            return finish(executor, task, culprit(links, q, status), reported(links, q, status));
-        }
-        if (!awaited) {
-            return false;
-        }
-        if (status != 0) {
-            return finish(
-                    executor,
-                    task,
-                    q,
-                    PeerError.LEFT.says("rank " + q + " has left " + name + where(executor, task)));
-        }
-        NetLink link = links.net(q);
-        if (link != null) {
-            link.silent(hostLostMs);
-        }
-        String ended = link == null ? null : link.ended();
-        if (ended != null || links.processEnded(q)) {
-            return finish(
-                    executor,
-                    task,
-                    q,
-                    PeerError.LOST.says(
-                            "rank "
-                                    + q
-                                    + " is lost: "
-                                    + (ended == null ? "its process ended" : ended)
-                                    + where(executor, task)));
-        }
-        return false;
-    }
-
-    /** Fails the communicator unless the lost rank's bytes suffice after all. */
-    private static boolean finish(
-            CommExecutor executor, @Nullable Task task, int culprit, NcclException why) {
-        boolean moved = executor.progress();
-        if (!moved && (task == null || !task.over())) {
-            executor.fail(why, culprit);
-        }
-        return true;
-    }
-
-    private String where(CommExecutor executor, @Nullable Task task) {
-        if (task == null) {
-            return "";
-        }
-        return " while rank "
-                + executor.links().rank()
-                + " waited for it in "
-                + describe(executor, task)
-                + " on "
-                + name
-                + "; abort or destroy the communicator";
-    }
-
-    /** Whom rank {@code q} holds guilty, so that the next one who hears of it names no other. */
-    private static int culprit(Links links, int q, long status) {
-        int named = (int) status - 1;
-        return named >= 0 && named < links.nRanks() ? named : q;
-    }
-
-    private static NcclException reported(Links links, int q, long status) {
-        int code = (int) (status >>> 32);
-        String text = links.region(q).statusText();
-        // Ranks that called different things are all at fault; any other reason is the other's.
-        boolean everybodys = code == NcclResult.INVALID_USAGE.code();
-        NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
-        if (culprit(links, q, status) != q) {
-            return PeerError.REPORTED.says(
-                    result, text.contains(REPORTED_BY) ? text : text + REPORTED_BY + q + ")");
-        }
-        // What failed on the other rank must not read as if it had failed here.
-        boolean named = everybodys || text.startsWith("rank " + q + " ");
-        return PeerError.REPORTED.says(result, named ? text : "rank " + q + " gave up: " + text);
-    }
-
-    private static int awaited(CommExecutor executor, Task task) {
-        if (!task.arrived()) {
-            return -1;
-        }
-        return executor.engine().awaitedRank(task);
-    }
-
-    private static String describe(CommExecutor executor, Task task) {
-        if (!task.arrived()) {
-            return "nccl" + task.operation().ncclName() + " of " + task.count + " elements";
-        }
-        return task.operation().pointToPoint()
-                ? CallRecord.pointToPointText(task.description, task.count)
-                : CallRecord.text(
-                        executor.interpreter().calls().number(), task.description, task.count);
-    }
-
-    private String lateSentence(CommExecutor executor, Task task, long waitedMs) {
-        Links links = executor.links();
-        String waited =
-                "rank "
-                        + links.rank()
-                        + " has waited "
-                        + waitedMs
-                        + " ms in "
-                        + describe(executor, task)
-                        + " on "
-                        + name;
-        if (!task.arrived()) {
-            return waited + " for its own stream, which has not come to the operation";
-        }
-        StringBuilder late = new StringBuilder();
-        List<Integer> ranks = new ArrayList<>();
-        if (task.operation().pointToPoint()) {
-            ranks.add(task.peer);
-        } else {
-            for (int q = 0; q < links.nRanks(); q++) {
-                if (!executor.interpreter().calls().inThisCall(q)) {
-                    ranks.add(q);
-                }
-            }
-            if (ranks.isEmpty() && awaited(executor, task) >= 0) {
-                ranks.add(awaited(executor, task));
-            }
-        }
-        for (int q : ranks.subList(0, Math.min(16, ranks.size()))) {
-            late.append(late.isEmpty() ? "" : ", ").append(q);
-        }
-        if (ranks.size() > 16) {
-            late.append(" and ").append(ranks.size() - 16).append(" more");
-        }
-        return waited + " for rank " + late + ", which has not come that far";
-    }
-
     /** Wakes threads of this process that may sleep for what the owner now has to do. */
     void wakeSleepers(CommExecutor executor) {
         if (executor.gate().anySleeper() && executor.gate().enter()) {
@@ -331,78 +378,13 @@ public final class Health {
         }
     }
 
-    /** Publishes why this rank gave up, to node mates and over TCP; for the owner. */
-    void announce(CommExecutor executor, NcclException why, int culprit) {
-        Links links = executor.links();
-        int named =
-                why.result() == NcclResult.REMOTE_ERROR && culprit >= 0 ? culprit : links.rank();
-        say(links, why.result().code(), named, String.valueOf(why.getMessage()));
-        flush(links, FAREWELL_NS);
-    }
-
-    private static void say(Links links, int code, int culprit, String text) {
-        links.region(links.rank()).publishStatus(code, culprit, text);
-        links.wakeSleepersOn(links.rank());
-        long own = links.ownBase();
-        for (int q = 0; q < links.nRanks(); q++) {
-            NetLink link = links.net(q);
-            if (link != null) {
-                link.rescue();
-                link.post(
-                        Area.BASE,
-                        RegionLayout.STATUS_TEXT,
-                        own + RegionLayout.STATUS_TEXT,
-                        4 + RegionLayout.STATUS_TEXT_BYTES,
-                        RegionLayout.STATUS,
-                        links.region(links.rank()).status(),
-                        0,
-                        0,
-                        0);
-            }
-        }
-    }
-
-    private static void flush(Links links, long limitNs) {
-        if (!links.anyNet()) {
-            return;
-        }
-        long end = System.nanoTime() + limitNs;
-        try (SharedMemory polls = SharedMemory.anonymous(8L * links.nRanks())) {
-            while (true) {
-                int n = 0;
-                for (int q = 0; q < links.nRanks(); q++) {
-                    NetLink link = links.net(q);
-                    if (link != null && !link.flush()) {
-                        Memory.putInt(polls.address() + 8L * n, link.descriptor());
-                        Memory.putInt(polls.address() + 8L * n + 4, 4);
-                        n++;
-                    }
-                }
-                if (n == 0 || System.nanoTime() - end >= 0) {
-                    return;
-                }
-                Sockets.poll(polls.address(), n, 20);
-            }
-        } catch (NcclException noMemory) {
-            // The sockets have had a first look when it was posted.
-        }
+    static void wakeSleepersOf(CommExecutor executor) {
+        executor.gate().forEachSleptOn(executor.links()::wakeSleepersOn);
     }
 
     /** Leaves the communicator: says goodbye, waits for visitors, frees everything. */
     void shut(CommExecutor executor, NcclException goodbye) {
-        if (!leave(executor, goodbye)) {
-            return;
-        }
-        wakeSleepersOf(executor);
-        for (int round = 0; executor.gate().visitors() > 0; round++) {
-            Threads.pause(round);
-            wakeSleepersOf(executor);
-        }
-        try {
-            executor.engine().close();
-        } finally {
-            lingering.linger(executor.links());
-        }
+        Parting.shut(executor, goodbye, lingering);
     }
 
     /**
@@ -411,30 +393,6 @@ public final class Health {
      * @return false if that has been done before
      */
     public boolean leave(CommExecutor executor, NcclException goodbye) {
-        for (int round = 0; !executor.gate().tryOwn(); round++) {
-            Threads.pause(round);
-        }
-        try {
-            Links links = executor.links();
-            if (executor.gate().closed()) {
-                return false;
-            }
-            executor.failIfStopped();
-            boolean well = executor.failure() == null;
-            executor.forbid(goodbye);
-            if (well) {
-                flush(links, LEAVE_NS);
-                say(links, Region.LEFT, links.rank(), String.valueOf(goodbye.getMessage()));
-            }
-            flush(links, FAREWELL_NS);
-            return true;
-        } finally {
-            executor.gate().release();
-            executor.drainLate();
-        }
-    }
-
-    private static void wakeSleepersOf(CommExecutor executor) {
-        executor.gate().forEachSleptOn(executor.links()::wakeSleepersOn);
+        return Parting.leave(executor, goodbye);
     }
 }

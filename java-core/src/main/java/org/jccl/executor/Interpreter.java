@@ -352,13 +352,17 @@ public final class Interpreter {
         links.wakeSleepers();
     }
 
+    /** Where the word of the last line of rank {@code q}'s tiny message of this call lies. */
+    static long lastLine(Links links, CallWords calls, int q, int bytes) {
+        return links.base(q)
+                + RegionLayout.tiny(links.nRanks(), calls.parity())
+                + (long) (lines(bytes) - 1) * LINE_BYTES
+                + LINE_PAYLOAD;
+    }
+
     /** Waits for the last line of rank {@code q}'s tiny message. */
     private boolean awaitLines(int q, int bytes) {
-        long last =
-                links.base(q)
-                        + RegionLayout.tiny(nRanks, calls.parity())
-                        + (long) (lines(bytes) - 1) * LINE_BYTES
-                        + LINE_PAYLOAD;
+        long last = lastLine(links, calls, q, bytes);
         for (int i = 0; i < POLLS; i++) {
             long seen = Memory.getLongAcquire(last);
             if (seen == calls.word()) {
@@ -452,6 +456,27 @@ public final class Interpreter {
                         task.description,
                         task.count)
                 || block(peer, 0, 0);
+    }
+
+    /**
+     * Whether the running call cannot end without something more from rank {@code q}; for the slow
+     * look at the health of its ranks.
+     */
+    boolean needs(int q) {
+        Plan plan = task.plan;
+        if (phase == Phase.IDLE || plan == null) {
+            return false;
+        }
+        if (q == blockedRank || (phase != Phase.RUN && lacksCredit(plan, q))) {
+            return true;
+        }
+        return new Remaining(links, calls, plan, sequence).needs(pc, q);
+    }
+
+    private boolean lacksCredit(Plan plan, int q) {
+        return !calls.reached(q, calls.number() - 1)
+                || (plan.usesRing() && lastRingCall > 0 && !calls.reached(q, lastRingCall + 1))
+                || (plan.usesArea() && !links.region(q).hasArea(Area.RING));
     }
 
     /** Drops the running call, after a failure. */

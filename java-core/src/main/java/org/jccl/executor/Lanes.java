@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
 import java.util.function.Consumer;
+import java.util.function.ObjLongConsumer;
 
 /**
  * Sends and receives that are under way: one queue for each peer and direction, which go on
@@ -72,6 +73,32 @@ final class Lanes {
             found = found == null ? task : found;
         }
         return found;
+    }
+
+    /** The first of each lane, and how far it has come. */
+    void forEachFirst(ObjLongConsumer<Task> action) {
+        for (int q = 0; size > 0 && q < sends.length; q++) {
+            forFirst(sends[q], action);
+            forFirst(receives[q], action);
+        }
+    }
+
+    private static void forFirst(ArrayDeque<Task> lane, ObjLongConsumer<Task> action) {
+        Task first = lane.peek();
+        if (first != null) {
+            action.accept(first, first.moved);
+        }
+    }
+
+    /**
+     * What cannot end without something more from rank {@code q}: all that has begun and is left
+     * when everything that could move has moved.
+     */
+    @Nullable Task needing(int q) {
+        if (arrived(receives[q])) {
+            return receives[q].peek();
+        }
+        return arrived(sends[q]) ? sends[q].peek() : null;
     }
 
     private ArrayDeque<Task> lane(Task task) {

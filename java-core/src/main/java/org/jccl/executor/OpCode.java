@@ -41,4 +41,15 @@ public final class OpCode {
     public static final int NET_FLUSH = 11;
 
     private OpCode() {}
+
+    /** How many ints the opcode at this index takes with its operands. */
+    static int length(int[] code, int at) {
+        return switch (code[at]) {
+            case COPY, WAIT, TINY_FOLD, TINY_COPY, NET_SIGNAL -> 4;
+            case SIGNAL, TINY_PUT, NET_TINY -> 3;
+            case FOLD -> 4 + 2 * code[at + 3];
+            case NET_PUT -> 7;
+            default -> 1;
+        };
+    }
 }

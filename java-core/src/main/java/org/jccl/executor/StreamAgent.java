@@ -20,8 +20,10 @@ public final class StreamAgent implements Runnable {
     private static final int YIELDS = 50;
     private static final long NAP_NS = 1_000_000;
 
-    /** How often it looks at peers and time limits, also where other communicators move. */
+    /** How often it looks at peers and time limits, whatever else moves or is waited for. */
     private static final long LOOK_NS = 20_000_000;
+
+    private static final long LOOK_NS_EACH = 50_000;
 
     /** After a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
@@ -157,18 +159,13 @@ public final class StreamAgent implements Runnable {
         rest(alone);
     }
 
-    /** Those who wait for a communicator look themselves. */
     private void lookAtPeers() {
         long nowNs = System.nanoTime();
-        if (nowNs - lookedNs < LOOK_NS) {
+        if (nowNs - lookedNs < Math.max(LOOK_NS, active.size() * LOOK_NS_EACH)) {
             return;
         }
         lookedNs = nowNs;
-        for (CommExecutor executor : active) {
-            if (!executor.gate().waiting()) {
-                executor.lookAtPeers();
-            }
-        }
+        active.forEach(CommExecutor::lookAtPeers);
     }
 
     /** An operation that has begun meanwhile found its communicator attended. */

@@ -60,7 +60,13 @@ public final class Task {
     /** Whether a send or receive has passed its first chunk. */
     boolean begun;
 
-    /** When a waiter first found it blocked, System.nanoTime, 0 before; owner only. */
+    /** Whether a wait for it has slept. Written and read by whoever waits (plain). */
+    boolean slept;
+
+    /**
+     * When a look first found it in front of its lane or running, System.nanoTime, 0 before; owner
+     * only.
+     */
     long blockedSinceNs;
 
     /** Since when it has been blocked where it is now, and where that is. */
@@ -68,7 +74,7 @@ public final class Task {
 
     long stuckAt;
 
-    /** {@link Suspension#totalNs} when a waiter last looked at it; owner only. */
+    /** {@link Suspension#totalNs} at the last look; owner only. */
     long suspendedNs;
 
     /** When the next late warning is due. */
@@ -143,6 +149,11 @@ public final class Task {
         return staging == null || staging.arrived();
     }
 
+    /** How long it has been blocked where it is. */
+    long stuckNs(long nowNs) {
+        return blockedSinceNs == 0 ? 0 : nowNs - stuckSinceNs;
+    }
+
     /** What lies between two looks at it was not its peers' time. */
     void forgive(long ns) {
         blockedSinceNs += ns;
@@ -158,6 +169,7 @@ public final class Task {
         dataType = type;
         moved = 0;
         begun = false;
+        slept = false;
         blockedSinceNs = 0;
         failure = null;
         state = PENDING;

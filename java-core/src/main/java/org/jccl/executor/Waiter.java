@@ -11,7 +11,6 @@ import org.jccl.transport.net.NetLink;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Collection;
-import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -22,8 +21,8 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class Waiter {
     private static final long MS = 1_000_000;
-    private static final int SPINS = 8;
-    private static final int YIELDS = 50;
+    static final int SPINS = 8;
+    static final int YIELDS = 50;
     private static final long LONGEST_NS = 100 * MS;
     private static final long LONGEST_UNTOLD_NS = 40 * MS;
 
@@ -132,65 +131,15 @@ public final class Waiter {
         return task.over();
     }
 
-    /**
-     * Waits for tasks of several communicators, which may be ranks that wait for each other.
-     *
-     * @return whether all are over
-     */
-    public static boolean awaitAll(List<CommExecutor> executors, List<Task> tasks, long untilNs) {
-        if (tasks.size() == 1) {
-            return await(executors.getFirst(), tasks.getFirst(), untilNs);
-        }
-        try {
-            return awaitSeveral(executors, tasks, untilNs);
-        } catch (RuntimeException | Error e) {
-            for (int i = 0; i < executors.size(); i++) {
-                executors.get(i).stopRequest = Failures.TORN;
-            }
-            throw e;
-        }
-    }
-
-    private static boolean awaitSeveral(
-            List<CommExecutor> executors, List<Task> tasks, long untilNs) {
-        int round = tasks.stream().anyMatch(Waiter::hasBlocked) ? SPINS + YIELDS : 0;
-        while (true) {
-            boolean over = true;
-            boolean moved = false;
-            int blocked = -1;
-            for (int i = 0; i < tasks.size(); i++) {
-                Task task = tasks.get(i);
-                if (task.over()) {
-                    continue;
-                }
-                moved |= look(executors.get(i), task);
-                if (!task.over()) {
-                    over = false;
-                    blocked = round % tasks.size() == i || blocked < 0 ? i : blocked;
-                }
-            }
-            if (over) {
-                return true;
-            }
-            round = moved ? 0 : round + 1;
-            if (round > SPINS + YIELDS) {
-                if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
-                    return false;
-                }
-                sleep(executors.get(blocked), tasks.get(blocked), false, untilNs);
-            } else if (round > SPINS && Threads.yieldInCrowd()) {
-                round = SPINS + YIELDS;
-            }
-        }
-    }
-
     /** Address of an int that stays 0; room for a pollfd for each rank follows. */
     private static long nap(CommExecutor executor) {
         return executor.links().scratch();
     }
 
     private static boolean wait(CommExecutor executor, Task task, long untilNs) {
-        int round = hasBlocked(task) ? SPINS + YIELDS : 0;
+        // A slice goes on where the one before has ended; which of two values is seen makes no
+        // difference.
+        int round = task.slept ? SPINS + YIELDS : 0;
         boolean lone = executor.loneOnCores();
         while (!task.over()) {
             if (executor.gate().tryOwn()) {
@@ -214,22 +163,14 @@ public final class Waiter {
                 if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
                     return false;
                 }
+                task.slept = true;
                 sleep(executor, task, true, untilNs);
             }
         }
         return true;
     }
 
-    /**
-     * Whether an earlier slice of the wait has come to sleep: then this one does so at once. The
-     * owner writes what is read here; which of two values is seen makes no difference.
-     */
-    private static boolean hasBlocked(Task task) {
-        return task.blockedSinceNs != 0;
-    }
-
-    private static void sleep(
-            CommExecutor executor, @Nullable Task task, boolean alone, long untilNs) {
+    static void sleep(CommExecutor executor, @Nullable Task task, boolean alone, long untilNs) {
         sleep(executor, task, alone, untilNs, null);
     }
 
@@ -270,12 +211,10 @@ public final class Waiter {
                 if (executor.gate().closed()) {
                     return;
                 }
+                executor.health().look(executor, false);
                 Engine engine = executor.engine();
-                Task awaited = task == null ? engine.anyBlocking() : engine.blocking(task);
-                if (awaited != null && !awaited.over()) {
-                    executor.health().check(executor, awaited);
-                }
-                if (awaited == null || awaited.over()) {
+                Task awaited = blocking(engine, task);
+                if (awaited == null) {
                     return;
                 }
                 q = engine.awaitedRank(awaited);
@@ -286,7 +225,7 @@ public final class Waiter {
                 boolean other = q >= 0 && q != executor.links().rank();
                 told &= ends && other && executor.gate().visitors() == 1;
                 told &= !engine.severalLanes();
-                stuckNs = System.nanoTime() - awaited.stuckSinceNs;
+                stuckNs = awaited.stuckNs(System.nanoTime());
             } finally {
                 executor.gate().release();
             }
@@ -300,6 +239,14 @@ public final class Waiter {
         } finally {
             executor.gate().leave();
         }
+    }
+
+    /** The task that a waiter for one, or for all, really waits for; null if there is none. */
+    private static @Nullable Task blocking(Engine engine, @Nullable Task task) {
+        if (task != null && task.over()) {
+            return null;
+        }
+        return task == null ? engine.anyBlocking() : engine.blocking(task);
     }
 
     private static void napUnwoken(CommExecutor executor, boolean net, long ns) {
@@ -345,12 +292,12 @@ public final class Waiter {
         }
         Engine engine = executor.engine();
         executor.health().checkDevice(executor);
-        Task awaited = task == null ? engine.anyBlocking() : engine.blocking(task);
-        if (awaited == null || awaited.over()) {
+        executor.health().look(executor, false);
+        Task awaited = blocking(engine, task);
+        if (awaited == null) {
             return CLOSING_NS;
         }
-        executor.health().check(executor, awaited);
-        long stuckNs = System.nanoTime() - awaited.stuckSinceNs;
+        long stuckNs = awaited.stuckNs(System.nanoTime());
         return Math.clamp(stuckNs / UNTOLD_FRACTION, CLOSING_NS, LONGEST_BESIDE_DEVICE_NS);
     }
 

@@ -1,8 +1,8 @@
 package org.jccl.group;
 
 import org.jccl.executor.CommExecutor;
+import org.jccl.executor.GroupWait;
 import org.jccl.executor.Task;
-import org.jccl.executor.Waiter;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +17,7 @@ public final class Launch implements Call {
 
     private final List<CommExecutor> executors;
     private final List<Task> tasks;
+    private final GroupWait wait;
     private final List<Group.GroupJob> jobs;
     private final boolean blocking;
     private final @Nullable NcclException failed;
@@ -32,6 +33,7 @@ public final class Launch implements Call {
             @Nullable NcclException failed) {
         this.executors = executors;
         this.tasks = tasks;
+        this.wait = new GroupWait(executors, tasks);
         this.jobs = jobs;
         this.blocking = blocking;
         this.failed = failed;
@@ -79,21 +81,13 @@ public final class Launch implements Call {
      * never is so soon.
      */
     public boolean look() {
-        return tasksOver() && jobs.isEmpty();
+        return wait.look() && jobs.isEmpty();
     }
 
     /** The same, and jobs get a short turn. */
     public boolean poll() {
         boolean jobsAreOver = jobsOver();
-        return tasksOver() && jobsAreOver;
-    }
-
-    private boolean tasksOver() {
-        boolean over = true;
-        for (int i = 0; i < tasks.size(); i++) {
-            over &= Waiter.look(executors.get(i), tasks.get(i));
-        }
-        return over;
+        return wait.look() && jobsAreOver;
     }
 
     @Override
@@ -102,8 +96,10 @@ public final class Launch implements Call {
             if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
                 return false;
             }
+            // What the group waits for beside them has peers and limits, too.
+            wait.look();
         }
-        return Waiter.awaitAll(executors, tasks, untilNs);
+        return wait.await(untilNs);
     }
 
     /** Gives every job that this thread runs a turn, since they may wait for each other. */

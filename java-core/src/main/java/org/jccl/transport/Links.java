@@ -134,6 +134,12 @@ public final class Links implements AutoCloseable {
         return link == null || (link.flush() && (!link.dropped() || regions[q].hasLeft()));
     }
 
+    /** Whether something that was sent to rank {@code q} over TCP will never reach its system. */
+    public boolean dropped(int q) {
+        NetLink link = nets[q];
+        return link != null && link.dropped();
+    }
+
     /**
      * Moves bytes on all TCP links.
      *

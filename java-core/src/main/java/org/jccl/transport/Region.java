@@ -172,6 +172,11 @@ public final class Region implements AutoCloseable {
         return true;
     }
 
+    /** Whether {@link #map} finds the area, or makes it. */
+    public boolean hasArea(Area area) {
+        return kind != Kind.MATE || Memory.getLongAcquire(base() + area.publicationOffset()) != 0;
+    }
+
     /** Publishes why this rank gave up: a result code, the guilty rank (or -1) and a sentence. */
     public void publishStatus(int code, int culprit, String text) {
         byte[] bytes = Utf8.encode(text, RegionLayout.STATUS_TEXT_BYTES);

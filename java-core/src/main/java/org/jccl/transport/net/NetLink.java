@@ -85,6 +85,11 @@ public final class NetLink implements AutoCloseable {
         return ended;
     }
 
+    /** Whether nothing of what the peer has sent can arrive any more. */
+    public boolean heardOut() {
+        return ended != null && received == -1;
+    }
+
     /**
      * Whether the peer's machine has answered nothing for so long that it counts as lost, which
      * then shows in {@link #ended}. A peer that is stopped is no reason: its system answers.

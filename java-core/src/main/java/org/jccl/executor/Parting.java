@@ -1,0 +1,129 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Memory;
+import org.jccl.platform.SharedMemory;
+import org.jccl.platform.Sockets;
+import org.jccl.platform.Threads;
+import org.jccl.transport.Area;
+import org.jccl.transport.Links;
+import org.jccl.transport.Region;
+import org.jccl.transport.RegionLayout;
+import org.jccl.transport.net.NetLink;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+
+/** How a rank tells the others that it gives up or leaves, and goes. */
+final class Parting {
+    private static final long MS = 1_000_000;
+
+    /** How long a rank that gives up tries to tell the others over TCP. */
+    private static final long FAREWELL_NS = 200 * MS;
+
+    /** How long a rank that leaves waits for its last bytes to be taken over TCP. */
+    private static final long LEAVE_NS = 2000 * MS;
+
+    private Parting() {}
+
+    /** Publishes why this rank gave up, to node mates and over TCP; for the owner. */
+    static void announce(CommExecutor executor, NcclException why, int culprit) {
+        Links links = executor.links();
+        int named =
+                why.result() == NcclResult.REMOTE_ERROR && culprit >= 0 ? culprit : links.rank();
+        say(links, why.result().code(), named, String.valueOf(why.getMessage()));
+        flush(links, FAREWELL_NS);
+    }
+
+    private static void say(Links links, int code, int culprit, String text) {
+        links.region(links.rank()).publishStatus(code, culprit, text);
+        links.wakeSleepersOn(links.rank());
+        long own = links.ownBase();
+        for (int q = 0; q < links.nRanks(); q++) {
+            NetLink link = links.net(q);
+            if (link != null) {
+                link.rescue();
+                link.post(
+                        Area.BASE,
+                        RegionLayout.STATUS_TEXT,
+                        own + RegionLayout.STATUS_TEXT,
+                        4 + RegionLayout.STATUS_TEXT_BYTES,
+                        RegionLayout.STATUS,
+                        links.region(links.rank()).status(),
+                        0,
+                        0,
+                        0);
+            }
+        }
+    }
+
+    private static void flush(Links links, long limitNs) {
+        if (!links.anyNet()) {
+            return;
+        }
+        long end = System.nanoTime() + limitNs;
+        try (SharedMemory polls = SharedMemory.anonymous(8L * links.nRanks())) {
+            while (true) {
+                int n = 0;
+                for (int q = 0; q < links.nRanks(); q++) {
+                    NetLink link = links.net(q);
+                    if (link != null && !link.flush()) {
+                        Memory.putInt(polls.address() + 8L * n, link.descriptor());
+                        Memory.putInt(polls.address() + 8L * n + 4, 4);
+                        n++;
+                    }
+                }
+                if (n == 0 || System.nanoTime() - end >= 0) {
+                    return;
+                }
+                Sockets.poll(polls.address(), n, 20);
+            }
+        } catch (NcclException noMemory) {
+            // The sockets have had a first look when it was posted.
+        }
+    }
+
+    /** Leaves the communicator: says goodbye, waits for visitors, frees everything. */
+    static void shut(CommExecutor executor, NcclException goodbye, Health.Lingering lingering) {
+        if (!leave(executor, goodbye)) {
+            return;
+        }
+        Health.wakeSleepersOf(executor);
+        for (int round = 0; executor.gate().visitors() > 0; round++) {
+            Threads.pause(round);
+            Health.wakeSleepersOf(executor);
+        }
+        try {
+            executor.engine().close();
+        } finally {
+            lingering.linger(executor.links());
+        }
+    }
+
+    /**
+     * Says goodbye, or why the communicator was stopped, and forbids everything else.
+     *
+     * @return false if that has been done before
+     */
+    static boolean leave(CommExecutor executor, NcclException goodbye) {
+        for (int round = 0; !executor.gate().tryOwn(); round++) {
+            Threads.pause(round);
+        }
+        try {
+            Links links = executor.links();
+            if (executor.gate().closed()) {
+                return false;
+            }
+            executor.failIfStopped();
+            boolean well = executor.failure() == null;
+            executor.forbid(goodbye);
+            if (well) {
+                flush(links, LEAVE_NS);
+                say(links, Region.LEFT, links.rank(), String.valueOf(goodbye.getMessage()));
+            }
+            flush(links, FAREWELL_NS);
+            return true;
+        } finally {
+            executor.gate().release();
+            executor.drainLate();
+        }
+    }
+}

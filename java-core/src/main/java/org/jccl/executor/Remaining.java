@@ -1,0 +1,77 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Memory;
+import org.jccl.transport.Links;
+import org.jccl.transport.RegionLayout;
+
+/**
+ * What a plan still asks of a rank. For the slow look at the health of a communicator, once a rank
+ * is known to give nothing more; for the owner.
+ *
+ * @param sequence what the plan's deltas are counted from
+ */
+record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
+
+    /** Whether the code of the running call from {@code from} on needs what is not there yet. */
+    boolean needs(int from, int q) {
+        int[] c = plan.code();
+        long[] args = plan.args();
+        for (int at = from; c[at] != OpCode.END; at += OpCode.length(c, at)) {
+            boolean needed =
+                    switch (c[at]) {
+                        case OpCode.WAIT -> c[at + 1] == q && flag(q, c[at + 2]) < c[at + 3];
+                        case OpCode.TINY_FOLD -> !linesOf(q, (int) args[c[at + 3] + 1]);
+                        case OpCode.TINY_COPY ->
+                                c[at + 2] == q && !linesOf(q, (int) args[c[at + 3] + 1]);
+                        case OpCode.NET_FLUSH -> !links.region(q).hasLeft() && links.dropped(q);
+                        default -> sends(c, at, q) && !links.region(q).hasLeft();
+                    };
+            if (needed) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Relative to the base of the running call. */
+    private long flag(int q, int flag) {
+        return Memory.getLongAcquire(links.base(q) + RegionLayout.flag(flag)) - sequence;
+    }
+
+    private boolean linesOf(int q, int bytes) {
+        return Memory.getLongAcquire(Interpreter.lastLine(links, calls, q, bytes)) == calls.word();
+    }
+
+    /**
+     * Whether a call of this number that has not begun can never end if rank {@code q} does nothing
+     * more: it has not published the call before, or not this one and the plan asks for it.
+     */
+    static boolean neverEnds(Links links, CallWords calls, Plan plan, long number, int q) {
+        return !calls.reached(q, number - 1)
+                || (!calls.reached(q, number) && asks(plan.code(), q, links.region(q).hasLeft()));
+    }
+
+    private static boolean asks(int[] c, int q, boolean left) {
+        for (int at = 0; c[at] != OpCode.END; at += OpCode.length(c, at)) {
+            boolean asked =
+                    switch (c[at]) {
+                        case OpCode.WAIT -> c[at + 1] == q;
+                        case OpCode.TINY_FOLD -> true;
+                        case OpCode.TINY_COPY -> c[at + 2] == q;
+                        default -> sends(c, at, q) && !left;
+                    };
+            if (asked) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** What is sent over TCP to a rank that has left in good order, it does not need. */
+    private static boolean sends(int[] c, int at, int q) {
+        return switch (c[at]) {
+            case OpCode.NET_PUT, OpCode.NET_SIGNAL, OpCode.NET_TINY -> c[at + 1] == q;
+            default -> false;
+        };
+    }
+}

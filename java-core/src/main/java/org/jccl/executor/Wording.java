@@ -1,0 +1,103 @@
+package org.jccl.executor;
+
+import org.jccl.transport.CallRecord;
+import org.jccl.transport.Links;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.PeerError;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a rank says of the others: who is late, gone or at fault, and in which operation. */
+final class Wording {
+    private static final String REPORTED_BY = " (reported by rank ";
+    private static final int MOST_NAMED = 16;
+
+    private Wording() {}
+
+    /** In which operation a rank that is gone was waited for. */
+    static String where(CommExecutor executor, Task task) {
+        return " while rank "
+                + executor.links().rank()
+                + " waited for it in "
+                + describe(executor, task)
+                + " on "
+                + executor.health().name()
+                + "; abort or destroy the communicator";
+    }
+
+    /** Whom rank {@code q} holds guilty, so that the next one who hears of it names no other. */
+    static int culprit(Links links, int q, long status) {
+        int named = (int) status - 1;
+        return named >= 0 && named < links.nRanks() ? named : q;
+    }
+
+    /** Why rank {@code q} gave up, for those who hear of it. */
+    static NcclException reported(Links links, int q, long status) {
+        int code = (int) (status >>> 32);
+        String text = links.region(q).statusText();
+        // Ranks that called different things are all at fault; any other reason is the other's.
+        boolean everybodys = code == NcclResult.INVALID_USAGE.code();
+        NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
+        if (culprit(links, q, status) != q) {
+            return PeerError.REPORTED.says(
+                    result, text.contains(REPORTED_BY) ? text : text + REPORTED_BY + q + ")");
+        }
+        // What failed on the other rank must not read as if it had failed here.
+        boolean named = everybodys || text.startsWith("rank " + q + " ");
+        return PeerError.REPORTED.says(result, named ? text : "rank " + q + " gave up: " + text);
+    }
+
+    private static String describe(CommExecutor executor, Task task) {
+        if (!task.arrived()) {
+            return "nccl" + task.operation().ncclName() + " of " + task.count + " elements";
+        }
+        return task.operation().pointToPoint()
+                ? CallRecord.pointToPointText(task.description, task.count)
+                : CallRecord.text(executor.engine().numberOf(task), task.description, task.count);
+    }
+
+    /** Who has not come to an operation yet. */
+    static String late(CommExecutor executor, Task task, long waitedMs) {
+        String waited =
+                "rank "
+                        + executor.links().rank()
+                        + " has waited "
+                        + waitedMs
+                        + " ms in "
+                        + describe(executor, task)
+                        + " on "
+                        + executor.health().name();
+        if (!task.arrived()) {
+            return waited + " for its own stream, which has not come to the operation";
+        }
+        StringBuilder late = new StringBuilder();
+        List<Integer> ranks = lateRanks(executor, task);
+        for (int q : ranks.subList(0, Math.min(MOST_NAMED, ranks.size()))) {
+            late.append(late.isEmpty() ? "" : ", ").append(q);
+        }
+        if (ranks.size() > MOST_NAMED) {
+            late.append(" and ").append(ranks.size() - MOST_NAMED).append(" more");
+        }
+        return waited + " for rank " + late + ", which has not come that far";
+    }
+
+    private static List<Integer> lateRanks(CommExecutor executor, Task task) {
+        if (task.operation().pointToPoint()) {
+            return List.of(task.peer);
+        }
+        Interpreter interpreter = executor.interpreter();
+        List<Integer> ranks = new ArrayList<>();
+        for (int q = 0; q < executor.links().nRanks(); q++) {
+            if (!interpreter.calls().inThisCall(q)) {
+                ranks.add(q);
+            }
+        }
+        int awaited = executor.engine().awaitedRank(task);
+        if (ranks.isEmpty() && awaited >= 0) {
+            ranks.add(awaited);
+        }
+        return ranks;
+    }
+}
