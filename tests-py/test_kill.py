@@ -16,7 +16,7 @@ import numpy
 import pytest
 from harness import NET, Cluster, Rank
 from jccl.bindings import load
-from jccl.core import SUM, NCCLError, Result
+from jccl.core import SUM, NCCLError, Result, group
 
 #: On a processor of one's own: what the host has kept meanwhile comes on top.
 REPORT_S = 5.0
@@ -222,6 +222,44 @@ def test_an_operation_ends_at_its_time_limit_and_names_the_late_rank() -> None:
     assert any(text.startswith("Timeout") for text in texts), texts
     for rank in (0, 2):
         assert "1" in texts[rank], texts
+
+
+def _needs_one_among_many(rank: Rank) -> str:
+    comm = rank.comm()
+    data = numpy.ones(8)
+    comm.allreduce(data, data, SUM)
+    rank.put(f"running/{rank.rank}")
+    try:
+        if rank.rank != 0:
+            rank.get("end")
+            return ""
+        with group():
+            for _ in range(1000):
+                comm.recv(data, 1)
+            comm.recv(data, 2)
+    finally:
+        comm.abort()
+    return "no error"
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_group_that_waits_in_slices_learns_who_was_killed(setting: str) -> None:
+    with Cluster(3, fresh=False, **SETTINGS[setting]) as cluster:
+        cluster.start(_needs_one_among_many)
+        _wait_until_running(cluster)
+        # So long that the wait has come to sleep.
+        time.sleep(1)
+        killed, stolen = time.monotonic(), _stolen_s()
+        cluster.signal(2, signal.SIGKILL)
+        time.sleep(REPORT_S)
+        allowed = REPORT_S + _stolen_s() - stolen
+        # Rank 1 only comes too late, and takes the error with it.
+        cluster.put("end")
+        outcome = cluster.join()[0]
+    assert (outcome.kind, outcome.code) == ("NCCLError", Result.RemoteError), outcome
+    assert "rank 2 is lost" in outcome.detail
+    assert outcome.seconds - killed < allowed
 
 
 def _dies_quietly(rank: Rank) -> str:

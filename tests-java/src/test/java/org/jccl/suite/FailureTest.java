@@ -132,6 +132,8 @@ final class FailureTest {
                     comm.allReduce(data, data, count, DataType.FLOAT32, RedOp.MAX, place.stream());
                 } else {
                     comm.broadcast(data, data, count, DataType.INT64, 1, place.stream());
+                    // A stream may still copy from the buffer when the next call throws.
+                    place.await();
                     Sums.barrier(comm);
                 }
                 place.await();
