@@ -27,6 +27,7 @@ public final class Algorithms {
                     new ReduceScatterTiny(),
                     new ReduceScatterFlat(),
                     new ReduceScatterSliced(),
+                    new ReduceScatterChunked(),
                     new BroadcastTiny(),
                     new BroadcastFlat(),
                     new BroadcastChunked(),

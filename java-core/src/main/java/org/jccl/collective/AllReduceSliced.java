@@ -18,14 +18,13 @@ import java.util.List;
  * <p>A slot of the ring holds the contributions to the others' slices and, in the place of the own
  * slice, its result. A slice has the same place in every chunk, also where chunks differ by a line:
  * a contribution never covers an earlier chunk's result. Three slots need no acknowledgement: who
- * contributes to chunk c+3 has gathered chunk c, and by that has seen that everybody folded it.
- * That holds where every rank owns a part of each chunk, which a call of several chunks therefore
- * requires.
+ * contributes to chunk c+3 has gathered chunk c, and by that has seen that its owners folded it;
+ * who folds chunk c+3 has heard that everybody contributes to it and so has gathered chunk c. A
+ * chunk has owners for as many ranks as it has lines; the others own nothing of it.
  *
  * <p>Source: Rabenseifner's all-reduce in its direct form, software-pipelined. Cost: 2 &alpha; + s
- * ((2 - 1/n) &beta; + &gamma;); of several chunks only the first waits for an &alpha;. Limits: of
- * several chunks, each has 64 bytes for each rank, so that slots of 256 KiB serve 2,048 ranks.
- * Order of reduction: ranks 0 to n-1.
+ * ((2 - 1/n) &beta; + &gamma;); of several chunks only the first waits for an &alpha;. Limits:
+ * none. Order of reduction: ranks 0 to n-1.
  */
 final class AllReduceSliced extends Algorithm {
     private static final int LEAST_SLOTS = 3;
@@ -40,9 +39,7 @@ final class AllReduceSliced extends Algorithm {
         if (limits.flags() <= Flags.REDUCED || limits.ringSlotBytes() % Slices.UNIT_BYTES != 0) {
             return false;
         }
-        Slices chunks = chunks(shape);
-        return chunks.parts() == 1
-                || (limits.ringSlots() >= LEAST_SLOTS && chunks.everyoneHas(shape.nRanks()));
+        return chunks(shape).parts() == 1 || limits.ringSlots() >= LEAST_SLOTS;
     }
 
     @Override

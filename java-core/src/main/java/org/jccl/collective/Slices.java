@@ -54,11 +54,6 @@ final class Slices {
         return (units + parts - 1) / parts * UNIT_BYTES;
     }
 
-    /** Whether every slice has at least {@code least} units. */
-    boolean everyoneHas(int least) {
-        return units / parts >= least;
-    }
-
     /** {@code bytes} rounded up to the unit. */
     static long align(long bytes) {
         return unitsOf(bytes) * UNIT_BYTES;

@@ -38,6 +38,34 @@ final class AlgorithmsTest {
         }
     }
 
+    /** DIFFERENCES.md promises so many ranks. */
+    @Test
+    void everyCallOfSixtyFiveThousandRanksOrFewerGetsAnAlgorithm() {
+        for (Operation operation : COLLECTIVES) {
+            for (int nRanks : new int[] {33, 2048, 2049, 4095, 4096, 4097, 8191, 65535, 65536}) {
+                for (long bytes = 8; bytes <= 1L << 36; bytes += Math.max(8, bytes / 16 * 8)) {
+                    for (int elementBytes : new int[] {1, 8}) {
+                        long count = bytes / elementBytes;
+                        Shape shape = shape(operation, nRanks, count, elementBytes, false);
+                        assertEquals(operation, Algorithms.choose(shape).operation());
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void schedulesOfManyRanksStayInsideTheirBuffers() {
+        for (Operation operation : COLLECTIVES) {
+            for (int nRanks : new int[] {2049, 4097}) {
+                for (long count : new long[] {1, 15, 40_000}) {
+                    check(shape(operation, nRanks, count / nRanks + 1, 8, false));
+                    check(shape(operation, nRanks, count, 8, true));
+                }
+            }
+        }
+    }
+
     private static void check(Shape shape) {
         Algorithm algorithm = Algorithms.choose(shape);
         int last = shape.nRanks() - 1;
@@ -56,6 +84,7 @@ final class AlgorithmsTest {
             boolean planned = operation != Operation.REDUCE && !operation.exchanges();
             for (long count = 1; count < 1 << 24 && planned; count *= 2) {
                 chosen.add(Algorithms.choose(shape(operation, 4, count, 4, false)));
+                chosen.add(Algorithms.choose(shape(operation, 5000, count, 4, false)));
             }
         }
         assertEquals(new HashSet<>(Algorithms.all()), chosen);

@@ -27,6 +27,35 @@ final class PlannerTest {
         assertSame(allReduce(planner, 1000), allReduce(planner, 1000));
     }
 
+    /** As many as a communicator may have; more than the bound is refused, as above. */
+    @Test
+    void everyOperationOfAsManyRanksAsThereMayBeHasAPlanOrIsRefusedByItsSize() {
+        for (int nRanks : new int[] {2049, 4097, 65536}) {
+            Planner planner = planner(nRanks);
+            long most = (1 << 18) / nRanks * (256L << 10) / 4;
+            for (Operation operation :
+                    new Operation[] {
+                        Operation.ALL_REDUCE,
+                        Operation.ALL_GATHER,
+                        Operation.REDUCE_SCATTER,
+                        Operation.BROADCAST
+                    }) {
+                boolean ofAll =
+                        operation == Operation.ALL_GATHER || operation == Operation.REDUCE_SCATTER;
+                long count = most / (ofAll ? nRanks : 1);
+                Plan plan = planner.plan(operation, count, DataType.FLOAT32, 0, false);
+                assertTrue(plan.weight() < 1 << 23, operation + " " + plan.weight());
+                NcclException thrown =
+                        assertThrows(
+                                NcclException.class,
+                                () ->
+                                        planner.plan(
+                                                operation, most + 1, DataType.FLOAT32, 0, false));
+                assertEquals(NcclResult.INVALID_USAGE, thrown.result());
+            }
+        }
+    }
+
     @Test
     void callThatNeedsAPlanTooLargeForTheHeapIsRefused() {
         for (int nRanks : new int[] {2, 8, 64}) {

@@ -66,6 +66,25 @@ final class EveryAlgorithmTest {
         }
     }
 
+    /** As with more ranks than a slot of 256 KiB has lines. */
+    @Test
+    void isExactWithFewerLinesInASlotThanRanks() {
+        for (int slots : new int[] {2, 3, 4, 5}) {
+            for (int nRanks : new int[] {3, 5, 9}) {
+                for (int lines : new int[] {1, 2, nRanks - 1}) {
+                    Matrix matrix = Matrix.of(nRanks, 8, lines, slots);
+                    List<Matrix.Case> cases = matrix.cases(2 * slots + 3, 0);
+                    for (Interleaving interleaving : adversaries(nRanks)) {
+                        matrix.simulation(cases, Wiring.node(), lines).run(interleaving);
+                    }
+                    Interleaving random = Interleaving.random(slots * lines);
+                    matrix.simulation(cases, Wiring.wires(1), slots).run(random);
+                    matrix.simulation(cases, Wiring.nodesOf(2, 1), slots).run(random);
+                }
+            }
+        }
+    }
+
     @Test
     void meetsEveryAlgorithmWithManyChunksOfDifferentLengths() {
         Matrix matrix = Matrix.of(3, 4, 7, 4);

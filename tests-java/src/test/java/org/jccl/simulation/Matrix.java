@@ -73,13 +73,13 @@ record Matrix(int nRanks, int elementBytes, Limits limits) {
 
     /** Empty, one, odd, just below, at and above a slot; many chunks, equal or not, or too few. */
     private List<Long> counts(Operation operation, int mostChunks) {
+        long line = UNIT_BYTES / elementBytes;
         long slot = limits.ringSlotBytes() / elementBytes;
         if (operation == Operation.REDUCE_SCATTER) {
-            slot = slot / nRanks / (UNIT_BYTES / elementBytes) * (UNIT_BYTES / elementBytes);
+            slot = Math.max(line, slot / nRanks / line * line);
         }
         long tiny = limits.tinyBytes() / elementBytes;
         long full = slot * mostChunks;
-        long line = UNIT_BYTES / elementBytes;
         return List.of(
                         0L,
                         1L,
