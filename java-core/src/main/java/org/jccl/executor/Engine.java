@@ -258,7 +258,7 @@ final class Engine {
 
     /**
      * A task that waits for a peer, or else for its stream, for a thread that waits for all: in
-     * turn another one, so that no peer's end goes unseen behind one that is only late.
+     * turn another one, so that whoever comes first soon ends a sleep.
      */
     @Nullable Task anyBlocking() {
         turn++;

@@ -55,6 +55,82 @@ final class StreamAgentTest {
         Cluster.threads(2).runHere(StreamAgentTest::limitBesideAWait).assertAllSucceeded();
     }
 
+    /** Who polls may never sleep, since other things always move. */
+    @Test
+    void whoeverMovesTheCommunicatorWithoutASleepLooksAtItsPeers() {
+        Cluster.threads(3).runHere(StreamAgentTest::looksWhileItMoves).assertAllSucceeded();
+    }
+
+    /** A thread waits for one operation; another needs a rank that leaves. */
+    @Test
+    void lossIsKnownBesideAnotherOperationThatIsWaitedFor() {
+        Cluster.threads(3).runHere(StreamAgentTest::lossBesideAWait).assertAllSucceeded();
+    }
+
+    private static void looksWhileItMoves(Rank rank) {
+        Comm comm = create(rank, "s");
+        try (Arena arena = Arena.ofConfined()) {
+            if (rank.number() != 0) {
+                leave(rank, comm, "begun");
+                return;
+            }
+            // No stream thread works beside the test.
+            assertTrue(comm.executor().gate().startAttending());
+            long data = arena.allocate(8, 8).address();
+            Task needy = started(comm, data, 2);
+            rank.post("begun", "");
+            while (!Waiter.look(comm.executor(), needy)) {
+                Thread.onSpinWait();
+            }
+            requireLeft(needy);
+            rank.post("over", "");
+        } finally {
+            comm.abort();
+        }
+    }
+
+    private static void lossBesideAWait(Rank rank) {
+        Comm comm = create(rank, "s");
+        try (Arena arena = Arena.ofConfined()) {
+            if (rank.number() != 0) {
+                leave(rank, comm, "begun");
+                return;
+            }
+            long data = arena.allocate(8, 8).address();
+            Task needy = started(comm, data, 2);
+            Task late = started(comm, data, 1);
+            rank.post("begun", "");
+            assertTrue(Waiter.await(comm.executor(), late, 0));
+            requireLeft(needy);
+            requireLeft(late);
+            rank.post("over", "");
+        } finally {
+            comm.abort();
+        }
+    }
+
+    /** Rank 2 leaves in good order, the others stay until all is over. */
+    private static void leave(Rank rank, Comm comm, String when) {
+        rank.await(when);
+        if (rank.number() == 2) {
+            comm.destroy();
+        }
+        rank.await("over");
+    }
+
+    private static Task started(Comm comm, long data, int peer) {
+        long ticket =
+                Operations.start(comm, Operation.RECV, data, data, 1, DataType.INT32, 0, peer);
+        Task task = comm.executor().tickets().task(ticket);
+        assertTrue(task != null);
+        return task;
+    }
+
+    private static void requireLeft(Task task) {
+        String why = String.valueOf(task.failure());
+        assertTrue(why.contains("rank 2 has left"), why);
+    }
+
     private static void cannotBeQueued(Rank rank) throws InterruptedException {
         Comm comm = create(rank, "s");
         Comm other = create(rank, "t");
@@ -195,7 +271,8 @@ final class StreamAgentTest {
 
     private static Comm create(Rank rank, String name) {
         NcclConfig config = NcclConfig.DEFAULT.withBlocking(false);
-        Creation creation = Comm.createBlocking(rank.uniqueId(name), 2, rank.number(), config);
+        Creation creation =
+                Comm.createBlocking(rank.uniqueId(name), rank.nRanks(), rank.number(), config);
         while (!creation.await(System.nanoTime() + 1_000_000_000L)) {
             Thread.onSpinWait();
         }
