@@ -307,8 +307,7 @@ final class Engine {
             }
             boolean receives = receivesIn(queued, number, q);
             Plan plan = queued.plan;
-            if (receives
-                    || (plan != null && Remaining.neverEnds(links, calls, plan, number, q))) {
+            if (receives || (plan != null && Remaining.neverEnds(links, calls, plan, number, q))) {
                 return queued;
             }
         }

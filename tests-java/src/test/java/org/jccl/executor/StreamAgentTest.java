@@ -120,7 +120,8 @@ final class StreamAgentTest {
 
     private static Task started(Comm comm, long data, int peer) {
         long ticket =
-                Operations.start(comm, Operation.RECV, data, data, 1, DataType.INT32, 0, peer);
+                Operations.start(
+                        comm, Operation.RECV, data, data, 1, DataType.INT32, 0, peer, null);
         Task task = comm.executor().tickets().task(ticket);
         assertTrue(task != null);
         return task;
