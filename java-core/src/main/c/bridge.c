@@ -119,6 +119,11 @@ static bool start_locked(void) {
 
 /* Starts Java unless that has been tried: whether it is ready. */
 static bool start(void) {
+    /* Who enters a JVM without threads never comes back, and the lock may be one of the parent's.
+     */
+    if (jccl_find_forked_child()) {
+        return false;
+    }
     pthread_mutex_lock(&starting);
     int now = atomic_load_explicit(&state, memory_order_relaxed);
     if (now == IDLE) {
@@ -171,7 +176,8 @@ JNIEnv* jccl_enter_slowly(ncclResult_t* why) {
     }
     int now = atomic_load_explicit(&state, memory_order_acquire);
     if (now == FAILED || (now == IDLE && !start())) {
-        *why = jccl_fail(ncclSystemError, "%s", failure);
+        *why =
+            jccl_in_forked_child() ? refuse_in_child() : jccl_fail(ncclSystemError, "%s", failure);
         return NULL;
     }
     if (atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed)) {

@@ -68,6 +68,11 @@ bool jccl_find_jdk(jccl_jdk* jdk);
 bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size);
 /* A JVM that already runs in this process, or NULL. */
 JavaVM* jccl_existing_jvm(void);
+/*
+ * Whether the JVM of this process is only the memory of one: the process was forked after somebody
+ * had started it, and its threads are missing. False if that cannot be told.
+ */
+bool jccl_jvm_is_copy(void);
 /* Makes the JVM of this process; NULL with a reason. leaving is called when the JVM itself ends. */
 JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, size_t reason_size);
 
@@ -149,8 +154,10 @@ static inline JNIEnv* jccl_enter(ncclResult_t* why) {
 void jccl_guard_fork(void);
 /* No JVM was made after all: children may go on. */
 void jccl_unguard_fork(void);
-/* Whether this process is a child made by fork after Java was started. */
+/* Whether this process is known as a child made by fork after Java was started. */
 bool jccl_in_forked_child(void);
+/* The same, after a look: Java may be another's, or this library new in this process. */
+bool jccl_find_forked_child(void);
 /* Registers the natives of org.jccl.platform.ForkGuard, if the class exists. */
 void jccl_register_fork_guard(JNIEnv* env);
 

@@ -8,7 +8,7 @@
 
 /* Set by the starting thread, cleared by it if no JVM came to be; read in the child. */
 static _Atomic int guarded;
-/* Set in the child by its only thread. */
+/* Set in the child, by its only thread or by whoever finds a JVM without threads there. */
 static _Atomic int forked;
 
 /*
@@ -87,6 +87,13 @@ void jccl_unguard_fork(void) {
 
 bool jccl_in_forked_child(void) {
     return atomic_load_explicit(&forked, memory_order_relaxed) != 0;
+}
+
+bool jccl_find_forked_child(void) {
+    if (!jccl_in_forked_child() && !jccl_ready() && jccl_jvm_is_copy()) {
+        atomic_store_explicit(&forked, 1, memory_order_relaxed);
+    }
+    return jccl_in_forked_child();
 }
 
 static void JNICALL begin(JNIEnv* env, jclass class) {

@@ -1,6 +1,9 @@
 /* Making the JVM of this process, as a guest: no signals of the host taken, small, quiet. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,6 +76,64 @@ JavaVM* jccl_existing_jvm(void) {
     }
     dlclose(library);
     return count > 0 ? vm : NULL;
+}
+
+/* Whether the system knows this thread by a name that HotSpot gives to one of its own. */
+static bool is_of_jvm(const char* name) {
+    static const char* const lasting[] = {"VM Thread",       "VM Periodic Tas", "Reference Handl",
+                                          "Finalizer",       "Signal Dispatch", "Common-Cleaner",
+                                          "Monitor Deflati", "C1 CompilerThre", "C2 CompilerThre"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
+        found |= strcmp(name, lasting[i]) == 0;
+    }
+    return found;
+}
+
+enum thread_kind { OF_JVM, OTHER, UNKNOWN };
+
+static enum thread_kind kind_of_thread(int tasks, const char* number) {
+    char path[300];
+    char name[32] = "";
+    snprintf(path, sizeof path, "%s/comm", number);
+    int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = file < 0 ? -1 : read(file, name, sizeof name - 1);
+    /* A thread that has just ended was none that lasts. */
+    enum thread_kind without_name = errno == ENOENT || errno == ESRCH ? OTHER : UNKNOWN;
+    if (file >= 0) {
+        close(file);
+    }
+    if (n <= 0) {
+        return n < 0 ? without_name : UNKNOWN;
+    }
+    name[strcspn(name, "\n")] = '\0';
+    return is_of_jvm(name) ? OF_JVM : OTHER;
+}
+
+bool jccl_jvm_is_copy(void) {
+    /* Another maker's JVM may give its threads any names. */
+    void* library = dlopen("libjvm.so", RTLD_LAZY | RTLD_NOLOAD);
+    bool hotspot = library != NULL && dlsym(library, "gHotSpotVMStructs") != NULL;
+    if (library != NULL) {
+        dlclose(library);
+    }
+    DIR* tasks = hotspot && jccl_existing_jvm() != NULL ? opendir("/proc/self/task") : NULL;
+    if (tasks == NULL) {
+        return false;
+    }
+    /* Only what has been seen whole tells that something is missing. */
+    bool copy = true;
+    int seen = 0;
+    errno = 0;
+    for (struct dirent* entry; copy && (entry = readdir(tasks)) != NULL; errno = 0) {
+        if (entry->d_name[0] != '.') {
+            copy = kind_of_thread(dirfd(tasks), entry->d_name) == OTHER;
+            seen++;
+        }
+    }
+    copy = copy && seen > 0 && errno == 0;
+    closedir(tasks);
+    return copy;
 }
 
 static void add(options* all, void* extra, const char* format, ...)

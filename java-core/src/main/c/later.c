@@ -7,7 +7,7 @@
 
 static ncclResult_t not_yet(int function) {
     ncclResult_t why = ncclSuccess;
-    if (jccl_in_forked_child() && jccl_enter_slowly(&why) == NULL) {
+    if (jccl_find_forked_child() && jccl_enter_slowly(&why) == NULL) {
         return why;
     }
     return jccl_fail(ncclInvalidUsage, "%s is not done yet in JCCL %s; see DIFFERENCES.md",
