@@ -60,7 +60,7 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def _stolen_s() -> float:
+def stolen_s() -> float:
     """Time that the host has kept from all processors of this machine together."""
     return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
 
@@ -71,10 +71,10 @@ def _wait_until_running(cluster: Cluster) -> None:
 
 def _kill(cluster: Cluster, victim: int) -> None:
     """Kills a rank that runs: all others must name it within the promised time."""
-    killed, stolen = time.monotonic(), _stolen_s()
+    killed, stolen = time.monotonic(), stolen_s()
     cluster.signal(victim, signal.SIGKILL)
     outcomes = cluster.join()
-    allowed = REPORT_S + _stolen_s() - stolen
+    allowed = REPORT_S + stolen_s() - stolen
     assert cluster.status(victim) == -signal.SIGKILL
     for rank, outcome in enumerate(outcomes):
         if rank == victim:

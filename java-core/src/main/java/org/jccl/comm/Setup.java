@@ -4,8 +4,7 @@ import org.jccl.bootstrap.LinkSetup;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.platform.Errno;
-import org.jccl.platform.Pidfd;
-import org.jccl.platform.ProcessIdentity;
+import org.jccl.platform.ProcessWatch;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jccl.transport.Links;
@@ -21,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Connects the ranks of a communicator that know of each other: allocates the own region, maps node
@@ -38,6 +38,9 @@ final class Setup {
 
     private static final SecureRandom RANDOM = new SecureRandom();
     private static final int REGION_BLOB_BYTES = 20;
+
+    /** Set once, by whichever thread warns: pidfds are refused to the whole process. */
+    private static final AtomicBoolean WARNED = new AtomicBoolean();
 
     private final Rounds rounds;
     private final int[] participants;
@@ -258,18 +261,22 @@ final class Setup {
 
     private Links assemble(@Nullable LinkSetup setup) {
         Region[] all = new Region[nRanks];
-        int[] pidfds = new int[nRanks];
-        Arrays.fill(pidfds, -1);
+        @Nullable ProcessWatch[] watches = new ProcessWatch[nRanks];
         try {
-            assemble(setup, all, pidfds);
-            return new Links(rank, all, nets, pidfds);
+            assemble(setup, all, watches);
+            return new Links(rank, all, nets, watches);
         } catch (RuntimeException | Error e) {
-            Arrays.stream(pidfds).filter(pidfd -> pidfd >= 0).forEach(Pidfd::close);
+            for (ProcessWatch watch : watches) {
+                if (watch != null) {
+                    watch.close();
+                }
+            }
             throw e;
         }
     }
 
-    private void assemble(@Nullable LinkSetup setup, Region[] all, int[] pidfds) {
+    private void assemble(
+            @Nullable LinkSetup setup, Region[] all, @Nullable ProcessWatch[] watches) {
         for (int q = 0; q < nRanks; q++) {
             Region region = regions[q];
             if (region == null && setup != null) {
@@ -286,7 +293,7 @@ final class Setup {
                                 + infos[q].listener());
             } else if (q != rank) {
                 if (!infos[q].sameProcess(infos[rank])) {
-                    pidfds[q] = watch(q);
+                    watches[q] = watch(q);
                 }
                 Log.info(
                         Subsystem.INIT,
@@ -295,7 +302,7 @@ final class Setup {
                                 + " -> "
                                 + q
                                 + " via "
-                                + (pidfds[q] < 0 ? "P2P/direct" : "SHM/direct"));
+                                + (watches[q] == null ? "P2P/direct" : "SHM/direct"));
             }
             if (region == null) {
                 throw LibraryError.IMPOSSIBLE.says("rank " + q + " has no region");
@@ -313,26 +320,21 @@ final class Setup {
         }
     }
 
-    private int watch(int q) {
+    private ProcessWatch watch(int q) {
         int pid = infos[q].pid();
-        int pidfd = Pidfd.open(pid);
-        if (pidfd < 0 && pidfd != -Errno.ESRCH) {
-            throw LibraryError.SYSTEM_CALL.says(
-                    "cannot watch rank " + q + "'s process " + pid + ": " + Errno.text(-pidfd));
+        ProcessWatch watch = ProcessWatch.open(pid, infos[q].startTime());
+        if (watch == null) {
+            throw InitError.PEER_ENDED_INIT.says(
+                    "rank " + q + "'s process " + pid + " ended during init");
         }
-        try {
-            if (pidfd >= 0 && ProcessIdentity.startTimeOf(pid) == infos[q].startTime()) {
-                return pidfd;
-            }
-        } catch (RuntimeException | Error unreadable) {
-            Pidfd.close(pidfd);
-            throw unreadable;
+        if (watch.refusal() != 0 && WARNED.compareAndSet(false, true)) {
+            Log.warn(
+                    InitError.PIDFD_REFUSED.says(
+                            "the system refuses pidfd_open ("
+                                    + Errno.text(watch.refusal())
+                                    + "): the end of ranks on this node is looked for in /proc"));
         }
-        if (pidfd >= 0) {
-            Pidfd.close(pidfd);
-        }
-        throw InitError.PEER_ENDED_INIT.says(
-                "rank " + q + "'s process " + pid + " ended during init");
+        return watch;
     }
 
     /** Whether this rank is connected, which the others may know already. */

@@ -9,7 +9,10 @@ import java.lang.foreign.ValueLayout;
  * allocates nothing. Every area is used by one call at a time and keeps nothing between calls.
  */
 final class CallState {
-    private static final long SIZE_BYTES = 512;
+    /** Room for what /proc says of a process in one line, which is about half as long. */
+    static final int STATUS_BYTES = 512;
+
+    private static final long SIZE_BYTES = 1024;
     private static final long TIMESPEC = 64;
     private static final long OPTION = 80;
     private static final long POLLFD = 96;
@@ -17,6 +20,7 @@ final class CallState {
     private static final long IOVECS = 256;
     private static final long MSGHDR = 320;
     private static final long TCP_INFO = 384;
+    private static final long STATUS = 512;
     private static final ThreadLocal<CallState> CURRENT = ThreadLocal.withInitial(CallState::new);
 
     /** The whole area; errno is at offset 0. */
@@ -63,6 +67,11 @@ final class CallState {
     /** 128 bytes. */
     long tcpInfo() {
         return address + TCP_INFO;
+    }
+
+    /** {@link #STATUS_BYTES} bytes. */
+    long status() {
+        return address + STATUS;
     }
 
     /** 56 bytes. */

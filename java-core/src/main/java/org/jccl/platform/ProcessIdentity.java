@@ -1,10 +1,10 @@
 package org.jccl.platform;
 
 import org.jccl.type.LibraryError;
+import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,7 +21,6 @@ import java.nio.file.Path;
 public record ProcessIdentity(
         int pid, long startTime, String hostName, String bootId, long networkNamespace) {
     private static final int START_TIME_FIELD = 22;
-    private static final int STAT_BYTES = 4096;
 
     // Written once by any thread; the record is immutable, so a race makes two equal ones. What
     // could not be read for want of descriptors is read again next time.
@@ -47,26 +46,29 @@ public record ProcessIdentity(
     }
 
     /**
-     * The start time of a process of this machine, or 0 if there is no such process.
+     * Opens what the system says of a process of this machine: its descriptor, or -1 if there is no
+     * such process.
      *
-     * @throws NcclException SYSTEM_ERROR if it cannot be read
+     * @throws NcclException SYSTEM_ERROR if the system refuses
      */
-    public static long startTimeOf(int pid) {
+    static int openStatus(int pid) {
         String path = "/proc/" + pid + "/stat";
         int fd = Descriptors.open(path, Descriptors.O_CLOEXEC, 0);
-        if (fd == -Errno.ENOENT || fd == -Errno.ESRCH) {
-            return 0;
-        }
-        if (fd < 0) {
+        if (fd < 0 && fd != -Errno.ENOENT && fd != -Errno.ESRCH) {
             throw LibraryError.SYSTEM_CALL.says("cannot read " + path + ": " + Errno.text(-fd));
         }
-        try (Arena arena = Arena.ofConfined()) {
-            long text = arena.allocate(STAT_BYTES).address();
-            long read = Descriptors.read(fd, text, STAT_BYTES - 1);
-            return read <= 0 ? 0 : startTimeIn(Memory.string(text));
-        } finally {
-            Descriptors.close(fd);
+        return Math.max(-1, fd);
+    }
+
+    /** The start time of the process whose status this is, or 0 if it has ended. */
+    static long startTimeIn(int status) {
+        long text = CallState.current().status();
+        long read = Descriptors.read(status, text, CallState.STATUS_BYTES - 1);
+        if (read <= 0) {
+            return 0;
         }
+        Memory.putByte(text + read, (byte) 0);
+        return startTimeIn(Memory.string(text));
     }
 
     private static long startTimeIn(String stat) {

@@ -22,6 +22,7 @@ final class SystemCall {
     static final long LSEEK = number(8, 62);
     static final long MMAP = number(9, 222);
     static final long MUNMAP = number(11, 215);
+    static final long PREAD64 = number(17, 67);
     static final long SCHED_YIELD = number(24, 124);
     static final long SOCKET = number(41, 198);
     static final long CONNECT = number(42, 203);

@@ -3,7 +3,7 @@ package org.jccl.transport;
 import org.jccl.platform.Futex;
 import org.jccl.platform.Membarrier;
 import org.jccl.platform.Memory;
-import org.jccl.platform.Pidfd;
+import org.jccl.platform.ProcessWatch;
 import org.jccl.platform.SharedMemory;
 import org.jccl.transport.net.NetLink;
 import org.jspecify.annotations.Nullable;
@@ -18,7 +18,7 @@ public final class Links implements AutoCloseable {
     private final int rank;
     private final Region[] regions;
     private final @Nullable NetLink[] nets;
-    private final int[] pidfds;
+    private final @Nullable ProcessWatch[] watches;
     private final long[] bases;
     private final boolean anyNet;
     private final SharedMemory scratch;
@@ -29,16 +29,20 @@ public final class Links implements AutoCloseable {
      *
      * @param regions by rank, one's own included
      * @param nets by rank, null for node mates and oneself
-     * @param pidfds by rank, -1 where death is noticed otherwise
+     * @param watches by rank, null where death is noticed otherwise
      * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is no memory; nothing is owned then
      */
-    public Links(int rank, Region[] regions, @Nullable NetLink[] nets, int[] pidfds) {
+    public Links(
+            int rank,
+            Region[] regions,
+            @Nullable NetLink[] nets,
+            @Nullable ProcessWatch[] watches) {
         Membarrier.register();
         this.scratch = SharedMemory.anonymous(8L * regions.length + 8);
         this.rank = rank;
         this.regions = regions;
         this.nets = nets;
-        this.pidfds = pidfds;
+        this.watches = watches;
         this.bases = new long[regions.length];
         boolean any = false;
         for (int q = 0; q < regions.length; q++) {
@@ -99,7 +103,8 @@ public final class Links implements AutoCloseable {
 
     /** Whether rank {@code q}'s process on this node has ended. */
     public boolean processEnded(int q) {
-        return pidfds[q] >= 0 && Pidfd.hasExited(pidfds[q]);
+        ProcessWatch watch = watches[q];
+        return watch != null && watch.ended();
     }
 
     /**
@@ -163,9 +168,9 @@ public final class Links implements AutoCloseable {
             if (link != null) {
                 link.close();
             }
-            if (pidfds[q] >= 0) {
-                Pidfd.close(pidfds[q]);
-                pidfds[q] = -1;
+            ProcessWatch watch = watches[q];
+            if (watch != null) {
+                watch.close();
             }
             regions[q].close();
         }

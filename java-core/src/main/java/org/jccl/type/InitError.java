@@ -100,6 +100,12 @@ public enum InitError implements ErrorKind {
             "The system does not give or open shared memory.",
             "Free memory, or raise the limit of the container. Ranks of one node that may not "
                     + "see each other (other user, pid namespace, ptrace rules) use TCP."),
+    PIDFD_REFUSED(
+            NcclResult.SYSTEM_ERROR,
+            "The system knows no pidfd_open, or a filter of the container forbids it. This is a "
+                    + "warning: JCCL reads the state of the ranks' processes in /proc instead.",
+            "Nothing has to be done; a look costs some microseconds more. Allow pidfd_open (system "
+                    + "call 434) to be rid of the warning."),
     SHARED_MEMORY_FOREIGN(
             NcclResult.SYSTEM_ERROR,
             "What the number of a peer's process leads to here is not its memory: the process "

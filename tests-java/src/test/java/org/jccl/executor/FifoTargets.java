@@ -3,6 +3,7 @@ package org.jccl.executor;
 import org.jccl.fuzz.FuzzTarget;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
+import org.jccl.platform.ProcessWatch;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jccl.transport.Region;
@@ -40,7 +41,7 @@ public final class FifoTargets {
         Region own = Region.create(2, 0, 1, 2);
         Region peer = Region.create(2, 1, 3, 4);
         peer.map(Area.FIFO);
-        return new Links(0, new Region[] {own, peer}, new NetLink[2], new int[] {-1, -1});
+        return new Links(0, new Region[] {own, peer}, new NetLink[2], new ProcessWatch[2]);
     }
 
     private static FuzzTarget receive() {

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
 /** What waits and transfers call again and again leaves nothing for the collector. */
 class AllocationTest {
@@ -27,7 +28,7 @@ class AllocationTest {
                 Wakeup wakeup = new Wakeup()) {
             long at = memory.address();
             int socket = Sockets.socket(false);
-            int self = Pidfd.open(ProcessIdentity.current().pid());
+            ProcessWatch self = watchSelf();
             assertAllocatesNothing(
                     () -> {
                         Memory.putIntRelease(at, Memory.getAndAddInt(at + 4, 1));
@@ -40,7 +41,7 @@ class AllocationTest {
             assertAllocatesNothing(() -> Sockets.sendTwo(socket, at, 8, at, 8));
             assertAllocatesNothing(() -> Sockets.recv(socket, at, 8));
             Sockets.close(socket);
-            Pidfd.close(self);
+            self.close();
         }
     }
 
@@ -69,7 +70,7 @@ class AllocationTest {
 
         public static void main(String[] args) {
             try (SharedMemory memory = SharedMemory.create(4_096)) {
-                int self = Pidfd.open(ProcessIdentity.current().pid());
+                ProcessWatch self = watchSelf();
                 // Java tailors a method handle to its caller after 127 calls.
                 for (int i = 0; i < 300; i++) {
                     waitOnce(memory.address(), self);
@@ -87,13 +88,18 @@ class AllocationTest {
         }
     }
 
+    private static ProcessWatch watchSelf() {
+        ProcessIdentity self = ProcessIdentity.current();
+        return Objects.requireNonNull(ProcessWatch.open(self.pid(), self.startTime()));
+    }
+
     /** What a wait that has become slow does. */
-    private static void waitOnce(long at, int self) {
+    private static void waitOnce(long at, ProcessWatch self) {
         Threads.yield();
         Futex.wake(at, 1);
         Futex.await(at, Memory.getInt(at) + 1, 1_000);
         Membarrier.full();
-        Pidfd.hasExited(self);
+        self.ended();
         Memory.getAndSetInt(at, 0);
         Memory.putLongRelease(at + 8, Memory.getLongAcquire(at + 16));
     }

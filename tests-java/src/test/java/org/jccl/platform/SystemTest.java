@@ -7,10 +7,15 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.FutureTask;
 
 class SystemTest {
     private static final int EEXIST = 17;
@@ -26,7 +31,7 @@ class SystemTest {
         ProcessIdentity self = ProcessIdentity.current();
         assertEquals(ProcessHandle.current().pid(), self.pid());
         assertNotEquals(0, self.startTime());
-        assertEquals(self.startTime(), ProcessIdentity.startTimeOf(self.pid()));
+        assertEquals(self.startTime(), startTime(self.pid()));
         assertEquals(
                 Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).trim(), self.bootId());
         assertNotEquals(0, self.networkNamespace());
@@ -44,19 +49,71 @@ class SystemTest {
 
     @Test
     void seesTheEndOfAProcess() throws Exception {
-        Process child = new ProcessBuilder("sleep", "600").start();
-        int pidfd = Pidfd.open((int) child.pid());
-        assertTrue(pidfd >= 0, "pidfd_open: " + pidfd);
-        assertFalse(Pidfd.hasExited(pidfd));
-        child.destroyForcibly();
-        child.waitFor();
-        assertTrue(Pidfd.hasExited(pidfd));
-        Pidfd.close(pidfd);
+        seesTheEnd(0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {Errno.ENOSYS, Errno.EPERM})
+    void seesTheEndOfAProcessWherePidfdsAreRefused(int errno) throws Exception {
+        FutureTask<Void> refused =
+                new FutureTask<>(
+                        () -> {
+                            Filter.refuse(SystemCall.PIDFD_OPEN, errno);
+                            assertEquals(-errno, SystemCall.call(SystemCall.PIDFD_OPEN, 1, 0));
+                            seesTheEnd(errno);
+                            return null;
+                        });
+        new Thread(refused).start();
+        refused.get();
+    }
+
+    /** A process that nobody has waited for has ended all the same. */
+    private static void seesTheEnd(int refusal) throws Exception {
+        Process shell =
+                new ProcessBuilder("sh", "-c", "sleep 600 & echo $!; kill -STOP $$").start();
+        int pid = Integer.parseInt(shell.inputReader().readLine());
+        try (ProcessWatch child = watch(pid);
+                ProcessWatch parent = watch((int) shell.pid())) {
+            assertEquals(refusal, child.refusal());
+            assertFalse(child.ended());
+            assertFalse(child.ended());
+            while (state((int) shell.pid()) != 'T') {
+                Thread.sleep(1);
+            }
+            ProcessHandle.of(pid).orElseThrow().destroyForcibly();
+            while (state(pid) != 'Z') {
+                Thread.sleep(1);
+            }
+            assertTrue(child.ended());
+            assertFalse(parent.ended());
+            shell.destroyForcibly();
+            shell.waitFor();
+            assertTrue(parent.ended());
+            assertTrue(child.ended());
+        }
+    }
+
+    private static char state(int pid) throws IOException {
+        String status = Files.readString(Path.of("/proc/" + pid + "/stat"));
+        return status.charAt(status.lastIndexOf(')') + 2);
+    }
+
+    private static ProcessWatch watch(int pid) {
+        return Objects.requireNonNull(ProcessWatch.open(pid, startTime(pid)));
+    }
+
+    private static long startTime(int pid) {
+        int status = ProcessIdentity.openStatus(pid);
+        long time = ProcessIdentity.startTimeIn(status);
+        Descriptors.close(status);
+        return time;
     }
 
     @Test
-    void namesTheErrorOfAProcessThatDoesNotExist() {
-        assertEquals(-Errno.ESRCH, Pidfd.open(Integer.MAX_VALUE));
+    void watchesNoProcessThatDoesNotExist() {
+        assertNull(ProcessWatch.open(Integer.MAX_VALUE, 1));
+        ProcessIdentity self = ProcessIdentity.current();
+        assertNull(ProcessWatch.open(self.pid(), self.startTime() + 1));
         assertEquals("No such process (errno 3)", Errno.text(Errno.ESRCH));
     }
 

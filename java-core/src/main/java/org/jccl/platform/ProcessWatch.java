@@ -1,0 +1,132 @@
+package org.jccl.platform;
+
+import org.jccl.type.LibraryError;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Another process of this machine, to be looked at from time to time: whether it has ended. It is
+ * held by a descriptor, so that the reuse of its number misleads nobody: a pidfd or, where the
+ * system refuses those, its status in /proc, whose file tells of no other process either.
+ *
+ * <p>Used by one thread at a time.
+ */
+public final class ProcessWatch implements AutoCloseable {
+    private static final int FIRST_FIELD = 2;
+    private static final int STATE_FIELD = 3;
+    private static final int THREADS_FIELD = 20;
+
+    private final int refusal;
+    private int fd;
+
+    private ProcessWatch(int fd, int refusal) {
+        this.fd = fd;
+        this.refusal = refusal;
+    }
+
+    /**
+     * Looks at a process from now on.
+     *
+     * @param startTime when it started, as {@link ProcessIdentity#startTime} says
+     * @return null if it has ended
+     * @throws NcclException SYSTEM_ERROR if descriptors or memory are used up, or nothing that
+     *     tells its end can be opened
+     */
+    public static @Nullable ProcessWatch open(int pid, long startTime) {
+        int fd = (int) SystemCall.call(SystemCall.PIDFD_OPEN, pid, 0);
+        if (fd == -Errno.ESRCH) {
+            return null;
+        }
+        if (Errno.isShortage(-fd)) {
+            throw LibraryError.SYSTEM_CALL.says(
+                    "cannot watch process " + pid + ": " + Errno.text(-fd));
+        }
+        return fd >= 0 ? byPidfd(fd, pid, startTime) : byStatus(-fd, pid, startTime);
+    }
+
+    private static @Nullable ProcessWatch byPidfd(int fd, int pid, long startTime) {
+        ProcessWatch watch = new ProcessWatch(fd, 0);
+        int status = -1;
+        try {
+            // Whoever has that number now has had it since before.
+            status = ProcessIdentity.openStatus(pid);
+            if (status >= 0 && ProcessIdentity.startTimeIn(status) == startTime) {
+                return watch;
+            }
+            watch.close();
+            return null;
+        } catch (RuntimeException | Error unreadable) {
+            watch.close();
+            throw unreadable;
+        } finally {
+            if (status >= 0) {
+                Descriptors.close(status);
+            }
+        }
+    }
+
+    private static @Nullable ProcessWatch byStatus(int refusal, int pid, long startTime) {
+        int status = ProcessIdentity.openStatus(pid);
+        if (status >= 0 && ProcessIdentity.startTimeIn(status) == startTime) {
+            return new ProcessWatch(status, refusal);
+        }
+        if (status >= 0) {
+            Descriptors.close(status);
+        }
+        return null;
+    }
+
+    /** The errno by which the system refuses pidfds, 0 if this is one. */
+    public int refusal() {
+        return refusal;
+    }
+
+    /** Whether the process has ended, as a zombie or altogether. Does not wait. */
+    public boolean ended() {
+        return refusal == 0 ? Sockets.pollOne(fd, Sockets.POLLIN, 0) > 0 : endedByStatus();
+    }
+
+    private boolean endedByStatus() {
+        CallState memory = CallState.current();
+        long text = memory.status();
+        int most = CallState.STATUS_BYTES;
+        long length = SystemCall.plain(SystemCall.PREAD64, fd, text, most, 0, 0);
+        if (length < 0) {
+            // Who is gone altogether has no status; the system may also be short of memory.
+            return SystemCall.call(SystemCall.PREAD64, fd, text, most, 0) == -Errno.ESRCH;
+        }
+        // The first thread may end long before the others.
+        long state = field(text, length, STATE_FIELD);
+        long threads = field(text, length, THREADS_FIELD);
+        return length == 0
+                || (threads != 0
+                        && "ZXx".indexOf(Memory.getByte(state)) >= 0
+                        && (Memory.getByte(threads) == '0' || Memory.getByte(threads) == '1')
+                        && Memory.getByte(threads + 1) == ' ');
+    }
+
+    /** Where a field of a status begins, or 0. The second one is a name that may hold anything. */
+    private static long field(long text, long length, int number) {
+        long at = text + length - 1;
+        while (at > text && Memory.getByte(at) != ')') {
+            at--;
+        }
+        int field = FIRST_FIELD;
+        while (at < text + length - 2 && field < number) {
+            if (Memory.getByte(at + 1) == ' ') {
+                field++;
+                at++;
+            }
+            at++;
+        }
+        return field == number ? at : 0;
+    }
+
+    @Override
+    public void close() {
+        if (fd >= 0) {
+            Descriptors.close(fd);
+            fd = -1;
+        }
+    }
+}
