@@ -51,6 +51,11 @@ typedef struct jccl_failures jccl_failures;
 /* From now on the last errors lie where org.jccl.log.LastError has them. */
 void jccl_move_failures(jccl_failures* javas);
 
+/* ---- log.c ---- */
+
+/* Prints a WARN line where Java cannot, if NCCL_DEBUG wants it. */
+void jccl_log_warning(const char* text);
+
 /* ---- jdk.c: finding a Java installation ---- */
 
 typedef struct {

@@ -4,9 +4,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -148,24 +146,6 @@ void jccl_move_failures(jccl_failures* javas) {
     }
 }
 
-static bool warnings_wanted(void) {
-    const char* level = getenv("NCCL_DEBUG");
-    return level != NULL && (strcasecmp(level, "WARN") == 0 || strcasecmp(level, "ATTN") == 0 ||
-                             strcasecmp(level, "INFO") == 0 || strcasecmp(level, "ABORT") == 0 ||
-                             strcasecmp(level, "TRACE") == 0);
-}
-
-/*
- * As Java's log prints it, but without date, time and place, with the host's whole name, and
- * without a look at NCCL_DEBUG_LEVELS and NCCL_DEBUG_FILE.
- */
-static void print_warning(const char* text) {
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    printf("\n%s:%d:%ld [-1] NCCL WARN %s\n", host, (int)getpid(), (long)syscall(SYS_gettid), text);
-    fflush(stdout);
-}
-
 ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...) {
     char text[TEXT_BYTES];
     va_list arguments;
@@ -174,9 +154,7 @@ ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...) {
     va_end(arguments);
     if (!jccl_warn_in_java(text)) {
         put(this_thread(), text);
-        if (warnings_wanted()) {
-            print_warning(text);
-        }
+        jccl_log_warning(text);
     }
     return result;
 }

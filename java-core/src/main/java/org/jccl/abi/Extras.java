@@ -3,6 +3,7 @@ package org.jccl.abi;
 import org.jccl.comm.Comm;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Counters;
+import org.jccl.log.Log;
 import org.jccl.platform.ForkGuard;
 import org.jccl.platform.Memory;
 import org.jccl.reduce.Warmup;
@@ -99,6 +100,7 @@ final class Extras {
                 comm.leaveAtExit();
             }
             Comm.awaitFarewells();
+            Log.flush();
             return NcclApi.SUCCESS;
         } catch (Throwable t) {
             return NcclApi.failed(t);

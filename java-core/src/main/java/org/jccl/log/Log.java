@@ -8,8 +8,6 @@ import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-import java.io.FileDescriptor;
-import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -62,11 +60,14 @@ public final class Log {
         Settings settings =
                 Settings.read(Environment::get, host(), ProcessIdentity.current().pid());
         Output before = output;
-        if (before == null) {
-            output = new Output(settings, open(settings.file()));
-        } else if (!settings.equals(before.settings())) {
-            boolean same = Objects.equals(before.settings().file(), settings.file());
-            output = new Output(settings, same ? before.stream() : open(settings.file()));
+        if (before != null && Objects.equals(before.settings().file(), settings.file())) {
+            output = new Output(settings, before.stream());
+            return;
+        }
+        LogFile file = new LogFile(settings.file());
+        output = new Output(settings, file);
+        if (settings.file() != null) {
+            file.create();
         }
     }
 
@@ -147,6 +148,16 @@ public final class Log {
         }
     }
 
+    /**
+     * Waits, at most a second, until all lines are written: at the end of the process, where those
+     * are lost that are not.
+     */
+    public static void flush() {
+        if (current().settings().levels() != 0) {
+            LogWriter.flush();
+        }
+    }
+
     private static Output current() {
         Output known = output;
         if (known == null) {
@@ -164,10 +175,14 @@ public final class Log {
         if (current().settings().stamps(level)) {
             line.append(STAMP.format(LocalDateTime.now(ZoneId.systemDefault())));
         }
-        line.append(host()).append(':').append(ProcessIdentity.current().pid());
-        line.append(':').append(Threads.id()).append(" [-1] ").append(place);
+        line.append(head()).append(place);
         line.append("NCCL ").append(level).append(' ').append(text).append('\n');
         write(line.toString());
+    }
+
+    /** Host, process and thread, as lines begin. */
+    static String head() {
+        return host() + ":" + ProcessIdentity.current().pid() + ":" + Threads.id() + " [-1] ";
     }
 
     private static void write(String text) {
@@ -202,20 +217,5 @@ public final class Log {
         String name = ProcessIdentity.current().hostName();
         int dot = name.indexOf('.');
         return dot > 0 ? name.substring(0, dot) : name;
-    }
-
-    private static OutputStream open(@Nullable String file) {
-        if (file == null || file.equals("/dev/stdout")) {
-            return new FileOutputStream(FileDescriptor.out);
-        }
-        if (file.equals("/dev/stderr")) {
-            return new FileOutputStream(FileDescriptor.err);
-        }
-        try {
-            return new FileOutputStream(file);
-        } catch (IOException refused) {
-            LastError.set("NCCL_DEBUG_FILE: " + refused.getMessage());
-            return new FileOutputStream(FileDescriptor.out);
-        }
     }
 }

@@ -2,8 +2,8 @@ package org.jccl.executor;
 
 import org.jccl.fuzz.FuzzTarget;
 import org.jccl.platform.Memory;
-import org.jccl.platform.SharedMemory;
 import org.jccl.platform.ProcessWatch;
+import org.jccl.platform.SharedMemory;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jccl.transport.Region;

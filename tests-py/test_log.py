@@ -1,0 +1,234 @@
+"""Nobody waits for whoever reads the log: a full pipe costs lines, which are counted."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cprogram import LIBRARIES
+from guest import LIMIT_S, START
+from test_kill import stolen_s
+
+ABORT_S = 1.0
+#: A line more than fits into a pipe and the queue behind it.
+MANY = 6000
+LOST = re.compile(r"(\d+) lines of the log are lost before this one\n")
+
+# What is found out goes to standard error: standard output is what the log is written to.
+BODY = """
+library = ctypes.CDLL(sys.argv[1] + "/libjccl.so")
+library.ncclGetLastError.restype = ctypes.c_char_p
+many = int(sys.argv[2])
+
+def say(*words):
+    os.write(2, (" ".join(map(str, words)) + "\\n").encode())
+
+def fails(n):
+    # A line at WARN for each.
+    for _ in range(n):
+        assert library.ncclCommCount(None, None) == 4
+
+def timed(call):
+    before = time.monotonic()
+    call()
+    return time.monotonic() - before
+"""
+
+
+def _start(code: str, stdout: int, environment: dict[str, str]) -> subprocess.Popen[str]:
+    program = START + BODY + textwrap.dedent(code)
+    return subprocess.Popen(
+        [sys.executable, "-c", program, str(LIBRARIES), str(MANY)],
+        env={**os.environ, "NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "ALL", **environment},
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _answer(process: subprocess.Popen[str], word: str) -> list[str]:
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if line.startswith(word):
+            return line.split()[1:]
+    raise AssertionError("".join(said))
+
+
+def _go_on(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+@contextmanager
+def _full_pipe() -> Iterator[tuple[int, int]]:
+    """Both ends of a pipe into which nothing goes any more."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writing, False)
+    try:
+        while True:
+            os.write(writing, b"." * 4096)
+    except BlockingIOError:
+        os.set_blocking(writing, True)
+    try:
+        yield reading, writing
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def _drain_until(reading: int, pattern: re.Pattern[str]) -> str:
+    """Reads until that comes."""
+    text = b""
+    os.set_blocking(reading, False)
+    end = time.monotonic() + 60
+    while not pattern.search(text.decode(errors="replace")):
+        assert time.monotonic() < end, text[-2000:]
+        try:
+            text += os.read(reading, 1 << 16)
+        except BlockingIOError:
+            time.sleep(0.01)
+    return text.decode()
+
+
+ABORTS = """
+comms = nccl.Communicator.init_all(2)
+x = np.ones(3)
+def waits():
+    try:
+        comms[0].allreduce(x, x, nccl.SUM)
+    except nccl.NCCLError as error:
+        say("told", error.code)
+# Another thread in the middle of a line must not hold up the abort either.
+busy = threading.Thread(target=lambda: fails(many), daemon=True)
+busy.start()
+blocked = threading.Thread(target=waits)
+blocked.start()
+time.sleep(0.5)
+say("aborted", timed(comms[0].abort), timed(comms[1].abort))
+blocked.join()
+busy.join()
+say("full")
+sys.stdin.readline()
+fails(1)
+comm = one_rank()
+say("after")
+sys.stdin.readline()
+say("destroyed", timed(comm.destroy))
+"""
+
+
+def _aborts_in_time(process: subprocess.Popen[str], stolen: float) -> None:
+    took = [float(second) for second in _answer(process, "aborted")]
+    assert max(took) < ABORT_S + stolen_s() - stolen, took
+    _answer(process, "full")
+
+
+def test_abort_returns_in_time_when_standard_output_is_full() -> None:
+    with _full_pipe() as (reading, writing):
+        stolen = stolen_s()
+        process = _start(ABORTS, writing, {})
+        _aborts_in_time(process, stolen)
+        text = _drain_until(reading, LOST)
+        _go_on(process)
+        _answer(process, "after")
+        text += _drain_until(reading, re.compile(r"Init COMPLETE"))
+        _go_on(process)
+        _answer(process, "destroyed")
+        process.communicate(timeout=LIMIT_S)
+        os.set_blocking(writing, True)
+        text += _drain_until(reading, re.compile("Destroy COMPLETE"))
+        lost = [int(n) for n in LOST.findall(text)]
+        kept = len(re.findall(r"NCCL WARN CommCount", text.replace("\n", " ")))
+        assert kept > 100
+        # Some of the lost ones are those of the abort.
+        assert MANY + 1 <= sum(lost) + kept <= MANY + 20, (lost, kept)
+        assert process.returncode == 0
+
+
+@pytest.mark.parametrize("reader", ["none", "full"])
+def test_a_debug_file_that_takes_nothing_delays_nothing(reader: str, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK) if reader == "full" else -1
+    stolen = stolen_s()
+    process = _start(ABORTS, subprocess.DEVNULL, {"NCCL_DEBUG_FILE": str(fifo)})
+    _aborts_in_time(process, stolen)
+    if reading < 0:
+        reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    text = _drain_until(reading, LOST)
+    assert text.index("Init START") < text.index("Init COMPLETE")
+    _go_on(process)
+    text = _drain_until(reading, re.compile(r"Init COMPLETE"))
+    _go_on(process)
+    process.communicate(timeout=LIMIT_S)
+    os.close(reading)
+    assert process.returncode == 0
+
+
+def test_a_full_disk_costs_lines_and_nothing_else() -> None:
+    process = _start(ABORTS, subprocess.DEVNULL, {"NCCL_DEBUG_FILE": "/dev/full"})
+    _aborts_in_time(process, stolen_s())
+    _, said = process.communicate("\n\n", timeout=LIMIT_S)
+    assert process.returncode == 0, said
+
+
+def test_warnings_without_java_wait_for_nobody_either() -> None:
+    code = """
+    memory = ctypes.c_void_p()
+    def not_done():
+        assert library.ncclMemAlloc(ctypes.byref(memory), 1) == 5
+    say("refused", timed(lambda: [not_done() for _ in range(100)]))
+    # Nor does a thread that was forked away write any more.
+    child = os.fork()
+    if child == 0:
+        say("forked", timed(not_done))
+        os._exit(0)
+    os.waitpid(child, 0)
+    say("reaped")
+    sys.stdin.readline()
+    not_done()
+    assert library.jcclJavaStarted() == 0
+    say("over")
+    """
+    with _full_pipe() as (reading, writing):
+        stolen = stolen_s()
+        process = _start(code, writing, {})
+        for word in ("refused", "forked"):
+            took = float(_answer(process, word)[0])
+            assert took < ABORT_S + stolen_s() - stolen
+        _answer(process, "reaped")
+        first = _drain_until(reading, re.compile("NCCL WARN ncclMemAlloc is not done yet .*\n"))
+        assert "lost" not in first
+        time.sleep(0.2)
+        _go_on(process)
+        last = _drain_until(reading, re.compile("lost[^\0]*NCCL WARN ncclMemAlloc is not .*\n"))
+        assert [int(n) for n in LOST.findall(last)] == [99]
+        process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 0
+
+
+def test_no_line_is_missing_where_the_log_can_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    code = """
+    fails(many)
+    os._exit(3)
+    """
+    process = _start(code, subprocess.DEVNULL, {"NCCL_DEBUG_FILE": str(file)})
+    _, said = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 3, said
+    text = file.read_text()
+    assert (text.count("NCCL WARN CommCount"), LOST.findall(text)) == (MANY, [])
