@@ -27,13 +27,24 @@ final class LogWriter implements Runnable {
 
     private static final long IDLE_NS = 3_600_000_000_000L;
 
-    /**
-     * A line on its way.
-     *
-     * @param number counts lines; 0 if nobody may wait for it
-     * @param stands for how many lines it stands: more than one if it tells of lost ones
-     */
-    private record Line(LogFile file, byte[] bytes, int number, long stands) {}
+    /** A line on its way. */
+    private static final class Line {
+        final LogFile file;
+        final byte[] bytes;
+
+        /** Counts lines; 0 if nobody may wait for it. */
+        final int number;
+
+        /** For how many lines it stands: more than one if it tells of lost ones. */
+        final long stands;
+
+        Line(LogFile file, byte[] bytes, int number, long stands) {
+            this.file = file;
+            this.bytes = bytes;
+            this.number = number;
+            this.stands = stands;
+        }
+    }
 
     // Two words on which threads sleep. ARRIVED grows with each line, WRITTEN is the number of the
     // line that was written last: stored with release by the log's thread, read with acquire.
@@ -156,8 +167,8 @@ final class LogWriter implements Runnable {
             return last;
         }
         boolean well = write(line);
-        if (line.number() != 0) {
-            Memory.putIntRelease(WRITTEN, line.number());
+        if (line.number != 0) {
+            Memory.putIntRelease(WRITTEN, line.number);
             Futex.wake(WRITTEN, Integer.MAX_VALUE);
         }
         return well ? line : null;
@@ -172,12 +183,12 @@ final class LogWriter implements Runnable {
         synchronized (WAITING) {
             Line line = WAITING.poll();
             if (line == null && lost > 0 && last != null) {
-                return gap(last.file());
+                return gap(last.file);
             }
             if (line == null) {
                 stalled = false;
-            } else if (line.number() != 0) {
-                waitingBytes -= line.bytes().length;
+            } else if (line.number != 0) {
+                waitingBytes -= line.bytes.length;
             }
             return line;
         }
@@ -185,12 +196,12 @@ final class LogWriter implements Runnable {
 
     private static boolean write(Line line) {
         try {
-            line.file().writeNow(line.bytes());
+            line.file.writeNow(line.bytes);
             return true;
         } catch (IOException | RuntimeException | Error nobodyReads) {
             // A log that cannot be written must not fail anything.
             synchronized (WAITING) {
-                lost += line.stands();
+                lost += line.stands;
             }
             return false;
         }
