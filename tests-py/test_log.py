@@ -28,6 +28,8 @@ BODY = """
 library = ctypes.CDLL(sys.argv[1] + "/libjccl.so")
 library.ncclGetLastError.restype = ctypes.c_char_p
 many = int(sys.argv[2])
+# Where it hangs the test fails.
+signal.alarm(100)
 
 def say(*words):
     os.write(2, (" ".join(map(str, words)) + "\\n").encode())
