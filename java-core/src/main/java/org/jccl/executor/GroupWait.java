@@ -25,6 +25,16 @@ public final class GroupWait {
     private boolean slept;
     private long lookedNs = System.nanoTime();
 
+    /** What a look at all communicators has found. */
+    enum Pass {
+        /** All tasks are over. */
+        OVER,
+        /** Some bytes have moved, of these tasks or of others beside them. */
+        MOVED,
+        /** Nothing could move. */
+        BLOCKED
+    }
+
     /** The tasks of one communicator. */
     private static final class Share {
         final CommExecutor executor;
@@ -76,14 +86,20 @@ public final class GroupWait {
 
     /** Moves what can be moved without waiting; whether all tasks are over. */
     public boolean look() {
+        return pass() == Pass.OVER;
+    }
+
+    /** Moves every communicator that has a task to move, once. */
+    Pass pass() {
         boolean over = true;
+        boolean moved = false;
         for (Share share : shares) {
             if (!share.over()) {
-                share.progress();
+                moved |= share.progress();
                 over &= share.over();
             }
         }
-        return over;
+        return over ? Pass.OVER : moved ? Pass.MOVED : Pass.BLOCKED;
     }
 
     /**
@@ -109,18 +125,11 @@ public final class GroupWait {
     private boolean awaitAll(long untilNs) {
         int round = slept ? Waiter.SPINS + Waiter.YIELDS : 0;
         while (true) {
-            boolean over = true;
-            boolean moved = false;
-            for (Share share : shares) {
-                if (!share.over()) {
-                    moved |= share.progress();
-                    over &= share.over();
-                }
-            }
-            if (over) {
+            Pass pass = pass();
+            if (pass == Pass.OVER) {
                 return true;
             }
-            round = moved ? 0 : round + 1;
+            round = pass == Pass.MOVED ? 0 : round + 1;
             if (round > Waiter.SPINS + Waiter.YIELDS) {
                 lookAtPeers();
                 if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
