@@ -6,7 +6,6 @@ import org.jccl.platform.WatchedTime;
 import org.jccl.transport.Links;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Arrays;
@@ -195,15 +194,14 @@ public final class Health {
         if (task.over()) {
             return;
         }
-        String waited = Wording.late(executor, task, (nowNs - task.blockedSinceNs) / MS);
-        executor.fail(
-                PeerError.LATE.says(waited + "; the time limit is " + timeLimitMs + " ms"), -1);
+        long waitedMs = (nowNs - task.blockedSinceNs) / MS;
+        executor.fail(Wording.overdue(executor, task, waitedMs, timeLimitMs), -1);
     }
 
     private void warn(CommExecutor executor, Task task) {
         long stuckNs = nowNs - task.stuckSinceNs;
         task.warnAtNs = nowNs + 2 * stuckNs;
-        Log.warn(PeerError.LATE.says(Wording.late(executor, task, stuckNs / MS)));
+        Log.warn(Wording.slow(executor, task, stuckNs / MS));
     }
 
     /** Ends the communicator's operations if its device does nothing any more; for the owner. */
@@ -268,7 +266,7 @@ public final class Health {
             if (gaveUp || (Arrays.binarySearch(awaited, q) >= 0 && isGone(links, q))) {
                 any = true;
                 if (!executor.progress() || aboutSplit.isOver()) {
-                    end(executor, q, gaveUp ? null : "");
+                    end(executor, q, gaveUp, null);
                 }
             }
         }
@@ -298,7 +296,7 @@ public final class Health {
         boolean moved = executor.progress() || moving;
         boolean over = engine.idle() || executor.failure() != null;
         if (!over && (!moved || engine.needing(q) != null || aboutOperations.isOver())) {
-            end(executor, q, null);
+            end(executor, q, true, null);
         }
     }
 
@@ -314,33 +312,24 @@ public final class Health {
         boolean heard = link == null || link.heardOut() || links.region(q).hasLeft();
         Task task = executor.failure() == null ? engine.needing(q) : null;
         if (task != null && (heard || !moved)) {
-            end(executor, q, Wording.where(executor, task));
+            end(executor, q, false, task);
         }
     }
 
     /**
      * Fails the communicator because of rank {@code q}.
      *
-     * @param where where it is missed, null if it said itself that it gave up
+     * @param gaveUp whether it said itself why
+     * @param needing what misses it, if that is an operation
      */
-    private void end(CommExecutor executor, int q, @Nullable String where) {
+    private static void end(CommExecutor executor, int q, boolean gaveUp, @Nullable Task needing) {
         Links links = executor.links();
-        if (where != null) {
-            executor.fail(loss(links, q, where), q);
+        if (!gaveUp) {
+            executor.fail(Wording.loss(executor, q, needing), q);
         } else {
             long status = links.region(q).status();
             executor.fail(Wording.reported(links, q, status), Wording.culprit(links, q, status));
         }
-    }
-
-    private NcclException loss(Links links, int q, String where) {
-        if (links.region(q).hasLeft()) {
-            return PeerError.LEFT.says("rank " + q + " has left " + name + where);
-        }
-        NetLink link = links.net(q);
-        String ended = link == null ? null : link.ended();
-        return PeerError.LOST.says(
-                "rank " + q + " is lost: " + (ended == null ? "its process ended" : ended) + where);
     }
 
     /** Whether rank {@code q} has begun the call after the one that this rank made last. */

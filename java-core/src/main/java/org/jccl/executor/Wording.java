@@ -2,9 +2,11 @@ package org.jccl.executor;
 
 import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
+import org.jccl.transport.net.NetLink;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
+import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -16,8 +18,21 @@ final class Wording {
 
     private Wording() {}
 
-    /** In which operation a rank that is gone was waited for. */
-    static String where(CommExecutor executor, Task task) {
+    /** Why rank {@code q} is gone, from which the task, if there is one, needs more. */
+    static NcclException loss(CommExecutor executor, int q, @Nullable Task task) {
+        Links links = executor.links();
+        String where = task == null ? "" : where(executor, task);
+        if (links.region(q).hasLeft()) {
+            return PeerError.LEFT.says(
+                    "rank " + q + " has left " + executor.health().name() + where);
+        }
+        NetLink link = links.net(q);
+        String ended = link == null ? null : link.ended();
+        return PeerError.LOST.says(
+                "rank " + q + " is lost: " + (ended == null ? "its process ended" : ended) + where);
+    }
+
+    private static String where(CommExecutor executor, Task task) {
         return " while rank "
                 + executor.links().rank()
                 + " waited for it in "
@@ -59,7 +74,7 @@ final class Wording {
     }
 
     /** Who has not come to an operation yet. */
-    static String late(CommExecutor executor, Task task, long waitedMs) {
+    private static String late(CommExecutor executor, Task task, long waitedMs) {
         String waited =
                 "rank "
                         + executor.links().rank()
@@ -81,6 +96,17 @@ final class Wording {
             late.append(" and ").append(ranks.size() - MOST_NAMED).append(" more");
         }
         return waited + " for rank " + late + ", which has not come that far";
+    }
+
+    /** A task has waited longer than it may. */
+    static NcclException overdue(CommExecutor executor, Task task, long waitedMs, long limitMs) {
+        return PeerError.LATE.says(
+                late(executor, task, waitedMs) + "; the time limit is " + limitMs + " ms");
+    }
+
+    /** A task has waited for long, which is said and no failure. */
+    static NcclException slow(CommExecutor executor, Task task, long waitedMs) {
+        return PeerError.LATE.says(late(executor, task, waitedMs));
     }
 
     private static List<Integer> lateRanks(CommExecutor executor, Task task) {

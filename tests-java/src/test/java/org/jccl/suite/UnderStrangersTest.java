@@ -10,6 +10,7 @@ import org.jccl.harness.Cluster;
 import org.jccl.harness.Outcome;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
+import org.jccl.log.Log;
 import org.junit.jupiter.api.Test;
 
 import java.util.List;
@@ -46,6 +47,8 @@ final class UnderStrangersTest {
         @Override
         public void run(Rank rank) throws Exception {
             long began = System.nanoTime();
+            // The thread of the log, which is there from the first line on, is no stranger's.
+            Log.warn("strangers come");
             try (Strangers strangers = Strangers.atListener(STRANGERS, 20)) {
                 while (strangers.dropped() < 5 * STRANGERS) {
                     Thread.sleep(10);
