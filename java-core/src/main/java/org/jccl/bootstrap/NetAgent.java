@@ -45,7 +45,10 @@ final class NetAgent implements Runnable {
         }
     }
 
-    /** Runs a command on the thread jccl-net, before any connection that comes later. */
+    /**
+     * Runs a command on the thread jccl-net. A connection that comes later may be served before, in
+     * the turn that is under way: who needs the command then calls {@link #runCommands}.
+     */
     void submit(Runnable command) {
         commands.add(command);
         wakeup.signal();
@@ -112,15 +115,20 @@ final class NetAgent implements Runnable {
             throw LibraryError.SYSTEM_CALL.says("poll: " + Errno.text(-ready));
         }
         wakeup.drain();
-        for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
-            runOne(command);
-        }
+        runCommands();
         long now = System.nanoTime();
         for (int i = 0; i < n; i++) {
             boolean active = ready > 0 && Sockets.pollResult(entry(entries, i + 1)) != 0;
             serveOne(served.get(i), active, now);
         }
         served.removeIf(Pollable::done);
+    }
+
+    /** Runs what was submitted so far; on the thread jccl-net. */
+    void runCommands() {
+        for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
+            runOne(command);
+        }
     }
 
     private static void runOne(Runnable command) {

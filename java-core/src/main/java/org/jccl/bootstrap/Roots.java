@@ -82,8 +82,18 @@ final class Roots {
         active.values().forEach(root -> root.cannotAccept(why));
     }
 
-    /** The root with this number, or null if it is not known. */
+    /** The root with this number, or null if it is not known; on the thread jccl-net. */
     @Nullable Root find(Number16 number) {
+        Root root = known(number);
+        if (root == null && made.contains(number)) {
+            // A rank has come in the turn in which the id was made.
+            agent.runCommands();
+            root = known(number);
+        }
+        return root;
+    }
+
+    private @Nullable Root known(Number16 number) {
         Root root = unused.get(number);
         if (root == null) {
             root = active.get(number);
