@@ -1,0 +1,60 @@
+"""Other work on the machine: processes that are busy a given share of the time.
+
+python bench/python/busy.py 2 0.5    # two processes, each busy half of the time, until it is ended
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+#: One turn of work and rest: about what a data loader or a browser takes, some slices of a core.
+PERIOD_S = 0.02
+
+
+def work(share: float) -> None:
+    """Computes and sleeps in turns, for as long as the process that started this one lives."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        began = time.perf_counter()
+        while time.perf_counter() - began < PERIOD_S * share:
+            sum(range(1000))
+        if share < 1:
+            time.sleep(PERIOD_S * (1 - share))
+
+
+@contextlib.contextmanager
+def busy(count: int, share: float = 1.0) -> Iterator[None]:
+    """Beside so many processes that each work that share of the time; they end with the block."""
+    command = [sys.executable, __file__, str(count), str(share)]
+    if count == 0:
+        yield
+        return
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as workers:
+        assert workers.stdout is not None
+        try:
+            if workers.stdout.readline() != b"busy\n":
+                raise SystemExit("the busy processes did not start")
+            yield
+        finally:
+            os.killpg(workers.pid, signal.SIGKILL)
+
+
+def main() -> None:
+    """Starts the processes and is one of them."""
+    count, share = int(sys.argv[1]), float(sys.argv[2])
+    for _ in range(count - 1):
+        if os.fork() == 0:
+            break
+    else:
+        print("busy", flush=True)
+    work(share)
+
+
+if __name__ == "__main__":
+    main()
