@@ -154,6 +154,7 @@ def _lead(native: Binding, store: Store, size: int, name: str, deadline: float) 
     torchrun has restarted on the same store never takes an old answer for its own, and rank 0,
     which may take an old hello for a new one, goes on answering until all have come.
     """
+    _start_java(native, name)
     hellos = [f"hello/{rank}" for rank in range(1, size)]
     missing = wait_for_keys(store, hellos, deadline)
     if missing:
@@ -185,6 +186,7 @@ def _follow(
     hello = os.urandom(8).hex()
     key = f"id/hello/{rank}/{hello}"
     store.set(f"hello/{rank}", hello)
+    _start_java(native, name)
     if wait_for_keys(store, [key], deadline):
         raise DistBackendError(
             f"group {name}: rank {rank} waited in vain for rank 0 of {size}, which makes the "
@@ -193,6 +195,13 @@ def _follow(
     nonce, _, unique_id = store.get(key).decode().partition(":")
     unique = bytes.fromhex(unique_id)
     return _initialise(native, unique, rank, size, name, deadline, _idle), nonce
+
+
+def _start_java(native: Binding, name: str) -> None:
+    """Before the ranks wait for each other, so that all of their JVMs start at the same time."""
+    code = native.jvm_start()
+    if code:
+        raise DistBackendError(f"group {name}: {failure(native, code, 0)}")
 
 
 def _configuration(name: str) -> CConfig:

@@ -14,8 +14,14 @@ import java.util.concurrent.TimeUnit;
  * and switches. The thread ends when nothing is left to warm; the next kernel starts it again.
  */
 public final class Warmup {
-    /** Elements through a staged kernel that make its vector twin worth the compiler's time. */
-    private static final long COLD_ELEMENTS = 1 << 18;
+    /**
+     * Elements through a staged kernel that make its vector twin worth the compiler's time: with
+     * less, what the twin would have saved is far from the tenths of a second that it takes.
+     */
+    private static final long COLD_ELEMENTS = 1 << 27;
+
+    /** What a call of a staged kernel takes longer, in elements. */
+    private static final long CALL_ELEMENTS = 400;
 
     /** Kernels of each type and operation: for two, three, four and more sources. */
     private static final int SIZES = 4;
@@ -33,9 +39,9 @@ public final class Warmup {
     private static final Fold[] FOLDS = new Fold[SLOTS];
 
     /**
-     * Elements folded by a staged kernel so far, or negative once nothing is to be asked for.
-     * Written and read by every folding thread without order: a lost count only delays, and asking
-     * twice does nothing.
+     * Elements folded by a staged kernel so far, calls included, or negative once nothing is to be
+     * asked for. Written and read by every folding thread without order: a lost count only delays,
+     * and asking twice does nothing.
      */
     private static final long[] COLD = new long[SLOTS];
 
@@ -141,7 +147,7 @@ public final class Warmup {
     }
 
     private static void countCold(int slot, long count) {
-        long cold = COLD[slot] + count;
+        long cold = COLD[slot] + CALL_ELEMENTS + count;
         COLD[slot] = cold;
         if (cold >= COLD_ELEMENTS) {
             ask(slot);
