@@ -179,6 +179,22 @@ static const char* or_default(const char* name, const char* fallback) {
     return value == NULL || *value == '\0' ? fallback : value;
 }
 
+/*
+ * Half of what a program of a second does beside its ranks' steps would be C2 at work on methods of
+ * the start. It waits until five times as many calls have shown what is worth it; but the vector
+ * kernels, which crawl until C2 has compiled them, it takes at once, so that it need not compile
+ * all that they are made of as well.
+ */
+static void choose_compilation(options* all) {
+    add(all, NULL, "-XX:Tier4InvocationThreshold=25000");
+    add(all, NULL, "-XX:Tier4MinInvocationThreshold=3000");
+    add(all, NULL, "-XX:Tier4CompileThreshold=75000");
+    add(all, NULL, "-XX:Tier4BackEdgeThreshold=200000");
+    add(all, NULL, "-XX:CompileCommand=quiet");
+    add(all, NULL,
+        "-XX:CompileCommand=CompileThresholdScaling,org.jccl.reduce.Vector*::*,0.01");
+}
+
 static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
     add(all, (void*)at_exit_of_jvm, "exit");
     add(all, (void*)at_abort_of_jvm, "abort");
@@ -201,6 +217,7 @@ static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
     if (jdk->vector) {
         add(all, NULL, "--add-modules=jdk.incubator.vector");
     }
+    choose_compilation(all);
     const char* more = getenv("JCCL_JVM_OPTIONS");
     while (more != NULL && *more != '\0') {
         size_t length = strcspn(more, " \t\n");
