@@ -105,8 +105,11 @@ public final class Comm implements GroupMember {
         Warmup.start();
         Log.info(
                 Subsystem.INIT,
-                "ncclCommInitRank %s blocking %d - Init START"
-                        .formatted(comm.identity(), resolved.blocking() ? 1 : 0));
+                "ncclCommInitRank "
+                        + comm.identity()
+                        + " blocking "
+                        + (resolved.blocking() ? 1 : 0)
+                        + " - Init START");
         return new Creation(comm, new InitJob(comm, meeting));
     }
 
@@ -383,9 +386,17 @@ public final class Comm implements GroupMember {
             Comm child = new Comm(resolved, device, -1, 0, commHash);
             Log.info(
                     Subsystem.INIT,
-                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init START"
-                            .formatted(
-                                    identity(), config.blocking() ? 1 : 0, number, color, rankKey));
+                    "ncclCommSplit parent "
+                            + identity()
+                            + " blocking "
+                            + (config.blocking() ? 1 : 0)
+                            + " childCount "
+                            + number
+                            + " color "
+                            + color
+                            + " key "
+                            + rankKey
+                            + " - Init START");
             return new Creation(child, new SplitJob(this, child, color, rankKey, number));
         } catch (RuntimeException | Error e) {
             splits.ended();
