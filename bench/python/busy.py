@@ -35,7 +35,7 @@ def busy(count: int, share: float = 1.0) -> Iterator[None]:
     if count == 0:
         yield
         return
-    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as workers:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, process_group=0) as workers:
         assert workers.stdout is not None
         try:
             if workers.stdout.readline() != b"busy\n":
