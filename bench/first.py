@@ -150,7 +150,8 @@ def measure(work: Callable[[str, int, Path], Figures], backend: str) -> Figures:
             if child == 0:
                 _rank(work, backend, rank, port, folder)
             children.append(child)
-        if any([os.waitpid(child, 0)[1] for child in children]):
+        failed = [child for child in children if os.waitpid(child, 0)[1] != 0]
+        if failed:
             raise SystemExit(f"a rank on {backend} failed")
         found: Figures = json.loads((folder / "0.json").read_text())
     return found
@@ -165,8 +166,7 @@ def interval(values: list[float]) -> tuple[float, float]:
 
 def compare_steps(pairs: int, where: str) -> None:
     """One row of the table of steps: jccl and gloo in turns."""
-    from busy import busy
-
+    busy = importlib.import_module("busy").busy
     text, count, share = SURROUNDINGS[where]
     runs: dict[str, list[Figures]] = {"jccl": [], "gloo": []}
     with busy(count, share):
