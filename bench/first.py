@@ -4,7 +4,7 @@ A training of examples/digits on two ranks is over before the compilers of a JVM
 total shows what they cost. jccl and gloo take turns in fresh processes, on a machine that is quiet,
 beside a process that is busy half of the time, and beside a busy process for each core.
 
-python bench/first.py [--pairs 9] [--surroundings quiet little busy] [--calls]
+python bench/first.py [--pairs 9] [--surroundings quiet little busy] [--calls] [--keep FOLDER]
 
 Processes are forked from one that has imported torch and has started no JVM: what is measured is
 the same, and imports do not take most of the time.
@@ -164,15 +164,20 @@ def interval(values: list[float]) -> tuple[float, float]:
     return ordered[outside], ordered[-1 - outside]
 
 
-def compare_steps(pairs: int, where: str) -> None:
-    """One row of the table of steps: jccl and gloo in turns."""
+def compare_steps(pairs: int, where: str, keep: Path | None) -> None:
+    """One row of the table of steps: jccl and gloo in turns, after the pairs that are kept."""
     busy = importlib.import_module("busy").busy
     text, count, share = SURROUNDINGS[where]
     runs: dict[str, list[Figures]] = {"jccl": [], "gloo": []}
+    kept = None if keep is None else keep / f"{where}.json"
+    if kept is not None and kept.exists():
+        runs = json.loads(kept.read_text())
     with busy(count, share):
         for turn in range(pairs):
             for backend in sorted(runs, reverse=turn % 2 == 0):
                 runs[backend].append(measure(train, backend))
+            if kept is not None:
+                kept.write_text(json.dumps(runs))
     alike = zip(runs["jccl"], runs["gloo"], strict=True)
     ratios = [ours["all steps"] / theirs["all steps"] for ours, theirs in alike]
     low, high = interval(ratios)
@@ -208,6 +213,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--surroundings", nargs="*", choices=SURROUNDINGS, default=SURROUNDINGS)
     parser.add_argument("--calls", action="store_true", help="also time the first calls")
+    parser.add_argument("--keep", type=Path, help="folder in which pairs add up over several runs")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     sys.path[:0] = [str(ROOT / "bench" / "python"), str(ROOT / "examples" / "digits")]
@@ -217,7 +223,7 @@ def main() -> None:
         print("| beside | jccl | gloo | jccl / gloo | 95 % interval | a step | on gloo |")
         print("|---|---|---|---|---|---|---|")
     for where in options.surroundings:
-        compare_steps(options.pairs, where)
+        compare_steps(options.pairs, where, options.keep)
     if options.calls:
         compare_calls(options.pairs)
 

@@ -103,13 +103,8 @@ public final class Comm implements GroupMember {
         long hash = Rendezvous.publicNumber(meeting);
         Comm comm = new Comm(resolved, Settings.device(resolved), rank, nRanks, hash);
         Warmup.start();
-        Log.info(
-                Subsystem.INIT,
-                "ncclCommInitRank "
-                        + comm.identity()
-                        + " blocking "
-                        + (resolved.blocking() ? 1 : 0)
-                        + " - Init START");
+        Object[] of = {comm.identity(), resolved.blocking() ? 1 : 0};
+        Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
         return new Creation(comm, new InitJob(comm, meeting));
     }
 
@@ -384,19 +379,12 @@ public final class Comm implements GroupMember {
         long number = splits.begin();
         try {
             Comm child = new Comm(resolved, device, -1, 0, commHash);
+            Object[] of = {identity(), config.blocking() ? 1 : 0, number, color, rankKey};
             Log.info(
                     Subsystem.INIT,
-                    "ncclCommSplit parent "
-                            + identity()
-                            + " blocking "
-                            + (config.blocking() ? 1 : 0)
-                            + " childCount "
-                            + number
-                            + " color "
-                            + color
-                            + " key "
-                            + rankKey
-                            + " - Init START");
+                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
+                        + " START",
+                    of);
             return new Creation(child, new SplitJob(this, child, color, rankKey, number));
         } catch (RuntimeException | Error e) {
             splits.ended();
