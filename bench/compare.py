@@ -1,4 +1,4 @@
-"""All-reduce of JCCL from Java, C and torch beside gloo and OpenMPI, in one run.
+"""All-reduce of JCCL from Java, C and torch beside gloo, OpenMPI and Intel MPI, in one run.
 
 Libraries take turns in every round, so that a noisy minute hits all of them; the table gives
 medians over rounds and, per round, the ratio to OpenMPI (Java, C) or to gloo (torch). Inputs are
@@ -7,7 +7,11 @@ session of its own, raised above other sessions where this user may do that. Onl
 the host of a virtual machine stole nothing from it count; where there were too few, ~ stands before
 the figure.
 
+Every round is a fresh process. --fresh N looks at what differs between them: N rounds of the sizes
+up to 2 KiB, and the table has, behind each median, the 90th percentile as a multiple of it.
+
 python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
+python bench/compare.py --fresh 20 --only java c intelmpi
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import platform
 import shutil
@@ -32,6 +37,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = ROOT / "build" / "bench"
 SIZES = [8 * 4**i for i in range(12)] + [64 << 20]
+FRESH_SIZES = SIZES[:5]
 #: Gone through first and measured again: compilers need seconds on cores that ranks keep busy.
 WARM_UP = SIZES[:6]
 RUN_LIMIT_S = 600
@@ -58,6 +64,19 @@ class Setting:
         self.library = library
         self.java = java_home / "bin"
         self.jar = next(library.glob("jccl-core-*.jar"))
+        # Where pip installs impi-rt and impi-devel.
+        self.intel_mpi = Path(sys.prefix)
+
+    def has_intel_mpi(self) -> bool:
+        """Whether both of its packages are here."""
+        return (self.intel_mpi / "bin/mpiexec.hydra").exists() and (
+            self.intel_mpi / "include/mpi.h"
+        ).exists()
+
+
+def _open_mpi(command: str) -> str | None:
+    """Debian's name of a command of OpenMPI's, which no other MPI has, or the plain one."""
+    return shutil.which(f"{command}.openmpi") or shutil.which(command)
 
 
 def _run(command: Command) -> None:
@@ -75,8 +94,13 @@ def build(setting: Setting) -> None:
     _run(["cc", *flags, include, nccl, measure, "-o", str(BUILD / "nccl_client"), *library])
     touch = ["-shared", "-fPIC", str(sources / "touch.c"), "-o", str(BUILD / "touch.so")]
     _run(["cc", *flags, *touch])
-    if shutil.which("mpicc"):
-        _run(["mpicc", *flags, mpi, measure, "-o", str(BUILD / "mpi_client")])
+    mpicc = _open_mpi("mpicc")
+    if mpicc is not None:
+        _run([mpicc, *flags, mpi, measure, "-o", str(BUILD / "mpi_client")])
+    if setting.has_intel_mpi():
+        at = setting.intel_mpi
+        intel = [f"-I{at}/include", f"-L{at}/lib", "-l:libmpi.so.12", f"-Wl,-rpath,{at}/lib"]
+        _run(["cc", *flags, mpi, measure, "-o", str(BUILD / "intel_mpi_client"), *intel])
     javac = [str(setting.java / "javac"), "-cp", str(setting.jar), "-d", str(BUILD)]
     _run([*javac, str(HERE / "java/AllReduceClient.java")])
 
@@ -177,7 +201,7 @@ def run_gloo(_: Setting, ranks: int, sizes: list[str]) -> Table:
 
 def run_mpi(_: Setting, ranks: int, sizes: list[str]) -> Table:
     """OpenMPI, told what it must know when cores are shared."""
-    command = ["mpirun", "-n", str(ranks)]
+    command = [_open_mpi("mpirun") or "mpirun", "-n", str(ranks)]
     if os.getuid() == 0:
         command.append("--allow-run-as-root")
     if ranks <= len(os.sched_getaffinity(0)):
@@ -187,10 +211,21 @@ def run_mpi(_: Setting, ranks: int, sizes: list[str]) -> Table:
     return _collect([_start([*command, str(BUILD / "mpi_client"), *sizes])], "OpenMPI")
 
 
+def run_intel_mpi(setting: Setting, ranks: int, sizes: list[str]) -> Table:
+    """Intel MPI in shared memory, told the same; it gives ranks cores of their own by itself."""
+    command = [str(setting.intel_mpi / "bin/mpiexec.hydra"), "-n", str(ranks)]
+    command += ["-genv", "I_MPI_FABRICS", "shm", "-genv", "I_MPI_ROOT", str(setting.intel_mpi)]
+    if ranks > len(os.sched_getaffinity(0)):
+        command += ["-genv", "I_MPI_PIN", "0", "-genv", "I_MPI_WAIT_MODE", "1"]
+        command += ["-genv", "I_MPI_THREAD_YIELD", "2"]
+    return _collect([_start([*command, str(BUILD / "intel_mpi_client"), *sizes])], "Intel MPI")
+
+
 LIBRARIES: dict[str, Callable[[Setting, int, list[str]], Table]] = {
     "java": run_java,
     "c": run_c,
     "openmpi": run_mpi,
+    "intelmpi": run_intel_mpi,
     "torch-jccl": run_torch,
     "torch-gloo": run_gloo,
 }
@@ -226,13 +261,14 @@ def machine(setting: Setting) -> dict[str, str]:
     """What the figures depend on."""
     import torch
 
+    mpirun = _open_mpi("mpirun")
     cpu = Path("/proc/cpuinfo").read_text().split("model name\t: ")
     return {
         "cpu": cpu[1].split("\n")[0] if len(cpu) > 1 else platform.processor(),
         "cores": str(len(os.sched_getaffinity(0))),
         "kernel": platform.release(),
         "java": _first_line([str(setting.java / "java"), "--version"]),
-        "openmpi": _first_line(["mpirun", "--version"]) if shutil.which("mpirun") else "absent",
+        "openmpi": _first_line([mpirun, "--version"]) if mpirun else "absent",
         "torch": torch.__version__,
     }
 
@@ -256,6 +292,12 @@ def _ratio(above: list[Table], below: list[Table], size: int) -> str:
     return f"~{statistics.median(a.us / b.us for a, b in pairs):.2f}"
 
 
+def spread(rounds: list[Table], size: int) -> float:
+    """The 90th percentile over fresh processes as a multiple of their median."""
+    figures = sorted(table[size].us for table in rounds)
+    return figures[math.ceil(0.9 * len(figures)) - 1] / statistics.median(figures)
+
+
 def _text(us: float) -> str:
     return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 100 else f"{us:.0f}"
 
@@ -265,6 +307,20 @@ def _size(size: int) -> str:
         if size >= unit:
             return f"{size // unit} {name}"
     return f"{size} B"
+
+
+def fresh_table(ranks: int, results: dict[str, list[Table]]) -> str:
+    """Markdown: medians in microseconds, each with its spread."""
+    lines = [f"| {' | '.join(['size', *results])} |", "|---" * (1 + len(results)) + "|"]
+    for size in FRESH_SIZES:
+        cells = [
+            f"{_text(statistics.median(t[size].us for t in rounds))} (x {spread(rounds, size):.2f})"
+            for rounds in results.values()
+        ]
+        lines.append(f"| {' | '.join([_size(size), *cells])} |")
+    return (
+        f"**{ranks} ranks, µs per call (90th percentile / median)**\n\n" + "\n".join(lines) + "\n"
+    )
 
 
 def table(ranks: int, results: dict[str, list[Table]]) -> str:
@@ -293,22 +349,34 @@ def _setting() -> Setting:
     return Setting(library, home)
 
 
+def _present(setting: Setting, wanted: list[str]) -> list[str]:
+    """Those libraries that are here; says what the others need."""
+    names = [name for name in LIBRARIES if name in wanted]
+    if "openmpi" in names and not (BUILD / "mpi_client").exists():
+        print("OpenMPI is not here (openmpi-bin, libopenmpi-dev): its column is left out.")
+        names.remove("openmpi")
+    if "intelmpi" in names and not setting.has_intel_mpi():
+        print("Intel MPI is not here (pip install impi-rt impi-devel): its column is left out.")
+        names.remove("intelmpi")
+    return names
+
+
 def main() -> None:
     """Runs the comparison, prints the tables, writes the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--fresh", type=int, metavar="PROCESSES")
     parser.add_argument("--only", nargs="+", choices=sorted(LIBRARIES), default=list(LIBRARIES))
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for quiet")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     setting = _setting()
     build(setting)
-    names = [n for n in LIBRARIES if n in options.only]
-    if "openmpi" in names and not (BUILD / "mpi_client").exists():
-        print("OpenMPI is not here (openmpi-bin, libopenmpi-dev): its column is left out.")
-        names.remove("openmpi")
-    sizes = [str(size) for size in WARM_UP + SIZES]
+    names = _present(setting, options.only)
+    measured = FRESH_SIZES if options.fresh else SIZES
+    sizes = [str(size) for size in WARM_UP + measured]
+    n_rounds = options.fresh or options.rounds
     report: dict[str, Any] = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": "python bench/compare.py " + " ".join(sys.argv[1:]),
@@ -318,14 +386,14 @@ def main() -> None:
     }
     for ranks in options.ranks:
         results: dict[str, list[Table]] = {name: [] for name in names}
-        for number in range(options.rounds):
+        for number in range(n_rounds):
             for name in names:
                 load = wait_until_quiet(options.patience)
                 report["other_load"].append(round(load, 2))
                 results[name].append(LIBRARIES[name](setting, ranks, sizes))
                 print(f"# {ranks} ranks, round {number + 1}, {name}: other load {load:.0%}")
         report["microseconds_and_stolen"][str(ranks)] = results
-        print(table(ranks, results), flush=True)
+        print((fresh_table if options.fresh else table)(ranks, results), flush=True)
     print(f"{report['date']}, {report['machine']}")
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)

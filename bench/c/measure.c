@@ -9,9 +9,11 @@
 enum { LINE_FLOATS = 16, SERIES = 9, MAX_SERIES = 1000 };
 enum { CALIBRATION_CALLS = 10, MAX_CALLS = 5000, MIN_CALLS = 3 };
 
+/* MEASURE_SERIES_MS and MEASURE_PATIENCE_MS change them; then a series has any number of calls. */
+static double series_ns = 20e6;
+static double patience_ns = 5e9;
+static double most_calls = MAX_CALLS;
 static const double WARM_UP_NS = 300e6;
-static const double SERIES_NS = 20e6;
-static const double PATIENCE_NS = 5e9;
 static const struct timespec PAUSE = {0, 50 * 1000 * 1000};
 
 struct series {
@@ -60,7 +62,7 @@ static double calls(const struct library* library, float* in, float* out, size_t
 static long agreed(const struct library* library, double budget_ns, double call_ns) {
     double slowest_ns = library->maximum(call_ns);
     double n = budget_ns / slowest_ns;
-    return n < MIN_CALLS ? MIN_CALLS : n > MAX_CALLS ? MAX_CALLS : (long)n;
+    return (long)(n < MIN_CALLS ? MIN_CALLS : n > most_calls ? most_calls : n);
 }
 
 static int by_stolen(const void* a, const void* b) {
@@ -84,7 +86,7 @@ static struct series quiet_series(const struct library* library, float* in, floa
     int n_quiet = 0;
     double since = now_ns();
     while (n_series < SERIES || (n_quiet < SERIES && n_series < MAX_SERIES &&
-                                 library->maximum(now_ns() - since) < PATIENCE_NS)) {
+                                 library->maximum(now_ns() - since) < patience_ns)) {
         double before = stolen();
         double ns = calls(library, in, out, count, n);
         all[n_series].ns = ns;
@@ -128,11 +130,11 @@ static struct series measure(const struct library* library, size_t bytes, int n_
     double call_ns = calls(library, in, out, count, CALIBRATION_CALLS);
     double warm_ns = 0;
     while (library->maximum(warm_ns) < WARM_UP_NS) {
-        long n = agreed(library, SERIES_NS, call_ns);
+        long n = agreed(library, series_ns, call_ns);
         call_ns = calls(library, in, out, count, n);
         warm_ns += call_ns * (double)n;
     }
-    long n = agreed(library, SERIES_NS, call_ns);
+    long n = agreed(library, series_ns, call_ns);
     struct series median = quiet_series(library, in, out, count, n);
     check(library, in, out, count, n_ranks);
     free(in);
@@ -140,7 +142,15 @@ static struct series measure(const struct library* library, size_t bytes, int n_
     return median;
 }
 
+static double from_environment(const char* name, double ns) {
+    const char* ms = getenv(name);
+    return ms == NULL ? ns : atof(ms) * 1e6;
+}
+
 void measure_all(const struct library* library, int n_ranks, int n_sizes, char** sizes) {
+    series_ns = from_environment("MEASURE_SERIES_MS", series_ns);
+    patience_ns = from_environment("MEASURE_PATIENCE_MS", patience_ns);
+    most_calls = getenv("MEASURE_SERIES_MS") == NULL ? MAX_CALLS : 1e9;
     for (int i = 0; i < n_sizes; i++) {
         size_t bytes = strtoull(sizes[i], NULL, 10);
         struct series median = measure(library, bytes, n_ranks);

@@ -8,6 +8,7 @@ TOUCH_LIBRARY, whose call costs the same on every backend and is part of the tim
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -18,11 +19,11 @@ import torch.distributed as dist
 
 SERIES = 9
 CALIBRATION_CALLS = 10
-MAX_CALLS = 5000
+MAX_CALLS = 1_000_000_000 if "MEASURE_SERIES_MS" in os.environ else 5000
 MIN_CALLS = 3
 WARM_UP_NS = 300e6
-SERIES_NS = 20e6
-PATIENCE_NS = 5e9
+SERIES_NS = float(os.environ.get("MEASURE_SERIES_MS", 20)) * 1e6
+PATIENCE_NS = float(os.environ.get("MEASURE_PATIENCE_MS", 5000)) * 1e6
 PAUSE_S = 0.05
 
 
