@@ -42,6 +42,9 @@ FRESH_SIZES = SIZES[:5]
 WARM_UP = SIZES[:6]
 RUN_LIMIT_S = 600
 QUIET_LOAD = 0.10
+#: Whether each rank has a session of its own, raised above others, and a core where there are
+#: enough. beside.py wants none of that.
+undisturbed = True
 JVM_FLAGS = ["--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"]
 
 Command = list[str]
@@ -111,11 +114,13 @@ def build(setting: Setting) -> None:
 def _pin(rank: int, ranks: int) -> Command:
     """A core for each rank where there are enough."""
     cores = sorted(os.sched_getaffinity(0))
-    return ["taskset", "-c", str(cores[rank])] if ranks <= len(cores) else []
+    return ["taskset", "-c", str(cores[rank])] if undisturbed and ranks <= len(cores) else []
 
 
 def _own_session() -> None:
     """A session's scheduling group is of its own, and may be raised by root."""
+    if not undisturbed:
+        return
     os.setsid()
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text("-15", encoding="ascii")
@@ -204,7 +209,7 @@ def run_mpi(_: Setting, ranks: int, sizes: list[str]) -> Table:
     command = [_open_mpi("mpirun") or "mpirun", "-n", str(ranks)]
     if os.getuid() == 0:
         command.append("--allow-run-as-root")
-    if ranks <= len(os.sched_getaffinity(0)):
+    if undisturbed and ranks <= len(os.sched_getaffinity(0)):
         command += ["--bind-to", "core"]
     else:
         command += ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
@@ -215,7 +220,7 @@ def run_intel_mpi(setting: Setting, ranks: int, sizes: list[str]) -> Table:
     """Intel MPI in shared memory, told the same; it gives ranks cores of their own by itself."""
     command = [str(setting.intel_mpi / "bin/mpiexec.hydra"), "-n", str(ranks)]
     command += ["-genv", "I_MPI_FABRICS", "shm", "-genv", "I_MPI_ROOT", str(setting.intel_mpi)]
-    if ranks > len(os.sched_getaffinity(0)):
+    if not undisturbed or ranks > len(os.sched_getaffinity(0)):
         command += ["-genv", "I_MPI_PIN", "0", "-genv", "I_MPI_WAIT_MODE", "1"]
         command += ["-genv", "I_MPI_THREAD_YIELD", "2"]
     return _collect([_start([*command, str(BUILD / "intel_mpi_client"), *sizes])], "Intel MPI")
@@ -280,8 +285,8 @@ def _median(rounds: list[Table], size: int) -> str:
     figures = [table[size] for table in rounds]
     quiet = [figure.us for figure in figures if figure.stolen == 0]
     if quiet:
-        return _text(statistics.median(quiet))
-    return "~" + _text(statistics.median(figure.us for figure in figures))
+        return us_text(statistics.median(quiet))
+    return "~" + us_text(statistics.median(figure.us for figure in figures))
 
 
 def _ratio(above: list[Table], below: list[Table], size: int) -> str:
@@ -298,11 +303,13 @@ def spread(rounds: list[Table], size: int) -> float:
     return figures[math.ceil(0.9 * len(figures)) - 1] / statistics.median(figures)
 
 
-def _text(us: float) -> str:
+def us_text(us: float) -> str:
+    """Three digits."""
     return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 100 else f"{us:.0f}"
 
 
-def _size(size: int) -> str:
+def size_name(size: int) -> str:
+    """With its unit."""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit:
             return f"{size // unit} {name}"
@@ -313,11 +320,11 @@ def fresh_table(ranks: int, results: dict[str, list[Table]]) -> str:
     """Markdown: medians in microseconds, each with its spread."""
     lines = [f"| {' | '.join(['size', *results])} |", "|---" * (1 + len(results)) + "|"]
     for size in FRESH_SIZES:
-        cells = [
-            f"{_text(statistics.median(t[size].us for t in rounds))} (x {spread(rounds, size):.2f})"
-            for rounds in results.values()
-        ]
-        lines.append(f"| {' | '.join([_size(size), *cells])} |")
+        cells = []
+        for rounds in results.values():
+            median = statistics.median(figures[size].us for figures in rounds)
+            cells.append(f"{us_text(median)} (x {spread(rounds, size):.2f})")
+        lines.append(f"| {' | '.join([size_name(size), *cells])} |")
     return (
         f"**{ranks} ranks, µs per call (90th percentile / median)**\n\n" + "\n".join(lines) + "\n"
     )
@@ -330,13 +337,14 @@ def table(ranks: int, results: dict[str, list[Table]]) -> str:
     heads = ["size", *names, *(f"{a} / {b}" for a, b in ratios)]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for size in SIZES:
-        cells = [_size(size), *(_median(results[name], size) for name in names)]
+        cells = [size_name(size), *(_median(results[name], size) for name in names)]
         cells += [_ratio(results[a], results[b], size) for a, b in ratios]
         lines.append(f"| {' | '.join(cells)} |")
     return f"**{ranks} ranks, µs per call**\n\n" + "\n".join(lines) + "\n"
 
 
-def _setting() -> Setting:
+def setting() -> Setting:
+    """Those of the JCCL that is installed."""
     import jccl
 
     library = Path(jccl.__file__).parent / "_lib"
@@ -349,7 +357,7 @@ def _setting() -> Setting:
     return Setting(library, home)
 
 
-def _present(setting: Setting, wanted: list[str]) -> list[str]:
+def present(setting: Setting, wanted: list[str]) -> list[str]:
     """Those libraries that are here; says what the others need."""
     names = [name for name in LIBRARIES if name in wanted]
     if "openmpi" in names and not (BUILD / "mpi_client").exists():
@@ -371,16 +379,16 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for quiet")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    setting = _setting()
-    build(setting)
-    names = _present(setting, options.only)
+    found = setting()
+    build(found)
+    names = present(found, options.only)
     measured = FRESH_SIZES if options.fresh else SIZES
     sizes = [str(size) for size in WARM_UP + measured]
     n_rounds = options.fresh or options.rounds
     report: dict[str, Any] = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": "python bench/compare.py " + " ".join(sys.argv[1:]),
-        "machine": machine(setting),
+        "machine": machine(found),
         "other_load": [],
         "microseconds_and_stolen": {},
     }
@@ -390,7 +398,7 @@ def main() -> None:
             for name in names:
                 load = wait_until_quiet(options.patience)
                 report["other_load"].append(round(load, 2))
-                results[name].append(LIBRARIES[name](setting, ranks, sizes))
+                results[name].append(LIBRARIES[name](found, ranks, sizes))
                 print(f"# {ranks} ranks, round {number + 1}, {name}: other load {load:.0%}")
         report["microseconds_and_stolen"][str(ranks)] = results
         print((fresh_table if options.fresh else table)(ranks, results), flush=True)

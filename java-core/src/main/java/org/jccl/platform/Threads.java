@@ -7,7 +7,19 @@ public final class Threads {
     /** A turn that takes longer shows that threads that wait for nothing want the core. */
     private static final long CROWDED_NS = 500_000;
 
+    /**
+     * How many times what a crowded turn took nobody yields after it: finding out whether the crowd
+     * has gone costs at most that part of the time.
+     */
+    private static final long DEAR_TURNS = 32;
+
     private static final long PAUSE_NS = 50_000;
+
+    /**
+     * System.nanoTime until which no thread of the process yields. Written by whoever had a crowded
+     * turn, read by all who wait (volatile); one that is lost is found out again.
+     */
+    private static volatile long dearUntilNs = System.nanoTime();
 
     private Threads() {}
 
@@ -18,15 +30,24 @@ public final class Threads {
     }
 
     /**
-     * As {@link #yield}.
+     * As {@link #yield}, but while yields are dear it does nothing.
      *
-     * @return whether it took so long that the caller should sleep instead: Linux puts a thread
-     *     that yields behind all others by a whole slice each time, but not one that slept
+     * @return whether the caller should sleep instead: Linux puts a thread that yields behind all
+     *     others by a whole slice each time, but not one that slept
      */
     public static boolean yieldInCrowd() {
         long before = System.nanoTime();
+        if (before - dearUntilNs < 0) {
+            return true;
+        }
         Threads.yield();
-        return System.nanoTime() - before > CROWDED_NS;
+        long after = System.nanoTime();
+        long tookNs = after - before;
+        if (tookNs <= CROWDED_NS) {
+            return false;
+        }
+        dearUntilNs = after + DEAR_TURNS * tookNs;
+        return true;
     }
 
     /** Waits a little for what another thread is about to do; {@code round} counts from 0. */

@@ -1,0 +1,145 @@
+"""JCCL beside other work: all-reduces and a training step while other processes keep cores busy.
+
+With 0, 1 and 2 busy processes the libraries take turns, and the table gives medians over the turns
+and medians of the ratios inside one: JCCL from torch to gloo, from Java and C to OpenMPI, which is
+told to yield. Nobody is pinned and nobody raised. A call's time is the mean over tenths of a
+second, of which the median of nine is taken: that is many slices of a core. The step is that of
+examples/digits, the median over the later half of its steps.
+
+python bench/beside.py [--pairs 9] [--busy 0 1 2] [--only calls step] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+import compare
+
+sys.path.insert(0, str(compare.HERE / "python"))
+
+from busy import busy
+
+SIZES = [8, 4096, 256 << 10, 4 << 20]
+STEP = "step"
+RATIOS = {"java": "openmpi", "c": "openmpi", "torch-jccl": "torch-gloo"}
+TRAIN = compare.ROOT / "examples/digits/train.py"
+SERIES = {"MEASURE_SERIES_MS": "100", "MEASURE_PATIENCE_MS": "0"}
+
+#: Microseconds by what was called: a size in bytes, or a step.
+Row = dict[str, float]
+
+
+def _calls(library: str, setting: compare.Setting) -> Row:
+    """The all-reduces of a library, two ranks."""
+    table = compare.LIBRARIES[library](setting, 2, [str(size) for size in SIZES])
+    return {str(size): figure.us for size, figure in table.items()}
+
+
+def _step(library: str, _: compare.Setting) -> Row:
+    """A step of the demo in the middle of it, two ranks, under torchrun as users start it."""
+    with tempfile.TemporaryDirectory() as directory:
+        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        command = [sys.executable, *torchrun, str(TRAIN), "--backend", library.split("-")[1]]
+        command += ["--epochs", "40", "--quiet", "--save", directory]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        record = Path(directory, "record.json")
+        if not record.exists():
+            raise SystemExit(f"the training on {library} failed:\n{done.stdout}{done.stderr}")
+        steps = json.loads(record.read_text(encoding="utf-8"))["step_seconds"]
+    return {STEP: statistics.median(steps[len(steps) // 2 :]) * 1e6}
+
+
+MEASURES: dict[str, tuple[Callable[[str, compare.Setting], Row], list[str]]] = {
+    "calls": (_calls, ["java", "c", "openmpi", "torch-jccl", "torch-gloo"]),
+    "step": (_step, ["torch-jccl", "torch-gloo"]),
+}
+
+
+def _turns(
+    names: list[str], measure: Callable[[str, compare.Setting], Row], n: int, processes: int
+) -> dict[str, list[Row]]:
+    """So many turns of all libraries, beside so many busy processes."""
+    setting = compare.setting()
+    rows: dict[str, list[Row]] = {name: [] for name in names}
+    for turn in range(n):
+        for name in names if turn % 2 == 0 else reversed(names):
+            with contextlib.ExitStack() as others:
+                for _ in range(processes):
+                    # Each in a session of its own, as each rank under torchrun: Linux shares a core
+                    # between sessions first.
+                    others.enter_context(busy(1))
+                rows[name].append(measure(name, setting))
+            print(f"# {processes} busy, turn {turn + 1}: {name} {rows[name][-1]}", flush=True)
+    return rows
+
+
+def _name(what: str) -> str:
+    return what if what == STEP else compare.size_name(int(what))
+
+
+def table(results: dict[str, dict[str, list[Row]]]) -> str:
+    """Markdown: a line for each number of busy processes and call, by library, then the ratios."""
+    names = list(dict.fromkeys(name for rows in results.values() for name in rows))
+    ratios = [(a, b) for a, b in RATIOS.items() if a in names and b in names]
+    heads = ["busy", "call", *names, *(f"{a} / {b}" for a, b in ratios)]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for processes, rows in results.items():
+        whats = dict.fromkeys(what for turns in rows.values() for row in turns for what in row)
+        for what in whats:
+            cells = [processes, _name(what)]
+            for name in names:
+                found = [row[what] for row in rows[name] if what in row]
+                cells.append(compare.us_text(statistics.median(found)) if found else "")
+            for a, b in ratios:
+                pairs = zip(rows[a], rows[b], strict=True)
+                found = [x[what] / y[what] for x, y in pairs if what in x and what in y]
+                cells.append(f"{statistics.median(found):.2f}" if found else "")
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Runs, prints the table, adds the figures to a file."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--busy", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--only", nargs="+", choices=list(MEASURES), default=list(MEASURES))
+    parser.add_argument("--libraries", nargs="+", choices=MEASURES["calls"][1])
+    parser.add_argument("--json", type=Path, help="figures of earlier runs there are kept")
+    options = parser.parse_args()
+    os.environ.update(SERIES)
+    compare.undisturbed = False
+    compare.build(compare.setting())
+    results: dict[str, dict[str, list[Row]]] = {}
+    if options.json and options.json.exists():
+        results = json.loads(options.json.read_text(encoding="utf-8"))
+    for processes in options.busy:
+        for what in options.only:
+            measure, libraries = MEASURES[what]
+            wanted = options.libraries or libraries
+            names = compare.present(compare.setting(), [n for n in libraries if n in wanted])
+            rows = _turns(names, measure, options.pairs, processes)
+            known = results.setdefault(str(processes), {})
+            for name in names:
+                known.setdefault(name, []).extend(rows[name])
+    print(table(results))
+    print(
+        datetime.now(timezone.utc).isoformat(timespec="seconds"), compare.machine(compare.setting())
+    )
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
