@@ -155,6 +155,16 @@ final class CallWords {
                         + " communicator");
     }
 
+    /** Where rank {@code q} publishes the word of this call. */
+    long address(int q) {
+        return links.base(q) + RegionLayout.callWord(nRanks, parity);
+    }
+
+    /** Whether rank {@code q} has published exactly this call, with the message beside the word. */
+    boolean hasWordOf(int q) {
+        return Memory.getLongAcquire(address(q)) == word;
+    }
+
     /**
      * For a rank that has signalled from this call or a later one. It published the word of this
      * call before that, and keeps it until this rank has published the next one.
@@ -162,8 +172,7 @@ final class CallWords {
      * @throws NcclException if its call is not this one
      */
     void requireSameCall(int q) {
-        long at = links.base(q) + RegionLayout.callWord(nRanks, parity);
-        if (Memory.getLongAcquire(at) != word) {
+        if (!hasWordOf(q)) {
             throw mismatch(q, number);
         }
     }
@@ -176,9 +185,7 @@ final class CallWords {
     void checkPeers() {
         for (int q = 0; q < nRanks; q++) {
             if (q != rank) {
-                long seen =
-                        Memory.getLongAcquire(
-                                links.base(q) + RegionLayout.callWord(nRanks, parity));
+                long seen = Memory.getLongAcquire(address(q));
                 if ((int) (seen >>> 32) == (int) number && (int) seen != hash) {
                     throw mismatch(q, number);
                 }

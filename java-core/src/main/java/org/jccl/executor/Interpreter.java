@@ -1,8 +1,5 @@
 package org.jccl.executor;
 
-import static org.jccl.transport.RegionLayout.LINE_BYTES;
-import static org.jccl.transport.RegionLayout.LINE_PAYLOAD;
-
 import org.jccl.platform.Memory;
 import org.jccl.reduce.Reductions;
 import org.jccl.transport.Area;
@@ -275,10 +272,11 @@ public final class Interpreter {
     }
 
     private boolean netTiny(int[] c, int at) {
-        int length = lines((int) args[c[at + 2]]) * LINE_BYTES - 8;
-        long tiny = RegionLayout.tiny(nRanks, calls.parity());
-        long from = links.ownBase() + tiny;
-        return post(c[at + 1], Area.BASE, tiny, from, length, tiny + length, calls.word());
+        int length = (int) args[c[at + 2]];
+        long offset = RegionLayout.tiny(nRanks, calls.parity(), length);
+        long from = links.ownBase() + offset;
+        long word = RegionLayout.callWord(nRanks, calls.parity());
+        return post(c[at + 1], Area.BASE, offset, from, length, word, calls.word());
     }
 
     private boolean flushed() {
@@ -329,42 +327,23 @@ public final class Interpreter {
         return org.jccl.type.DataType.of(task.dataType).sizeBytes();
     }
 
-    private static int lines(int bytes) {
-        return (bytes + LINE_PAYLOAD - 1) / LINE_PAYLOAD;
-    }
-
     private void tinyPut(long from, int bytes) {
-        long line = links.ownBase() + RegionLayout.tiny(nRanks, calls.parity());
-        int left = bytes;
-        while (left > LINE_PAYLOAD) {
-            Memory.copy(from, line, LINE_PAYLOAD);
-            Memory.putLongRelease(line + LINE_PAYLOAD, calls.word());
-            line += LINE_BYTES;
-            from += LINE_PAYLOAD;
-            left -= LINE_PAYLOAD;
-        }
-        if (left == 8) {
-            Memory.putLong(line, Memory.getLong(from));
+        long base = links.ownBase();
+        long to = base + RegionLayout.tiny(nRanks, calls.parity(), bytes);
+        if (bytes == 8) {
+            Memory.putLong(to, Memory.getLong(from));
         } else {
-            Memory.copy(from, line, left);
+            Memory.copy(from, to, bytes);
         }
-        Memory.putLongRelease(line + LINE_PAYLOAD, calls.word());
+        Memory.putLongRelease(calls.address(rank), calls.word());
         links.wakeSleepers();
     }
 
-    /** Where the word of the last line of rank {@code q}'s tiny message of this call lies. */
-    static long lastLine(Links links, CallWords calls, int q, int bytes) {
-        return links.base(q)
-                + RegionLayout.tiny(links.nRanks(), calls.parity())
-                + (long) (lines(bytes) - 1) * LINE_BYTES
-                + LINE_PAYLOAD;
-    }
-
-    /** Waits for the last line of rank {@code q}'s tiny message. */
-    private boolean awaitLines(int q, int bytes) {
-        long last = lastLine(links, calls, q, bytes);
+    /** Waits for rank {@code q}'s tiny message. */
+    private boolean awaitTiny(int q) {
+        long at = calls.address(q);
         for (int i = 0; i < POLLS; i++) {
-            long seen = Memory.getLongAcquire(last);
+            long seen = Memory.getLongAcquire(at);
             if (seen == calls.word()) {
                 return true;
             }
@@ -372,53 +351,40 @@ public final class Interpreter {
                 throw calls.mismatch(q, calls.number());
             }
             if (links.anyNet() && !arrivedFrom(q)) {
-                return block(q, last, seen);
+                return block(q, at, seen);
             }
         }
-        return block(q, last, Memory.getLongAcquire(last));
+        return block(q, at, Memory.getLongAcquire(at));
     }
 
     private boolean tinyFold(int[] c, int at) {
         int a = c[at + 3];
         int bytes = (int) args[a + 1];
         for (; step < nRanks; step++) {
-            if (step != rank && !awaitLines(step, bytes)) {
+            if (step != rank && !awaitTiny(step)) {
                 return false;
             }
         }
         step = 0;
-        long tiny = RegionLayout.tiny(nRanks, calls.parity());
-        long own = buffers[c[at + 2]] + args[a + 2];
-        long to = buffers[c[at + 1]] + args[a];
-        int size = elementBytes();
-        for (int done = 0; done < bytes; done += LINE_PAYLOAD) {
-            for (int q = 0; q < nRanks; q++) {
-                sources[q] = links.base(q) + tiny;
-            }
-            sources[rank] = own + done;
-            int length = Math.min(LINE_PAYLOAD, bytes - done);
-            Reductions.fold(task.dataType, task.redOp, to + done, sources, nRanks, length / size);
-            tiny += LINE_BYTES;
+        long tiny = RegionLayout.tiny(nRanks, calls.parity(), bytes);
+        for (int q = 0; q < nRanks; q++) {
+            sources[q] = links.base(q) + tiny;
         }
+        sources[rank] = buffers[c[at + 2]] + args[a + 2];
+        long to = buffers[c[at + 1]] + args[a];
+        Reductions.fold(task.dataType, task.redOp, to, sources, nRanks, bytes / elementBytes());
         return true;
     }
 
     private boolean tinyCopy(int[] c, int at) {
         int q = c[at + 2];
         int a = c[at + 3];
-        int left = (int) args[a + 1];
-        if (!awaitLines(q, left)) {
+        int bytes = (int) args[a + 1];
+        if (!awaitTiny(q)) {
             return false;
         }
-        long line = links.base(q) + RegionLayout.tiny(nRanks, calls.parity());
-        long to = buffers[c[at + 1]] + args[a];
-        while (left > 0) {
-            int length = Math.min(LINE_PAYLOAD, left);
-            Memory.copy(line, to, length);
-            line += LINE_BYTES;
-            to += LINE_PAYLOAD;
-            left -= LINE_PAYLOAD;
-        }
+        long from = links.base(q) + RegionLayout.tiny(nRanks, calls.parity(), bytes);
+        Memory.copy(from, buffers[c[at + 1]] + args[a], bytes);
         return true;
     }
 

@@ -15,14 +15,12 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
     /** Whether the code of the running call from {@code from} on needs what is not there yet. */
     boolean needs(int from, int q) {
         int[] c = plan.code();
-        long[] args = plan.args();
         for (int at = from; c[at] != OpCode.END; at += OpCode.length(c, at)) {
             boolean needed =
                     switch (c[at]) {
                         case OpCode.WAIT -> c[at + 1] == q && flag(q, c[at + 2]) < c[at + 3];
-                        case OpCode.TINY_FOLD -> !linesOf(q, (int) args[c[at + 3] + 1]);
-                        case OpCode.TINY_COPY ->
-                                c[at + 2] == q && !linesOf(q, (int) args[c[at + 3] + 1]);
+                        case OpCode.TINY_FOLD -> !calls.hasWordOf(q);
+                        case OpCode.TINY_COPY -> c[at + 2] == q && !calls.hasWordOf(q);
                         case OpCode.NET_FLUSH -> !links.region(q).hasLeft() && links.dropped(q);
                         default -> sends(c, at, q) && !links.region(q).hasLeft();
                     };
@@ -36,10 +34,6 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
     /** Relative to the base of the running call. */
     private long flag(int q, int flag) {
         return Memory.getLongAcquire(links.base(q) + RegionLayout.flag(flag)) - sequence;
-    }
-
-    private boolean linesOf(int q, int bytes) {
-        return Memory.getLongAcquire(Interpreter.lastLine(links, calls, q, bytes)) == calls.word();
     }
 
     /**

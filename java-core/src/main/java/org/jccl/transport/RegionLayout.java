@@ -64,16 +64,16 @@ public final class RegionLayout {
     private static final long FIFO_WORDS = 4096;
     private static final int FIFO_WORD_STRIDE = 128;
 
-    /** Largest message that travels inside cache lines together with its call word. */
-    public static final int TINY_BYTES = 512;
+    /** Largest message that travels with its call word, under no flag. */
+    public static final int TINY_BYTES = 2048;
 
-    /** A line of a tiny message. */
-    public static final int LINE_BYTES = 64;
+    private static final int LINE_BYTES = 64;
 
-    /** Payload of a line; the call word fills the rest. */
-    public static final int LINE_PAYLOAD = 56;
+    /** Largest tiny message that fits the call word's cache line. */
+    private static final int LINE_PAYLOAD = 56;
 
-    private static final int TINY_STRIDE = 1024;
+    /** Both parities, each beginning at an even line. */
+    private static final int TINY_STRIDE = TINY_BYTES + 2 * LINE_BYTES;
 
     /** A small slot. */
     public static final int SMALL_BYTES = 16 << 10;
@@ -133,24 +133,31 @@ public final class RegionLayout {
         return fifoHead(area, peer) + 64;
     }
 
-    /** Offset of the lines of tiny messages of this parity. */
-    public static long tiny(int nRanks, int parity) {
-        return tinyBase(nRanks) + (long) parity * TINY_STRIDE;
+    /**
+     * Offset of a tiny message: in front of the call word, in its line, or else behind it from the
+     * next line on. The word is stored last, so that who sees it sees the message.
+     */
+    public static long tiny(int nRanks, int parity, int bytes) {
+        return tinyLine(nRanks, parity) + (bytes <= LINE_PAYLOAD ? 0 : LINE_BYTES);
     }
 
-    /** Offset of the call word of this parity: the last word of the first line. */
+    /** Offset of the call word of this parity. */
     public static long callWord(int nRanks, int parity) {
-        return tiny(nRanks, parity) + LINE_PAYLOAD;
+        return tinyLine(nRanks, parity) + LINE_PAYLOAD;
+    }
+
+    private static long tinyLine(int nRanks, int parity) {
+        return tinyBase(nRanks) + (long) parity * TINY_STRIDE;
     }
 
     /** Offset of the small slot of this parity. */
     public static long small(int nRanks, int parity) {
-        return tinyBase(nRanks) + PAGE + (long) parity * SMALL_BYTES;
+        return smallBase(nRanks) + (long) parity * SMALL_BYTES;
     }
 
     /** Size of the base area. */
     public static long baseBytes(int nRanks) {
-        return tinyBase(nRanks) + PAGE + 2L * SMALL_BYTES;
+        return smallBase(nRanks) + 2L * SMALL_BYTES;
     }
 
     /** Offset of the direct slot of this parity in the ring area. */
@@ -174,7 +181,14 @@ public final class RegionLayout {
     }
 
     private static long tinyBase(int nRanks) {
-        long end = FIFO_WORDS + (long) nRanks * FIFO_WORD_STRIDE;
+        return pages(FIFO_WORDS + (long) nRanks * FIFO_WORD_STRIDE);
+    }
+
+    private static long smallBase(int nRanks) {
+        return pages(tinyBase(nRanks) + 2L * TINY_STRIDE);
+    }
+
+    private static long pages(long end) {
         return (end + PAGE - 1) & -PAGE;
     }
 }
