@@ -6,8 +6,7 @@ import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 /**
- * Everybody publishes its input in cache lines that carry the call's number, and copies the lines
- * of all.
+ * Everybody publishes its input beside the word of its call, and copies the messages of all.
  *
  * <p>Source: as {@link AllReduceTiny}. Cost: &alpha; + n s &beta;, s a rank's bytes. Limits: s at
  * most tinyBytes. Nothing is reduced.

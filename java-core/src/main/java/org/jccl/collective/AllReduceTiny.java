@@ -6,11 +6,12 @@ import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 /**
- * Everybody publishes its input in cache lines that carry the call's number, and folds the lines of
- * all.
+ * Everybody publishes its input beside the word of its call, which is the only flag, and folds the
+ * messages of all.
  *
- * <p>Source: NCCL's LL protocol, with lines of 64 bytes and a flat exchange. Cost: &alpha; + s
- * &beta; + n s &gamma;. Limits: s at most tinyBytes. Order of reduction: ranks 0 to n-1.
+ * <p>Source: NCCL's LL protocol, which sends flags with the data, and a flat exchange. Cost:
+ * &alpha; + s &beta; + n s &gamma;. Limits: s at most tinyBytes. Order of reduction: ranks 0 to
+ * n-1.
  */
 final class AllReduceTiny extends Algorithm {
     AllReduceTiny() {

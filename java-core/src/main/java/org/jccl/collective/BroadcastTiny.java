@@ -6,8 +6,7 @@ import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 /**
- * The root publishes its input in cache lines that carry the call's number, and the others copy
- * them.
+ * The root publishes its input beside the word of its call, and the others copy it.
  *
  * <p>Source: as {@link AllReduceTiny}. Cost: &alpha; + 2 s &beta;. Limits: s at most tinyBytes.
  * Nothing is reduced.

@@ -8,9 +8,9 @@ import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 /**
- * Everybody publishes its whole input in cache lines that carry the call's number, folds the lines
- * of all and keeps its own part: at this size the superfluous elements cost less than a second kind
- * of line would.
+ * Everybody publishes its whole input beside the word of its call, folds the messages of all and
+ * keeps its own part: at this size the superfluous elements cost less than a second kind of message
+ * would.
  *
  * <p>Source: as {@link AllReduceTiny}. Cost: &alpha; + s &beta; + n s &gamma;, s the whole input.
  * Limits: s at most tinyBytes. Order of reduction: ranks 0 to n-1.

@@ -1,7 +1,5 @@
 package org.jccl.executor;
 
-import org.jccl.platform.Threads;
-
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -123,21 +121,24 @@ public final class GroupWait {
     }
 
     private boolean awaitAll(long untilNs) {
-        int round = slept ? Waiter.SPINS + Waiter.YIELDS : 0;
+        int round = slept ? Patience.TIRED : 0;
+        boolean lone = shares[0].executor.loneOnCores();
+        long sinceNs = 0;
         while (true) {
             Pass pass = pass();
             if (pass == Pass.OVER) {
                 return true;
             }
-            round = pass == Pass.MOVED ? 0 : round + 1;
-            if (round > Waiter.SPINS + Waiter.YIELDS) {
+            round = pass == Pass.MOVED ? 0 : round;
+            if (round < Patience.TIRED) {
+                sinceNs = Patience.since(++round, sinceNs);
+                round = Patience.turn(round, lone, sinceNs);
+            } else {
                 lookAtPeers();
                 if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
                     return false;
                 }
                 sleep(untilNs);
-            } else if (round > Waiter.SPINS && Threads.yieldInCrowd()) {
-                round = Waiter.SPINS + Waiter.YIELDS;
             }
         }
     }

@@ -19,10 +19,10 @@ public final class OpCode {
     /** FOLD dst @(dstOffset, length) n, then n times: src @(srcOffset). */
     public static final int FOLD = 4;
 
-    /** TINY_PUT src @(srcOffset, length): write one's own lines. */
+    /** TINY_PUT src @(srcOffset, length): write one's own message. */
     public static final int TINY_PUT = 5;
 
-    /** TINY_FOLD dst own @(dstOffset, length, ownOffset): wait for all, fold the lines. */
+    /** TINY_FOLD dst own @(dstOffset, length, ownOffset): wait for all, fold their messages. */
     public static final int TINY_FOLD = 6;
 
     /** TINY_COPY dst rank @(dstOffset, length). */
@@ -34,7 +34,7 @@ public final class OpCode {
     /** NET_SIGNAL peer flag delta. */
     public static final int NET_SIGNAL = 9;
 
-    /** NET_TINY peer @(length): send one's own lines. */
+    /** NET_TINY peer @(length): send one's own message. */
     public static final int NET_TINY = 10;
 
     /** NET_FLUSH: until nothing waits to be sent. */

@@ -14,7 +14,7 @@ package org.jccl.executor;
  * @param sequenceNumbers how far a call moves the sequence base
  * @param usesArea whether ring or direct slots are touched, so that the area has to be mapped
  * @param usesRing whether ring slots are touched, which need a credit of their own
- * @param publishesTiny whether the code writes the call word itself, in a tiny message's lines
+ * @param publishesTiny whether the code writes the call word itself, behind a tiny message
  * @param hearsAll whether every other rank is waited for, so that all are known to be in this call
  * @param algorithm name for logs
  * @param mateBytes payload bytes that node mates read from this rank, summed over them

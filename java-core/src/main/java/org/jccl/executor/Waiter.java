@@ -21,8 +21,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class Waiter {
     private static final long MS = 1_000_000;
-    static final int SPINS = 8;
-    static final int YIELDS = 50;
+    private static final int YIELDS = 50;
     private static final long LONGEST_NS = 100 * MS;
     private static final long LONGEST_UNTOLD_NS = 40 * MS;
 
@@ -139,8 +138,9 @@ public final class Waiter {
     private static boolean wait(CommExecutor executor, Task task, long untilNs) {
         // A slice goes on where the one before has ended; which of two values is seen makes no
         // difference.
-        int round = task.slept ? SPINS + YIELDS : 0;
+        int round = task.slept ? Patience.TIRED : 0;
         boolean lone = executor.loneOnCores();
+        long sinceNs = 0;
         while (!task.over()) {
             if (executor.gate().tryOwn()) {
                 boolean moved;
@@ -154,17 +154,17 @@ public final class Waiter {
                     continue;
                 }
             }
-            round++;
-            if (round <= SPINS && lone) {
-                Thread.onSpinWait();
-            } else if (round <= SPINS + YIELDS) {
-                round = Threads.yieldInCrowd() ? SPINS + YIELDS : round;
+            if (round < Patience.TIRED) {
+                sinceNs = Patience.since(++round, sinceNs);
+                round = Patience.turn(round, lone, sinceNs);
             } else {
-                if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
+                long beganNs = System.nanoTime();
+                if (untilNs != 0 && beganNs - untilNs >= 0) {
                     return false;
                 }
                 task.slept = true;
                 sleep(executor, task, true, untilNs);
+                Patience.slept(System.nanoTime() - beganNs);
             }
         }
         return true;

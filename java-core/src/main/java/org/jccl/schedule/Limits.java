@@ -3,7 +3,7 @@ package org.jccl.schedule;
 /**
  * The sizes of a rank's region that schedules are made for; equal on all ranks of a communicator.
  *
- * @param tinyBytes payload of the LL lines of one parity
+ * @param tinyBytes payload of a tiny message, of which there is room for one a parity
  * @param smallBytes size of {@link Space#SMALL}
  * @param directBytes size of {@link Space#DIRECT}
  * @param ringSlotBytes size of one slot of {@link Space#RING}

@@ -92,7 +92,7 @@ public sealed interface Step {
     }
 
     /**
-     * Publishes {@code length} bytes of {@code src} in the own LL lines of the call's parity.
+     * Publishes {@code length} bytes of {@code src} as the own tiny message of the call.
      *
      * @param length at most {@link Limits#tinyBytes}
      * @param readers at least one rank
@@ -111,8 +111,8 @@ public sealed interface Step {
     }
 
     /**
-     * Waits for the LL lines of all ranks and folds them, in rank order, into {@code dst} (OUT or
-     * own area); follows the own {@link TinyPut}.
+     * Waits for the tiny messages of all ranks and folds them, in rank order, into {@code dst} (OUT
+     * or own area); follows the own {@link TinyPut}.
      */
     record TinyFold(Ref dst, long length) implements Step {
         public TinyFold {
@@ -120,7 +120,9 @@ public sealed interface Step {
         }
     }
 
-    /** Waits for the LL lines of {@code rank} and copies them to {@code dst} (OUT or own area). */
+    /**
+     * Waits for the tiny message of {@code rank} and copies it to {@code dst} (OUT or own area).
+     */
     record TinyCopy(Ref dst, int rank, long length) implements Step {
         public TinyCopy {
             requireRank(rank);

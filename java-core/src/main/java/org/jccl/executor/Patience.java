@@ -1,0 +1,70 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Threads;
+
+/**
+ * How long a thread that waits looks again and again before it sleeps.
+ *
+ * <p>A rank with a core of its own polls, then yields, or goes on to poll while yields are dear,
+ * for as long as the sleeps of this process have shown to be worth it: twice as long after a short
+ * sleep, half as long after a long one. Without that ranks could not leave a state in which each
+ * sleeps because the other was late from its own sleep, which on a virtual machine, where a thread
+ * on an idle core runs a tenth of a millisecond after it was woken, makes a call of 0.3 µs take 50.
+ * Beside other work, where a peer is away for a whole slice, it soon sleeps almost at once.
+ */
+final class Patience {
+    /** A round of a wait from which on the waiter sleeps between its looks. */
+    static final int TIRED = 1 << 30;
+
+    /** Rounds without a clock. */
+    private static final int SPINS = 8;
+
+    private static final int YIELDS = 50;
+    private static final long LEAST_NS = 50_000;
+    private static final long MOST_NS = 1_000_000;
+    private static final long SHORT_SLEEP_NS = 500_000;
+
+    /**
+     * Written by whoever has slept, read by all who wait, without order: any value of it is right,
+     * and a lost one is found again.
+     */
+    private static long currentNs = MOST_NS;
+
+    private Patience() {}
+
+    /** When the time of a wait that is in this round begins to count; {@code sinceNs} before. */
+    static long since(int round, long sinceNs) {
+        return round == SPINS + 1 ? System.nanoTime() : sinceNs;
+    }
+
+    /**
+     * A turn between two looks.
+     *
+     * @param round looks without movement so far
+     * @param lone whether the rank has a core of its own
+     * @param sinceNs as {@link #since} has said
+     * @return the round, or TIRED
+     */
+    static int turn(int round, boolean lone, long sinceNs) {
+        if (lone && round <= SPINS) {
+            Thread.onSpinWait();
+            return round;
+        }
+        boolean dear = Threads.yieldInCrowd();
+        if (!lone) {
+            return dear || round >= SPINS + YIELDS ? TIRED : round;
+        }
+        if (dear) {
+            Thread.onSpinWait();
+        }
+        return System.nanoTime() - sinceNs > currentNs ? TIRED : round;
+    }
+
+    /** Learns from a sleep. */
+    static void slept(long tookNs) {
+        currentNs =
+                tookNs < SHORT_SLEEP_NS
+                        ? Math.min(MOST_NS, 2 * currentNs)
+                        : Math.max(LEAST_NS, currentNs / 2);
+    }
+}
