@@ -250,10 +250,10 @@ def test_a_group_that_waits_in_slices_learns_who_was_killed(setting: str) -> Non
         _wait_until_running(cluster)
         # So long that the wait has come to sleep.
         time.sleep(1)
-        killed, stolen = time.monotonic(), _stolen_s()
+        killed, stolen = time.monotonic(), stolen_s()
         cluster.signal(2, signal.SIGKILL)
         time.sleep(REPORT_S)
-        allowed = REPORT_S + _stolen_s() - stolen
+        allowed = REPORT_S + stolen_s() - stolen
         # Rank 1 only comes too late, and takes the error with it.
         cluster.put("end")
         outcome = cluster.join()[0]

@@ -178,7 +178,12 @@ def test_an_abort_waits_for_another_thread_that_copies(fake: FakeBinding) -> Non
     assert copying.wait(30)
     lock = Telling(comm)
     lock.watched = threading.current_thread()
-    told = threading.Thread(target=lambda: lock.come.wait(30) and aborting.set())
+
+    def tell() -> None:
+        lock.come.wait(30)
+        aborting.set()
+
+    told = threading.Thread(target=tell)
     told.start()
     comm.abort()
     assert result.written == 1

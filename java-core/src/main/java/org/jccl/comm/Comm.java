@@ -383,7 +383,7 @@ public final class Comm implements GroupMember {
             Log.info(
                     Subsystem.INIT,
                     "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
-                        + " START",
+                            + " START",
                     of);
             return new Creation(child, new SplitJob(this, child, color, rankKey, number));
         } catch (RuntimeException | Error e) {
