@@ -66,14 +66,14 @@ def test_receives_that_stay_under_way_do_not_keep_what_is_over(
     receives = [_start(comm) for _ in range(pending)]
     for _ in range(800):
         _start(comm)
-    assert len(comm._works) <= 2 * pending + 2
-    assert {id(work) for work in comm._works} >= set(map(id, receives))
+    assert len(comm.works) <= 2 * pending + 2
+    assert {id(work) for work in comm.works} >= set(map(id, receives))
     assert not any(work.is_completed() for work in receives)
     library.tickets.clear()
     receives.clear()
     for _ in range(4 * pending):
         _start(comm)
-    assert len(comm._works) <= 2
+    assert len(comm.works) <= 2
 
 
 def test_handles_that_somebody_holds_keep_their_tensors(library: Pending) -> None:
@@ -82,7 +82,7 @@ def test_handles_that_somebody_holds_keep_their_tensors(library: Pending) -> Non
     for _ in range(100):
         _start(comm)
     assert all(len(work.result()) == 1 for work in held)
-    assert len(comm._works) <= 2 * len(held) + 2
+    assert len(comm.works) <= 2 * len(held) + 2
 
 
 def test_the_storages_of_what_is_over_are_let_go(library: Pending) -> None:
@@ -129,3 +129,12 @@ def test_a_handle_of_which_cpp_holds_half_can_be_waited_for(library: Pending) ->
     assert first.wait()
     with pytest.raises(RuntimeError, match="only C\\+\\+ code held"):
         first.result()
+
+
+def test_operations_that_are_waited_for_let_go_too(library: Pending) -> None:
+    comm = _group(library)
+    held = [_start(comm) for _ in range(50)]
+    held.clear()
+    for _ in range(50):
+        comm.run(RECEIVE, True, [])
+    assert not comm.works

@@ -232,7 +232,53 @@ def outputs_that_overlap_themselves_are_refused(rank: Rank) -> None:
     dist.barrier()
 
 
+def nothing_to_move_is_a_call_all_the_same(rank: Rank) -> None:
+    n, me = rank.nranks, rank.rank
+    empty = torch.empty(0)
+    dist.gather(empty, [torch.empty(0) for _ in range(n)] if me == 0 else None, dst=0)
+    dist.scatter(torch.empty(0), [empty] * n if me == 0 else None, src=0)
+    dist.all_to_all([torch.empty(0) for _ in range(n)], [empty] * n)
+    # The last rank neither sends nor receives; the others exchange a row each.
+    rows = [0 if n - 1 in (me, r) else 1 for r in range(n)]
+    output = torch.zeros(sum(rows))
+    dist.all_to_all_single(output, torch.full((sum(rows),), 1.0 + me), rows, rows)
+    assert output.tolist() == [1.0 + r for r in range(n) if rows[r]]
+    dist.barrier()
+
+
+def conjugated_tensors_are_gathered(rank: Rank) -> None:
+    n, me = rank.nranks, rank.rank
+    mine_ = torch.tensor([complex(0, 1 + me), complex(me, -2)])
+    into = [torch.zeros(2, dtype=torch.complex64) for _ in range(n)]
+    dist.gather(mine_.conj(), [t.conj() for t in into] if me == 0 else None, dst=0)
+    if me == 0:
+        wanted = [[complex(0, 1 + r), complex(r, -2)] for r in range(n)]
+        assert [t.tolist() for t in into] == wanted
+
+
+def messages_of_one_all_to_all_are_no_part_of_the_next(rank: Rank) -> None:
+    """The ranks disagree about the parts of the first."""
+    n, me = rank.nranks, rank.rank
+    rank.meet("parts")
+
+    def disagree() -> None:
+        sends = [0] * n
+        if me == 0:
+            sends[1] = 1
+        dist.all_to_all_single(torch.zeros(0), torch.full((sum(sends),), 111.0), [0] * n, sends)
+        output = torch.zeros(n)
+        dist.all_to_all_single(output, torch.full((n,), 222.0))
+        assert output.tolist() == [222.0] * n, output
+        dist.barrier()
+
+    with pytest.raises(dist.DistBackendError, match="do not agree on who sends what"):
+        disagree()
+
+
 ORDERS: list[Scenario] = [
+    nothing_to_move_is_a_call_all_the_same,
+    conjugated_tensors_are_gathered,
+    messages_of_one_all_to_all_are_no_part_of_the_next,
     a_barrier_ends_lists_that_were_gathered,
     a_barrier_ends_an_all_to_all,
     a_barrier_ends_what_has_gaps,

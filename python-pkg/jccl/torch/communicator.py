@@ -65,7 +65,7 @@ class Communicator:
         self.handle = handle
         # Handles of operations that are under way, or that somebody else holds. Appended by
         # whoever starts an operation; turned, and taken from the left, under the lock of writes.
-        self._works: deque[StartedWork] = deque()
+        self.works: deque[StartedWork] = deque()
         # Those of finished operations that nobody in Python holds, without their tensors: C++
         # code may hold its half of one. Appended under the lock of writes.
         self._finished: deque[StartedWork] = deque(maxlen=_KEPT_WORKS)
@@ -103,8 +103,8 @@ class Communicator:
             composition: what it does besides.
             source_rank: the sender, for a receive.
         """
-        if composition is not None and composition.negated:
-            return self._run_negated(call, waits, result, composition)
+        if composition is not None and composition.lazy:
+            return self._run_lazy(call, waits, result, composition)
         native, handle = self.native, self.handle
         words = composition.words(call) if composition is not None else None
         if waits:
@@ -115,6 +115,7 @@ class Communicator:
                 code = native.run_composed(address, count, handle)
             if code:
                 self.check(code)
+            self.look_back()
             return DONE
         kept = composition.kept if composition is not None else ()
         with _Watch(self) as watch:
@@ -127,12 +128,12 @@ class Communicator:
             )
             return self._queue(watch.work)
 
-    def _run_negated(
+    def _run_lazy(
         self, call: Call, waits: bool, result: list[torch.Tensor], composition: Composition
     ) -> DoneWork | StartedWork:
-        negated, composition.negated = composition.negated, []
+        lazy, composition.lazy = composition.lazy, []
         self.run(call, True, result, composition)
-        self.writes.copy(negated)
+        self.writes.copy(lazy)
         return self.over(waits, result)
 
     def _start(self, call: Call, words: array[int] | None) -> tuple[int, int]:
@@ -145,7 +146,7 @@ class Communicator:
         self, parts: list[Part], waits: bool, result: list[torch.Tensor]
     ) -> DoneWork | StartedWork:
         """As ``run`` for operations that are one group."""
-        if any(composition.negated for _, composition in parts):
+        if any(composition.lazy for _, composition in parts):
             for call, composition in parts:
                 self.run(call, True, result, composition)
             return self.over(waits, result)
@@ -203,16 +204,16 @@ class Communicator:
         Raises:
             DistBackendError: one has failed.
         """
-        for work in list(self._works):
+        for work in list(self.works):
             if not work.lane:
                 work.wait()
 
     def _queue(self, work: StartedWork) -> StartedWork:
         """Keeps a handle, and what its operation uses, until that is over."""
-        self._works.append(work)
+        self.works.append(work)
         if self._batches:
             self._add_to_batch(work)
-        self._look_back()
+        self.look_back(1)
         return work
 
     def _add_to_batch(self, work: StartedWork) -> None:
@@ -223,20 +224,20 @@ class Communicator:
             if len(batch) > _KEPT_WORKS:
                 del self._batches[me]
 
-    def _look_back(self) -> None:
-        """Lets go of what is over, of the oldest handles.
+    def look_back(self, but: int = 0) -> None:
+        """Lets go of what is over, of the oldest handles, but for so many of the newest.
 
         Those under way, and those that somebody holds, are passed over: on average each start of
         an operation looks at each of them once while as many others start.
         """
-        works = self._works
-        for _ in range(min(_LOOKS, len(works) - 1)):
+        works = self.works
+        for _ in range(min(_LOOKS, len(works) - but)):
             try:
                 over = works[0].look()
             except IndexError:
                 return
             with self.writes.lock:
-                if works is not self._works or not works:
+                if works is not self.works or not works:
                     return  # Another thread has ended them all.
                 if over and works[0].is_settled() and _references(works) == _ALONE:
                     work = works.popleft()
@@ -264,7 +265,7 @@ class Communicator:
             if code:
                 self.abort("the group was shut down after an error, or with operations under way")
                 return
-            for work in list(self._works):
+            for work in list(self.works):
                 work.look()
         self._end(native.comm_destroy, "the group was shut down")
 
@@ -287,7 +288,7 @@ class Communicator:
                 try:
                     end(handle)
                 finally:
-                    works, self._works = self._works, deque()
+                    works, self.works = self.works, deque()
                     for work in works:
                         work.end(reason)
         completer().hand_over(works)

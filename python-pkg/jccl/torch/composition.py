@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 
-from jccl.torch.arguments import RECV, SEND, checked, moved
+from jccl.torch.arguments import ALL_TO_ALL, GATHER, RECV, SCATTER, SEND, checked, moved
 
 Tensor = torch.Tensor
 
@@ -16,6 +16,16 @@ Call = tuple[int, int, int, int, int, int, int]
 """operation, send address, receive address, count, type, reduction operation, root or peer."""
 
 _OVERLAPS: Final = 1
+
+
+def is_lazy(tensor: Tensor) -> bool:
+    """Whether the memory of a view holds the opposite, or the conjugates, of its elements."""
+    return tensor.is_neg() or tensor.is_conj()
+
+
+def resolved(tensor: Tensor) -> Tensor:
+    """A tensor whose memory holds its elements; the same one if it is such."""
+    return tensor.resolve_conj().resolve_neg()
 
 
 class Composition:
@@ -29,7 +39,7 @@ class Composition:
 
     Attributes:
         kept: the tensors that must live until the operation is over.
-        negated: targets and sources of copies that only torch can make, once the operation is
+        lazy: targets and sources of copies that only torch can make, once the operation is
             over: its caller must wait for it.
     """
 
@@ -41,7 +51,7 @@ class Composition:
         "_settle",
         "_transfers",
         "kept",
-        "negated",
+        "lazy",
     )
 
     def __init__(self, settle: Callable[[], None]) -> None:
@@ -52,16 +62,16 @@ class Composition:
         self._afters = 0
         self._transfers: list[int] = []
         self.kept: list[Tensor] = []
-        self.negated: list[tuple[Tensor, Tensor]] = []
+        self.lazy: list[tuple[Tensor, Tensor]] = []
 
     def reads(self, tensor: Tensor) -> Tensor:
         """Where the elements of an input lie side by side when the operation begins."""
         checked(tensor)
         self.kept.append(tensor)
-        if tensor.is_neg():
-            # Memory holds the opposite of the elements, which only torch turns round.
+        if is_lazy(tensor):
+            # Memory holds other elements, which only torch computes.
             self._settle()
-            buffer = tensor.resolve_neg().contiguous()
+            buffer = resolved(tensor).contiguous()
         elif tensor.is_contiguous():
             return tensor
         else:
@@ -74,7 +84,7 @@ class Composition:
         """Where the elements of an output may arrive."""
         checked(tensor)
         self.kept.append(tensor)
-        if tensor.is_contiguous() and not tensor.is_neg():
+        if tensor.is_contiguous() and not is_lazy(tensor):
             return tensor
         buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
         self.kept.append(buffer)
@@ -90,7 +100,7 @@ class Composition:
 
     def collect(self, buffer: Tensor, tensor: Tensor) -> None:
         """The elements of an input go into a part of a contiguous buffer."""
-        source = self.reads(tensor) if tensor.is_neg() else checked(tensor)
+        source = self.reads(tensor) if is_lazy(tensor) else checked(tensor)
         self.kept.append(source)
         self.copy_before(buffer.view(source.shape), source)
 
@@ -108,8 +118,8 @@ class Composition:
                 f"such as one that was expanded: shape {tuple(tensor.shape)}, strides "
                 f"{tensor.stride()}; pass its clone()"
             )
-        if tensor.is_neg():
-            self.negated.append((tensor.detach(), buffer))
+        if is_lazy(tensor):
+            self.lazy.append((tensor.detach(), buffer))
         else:
             self.copy_after(tensor, buffer)
 
@@ -139,7 +149,8 @@ class Composition:
 
     def words(self, call: Call) -> array[int] | None:
         """The call in the words of jcclStartComposed; None for one that needs none."""
-        if not (self._befores or self._afters or self._transfers):
+        exchanges = call[0] in (ALL_TO_ALL, SCATTER, GATHER)
+        if not (self._befores or self._afters or exchanges):
             return None
         counts = (self._befores, len(self._transfers) // 5, self._afters)
         return array("q", [*call, *counts, *self._before, *self._transfers, *self._after])

@@ -25,7 +25,7 @@ from jccl.torch.arguments import (
 )
 from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Communicator, Part
-from jccl.torch.composition import Composition
+from jccl.torch.composition import Composition, resolved
 from jccl.torch.monitored import MonitoredBarrier
 from jccl.torch.tensors import alike, single
 from jccl.torch.work import DoneWork, StartedWork, untraced
@@ -107,6 +107,8 @@ class ProcessGroupJccl(ProcessGroup):
         )
         if code:
             comm.check(code)
+        if comm.works:
+            comm.look_back()
         return DONE
 
     def _unusual_allreduce(self, tensor: Tensor, opts: Any) -> Handle:
@@ -334,7 +336,7 @@ class ProcessGroupJccl(ProcessGroup):
         tensor = single(tensors)
         composition = Composition(_nothing)
         # It is the caller's to leave a tensor alone that is being sent, so that it may be read now.
-        source = checked(tensor).resolve_neg().contiguous()
+        source = resolved(checked(tensor)).contiguous()
         composition.kept.append(source)
         count, kind = moved(source)
         call = (SEND, source.data_ptr(), 0, count, kind, 0, peer)

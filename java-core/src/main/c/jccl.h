@@ -81,8 +81,8 @@ ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size
  *   how many copies before, transfers (none but for those three) and copies after there are;
  *   then these, one after the other:
  *   a copy: source, target, bytes of an element, dimensions (64 at most), and for each dimension:
- *       elements, bytes from one to the next at the source, the same at the target. The two must
- *       not overlap;
+ *       elements, bytes from one to the next at the source, the same at the target. Where
+ *       the two overlap, what arrives is undefined;
  *   a transfer: jcclSend or jcclRecv, buffer, count, datatype, peer (another rank). Those of a pair
  *       of ranks match by their order.
  */

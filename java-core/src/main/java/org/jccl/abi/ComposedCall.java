@@ -26,6 +26,9 @@ final class ComposedCall {
 
     private static final int MAX_DIMENSIONS = 64;
 
+    /** More than a process can have. */
+    private static final long MOST_BYTES = 1L << 48;
+
     private final long words;
     private final long n;
     private long at = HEADER;
@@ -139,21 +142,45 @@ final class ComposedCall {
         long[] from = new long[(int) dimensions];
         long[] to = new long[(int) dimensions];
         boolean any = true;
+        long span = Math.min(elementBytes, MOST_BYTES);
         for (int i = 0; i < counts.length; i++) {
             long one = take(3);
             counts[i] = word(one);
             from[i] = word(one + 1);
             to[i] = word(one + 2);
             any &= counts[i] != 0;
+            span = reach(span, counts[i], Math.max(distance(from[i]), distance(to[i])));
             if (counts[i] < 0) {
                 throw wrong("a copy of " + counts[i] + " elements along a dimension");
             }
         }
+        if (any && (span >= MOST_BYTES || elementBytes >= MOST_BYTES)) {
+            throw wrong("a copy of more bytes than there can be; count in elements");
+        }
         if (any) {
+            requireAddress(word(head));
+            requireAddress(word(head + 1));
             Checked.pointer("StartComposed", "source of a copy", word(head));
             Checked.pointer("StartComposed", "target of a copy", word(head + 1));
         }
         return StridedCopy.of(word(head), word(head + 1), elementBytes, counts, from, to);
+    }
+
+    private static long distance(long stride) {
+        return stride == Long.MIN_VALUE ? MOST_BYTES : Math.min(Math.abs(stride), MOST_BYTES);
+    }
+
+    /** How far a copy reaches with one dimension more, MOST_BYTES for what is farther. */
+    private static long reach(long span, long count, long stride) {
+        long steps = Math.max(0, count - 1);
+        boolean far = stride > 0 && steps > MOST_BYTES / stride;
+        return far ? MOST_BYTES : Math.min(MOST_BYTES, span + steps * stride);
+    }
+
+    private static void requireAddress(long address) {
+        if (address < 0 || address > Long.MAX_VALUE - 2 * MOST_BYTES) {
+            throw wrong("0x" + Long.toHexString(address) + " is no address");
+        }
     }
 
     private List<Task> transfers(Comm comm, Operation op, long total) {

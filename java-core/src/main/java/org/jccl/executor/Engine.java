@@ -168,7 +168,10 @@ final class Engine {
     private boolean exchange(Composed composed) {
         if (!exchanging) {
             exchanging = true;
-            composed.transfers().forEach(exchange::add);
+            for (Task transfer : composed.transfers()) {
+                transfer.call = interpreter.calls().number();
+                exchange.add(transfer);
+            }
         }
         boolean moved = exchange.size() > 0 && exchange.progress(transferred);
         exchanging = exchange.size() > 0;

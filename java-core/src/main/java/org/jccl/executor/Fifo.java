@@ -12,7 +12,8 @@ import org.jccl.type.PeerError;
 /**
  * Send and receive: per ordered pair of ranks a FIFO of slots in the sender's region, a head that
  * counts chunks put and a tail in the receiver's region that counts chunks taken. The first chunk
- * of a message carries its count and type, which the receiver compares.
+ * of a message carries its count and type, and the number of the collective that it is a part of,
+ * which the receiver compares.
  *
  * <p>Used by the owner of the communicator only.
  */
@@ -60,7 +61,7 @@ final class Fifo {
 
     /** A send and a receive of this rank to itself. */
     void copy(Task send, Task receive) {
-        checkMatch(receive, send.count, send.dataType);
+        checkMatch(receive, send.count, send.dataType, send.call);
         Memory.copy(send.input, receive.output, send.bytes);
     }
 
@@ -78,6 +79,7 @@ final class Fifo {
             long length = Math.min(RegionLayout.FIFO_PAYLOAD, task.bytes - task.moved);
             Memory.putLong(slot, task.count);
             Memory.putInt(slot + 8, task.dataType);
+            Memory.putLong(slot + 16, task.call);
             Memory.copy(task.input + task.moved, slot + RegionLayout.FIFO_HEADER_BYTES, length);
             long head = RegionLayout.fifoHead(area, peer);
             long number = put[peer] + 1;
@@ -136,7 +138,11 @@ final class Fifo {
             }
             long slot = links.region(peer).address(area) + RegionLayout.fifoSlot(rank, taken[peer]);
             if (!task.begun) {
-                checkMatch(task, Memory.getLong(slot), Memory.getInt(slot + 8));
+                checkMatch(
+                        task,
+                        Memory.getLong(slot),
+                        Memory.getInt(slot + 8),
+                        Memory.getLong(slot + 16));
             }
             long tail = RegionLayout.fifoTail(area, peer);
             long number = taken[peer] + 1;
@@ -178,7 +184,19 @@ final class Fifo {
         return false;
     }
 
-    private void checkMatch(Task receive, long count, int type) {
+    private void checkMatch(Task receive, long count, int type, long call) {
+        if (call != receive.call) {
+            throw PeerError.UNMATCHED.says(
+                    "rank "
+                            + rank
+                            + " receives in call "
+                            + receive.call
+                            + " from rank "
+                            + receive.peer
+                            + ", but the next message there is of call "
+                            + call
+                            + ": the ranks do not agree on who sends what in these collectives");
+        }
         if (count == receive.count && type == receive.dataType) {
             return;
         }

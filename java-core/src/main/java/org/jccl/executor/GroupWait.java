@@ -122,7 +122,7 @@ public final class GroupWait {
 
     private boolean awaitAll(long untilNs) {
         int round = slept ? Patience.TIRED : 0;
-        boolean lone = shares[0].executor.loneOnCores();
+        boolean lone = shares.length > 0 && shares[0].executor.loneOnCores();
         long sinceNs = 0;
         while (true) {
             Pass pass = pass();

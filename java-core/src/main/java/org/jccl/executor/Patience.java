@@ -25,10 +25,10 @@ final class Patience {
     private static final long SHORT_SLEEP_NS = 500_000;
 
     /**
-     * Written by whoever has slept, read by all who wait, without order: any value of it is right,
-     * and a lost one is found again.
+     * By how much the time is shorter than the longest. Written by whoever has slept, read by all
+     * who wait, without order: any value of it is right, and a lost one is found again.
      */
-    private static long currentNs = MOST_NS;
+    private static long cutNs;
 
     private Patience() {}
 
@@ -57,14 +57,16 @@ final class Patience {
         if (dear) {
             Thread.onSpinWait();
         }
-        return System.nanoTime() - sinceNs > currentNs ? TIRED : round;
+        return System.nanoTime() - sinceNs > MOST_NS - cutNs ? TIRED : round;
     }
 
     /** Learns from a sleep. */
     static void slept(long tookNs) {
-        currentNs =
-                tookNs < SHORT_SLEEP_NS
-                        ? Math.min(MOST_NS, 2 * currentNs)
-                        : Math.max(LEAST_NS, currentNs / 2);
+        long ns = MOST_NS - cutNs;
+        cutNs =
+                MOST_NS
+                        - (tookNs < SHORT_SLEEP_NS
+                                ? Math.min(MOST_NS, 2 * ns)
+                                : Math.max(LEAST_NS, ns / 2));
     }
 }

@@ -54,6 +54,9 @@ public final class Task {
     /** Whether that stream will say that it is there; owner only. */
     boolean returning;
 
+    /** Number of the collective that a send or receive is a part of, 0 for the callers' own. */
+    long call;
+
     /** Bytes of a send or receive that have been moved; owner of the communicator only. */
     long moved;
 

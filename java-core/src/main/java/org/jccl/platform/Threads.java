@@ -16,10 +16,11 @@ public final class Threads {
     private static final long PAUSE_NS = 50_000;
 
     /**
-     * System.nanoTime until which no thread of the process yields. Written by whoever had a crowded
-     * turn, read by all who wait (volatile); one that is lost is found out again.
+     * System.nanoTime until which no thread of the process yields, 0 for never so far. Written by
+     * whoever had a crowded turn, read by all who wait (volatile); one that is lost is found out
+     * again.
      */
-    private static volatile long dearUntilNs = System.nanoTime();
+    private static volatile long dearUntilNs;
 
     private Threads() {}
 
@@ -37,7 +38,8 @@ public final class Threads {
      */
     public static boolean yieldInCrowd() {
         long before = System.nanoTime();
-        if (before - dearUntilNs < 0) {
+        long dearUntil = dearUntilNs;
+        if (dearUntil != 0 && before - dearUntil < 0) {
             return true;
         }
         Threads.yield();

@@ -97,7 +97,7 @@ public final class RegionLayout {
     /** Size of a FIFO slot with its header. */
     public static final int FIFO_SLOT_BYTES = 32 << 10;
 
-    /** Header of a FIFO slot: long count, int type, int unused, long message number. */
+    /** Header of a FIFO slot: long count, int type, int unused, long call number. */
     public static final int FIFO_HEADER_BYTES = 64;
 
     /** Payload of a FIFO slot. */

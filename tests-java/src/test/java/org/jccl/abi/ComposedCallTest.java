@@ -186,6 +186,16 @@ final class ComposedCallTest {
         refused(
                 "-4 elements along",
                 join(with(sum, 7, 1), new long[] {data, data, 4, 1, -4, 4, 4}));
+        refused(
+                "more bytes than there can be",
+                join(with(sum, 7, 1), new long[] {data, data, Long.MAX_VALUE, 0}));
+        refused(
+                "more bytes than there can be",
+                join(with(sum, 7, 1), new long[] {data, data, 4, 1, 1L << 62, 4, 4}));
+        refused(
+                "more bytes than there can be",
+                join(with(sum, 7, 1), new long[] {data, data, 4, 1, 2, Long.MIN_VALUE, 4}));
+        refused("is no address", join(with(sum, 7, 1), new long[] {-1, data, 4, 1, 4, 4, 4}));
         refused("source of a copy", join(with(sum, 7, 1), new long[] {0, data, 4, 1, 4, 4, 4}));
         refused("target of a copy", join(with(sum, 9, 1), new long[] {data, 0, 4, 1, 4, 4, 4}));
         refused(

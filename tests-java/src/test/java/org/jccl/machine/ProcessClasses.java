@@ -26,11 +26,13 @@ final class ProcessClasses extends ClassLoader {
                     "org.jccl.comm.JobAgent.QUEUE",
                     "org.jccl.comm.JobAgent.agents",
                     "org.jccl.comm.JobAgent.idle",
+                    "org.jccl.executor.Patience.cutNs",
                     "org.jccl.executor.StagingPool.ORPHANS",
                     "org.jccl.executor.Gate.NUMBERS",
                     "org.jccl.executor.StreamAgent.AGENTS",
                     "org.jccl.executor.Suspension.lookedNs",
-                    "org.jccl.platform.ProcessIdentity.current");
+                    "org.jccl.platform.ProcessIdentity.current",
+                    "org.jccl.platform.Threads.dearUntilNs");
 
     private final Set<String> faults;
 
