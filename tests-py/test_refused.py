@@ -95,18 +95,24 @@ def test_a_death_is_known_where_pidfd_open_is_refused(
     """
     with _ranks(error, tmp_path, code) as (survivor, victim):
         before = _lines(survivor, "running") + _lines(victim, "running")
-        warnings = [line for line in before if "NCCL WARN" in line]
-        assert len(warnings) == 2, before
-        for line in warnings:
-            assert f"refuses pidfd_open ({_errno_text(error)})" in line
         time.sleep(0.2)
         killed, stolen = time.monotonic(), stolen_s()
         victim.send_signal(signal.SIGKILL)
         if waited_for:
             victim.wait()
-        _, at, result, said = _lines(survivor, "failed")[-1].split(maxsplit=3)
+        after = _lines(survivor, "failed")
+        _, at, result, said = after[-1].split(maxsplit=3)
         assert (result, said[:14]) == ("6", "rank 1 is lost"), said
         assert float(at) - killed < REPORT_S + stolen_s() - stolen
+        # On a crowded machine the log may come behind what the program prints.
+        everything = "".join(before + after + _rest(survivor) + _rest(victim))
+        refused = f"NCCL WARN the system refuses pidfd_open ({_errno_text(error)})"
+        assert everything.count(refused) == 2, everything
+
+
+def _rest(rank: subprocess.Popen[str]) -> list[str]:
+    assert rank.stdout is not None
+    return rank.stdout.readlines()
 
 
 def _errno_text(error: int) -> str:

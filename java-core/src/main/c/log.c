@@ -17,7 +17,7 @@
 
 #include "bridge.h"
 
-enum { PATIENCE_NS = 20000000, LOOK_NS = 100000, LINE_BYTES = 2048 };
+enum { PATIENCE_NS = 100000000, LOOK_NS = 100000, LINE_BYTES = 2048 };
 
 /*
  * The process whose line is being written, or 0: whoever makes it its own owns the line until the

@@ -20,7 +20,7 @@ final class LogWriter implements Runnable {
     static final int MOST_BYTES = 256 << 10;
 
     /** So long a line may hold up its thread, once: until all lines are written nobody waits. */
-    private static final long PATIENCE_NS = 20_000_000;
+    private static final long PATIENCE_NS = 100_000_000;
 
     /** So long the end of the process waits for the last lines. */
     private static final long FAREWELL_NS = 1_000_000_000;
