@@ -83,8 +83,8 @@ final class StreamAgentTest {
                 Thread.onSpinWait();
             }
             requireLeft(needy);
-            rank.post("over", "");
         } finally {
+            rank.post("over", "");
             comm.abort();
         }
     }
@@ -100,11 +100,13 @@ final class StreamAgentTest {
             Task needy = started(comm, data, 2);
             Task late = started(comm, data, 1);
             rank.post("begun", "");
+            // Whoever ends them ends one after the other.
             assertTrue(Waiter.await(comm.executor(), late, 0));
-            requireLeft(needy);
+            assertTrue(Waiter.await(comm.executor(), needy, 0));
             requireLeft(late);
-            rank.post("over", "");
+            requireLeft(needy);
         } finally {
+            rank.post("over", "");
             comm.abort();
         }
     }
