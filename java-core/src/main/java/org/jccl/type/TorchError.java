@@ -92,11 +92,18 @@ public enum TorchError implements CatalogueEntry {
                     + "a handle with result()",
             "a synchronous operation has no future; async_op=True gives a handle with"
                     + " get_future()"),
-    TORCH_BATCH_OPEN(
+    TORCH_RESULT_GONE(
             "RuntimeError",
-            "A batch of sends and receives was begun inside another one.",
-            "End the first one before the next.",
-            "a batch of sends and receives is open on this group already"),
+            "C++ code that holds half of a handle asked for the tensors of an operation that is"
+                    + " over, whose handle nobody in Python held.",
+            "Keep the handle in Python until its result or future was taken.",
+            "the tensors of this operation were let go of, since only C++ code held its handle"),
+    TORCH_OVERLAP(
+            "ValueError",
+            "Elements of an output lie at one place in memory, so that they cannot differ.",
+            "Pass the clone() of the tensor.",
+            "jccl cannot write into a tensor of which several elements are one in memory, such as"
+                    + " one that was expanded: shape …, strides …; pass its clone()"),
     TORCH_RANKS_MISSING(
             "DistBackendError",
             "Ranks did not come to make the group within its timeout.",
