@@ -60,14 +60,17 @@ enum {
 };
 
 /*
- * Starts an operation and advances it as far as it goes without waiting. ncclSuccess: it is
- * complete and *ticket 0. ncclInProgress: it is queued behind the communicator's earlier ones and
- * progresses by itself; *ticket names it. Buffers must stay until it is complete. op and
- * rootOrPeer are read where the operation has them.
+ * Starts an operation, and lends this thread to it for at most ms milliseconds, as jcclPoll does.
+ * With 0 the thread only advances it as far as it goes without waiting; a collective beside which
+ * nothing is under way, on ranks that have a core each, it may also await for half a
+ * millisecond, since the others often come that soon. ncclSuccess: it is complete and *ticket 0.
+ * ncclInProgress: it is queued behind the communicator's earlier ones and progresses by itself;
+ * *ticket names it. Buffers must stay until it is complete. op and rootOrPeer are read where the
+ * operation has them.
  */
 ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size_t count,
                        ncclDataType_t datatype, ncclRedOp_t op, int rootOrPeer, ncclComm_t comm,
-                       uint64_t* ticket);
+                       int ms, uint64_t* ticket);
 /*
  * As jcclStart, for an operation that also copies in its turn: before it begins, which is when the
  * collectives that were called before it are over, and after it has succeeded, before that shows.
@@ -86,7 +89,8 @@ ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size
  *   a transfer: jcclSend or jcclRecv, buffer, count, datatype, peer (another rank). Those of a pair
  *       of ranks match by their order.
  */
-ncclResult_t jcclStartComposed(const int64_t* words, size_t n, ncclComm_t comm, uint64_t* ticket);
+ncclResult_t jcclStartComposed(const int64_t* words, size_t n, ncclComm_t comm, int ms,
+                               uint64_t* ticket);
 /*
  * Lends this thread to a started operation or group for at most ms milliseconds (0: just looks).
  * ncclSuccess: it is complete. ncclInProgress: it is not. ncclInvalidArgument: the ticket was never

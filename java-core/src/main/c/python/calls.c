@@ -295,7 +295,8 @@ QUICK_CODE(mem_free, "w", "ptr", LIB.ncclMemFree(PTR(0)));
 /* Asynchronous forms. */
 
 QUICK_WORD(start, "iwwwiiiw", "operation send recv count datatype op root comm", uint64_t,
-           LIB.jcclStart(INT(0), PTR(1), PTR(2), SIZE(3), TYPE(4), OP(5), INT(6), COMM(7), &out));
+           LIB.jcclStart(INT(0), PTR(1), PTR(2), SIZE(3), TYPE(4), OP(5), INT(6), COMM(7), 0,
+                         &out));
 QUICK_CODE(poll, "wwi", "comm ticket ms", LIB.jcclPoll(COMM(0), in.at[1], INT(2)));
 DEFINE(
     wait, "ww", "comm ticket", ncclResult_t result;
@@ -303,15 +304,16 @@ DEFINE(
 DEFINE(
     run, "iwwwiiiw", "operation send recv count datatype op root comm", uint64_t ticket = 0;
     CALL(LIB.jcclStart(INT(0), PTR(1), PTR(2), SIZE(3), TYPE(4), OP(5), INT(6), COMM(7),
+                       JCCL_SLICE_MS,
                        &ticket)) if (ticket != 0 &&
                                      !jccl_py_finish_ticket(COMM(7), ticket, &result)) {
         return NULL;
     } CODE);
 QUICK_WORD(start_composed, "www", "words count comm", uint64_t,
-           LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), &out));
+           LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), 0, &out));
 DEFINE(
     run_composed, "www", "words count comm", uint64_t ticket = 0;
-    CALL(LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), &ticket)) if (
+    CALL(LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), JCCL_SLICE_MS, &ticket)) if (
         ticket != 0 && !jccl_py_finish_ticket(COMM(2), ticket, &result)) { return NULL; } CODE);
 QUICK_CODE(comm_interrupt, "w", "comm", LIB.jcclCommInterrupt(COMM(0)));
 QUICK_CODE(comm_drop, "w", "comm", LIB.jcclCommDrop(COMM(0)));

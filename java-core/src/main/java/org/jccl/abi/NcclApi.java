@@ -336,7 +336,7 @@ public final class NcclApi {
         return LifeCycle.drop(comm);
     }
 
-    /** jcclStart: an operation that nobody waits for in this call. */
+    /** jcclStart: an operation that is waited for in this call for {@code ms} at most. */
     public static int start(
             int operation,
             long send,
@@ -346,14 +346,15 @@ public final class NcclApi {
             int redOp,
             int rootOrPeer,
             long comm,
+            int ms,
             long ticketOut) {
         return Started.start(
-                operation, send, recv, count, type, redOp, rootOrPeer, comm, ticketOut);
+                operation, send, recv, count, type, redOp, rootOrPeer, comm, ms, ticketOut);
     }
 
     /** jcclStartComposed: an operation with copies before and after, or of sends and receives. */
-    public static int startComposed(long words, long n, long comm, long ticketOut) {
-        return Started.startComposed(words, n, comm, ticketOut);
+    public static int startComposed(long words, long n, long comm, int ms, long ticketOut) {
+        return Started.startComposed(words, n, comm, ms, ticketOut);
     }
 
     /** jcclPoll: lends this thread to a started operation for at most {@code ms}. */

@@ -51,6 +51,7 @@ final class Started {
             int redOp,
             int rootOrPeer,
             long handle,
+            int ms,
             long ticketOut) {
         Comm comm = null;
         try {
@@ -63,7 +64,17 @@ final class Started {
             Checked.pointer("Start", "ticket", ticketOut);
             comm.ensureReady();
             return started(
-                    comm, op, send, recv, count, typeNumber, redOp, rootOrPeer, null, ticketOut);
+                    comm,
+                    op,
+                    send,
+                    recv,
+                    count,
+                    typeNumber,
+                    redOp,
+                    rootOrPeer,
+                    null,
+                    ms,
+                    ticketOut);
         } catch (Throwable t) {
             return NcclApi.refused(comm, t);
         }
@@ -77,7 +88,7 @@ final class Started {
         return op;
     }
 
-    static int startComposed(long words, long n, long handle, long ticketOut) {
+    static int startComposed(long words, long n, long handle, int ms, long ticketOut) {
         Comm comm = null;
         try {
             ComposedCall call = new ComposedCall(words, n);
@@ -96,6 +107,7 @@ final class Started {
                     call.redOp(),
                     call.rootOrPeer(),
                     composed,
+                    ms,
                     ticketOut);
         } catch (Throwable t) {
             return NcclApi.refused(comm, t);
@@ -112,6 +124,7 @@ final class Started {
             int redOp,
             int rootOrPeer,
             @Nullable Composed composed,
+            int ms,
             long ticketOut) {
         DataType type;
         if (op.pointToPoint()) {
@@ -126,7 +139,7 @@ final class Started {
         }
         int red = op.reduces() ? redOp : 0;
         int root = op.rooted() || op.pointToPoint() ? rootOrPeer : 0;
-        long ticket = Operations.start(comm, op, send, recv, count, type, red, root, composed);
+        long ticket = Operations.start(comm, op, send, recv, count, type, red, root, composed, ms);
         Memory.putLong(ticketOut, ticket);
         return ticket == 0 ? NcclApi.SUCCESS : NcclApi.IN_PROGRESS;
     }

@@ -125,8 +125,9 @@ public final class Operations {
     }
 
     /**
-     * Submits a collective or a send/receive without waiting.
+     * Submits a collective or a send/receive.
      *
+     * @param ms how long to wait for its end, as of {@link CommExecutor#start}
      * @param composed what it does besides; not null for operations that exchange
      * @return 0 if it is already complete, or queued in the thread's group; else its ticket
      * @throws NcclException as of {@link #collective} and {@link #pointToPoint}
@@ -140,7 +141,8 @@ public final class Operations {
             DataType type,
             int redOp,
             int root,
-            @Nullable Composed composed) {
+            @Nullable Composed composed,
+            int ms) {
         requireUsable(comm);
         CommExecutor ex = comm.executor();
         if (composed != null && ex.onDevice()) {
@@ -164,6 +166,6 @@ public final class Operations {
             queue(comm, group, task);
             return 0;
         }
-        return ex.start(task);
+        return ex.start(task, ms);
     }
 }

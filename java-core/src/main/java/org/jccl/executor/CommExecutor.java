@@ -38,6 +38,7 @@ public final class CommExecutor {
     private final AtomicLong pending = new AtomicLong();
 
     private final Tickets tickets = new Tickets();
+    final Lingering lingering = new Lingering();
 
     private final Task direct = new Task();
 
@@ -120,6 +121,11 @@ public final class CommExecutor {
 
     boolean loneOnCores() {
         return loneOnCores;
+    }
+
+    /** Whether one operation is under way, and no other. */
+    boolean oneUnderWay() {
+        return pending.get() == 1;
     }
 
     /** Whether the communicator is gone. */
@@ -250,13 +256,13 @@ public final class CommExecutor {
     }
 
     /**
-     * Submits a task, moves it as far as it goes without waiting and leaves the rest to a stream
-     * thread.
+     * Submits a task, lends the thread to it and leaves the rest to a stream thread.
      *
+     * @param ms for how long at most; 0 as of {@link Waiter#accompany}
      * @return 0 if it is complete, else its ticket
      * @throws NcclException if it failed at once
      */
-    public long start(Task task) {
+    public long start(Task task, int ms) {
         long ticket = tickets.give(task);
         try {
             submit(task);
@@ -265,7 +271,7 @@ public final class CommExecutor {
             tickets.forget(ticket);
             throw e;
         }
-        if (!Waiter.look(this, task)) {
+        if (!Waiter.accompany(this, task, ms)) {
             StreamAgent.attend(this);
             return ticket;
         }

@@ -130,6 +130,39 @@ public final class Waiter {
         return task.over();
     }
 
+    /**
+     * Waits for a task that has just been started: for so many milliseconds, or with 0 as {@link
+     * #look} and a moment longer for a collective that stands alone and whose peers can be
+     * expected.
+     *
+     * @return whether it is over; if not, a stream thread must go on with it
+     */
+    static boolean accompany(CommExecutor executor, Task task, int ms) {
+        if (ms > 0) {
+            return await(executor, task, System.nanoTime() + ms * MS);
+        }
+        if (look(executor, task) || !executor.lingering.pays(executor, task)) {
+            return task.over();
+        }
+        executor.gate().startWaiting();
+        try {
+            return linger(executor, task, System.nanoTime() + Lingering.NS);
+        } finally {
+            executor.lingering.learn(task.over());
+            executor.stopWaiting();
+        }
+    }
+
+    private static boolean linger(CommExecutor executor, Task task, long untilNs) {
+        while (!look(executor, task)) {
+            if (System.nanoTime() - untilNs >= 0) {
+                return false;
+            }
+            Thread.onSpinWait();
+        }
+        return true;
+    }
+
     /** Address of an int that stays 0; room for a pollfd for each rank follows. */
     private static long nap(CommExecutor executor) {
         return executor.links().scratch();

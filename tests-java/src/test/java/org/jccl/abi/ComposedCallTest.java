@@ -49,7 +49,7 @@ final class ComposedCallTest {
         for (int i = 0; i < words.length; i++) {
             Memory.putLong(at + 8L * i, words[i]);
         }
-        int code = NcclApi.startComposed(at, words.length, comms[rank], out);
+        int code = NcclApi.startComposed(at, words.length, comms[rank], 0, out);
         // They are read before the call returns.
         Memory.fill(at, 8L * words.length, (byte) -1);
         return code;
@@ -142,7 +142,7 @@ final class ComposedCallTest {
         long got = ints(1, 0);
         long ticketOut = Subject.room(8);
         int none = 0;
-        int code = NcclApi.start(SEND, message, none, 1, INT32, 0, 1, comms[0], ticketOut);
+        int code = NcclApi.start(SEND, message, none, 1, INT32, 0, 1, comms[0], 0, ticketOut);
         long sending = code == 0 ? 0 : Memory.getLong(ticketOut);
         long[] tickets = new long[2];
         long[] received = new long[2];
@@ -207,10 +207,10 @@ final class ComposedCallTest {
         refused("overflows", join(exchange, new long[] {RECV, data, -1, INT32, 1}));
         assertEquals(
                 NcclResult.INVALID_ARGUMENT.code(),
-                NcclApi.start(ALL_TO_ALL, data, data, 1, INT32, 0, 0, comms[0], out));
+                NcclApi.start(ALL_TO_ALL, data, data, 1, INT32, 0, 0, comms[0], 0, out));
         assertTrue(LastError.get().contains("jcclStartComposed"), LastError.get());
         assertEquals(
-                NcclResult.INVALID_ARGUMENT.code(), NcclApi.startComposed(0, 10, comms[0], out));
+                NcclResult.INVALID_ARGUMENT.code(), NcclApi.startComposed(0, 10, comms[0], 0, out));
         assertTrue(LastError.get().contains("words argument is NULL"), LastError.get());
     }
 

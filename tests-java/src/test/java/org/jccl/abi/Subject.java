@@ -189,8 +189,8 @@ final class Subject implements AutoCloseable {
                 make("AllReduce", out);
                 yield NcclApi.endGroup(handle, out);
             }
-            case "Start" -> NcclApi.start(ALL_REDUCE, in, in, 4, FLOAT32, SUM, 0, handle, out);
-            case "StartComposed" -> NcclApi.startComposed(composedAllReduce(), 10, handle, out);
+            case "Start" -> NcclApi.start(ALL_REDUCE, in, in, 4, FLOAT32, SUM, 0, handle, 0, out);
+            case "StartComposed" -> NcclApi.startComposed(composedAllReduce(), 10, handle, 0, out);
             case "Options" -> NcclApi.commTimeout(handle, 0);
             case "Poll" -> NcclApi.poll(handle, 77, 0);
             case "Stats" -> NcclApi.commStats(handle, out, 1);

@@ -67,6 +67,62 @@ final class StreamAgentTest {
         Cluster.threads(3).runHere(StreamAgentTest::lossBesideAWait).assertAllSucceeded();
     }
 
+    /** On a machine with few cores a thread that is woken takes one from a rank. */
+    @Test
+    void startThatWaitsToTheEndWakesNoThread() {
+        Cluster.threads(2).runHere(StreamAgentTest::waitsInItsStart).assertAllSucceeded();
+    }
+
+    @Test
+    void whatIsNotOverWhenItsStartReturnsIsLeftToAThread() {
+        Cluster.threads(2).runHere(StreamAgentTest::startsWithALimit).assertAllSucceeded();
+    }
+
+    private static void waitsInItsStart(Rank rank) throws InterruptedException {
+        Comm comm = create(rank, "s");
+        try (Arena arena = Arena.ofConfined()) {
+            long data = arena.allocate(8, 8).address();
+            if (rank.number() == 1) {
+                rank.await("begun");
+                // Long enough for the other to sleep.
+                Thread.sleep(50);
+            } else {
+                rank.post("begun", "");
+            }
+            assertEquals(0, allReduce(comm, data, 60_000));
+            assertFalse(comm.executor().gate().attended());
+            rank.post("over" + rank.number(), "");
+            rank.await("over" + (1 - rank.number()));
+        } finally {
+            comm.abort();
+        }
+    }
+
+    private static void startsWithALimit(Rank rank) throws InterruptedException {
+        Comm comm = create(rank, "s");
+        try (Arena arena = Arena.ofShared()) {
+            long data = arena.allocate(8, 8).address();
+            if (rank.number() == 0) {
+                long ticket = allReduce(comm, data, 1);
+                assertTrue(ticket != 0);
+                rank.post("begun", "");
+                awaitEnd(comm, ticket);
+            } else {
+                rank.await("begun");
+                assertEquals(0, allReduce(comm, data, 60_000));
+            }
+            rank.post("over" + rank.number(), "");
+            rank.await("over" + (1 - rank.number()));
+        } finally {
+            comm.abort();
+        }
+    }
+
+    private static long allReduce(Comm comm, long data, int ms) {
+        return Operations.start(
+                comm, Operation.ALL_REDUCE, data, data, 1, DataType.INT32, 0, 0, null, ms);
+    }
+
     private static void looksWhileItMoves(Rank rank) {
         Comm comm = create(rank, "s");
         try (Arena arena = Arena.ofConfined()) {
@@ -123,7 +179,7 @@ final class StreamAgentTest {
     private static Task started(Comm comm, long data, int peer) {
         long ticket =
                 Operations.start(
-                        comm, Operation.RECV, data, data, 1, DataType.INT32, 0, peer, null);
+                        comm, Operation.RECV, data, data, 1, DataType.INT32, 0, peer, null, 0);
         Task task = comm.executor().tickets().task(ticket);
         assertTrue(task != null);
         return task;
@@ -292,6 +348,6 @@ final class StreamAgentTest {
 
     private static long start(Comm comm, Operation operation, long data) {
         int peer = 1 - comm.rank();
-        return Operations.start(comm, operation, data, data, 1, DataType.INT32, 0, peer, null);
+        return Operations.start(comm, operation, data, data, 1, DataType.INT32, 0, peer, null, 0);
     }
 }

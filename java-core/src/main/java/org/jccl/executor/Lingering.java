@@ -1,0 +1,44 @@
+package org.jccl.executor;
+
+/**
+ * Whether who starts an operation of a communicator stays with it for a moment. The peers of most
+ * are about to come; to hand the rest over to a thread that has to be woken, and whose end wakes
+ * another, takes longer than they do. Where they come later, only one start of many tries.
+ *
+ * <p>Written by all who start operations, without order: any value is right.
+ */
+final class Lingering {
+    /** How long a start stays, at most. */
+    static final long NS = 500_000;
+
+    private static final int MOST_PASSED = 8;
+
+    /** How many starts pass after one that stayed in vain. */
+    private int pause;
+
+    private int passed;
+
+    /** Whether who has started this task stays. */
+    boolean pays(CommExecutor executor, Task task) {
+        return executor.loneOnCores()
+                && executor.oneUnderWay()
+                && !executor.onDevice()
+                && !task.operation().pointToPoint()
+                && pays();
+    }
+
+    /** Whether the next start stays. */
+    boolean pays() {
+        if (passed < pause) {
+            passed++;
+            return false;
+        }
+        passed = 0;
+        return true;
+    }
+
+    /** Learns whether the operation was over in time. */
+    void learn(boolean inTime) {
+        pause = inTime ? 0 : Math.min(MOST_PASSED, 2 * pause + 1);
+    }
+}
