@@ -7,7 +7,7 @@
 #include <time.h>
 
 enum { LINE_FLOATS = 16, SERIES = 9, MAX_SERIES = 1000 };
-enum { CALIBRATION_CALLS = 10, MAX_CALLS = 5000, MIN_CALLS = 3 };
+enum { CALIBRATION_CALLS = 10, MAX_CALLS = 200000, MIN_CALLS = 3 };
 
 /* MEASURE_SERIES_MS and MEASURE_PATIENCE_MS change them; then a series has any number of calls. */
 static double series_ns = 20e6;

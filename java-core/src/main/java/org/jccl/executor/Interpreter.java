@@ -23,6 +23,9 @@ import org.jccl.type.NcclException;
 public final class Interpreter {
     private static final int POLLS = 64;
 
+    /** How much of a tiny message is read with its word, again and again, until it has come. */
+    private static final int AHEAD_BYTES = 256;
+
     private enum Phase {
         IDLE,
         CREDIT,
@@ -339,11 +342,19 @@ public final class Interpreter {
         links.wakeSleepers();
     }
 
-    /** Waits for rank {@code q}'s tiny message. */
-    private boolean awaitTiny(int q) {
+    /**
+     * Waits for rank {@code q}'s tiny message. Its cache lines are asked for with the word's, since
+     * several that are on their way at once take as long as one.
+     */
+    private boolean awaitTiny(int q, int bytes) {
         long at = calls.address(q);
+        long message = links.base(q) + RegionLayout.tiny(nRanks, calls.parity(), bytes);
+        long end = message + Math.min(RegionLayout.tinyApart(bytes), AHEAD_BYTES);
         for (int i = 0; i < POLLS; i++) {
             long seen = Memory.getLongAcquire(at);
+            for (long line = message; line < end; line += RegionLayout.LINE_BYTES) {
+                Memory.getLongAcquire(line);
+            }
             if (seen == calls.word()) {
                 return true;
             }
@@ -361,11 +372,12 @@ public final class Interpreter {
         int a = c[at + 3];
         int bytes = (int) args[a + 1];
         for (; step < nRanks; step++) {
-            if (step != rank && !awaitTiny(step)) {
+            if (step != rank && !awaitTiny(step, bytes)) {
                 return false;
             }
         }
         step = 0;
+        takeNextLines(bytes);
         long tiny = RegionLayout.tiny(nRanks, calls.parity(), bytes);
         for (int q = 0; q < nRanks; q++) {
             sources[q] = links.base(q) + tiny;
@@ -376,11 +388,27 @@ public final class Interpreter {
         return true;
     }
 
+    /**
+     * Stores into the lines of the own next message, which is most often as long as this one: so
+     * this core owns them again by the time that the message is written, and they come while it
+     * reads those of the others. All ranks are in this call, so that nobody reads them any more.
+     */
+    private void takeNextLines(int bytes) {
+        if (links.anyNet()) {
+            return;
+        }
+        long next = links.ownBase() + RegionLayout.tiny(nRanks, 1 - calls.parity(), bytes);
+        long end = next + RegionLayout.tinyApart(bytes);
+        for (long line = next; line < end; line += RegionLayout.LINE_BYTES) {
+            Memory.putLong(line, 0);
+        }
+    }
+
     private boolean tinyCopy(int[] c, int at) {
         int q = c[at + 2];
         int a = c[at + 3];
         int bytes = (int) args[a + 1];
-        if (!awaitTiny(q)) {
+        if (!awaitTiny(q, bytes)) {
             return false;
         }
         long from = links.base(q) + RegionLayout.tiny(nRanks, calls.parity(), bytes);

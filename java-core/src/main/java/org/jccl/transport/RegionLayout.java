@@ -67,7 +67,8 @@ public final class RegionLayout {
     /** Largest message that travels with its call word, under no flag. */
     public static final int TINY_BYTES = 2048;
 
-    private static final int LINE_BYTES = 64;
+    /** A cache line. */
+    public static final int LINE_BYTES = 64;
 
     /** Largest tiny message that fits the call word's cache line. */
     private static final int LINE_PAYLOAD = 56;
@@ -139,6 +140,11 @@ public final class RegionLayout {
      */
     public static long tiny(int nRanks, int parity, int bytes) {
         return tinyLine(nRanks, parity) + (bytes <= LINE_PAYLOAD ? 0 : LINE_BYTES);
+    }
+
+    /** Bytes of a tiny message that lie in other cache lines than its call word. */
+    public static int tinyApart(int bytes) {
+        return bytes <= LINE_PAYLOAD ? 0 : bytes;
     }
 
     /** Offset of the call word of this parity. */
