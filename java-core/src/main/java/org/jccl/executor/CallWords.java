@@ -85,7 +85,7 @@ final class CallWords {
         long base = links.ownBase();
         CallRecord.write(base, number, description, count);
         if (withWord) {
-            Memory.putLongRelease(base + RegionLayout.callWord(nRanks, parity), word);
+            Memory.putLongRelease(base + RegionLayout.callWord(nRanks, number), word);
             links.wakeSleepers();
         }
     }
@@ -112,7 +112,7 @@ final class CallWords {
 
     private boolean heardFrom(int q, long call) {
         NetLink net = links.net(q);
-        long at = links.base(q) + RegionLayout.callWord(nRanks, (int) (call & 1));
+        long at = links.base(q) + RegionLayout.callWord(nRanks, call);
         long seen = 0;
         for (int i = 0; i < POLLS; i++) {
             seen = Memory.getLongAcquire(at);
@@ -157,7 +157,7 @@ final class CallWords {
 
     /** Where rank {@code q} publishes the word of this call. */
     long address(int q) {
-        return links.base(q) + RegionLayout.callWord(nRanks, parity);
+        return links.base(q) + RegionLayout.callWord(nRanks, number);
     }
 
     /** Whether rank {@code q} has published exactly this call, with the message beside the word. */
@@ -208,7 +208,7 @@ final class CallWords {
 
     /** Whether rank {@code q} has published this call or a later one. */
     boolean reached(int q, long call) {
-        long at = links.base(q) + RegionLayout.callWord(nRanks, (int) (call & 1));
+        long at = links.base(q) + RegionLayout.callWord(nRanks, call);
         return (int) (Memory.getLongAcquire(at) >>> 32) - (int) call >= 0;
     }
 }

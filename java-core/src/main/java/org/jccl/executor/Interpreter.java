@@ -276,9 +276,9 @@ public final class Interpreter {
 
     private boolean netTiny(int[] c, int at) {
         int length = (int) args[c[at + 2]];
-        long offset = RegionLayout.tiny(nRanks, calls.parity(), length);
+        long offset = RegionLayout.tiny(nRanks, calls.number(), length);
         long from = links.ownBase() + offset;
-        long word = RegionLayout.callWord(nRanks, calls.parity());
+        long word = RegionLayout.callWord(nRanks, calls.number());
         return post(c[at + 1], Area.BASE, offset, from, length, word, calls.word());
     }
 
@@ -332,7 +332,7 @@ public final class Interpreter {
 
     private void tinyPut(long from, int bytes) {
         long base = links.ownBase();
-        long to = base + RegionLayout.tiny(nRanks, calls.parity(), bytes);
+        long to = base + RegionLayout.tiny(nRanks, calls.number(), bytes);
         if (bytes == 8) {
             Memory.putLong(to, Memory.getLong(from));
         } else {
@@ -348,7 +348,7 @@ public final class Interpreter {
      */
     private boolean awaitTiny(int q, int bytes) {
         long at = calls.address(q);
-        long message = links.base(q) + RegionLayout.tiny(nRanks, calls.parity(), bytes);
+        long message = links.base(q) + RegionLayout.tiny(nRanks, calls.number(), bytes);
         long end = message + Math.min(RegionLayout.tinyApart(bytes), AHEAD_BYTES);
         for (int i = 0; i < POLLS; i++) {
             long seen = Memory.getLongAcquire(at);
@@ -378,7 +378,7 @@ public final class Interpreter {
         }
         step = 0;
         takeNextLines(bytes);
-        long tiny = RegionLayout.tiny(nRanks, calls.parity(), bytes);
+        long tiny = RegionLayout.tiny(nRanks, calls.number(), bytes);
         for (int q = 0; q < nRanks; q++) {
             sources[q] = links.base(q) + tiny;
         }
@@ -397,7 +397,7 @@ public final class Interpreter {
         if (links.anyNet()) {
             return;
         }
-        long next = links.ownBase() + RegionLayout.tiny(nRanks, 1 - calls.parity(), bytes);
+        long next = links.ownBase() + RegionLayout.tiny(nRanks, calls.number() + 1, bytes);
         long end = next + RegionLayout.tinyApart(bytes);
         for (long line = next; line < end; line += RegionLayout.LINE_BYTES) {
             Memory.putLong(line, 0);
@@ -411,7 +411,7 @@ public final class Interpreter {
         if (!awaitTiny(q, bytes)) {
             return false;
         }
-        long from = links.base(q) + RegionLayout.tiny(nRanks, calls.parity(), bytes);
+        long from = links.base(q) + RegionLayout.tiny(nRanks, calls.number(), bytes);
         Memory.copy(from, buffers[c[at + 1]] + args[a], bytes);
         return true;
     }

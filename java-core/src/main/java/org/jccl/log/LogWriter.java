@@ -22,7 +22,7 @@ final class LogWriter implements Runnable {
     /** So long a line may hold up its thread, once: until all lines are written nobody waits. */
     private static final long PATIENCE_NS = 100_000_000;
 
-    /** So long the end of the process waits for the last lines. */
+    /** So long the end of the process waits for the last lines, by all that it does then. */
     private static final long FAREWELL_NS = 1_000_000_000;
 
     private static final long IDLE_NS = 3_600_000_000_000L;
@@ -57,6 +57,7 @@ final class LogWriter implements Runnable {
     private static long waitingBytes;
     private static int lastNumber;
     private static long lost;
+    private static long waitedInVainNs;
     private static boolean started;
 
     // Written by whoever waited too long and, when all lines are written, by the log's thread; read
@@ -77,13 +78,22 @@ final class LogWriter implements Runnable {
         }
     }
 
-    /** Waits, but not long, until what was handed over is written. */
+    /**
+     * Waits, but not long, until what was handed over is written. Several calls that wait in vain
+     * wait together no longer than one.
+     */
     static void flush() {
         int number;
+        long limitNs;
         synchronized (WAITING) {
             number = lastNumber;
+            limitNs = FAREWELL_NS - waitedInVainNs;
         }
-        await(number, FAREWELL_NS);
+        long sinceNs = System.nanoTime();
+        boolean written = await(number, limitNs);
+        synchronized (WAITING) {
+            waitedInVainNs = written ? 0 : waitedInVainNs + System.nanoTime() - sinceNs;
+        }
     }
 
     /** The line's number, or 0 if there is no room for it. */

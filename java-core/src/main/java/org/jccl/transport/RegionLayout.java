@@ -10,7 +10,7 @@ package org.jccl.transport;
  */
 public final class RegionLayout {
     /** Version of this layout and of the frames between mirrors; ranks must agree. */
-    public static final int WIRE_VERSION = 3;
+    public static final int WIRE_VERSION = 4;
 
     /** First word of a region. */
     public static final long MAGIC = 0x4a43434c5245474eL;
@@ -73,8 +73,15 @@ public final class RegionLayout {
     /** Largest tiny message that fits the call word's cache line. */
     private static final int LINE_PAYLOAD = 56;
 
-    /** Both parities, each beginning at an even line. */
-    private static final int TINY_STRIDE = TINY_BYTES + 2 * LINE_BYTES;
+    /**
+     * The lines of call words that are used in turn. Two would do. But how long a line takes from
+     * core to core depends on where in the machine its address belongs to, and with two some
+     * communicators are slower than others by a third for all their life.
+     */
+    private static final int WORD_LINES = 8;
+
+    /** Each line has an even one. */
+    private static final int WORD_STRIDE = 2 * LINE_BYTES;
 
     /** A small slot. */
     public static final int SMALL_BYTES = 16 << 10;
@@ -135,11 +142,13 @@ public final class RegionLayout {
     }
 
     /**
-     * Offset of a tiny message: in front of the call word, in its line, or else behind it from the
-     * next line on. The word is stored last, so that who sees it sees the message.
+     * Offset of a call's tiny message: in front of the call word, in its line, or else in a slot of
+     * the call's parity. The word is stored last, so that who sees it sees the message.
      */
-    public static long tiny(int nRanks, int parity, int bytes) {
-        return tinyLine(nRanks, parity) + (bytes <= LINE_PAYLOAD ? 0 : LINE_BYTES);
+    public static long tiny(int nRanks, long call, int bytes) {
+        return bytes <= LINE_PAYLOAD
+                ? wordLine(nRanks, call & (WORD_LINES - 1))
+                : wordLine(nRanks, WORD_LINES) + (call & 1) * TINY_BYTES;
     }
 
     /** Bytes of a tiny message that lie in other cache lines than its call word. */
@@ -147,13 +156,13 @@ public final class RegionLayout {
         return bytes <= LINE_PAYLOAD ? 0 : bytes;
     }
 
-    /** Offset of the call word of this parity. */
-    public static long callWord(int nRanks, int parity) {
-        return tinyLine(nRanks, parity) + LINE_PAYLOAD;
+    /** Offset of the word of a call. */
+    public static long callWord(int nRanks, long call) {
+        return wordLine(nRanks, call & (WORD_LINES - 1)) + LINE_PAYLOAD;
     }
 
-    private static long tinyLine(int nRanks, int parity) {
-        return tinyBase(nRanks) + (long) parity * TINY_STRIDE;
+    private static long wordLine(int nRanks, long line) {
+        return tinyBase(nRanks) + line * WORD_STRIDE;
     }
 
     /** Offset of the small slot of this parity. */
@@ -191,7 +200,7 @@ public final class RegionLayout {
     }
 
     private static long smallBase(int nRanks) {
-        return pages(tinyBase(nRanks) + 2L * TINY_STRIDE);
+        return pages(wordLine(nRanks, WORD_LINES) + 2L * TINY_BYTES);
     }
 
     private static long pages(long end) {

@@ -25,11 +25,12 @@ class LogWriterTest {
     private static final int LINES_OF_ABORTS = 6;
 
     private static final double ABORT_S = 1;
+    private static final double FAREWELL_S = 1;
     private static final Pattern LOST = Pattern.compile("(\\d+) lines of the log are lost");
 
     @Test
     void abortReturnsInTimeWhenStandardOutputIsFull() throws Exception {
-        Process process = start();
+        Process process = start(Aborts.class);
         try (BufferedReader said = process.errorReader();
                 BufferedReader log = process.inputReader()) {
             double seconds = Double.parseDouble(said.readLine());
@@ -57,13 +58,27 @@ class LogWriterTest {
         }
     }
 
-    private static Process start() throws Exception {
+    /** JCCL's farewell waits for the last lines, and then the JVM's. */
+    @Test
+    void endOfTheProcessWaitsOnceWhenStandardOutputIsFull() throws Exception {
+        Process process = start(Ends.class);
+        try (BufferedReader said = process.errorReader()) {
+            double first = Double.parseDouble(said.readLine());
+            double second = Double.parseDouble(said.readLine());
+            assertTrue(first >= FAREWELL_S, first + " s: the pipe was not full");
+            assertTrue(second < FAREWELL_S / 2, second + " s");
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    private static Process start(Class<?> program) throws Exception {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-cp"));
         String path = System.getProperty("surefire.test.class.path");
         command.add(path != null ? path : System.getProperty("java.class.path"));
-        command.add(Aborts.class.getName());
+        command.add(program.getName());
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment().put("NCCL_DEBUG", "INFO");
         builder.environment().put("NCCL_DEBUG_SUBSYS", "INIT,DESTROY");
@@ -88,6 +103,24 @@ class LogWriterTest {
             System.in.read();
             Log.flush();
             Log.info(Subsystem.INIT, "goes on");
+        }
+    }
+
+    /** Says how long the two waits for its last lines took. */
+    static final class Ends {
+        private Ends() {}
+
+        public static void main(String[] args) throws Exception {
+            for (int i = 0; i < MANY; i++) {
+                Log.info(Subsystem.INIT, "number " + i);
+            }
+            for (int i = 0; i < 2; i++) {
+                long before = System.nanoTime();
+                Log.flush();
+                System.err.write(((System.nanoTime() - before) / 1e9 + "\n").getBytes(UTF_8));
+            }
+            System.err.flush();
+            System.in.read();
         }
     }
 }

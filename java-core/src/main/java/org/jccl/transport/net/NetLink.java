@@ -300,7 +300,7 @@ public final class NetLink implements AutoCloseable {
             long count = Frame.callCount(header);
             long word = CallRecord.word(number, CallRecord.hash(description, count));
             CallRecord.write(base, number, description, count);
-            Memory.putLongRelease(base + RegionLayout.callWord(nRanks, (int) (number & 1)), word);
+            Memory.putLongRelease(base + RegionLayout.callWord(nRanks, number), word);
             if (RegionLayout.isFlag(flag)) {
                 Memory.putLong(base + flag + RegionLayout.FLAG_WORD, word);
             }
