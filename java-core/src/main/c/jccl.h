@@ -61,9 +61,10 @@ enum {
 
 /*
  * Starts an operation, and lends this thread to it for at most ms milliseconds, as jcclPoll does.
- * With 0 the thread only advances it as far as it goes without waiting; a collective beside which
- * nothing is under way, on ranks that have a core each, it may also await for half a
- * millisecond, since the others often come that soon. ncclSuccess: it is complete and *ticket 0.
+ * With 0 or less the thread only advances it as far as it goes without waiting; a collective of up
+ * to 256 KiB beside which nothing is under way, on ranks that have a core each, it may also carry
+ * through, where the others come within half a millisecond, as they often do. In an open group ms
+ * is ignored. ncclSuccess: it is complete, or part of the open group, and *ticket 0.
  * ncclInProgress: it is queued behind the communicator's earlier ones and progresses by itself;
  * *ticket names it. Buffers must stay until it is complete. op and rootOrPeer are read where the
  * operation has them.

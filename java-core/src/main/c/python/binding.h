@@ -89,4 +89,7 @@ bool jccl_py_finish(ncclResult_t* result);
 /* As above for a started operation. */
 bool jccl_py_finish_ticket(ncclComm_t comm, uint64_t ticket, ncclResult_t* result);
 
+/* The same behind a start that has waited for one slice, with that one's result. */
+bool jccl_py_go_on(ncclComm_t comm, uint64_t ticket, ncclResult_t* result);
+
 #endif

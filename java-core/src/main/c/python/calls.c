@@ -304,17 +304,17 @@ DEFINE(
 DEFINE(
     run, "iwwwiiiw", "operation send recv count datatype op root comm", uint64_t ticket = 0;
     CALL(LIB.jcclStart(INT(0), PTR(1), PTR(2), SIZE(3), TYPE(4), OP(5), INT(6), COMM(7),
-                       JCCL_SLICE_MS,
-                       &ticket)) if (ticket != 0 &&
-                                     !jccl_py_finish_ticket(COMM(7), ticket, &result)) {
+                       JCCL_SLICE_MS, &ticket)) if (!jccl_py_go_on(COMM(7), ticket, &result)) {
         return NULL;
     } CODE);
 QUICK_WORD(start_composed, "www", "words count comm", uint64_t,
            LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), 0, &out));
 DEFINE(
     run_composed, "www", "words count comm", uint64_t ticket = 0;
-    CALL(LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), JCCL_SLICE_MS, &ticket)) if (
-        ticket != 0 && !jccl_py_finish_ticket(COMM(2), ticket, &result)) { return NULL; } CODE);
+    CALL(LIB.jcclStartComposed(PTR(0), SIZE(1), COMM(2), JCCL_SLICE_MS,
+                               &ticket)) if (!jccl_py_go_on(COMM(2), ticket, &result)) {
+        return NULL;
+    } CODE);
 QUICK_CODE(comm_interrupt, "w", "comm", LIB.jcclCommInterrupt(COMM(0)));
 QUICK_CODE(comm_drop, "w", "comm", LIB.jcclCommDrop(COMM(0)));
 QUICK_CODE(abandon_group, "", "", LIB.jcclAbandonGroup());

@@ -61,11 +61,15 @@ bool jccl_py_finish(ncclResult_t* result) {
 
 bool jccl_py_finish_ticket(ncclComm_t comm, uint64_t ticket, ncclResult_t* result) {
     do {
-        if (!signals_allow_waiting(comm)) {
+        Py_BEGIN_ALLOW_THREADS* result = jccl_py_library.jcclPoll(comm, ticket, JCCL_SLICE_MS);
+        Py_END_ALLOW_THREADS if (*result == ncclInProgress && !signals_allow_waiting(comm)) {
             return false;
         }
-        Py_BEGIN_ALLOW_THREADS* result = jccl_py_library.jcclPoll(comm, ticket, JCCL_SLICE_MS);
-        Py_END_ALLOW_THREADS
     } while (*result == ncclInProgress);
     return true;
+}
+
+bool jccl_py_go_on(ncclComm_t comm, uint64_t ticket, ncclResult_t* result) {
+    return *result != ncclInProgress || ticket == 0 ||
+           (signals_allow_waiting(comm) && jccl_py_finish_ticket(comm, ticket, result));
 }

@@ -150,7 +150,6 @@ public final class Operations {
                     "jcclStartComposed is not done yet on a device; see DIFFERENCES.md");
         }
         Task task = new Task().composed(composed);
-        task.setStarted();
         if (op.pointToPoint()) {
             task.pointToPoint(op, in, out, count, count * type.sizeBytes(), type.number(), root);
         } else if (op.exchanges()) {
@@ -163,6 +162,7 @@ public final class Operations {
         }
         Group group = Group.current();
         if (group.open()) {
+            task.setStarted();
             queue(comm, group, task);
             return 0;
         }

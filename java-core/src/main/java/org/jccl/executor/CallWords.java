@@ -160,14 +160,14 @@ final class CallWords {
         return links.base(q) + RegionLayout.callWord(nRanks, number);
     }
 
-    /** Whether rank {@code q} has published exactly this call, with the message beside the word. */
+    /** Whether rank {@code q} has published exactly this call, and so its tiny message. */
     boolean hasWordOf(int q) {
         return Memory.getLongAcquire(address(q)) == word;
     }
 
     /**
      * For a rank that has signalled from this call or a later one. It published the word of this
-     * call before that, and keeps it until this rank has published the next one.
+     * call before that, and keeps it while this rank is in it.
      *
      * @throws NcclException if its call is not this one
      */

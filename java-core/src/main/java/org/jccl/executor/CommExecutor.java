@@ -272,7 +272,6 @@ public final class CommExecutor {
             throw e;
         }
         if (!Waiter.accompany(this, task, ms)) {
-            StreamAgent.attend(this);
             return ticket;
         }
         tickets.forget(ticket);

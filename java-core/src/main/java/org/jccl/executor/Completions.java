@@ -24,6 +24,14 @@ public final class Completions {
         }
     }
 
+    /** The task's end counts from now on; one that came while that was not said counts at once. */
+    static void expect(Task task) {
+        task.setStarted();
+        if (task.over()) {
+            add();
+        }
+    }
+
     /**
      * Waits until the count differs from {@code seen}, for at most {@code ms} milliseconds.
      *

@@ -1,5 +1,7 @@
 package org.jccl.executor;
 
+import org.jccl.transport.RegionLayout;
+
 /**
  * Whether who starts an operation of a communicator stays with it for a moment. The peers of most
  * are about to come; to hand the rest over to a thread that has to be woken, and whose end wakes
@@ -10,6 +12,11 @@ package org.jccl.executor;
 final class Lingering {
     /** How long a start stays, at most. */
     static final long NS = 500_000;
+
+    /**
+     * What a rank gives or gets per part: more is better moved beside what the caller does next.
+     */
+    private static final long MOST_BYTES = RegionLayout.DIRECT_BYTES;
 
     private static final int MOST_PASSED = 8;
 
@@ -24,6 +31,7 @@ final class Lingering {
                 && executor.oneUnderWay()
                 && !executor.onDevice()
                 && !task.operation().pointToPoint()
+                && task.partBytes() <= MOST_BYTES
                 && pays();
     }
 

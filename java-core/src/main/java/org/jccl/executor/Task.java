@@ -1,6 +1,7 @@
 package org.jccl.executor;
 
 import org.jccl.transport.CallRecord;
+import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
@@ -84,7 +85,9 @@ public final class Task {
     long warnAtNs;
 
     private long ticket;
-    private boolean started;
+
+    /** Written by who starts the task (volatile), read by the owner at its end. */
+    private volatile boolean started;
 
     /** Written by the owner of the communicator (volatile), read by anybody who waits. */
     private volatile int state = DONE;
@@ -181,6 +184,11 @@ public final class Task {
     /** The operation. */
     public Operation operation() {
         return operation;
+    }
+
+    /** Bytes of the count that the ranks were called with. */
+    long partBytes() {
+        return count * DataType.of(dataType).sizeBytes();
     }
 
     /** Number of the task among those started asynchronously, 0 if it was not. */

@@ -135,14 +135,30 @@ public final class Waiter {
      * #look} and a moment longer for a collective that stands alone and whose peers can be
      * expected.
      *
-     * @return whether it is over; if not, a stream thread must go on with it
+     * @return whether it is over; if not, a stream thread goes on with it
      */
     static boolean accompany(CommExecutor executor, Task task, int ms) {
-        if (ms > 0) {
-            return await(executor, task, System.nanoTime() + ms * MS);
+        try {
+            boolean over =
+                    ms > 0
+                            ? counted(executor, task, System.nanoTime() + ms * MS)
+                            : look(executor, task) || lingered(executor, task);
+            if (!over) {
+                Completions.expect(task);
+                StreamAgent.attend(executor);
+            }
+            return over;
+        } catch (RuntimeException | Error e) {
+            // As in await; and nobody else may come to tell the peers.
+            executor.stopRequest = Failures.TORN;
+            StreamAgent.attend(executor);
+            throw e;
         }
-        if (look(executor, task) || !executor.lingering.pays(executor, task)) {
-            return task.over();
+    }
+
+    private static boolean lingered(CommExecutor executor, Task task) {
+        if (!executor.lingering.pays(executor, task)) {
+            return false;
         }
         executor.gate().startWaiting();
         try {

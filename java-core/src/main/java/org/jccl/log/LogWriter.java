@@ -92,7 +92,9 @@ final class LogWriter implements Runnable {
         long sinceNs = System.nanoTime();
         boolean written = await(number, limitNs);
         synchronized (WAITING) {
-            waitedInVainNs = written ? 0 : waitedInVainNs + System.nanoTime() - sinceNs;
+            if (!written) {
+                waitedInVainNs += System.nanoTime() - sinceNs;
+            }
         }
     }
 
@@ -197,6 +199,7 @@ final class LogWriter implements Runnable {
             }
             if (line == null) {
                 stalled = false;
+                waitedInVainNs = 0;
             } else if (line.number != 0) {
                 waitingBytes -= line.bytes.length;
             }

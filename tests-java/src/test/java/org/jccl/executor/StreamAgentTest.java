@@ -75,7 +75,39 @@ final class StreamAgentTest {
 
     @Test
     void whatIsNotOverWhenItsStartReturnsIsLeftToAThread() {
-        Cluster.threads(2).runHere(StreamAgentTest::startsWithALimit).assertAllSucceeded();
+        Cluster.threads(2).runHere(rank -> startsWithALimit(rank, 1)).assertAllSucceeded();
+    }
+
+    /** Nothing of the wait in it may be left: a stream thread stands back where somebody waits. */
+    @Test
+    void collectiveWhosePeerIsLateIsLeftToAThread() {
+        Cluster.threads(2).runHere(rank -> startsWithALimit(rank, 0)).assertAllSucceeded();
+    }
+
+    @Test
+    void collectiveWhosePeerComesSoonIsOverWhenItsStartReturns() {
+        Cluster.threads(2).runHere(StreamAgentTest::startsTogether).assertAllSucceeded();
+    }
+
+    /** Of two that only look once, only the later one would find it over. */
+    private static void startsTogether(Rank rank) {
+        Comm comm = create(rank, "s");
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment found = arena.allocate(8, 8);
+            int mine = 0;
+            for (int calls = 1, all = 0; calls < 100 || all < calls + calls / 10; calls++) {
+                found.set(ValueLayout.JAVA_INT, 0, mine);
+                long ticket = allReduce(comm, found.address(), 0);
+                mine += ticket == 0 ? 1 : 0;
+                Task task = comm.executor().tickets().task(ticket);
+                assertTrue(task == null || Waiter.await(comm.executor(), task, 0));
+                all = found.get(ValueLayout.JAVA_INT, 0);
+            }
+            rank.post("over" + rank.number(), "");
+            rank.await("over" + (1 - rank.number()));
+        } finally {
+            comm.abort();
+        }
     }
 
     private static void waitsInItsStart(Rank rank) throws InterruptedException {
@@ -98,13 +130,14 @@ final class StreamAgentTest {
         }
     }
 
-    private static void startsWithALimit(Rank rank) throws InterruptedException {
+    private static void startsWithALimit(Rank rank, int ms) throws InterruptedException {
         Comm comm = create(rank, "s");
         try (Arena arena = Arena.ofShared()) {
             long data = arena.allocate(8, 8).address();
             if (rank.number() == 0) {
-                long ticket = allReduce(comm, data, 1);
+                long ticket = allReduce(comm, data, ms);
                 assertTrue(ticket != 0);
+                assertFalse(comm.executor().gate().waiting());
                 rank.post("begun", "");
                 awaitEnd(comm, ticket);
             } else {

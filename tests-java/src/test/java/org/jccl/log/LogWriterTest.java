@@ -19,7 +19,7 @@ import java.util.regex.Pattern;
 /** Nobody waits for whoever reads the log. */
 class LogWriterTest {
     /** More than fits into a pipe and the queue behind it. */
-    private static final int MANY = 8_000;
+    private static final int MANY = 20_000;
 
     /** Two ranks, of whom each says three. */
     private static final int LINES_OF_ABORTS = 6;
