@@ -298,6 +298,29 @@ def errors_reach_waits_and_futures(rank: Rank) -> None:
     rank.meet("errors")
 
 
+def a_handle_knows_the_late_rank_after_a_shutdown(rank: Rank) -> None:
+    group = dist.new_group(list(range(rank.nranks)))
+    dist.set_timeout(SHORT, group)
+    if rank.rank == 0:
+        work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+        time.sleep(2 * SHORT.total_seconds())
+        dist.destroy_process_group(group)
+        assert "rank 1" in str(work.exception())
+    rank.meet("shut-down")
+
+
+def an_aborted_group_says_so(rank: Rank) -> None:
+    group = dist.new_group(list(range(rank.nranks)))
+    dist.barrier(group=group)
+    group.abort()
+    for asynchronous in (False, True):
+        with pytest.raises(dist.DistBackendError, match="the group was aborted, and takes no more"):
+            dist.all_reduce(torch.ones(3), group=group, async_op=asynchronous)
+    with pytest.raises(dist.DistBackendError, match="the group was aborted, and takes no more"):
+        dist.all_gather([torch.ones(3) for _ in range(rank.nranks)], torch.ones(3), group=group)
+    rank.meet("aborted")
+
+
 def different_calls_are_an_error_on_both_sides(rank: Rank) -> str:
     group = dist.new_group(list(range(rank.nranks)))
 
@@ -401,6 +424,8 @@ def a_shutdown_does_not_wait_for_ever(rank: Rank) -> None:
         a_split_keeps_the_order_of_its_list,
         a_split_leaves_alone_what_is_under_way,
         errors_reach_waits_and_futures,
+        a_handle_knows_the_late_rank_after_a_shutdown,
+        an_aborted_group_says_so,
         a_wait_may_have_a_limit_of_its_own,
         statistics_count_what_was_called,
         tensors_of_inference_mode_are_filled_outside_of_it,

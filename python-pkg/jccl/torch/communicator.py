@@ -84,6 +84,9 @@ class Communicator:
     def check(self, code: int) -> None:
         """Raises DistBackendError unless the code is success or in progress."""
         if code and code != IN_PROGRESS:
+            reason = self.writes.ended
+            if reason is not None and not self.handle:
+                raise DistBackendError(f"{reason}, and takes no more operations")
             raise DistBackendError(failure(self.native, code, self.handle))
 
     def run(
@@ -263,6 +266,9 @@ class Communicator:
                 state, code = native.comm_get_async_error(handle)
                 code = state or code
             if code:
+                # Each says why it has failed, as far as the library knows.
+                for work in list(self.works):
+                    work.look()
                 self.abort("the group was shut down after an error, or with operations under way")
                 return
             for work in list(self.works):

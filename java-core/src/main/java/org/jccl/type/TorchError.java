@@ -79,9 +79,12 @@ public enum TorchError implements CatalogueEntry {
             "the group of this backend is gone"),
     TORCH_GROUP_ABORTED(
             "DistBackendError",
-            "The group was aborted or shut down before the result of an operation was put in"
-                    + " place.",
-            "Make the group anew, if the job is to go on.",
+            "The group has ended: \"the group was aborted\", \"the group was shut down\" or"
+                    + " \"the group was shut down after an error, or with operations under way\"."
+                    + " What was under way has no result, and new operations are refused.",
+            "Make the group anew, if the job is to go on; what failed first is told by the"
+                    + " operation that failed.",
+            "…, and takes no more operations",
             "…, and the result was not written"),
     TORCH_NO_RESULT(
             "RuntimeError",
