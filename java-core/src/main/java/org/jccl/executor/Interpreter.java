@@ -343,10 +343,10 @@ public final class Interpreter {
     }
 
     /**
-     * Waits for rank {@code q}'s tiny message. Between its looks at the word it reads from the lines
-     * of the message and drops what it read, so that C2 may leave the reads out: as they stand they
-     * make 128 bytes a third faster. Both reads that are kept for certain and a pause alone gain
-     * less (bench/README.md).
+     * Waits for rank {@code q}'s tiny message. Between its looks at the word it reads from the
+     * lines of the message and drops what it read, so that C2 may leave the reads out: as they
+     * stand they make 128 bytes a third faster. Both reads that are kept for certain and a pause
+     * alone gain less (bench/README.md).
      */
     private boolean awaitTiny(int q, int bytes) {
         long at = calls.address(q);
