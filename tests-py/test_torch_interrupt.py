@@ -15,13 +15,13 @@ from typing import Any, cast
 import pytest
 import torch
 from fake import CHILD, COMM, FakeBinding, Interrupted
-from harness import Rank
+from harness import Cluster, Rank, announce_blocked
 from jccl.torch import creation
 from jccl.torch.communicator import Communicator, Part
 from jccl.torch.composition import Call, Composition
 from jccl.torch.tensors import Copies
 from jccl.torch.work import IN_PROGRESS
-from torch_team import Team, dist
+from torch_team import Team, dist, environment, joined
 
 CALL: Call = (4, 64, 64, 1, 7, 0, 0)
 
@@ -398,3 +398,35 @@ def test_peers_learn_of_an_interrupt_after_the_start() -> None:
     finally:
         team.dismiss()
     assert all("rank 0 was interrupted" in sentence for sentence in sentences)
+
+
+def blocked_until_interrupted(rank: Rank) -> str:
+    tensor = torch.ones(3)
+    with joined(rank, "interrupt"):
+        dist.barrier()
+        if rank.rank == 0:
+            announce_blocked(rank)
+            try:
+                dist.all_reduce(tensor)
+            except KeyboardInterrupt:
+                rank.put("interrupted")
+                return "interrupted"
+        rank.get("interrupted")
+
+        def several() -> None:
+            # Rank 0 may have given its part of the first before it was interrupted.
+            for _ in range(2):
+                dist.all_reduce(tensor)
+
+        with pytest.raises(dist.DistBackendError) as caught:
+            several()
+        return str(caught.value)
+
+
+def test_an_interrupt_ends_a_synchronous_collective() -> None:
+    with Cluster(2, environment=environment()) as cluster:
+        cluster.start(blocked_until_interrupted).wait_for("blocked")
+        cluster.signal(0, signal.SIGINT)
+        first, second = cluster.values()
+    assert first == "interrupted"
+    assert "rank 0 was interrupted" in second

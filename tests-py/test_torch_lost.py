@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from harness import NET, Cluster, Rank
+from harness import NET, Cluster, Rank, announce_blocked
 from test_kill import REPORT_S, stolen_s
 from torch_team import TIMEOUT, dist, environment
 
@@ -74,9 +74,9 @@ def _exchange(rank: Rank, name: str) -> None:
     )
     try:
         dist.barrier()
-        rank.put(f"running/{rank.rank}")
         if rank.rank == VICTIM:
             rank.get("end")
+        announce_blocked(rank, f"blocked/{rank.rank}")
         OPERATIONS[name](rank)
     finally:
         dist.destroy_process_group()
@@ -91,9 +91,7 @@ def _exchange(rank: Rank, name: str) -> None:
 def test_a_killed_rank_is_named(name: str, variables: dict[str, Any]) -> None:
     with Cluster(3, environment=environment(**variables)) as cluster:
         cluster.start(_exchange, name)
-        cluster.wait_for(*(f"running/{rank}" for rank in range(3)))
-        # So long that the others have come to sleep.
-        time.sleep(0.5)
+        cluster.wait_for(*(f"blocked/{rank}" for rank in range(VICTIM)))
         killed, stolen = time.monotonic(), stolen_s()
         cluster.signal(VICTIM, signal.SIGKILL)
         outcomes = cluster.join()

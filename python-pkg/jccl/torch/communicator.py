@@ -265,14 +265,12 @@ class Communicator:
                 pause = min(pause + 0.0002, 0.005)
                 state, code = native.comm_get_async_error(handle)
                 code = state or code
-            if code:
-                # Each says why it has failed, as far as the library knows.
-                for work in list(self.works):
-                    work.look()
-                self.abort("the group was shut down after an error, or with operations under way")
-                return
+            # What is over, well or not, is the library's to say and not the shutdown's.
             for work in list(self.works):
                 work.look()
+            if code:
+                self.abort("the group was shut down after an error, or with operations under way")
+                return
         self._end(native.comm_destroy, "the group was shut down")
 
     def abort(self, reason: str = "the group was aborted") -> None:

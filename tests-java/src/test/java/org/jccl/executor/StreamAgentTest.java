@@ -9,6 +9,8 @@ import org.jccl.comm.Creation;
 import org.jccl.comm.Operations;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
+import org.jccl.platform.Memory;
+import org.jccl.transport.RegionLayout;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclResult;
@@ -110,14 +112,17 @@ final class StreamAgentTest {
         }
     }
 
-    private static void waitsInItsStart(Rank rank) throws InterruptedException {
+    private static void waitsInItsStart(Rank rank) {
         Comm comm = create(rank, "s");
         try (Arena arena = Arena.ofConfined()) {
             long data = arena.allocate(8, 8).address();
             if (rank.number() == 1) {
                 rank.await("begun");
-                // Long enough for the other to sleep.
-                Thread.sleep(50);
+                // Set by who sleeps until this rank does something.
+                long sleeper = comm.executor().links().ownBase() + RegionLayout.WAITERS;
+                while (Memory.getIntAcquire(sleeper) == 0) {
+                    Thread.onSpinWait();
+                }
             } else {
                 rank.post("begun", "");
             }
