@@ -119,8 +119,7 @@ static bool start_locked(void) {
 
 /* Starts Java unless that has been tried: whether it is ready. */
 static bool start(void) {
-    /* Who enters a JVM without threads never comes back, and the lock may be one of the parent's.
-     */
+    /* Who enters a JVM without threads never comes back, and the lock may be the parent's. */
     if (jccl_find_forked_child()) {
         return false;
     }

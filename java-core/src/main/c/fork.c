@@ -10,6 +10,8 @@
 static _Atomic int guarded;
 /* Set in the child, by its only thread or by whoever finds a JVM without threads there. */
 static _Atomic int forked;
+/* The process that was found to be no child of that kind: it does not become one. */
+static _Atomic int looked_in;
 
 /*
  * Descriptors whose copies a child must close: an end of a connection that lives on in a child
@@ -90,8 +92,15 @@ bool jccl_in_forked_child(void) {
 }
 
 bool jccl_find_forked_child(void) {
-    if (!jccl_in_forked_child() && !jccl_ready() && jccl_jvm_is_copy()) {
-        atomic_store_explicit(&forked, 1, memory_order_relaxed);
+    if (jccl_in_forked_child() || jccl_ready()) {
+        return jccl_in_forked_child();
+    }
+    int process = (int)getpid();
+    if (atomic_load_explicit(&looked_in, memory_order_relaxed) != process) {
+        if (jccl_jvm_is_copy()) {
+            atomic_store_explicit(&forked, 1, memory_order_relaxed);
+        }
+        atomic_store_explicit(&looked_in, process, memory_order_relaxed);
     }
     return jccl_in_forked_child();
 }
