@@ -95,7 +95,9 @@ final class Wording {
         if (ranks.size() > MOST_NAMED) {
             late.append(" and ").append(ranks.size() - MOST_NAMED).append(" more");
         }
-        return waited + " for rank " + late + ", which has not come that far";
+        return ranks.size() > 1
+                ? waited + " for ranks " + late + ", which have not come that far"
+                : waited + " for rank " + late + ", which has not come that far";
     }
 
     /** A task has waited longer than it may. */
