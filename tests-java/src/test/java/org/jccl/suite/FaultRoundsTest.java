@@ -189,9 +189,12 @@ final class FaultRoundsTest {
             }
             if (plan.phase() == FaultPlan.Phase.OPERATIONS) {
                 Pattern late =
-                        Pattern.compile("has waited .* for rank [0-9, ]*\\b" + victim + "\\b");
+                        Pattern.compile("has waited .* for ranks? [0-9, ]*\\b" + victim + "\\b");
+                long beganNs = System.nanoTime();
                 while (!late.matcher(running.output()).find()) {
                     requireNobodyEnded(running);
+                    boolean inTime = System.nanoTime() - beganNs < GIVE_UP_S * SECOND_NS;
+                    assertTrue(inTime, () -> "nobody named rank " + victim + running.output());
                     Thread.sleep(5);
                 }
             } else {
