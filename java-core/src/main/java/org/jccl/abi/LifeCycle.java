@@ -32,7 +32,8 @@ final class LifeCycle {
     private static final Set<Long> DROPPED = ConcurrentHashMap.newKeySet();
 
     static {
-        Reserve.close();
+        // What a first call links takes memory, which a call at need may not find.
+        end(0, false);
     }
 
     private LifeCycle() {}
@@ -344,13 +345,13 @@ final class LifeCycle {
     }
 
     static int end(long handle, boolean abort) {
-        String function = abort ? "CommAbort" : "CommDestroy";
+        // Before anything else: the first use of a text takes memory, too.
         Reserve.open();
         try {
             if (handle == 0) {
                 return NcclApi.SUCCESS;
             }
-            Comm comm = Handles.get(handle, function);
+            Comm comm = Handles.get(handle, abort ? "CommAbort" : "CommDestroy");
             if (!ended(comm, handle, abort)) {
                 throw CallError.ALREADY_ENDED.says(
                         comm.identity() + " has already been destroyed; destroy or abort it once");
