@@ -13,6 +13,7 @@ import pytest
 import torch
 from fake import COMM, NRANKS, FakeBinding, Interrupted
 from harness import Rank, run_ranks, settled
+from jccl._numbers import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
 from jccl.bindings import load, use
 from jccl.core import (
     MAX,
@@ -27,7 +28,6 @@ from jccl.core import (
 )
 from jccl.core.buffers import _numpy_types
 
-BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE = 0, 2, 3, 4
 NOT_PLAIN = -1
 WITH_ADDRESSES = {"all_reduce", "broadcast", "all_gather", "reduce_scatter"}
 

@@ -16,11 +16,11 @@ import pytest
 import torch
 from fake import CHILD, COMM, FakeBinding, Interrupted
 from harness import Cluster, Rank, announce_blocked
+from jccl._numbers import IN_PROGRESS
 from jccl.torch import creation
 from jccl.torch.communicator import Communicator, Part
 from jccl.torch.composition import Call, Composition
 from jccl.torch.tensors import Copies
-from jccl.torch.work import IN_PROGRESS
 from torch_team import Team, dist, environment, joined
 
 CALL: Call = (4, 64, 64, 1, 7, 0, 0)

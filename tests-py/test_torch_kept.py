@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 import torch
 from fake import COMM, FakeBinding
-from jccl.torch.arguments import RECV
+from jccl._numbers import IN_PROGRESS, RECV
 from jccl.torch.communicator import Communicator
 from jccl.torch.composition import Call
-from jccl.torch.work import IN_PROGRESS, StartedWork
+from jccl.torch.work import StartedWork
 from torch.multiprocessing import reductions
 
 RECEIVE: Call = (RECV, 0, 64, 1, 7, 0, 0)

@@ -9,9 +9,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
+from jccl._numbers import IN_PROGRESS, SUCCESS
 from jccl.bindings import load
 from jccl.core.config import CConfig, NCCLConfig
-from jccl.core.errors import IN_PROGRESS, SUCCESS, check
+from jccl.core.errors import check
 from jccl.core.held import Kept, forget_lost, held, lose
 from jccl.core.rendezvous import exchange_unique_id, rank_from_environment
 from jccl.core.types import NcclInvalid, Result

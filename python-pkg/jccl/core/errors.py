@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from jccl._numbers import IN_PROGRESS, SUCCESS
 from jccl.bindings import load
 from jccl.core.types import Result
-
-SUCCESS = 0
-INVALID_ARGUMENT = 4
-IN_PROGRESS = 7
 
 
 class NCCLError(RuntimeError):

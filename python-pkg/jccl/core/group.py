@@ -7,8 +7,9 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from jccl._numbers import IN_PROGRESS, SUCCESS
 from jccl.bindings import load
-from jccl.core.errors import IN_PROGRESS, SUCCESS, check
+from jccl.core.errors import check
 
 if TYPE_CHECKING:
     from jccl.core.operations import Operations

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable
 
-from jccl.core.errors import INVALID_ARGUMENT, SUCCESS
+from jccl._numbers import INVALID_ARGUMENT, SUCCESS
 
 
 class Kept:

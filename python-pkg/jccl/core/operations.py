@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from jccl._numbers import ALL_GATHER, ALL_REDUCE, BROADCAST, IN_PROGRESS, REDUCE_SCATTER, SUCCESS
 from jccl._version import package_version
 from jccl.core.buffers import Buffer, resolve
-from jccl.core.errors import IN_PROGRESS, SUCCESS, NCCLError, check
+from jccl.core.errors import NCCLError, check
 from jccl.core.group import queued
 from jccl.core.held import Kept, forget_lost
 from jccl.core.types import NcclDataType, NcclInvalid, NcclRedOp, Result, redop
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from jccl.bindings import Binding
 
 _MANY_HELD = 64
-# Numbers of operations, as jccl.h has them.
-_BROADCAST, _ALL_GATHER, _REDUCE_SCATTER, _ALL_REDUCE = 0, 2, 3, 4
 # What an operation raises that is not queued.
 _REFUSALS = (NCCLError, NcclInvalid, OverflowError, TypeError)
 
@@ -66,7 +65,7 @@ class Operations:
 
         The same buffer twice is the in-place form. ``recvbuf`` may be longer.
         """
-        if self._on_arrays(_ALL_REDUCE, sendbuf, recvbuf, op, 1, stream, config):
+        if self._on_arrays(ALL_REDUCE, sendbuf, recvbuf, op, 1, stream, config):
             return
         send, recv = self._pair("allreduce", sendbuf, recvbuf)
         self._fits("allreduce", recv, send.count)
@@ -96,7 +95,7 @@ class Operations:
         """
         is_root = self.rank == root
         own = sendbuf if is_root else recvbuf
-        if self._on_arrays(_BROADCAST, own, recvbuf, root, 1, stream, config):
+        if self._on_arrays(BROADCAST, own, recvbuf, root, 1, stream, config):
             return
         if is_root:
             send, recv = self._pair("broadcast", sendbuf, recvbuf)
@@ -119,7 +118,7 @@ class Operations:
         In place where ``sendbuf`` is the slice of ``recvbuf`` that belongs to this rank.
         """
         nranks = self.nranks
-        if self._on_arrays(_ALL_GATHER, sendbuf, recvbuf, 0, nranks, stream, config):
+        if self._on_arrays(ALL_GATHER, sendbuf, recvbuf, 0, nranks, stream, config):
             return
         send, recv = self._pair("allgather", sendbuf, recvbuf)
         self._fits("allgather", recv, send.count * nranks)
@@ -139,7 +138,7 @@ class Operations:
 
         In place where ``recvbuf`` is the slice of ``sendbuf`` that belongs to this rank.
         """
-        if self._on_arrays(_REDUCE_SCATTER, sendbuf, recvbuf, op, self.nranks, stream, config):
+        if self._on_arrays(REDUCE_SCATTER, sendbuf, recvbuf, op, self.nranks, stream, config):
             return
         send, recv = self._pair("reduce_scatter", sendbuf, recvbuf)
         count = self._share("reduce_scatter", send)

@@ -6,26 +6,26 @@ import enum
 import operator
 from typing import TYPE_CHECKING, Any
 
+from jccl import _numbers
+
 if TYPE_CHECKING:
     import numpy
 
-_ITEM_SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)
-
 # numpy's and ml_dtypes' names; bool travels as UINT8, and is not reduced by SUM and AVG.
 _BY_NAME = {
-    "bool": 1,
-    "int8": 0,
-    "uint8": 1,
-    "int32": 2,
-    "uint32": 3,
-    "int64": 4,
-    "uint64": 5,
-    "float16": 6,
-    "float32": 7,
-    "float64": 8,
-    "bfloat16": 9,
-    "float8_e4m3fn": 10,
-    "float8_e5m2": 11,
+    "bool": _numbers.UINT8,
+    "int8": _numbers.INT8,
+    "uint8": _numbers.UINT8,
+    "int32": _numbers.INT32,
+    "uint32": _numbers.UINT32,
+    "int64": _numbers.INT64,
+    "uint64": _numbers.UINT64,
+    "float16": _numbers.FLOAT16,
+    "float32": _numbers.FLOAT32,
+    "float64": _numbers.FLOAT64,
+    "bfloat16": _numbers.BFLOAT16,
+    "float8_e4m3fn": _numbers.FLOAT8E4M3,
+    "float8_e5m2": _numbers.FLOAT8E5M2,
 }
 
 
@@ -44,37 +44,37 @@ class NcclInvalid(Exception):  # noqa: N818 (nccl4py's name)
 class Result(enum.IntEnum):
     """``ncclResult_t``."""
 
-    Success = 0
-    UnhandledCudaError = 1
-    SystemError = 2
-    InternalError = 3
-    InvalidArgument = 4
-    InvalidUsage = 5
-    RemoteError = 6
-    InProgress = 7
-    Timeout = 8
+    Success = _numbers.SUCCESS
+    UnhandledCudaError = _numbers.UNHANDLED_CUDA_ERROR
+    SystemError = _numbers.SYSTEM_ERROR
+    InternalError = _numbers.INTERNAL_ERROR
+    InvalidArgument = _numbers.INVALID_ARGUMENT
+    InvalidUsage = _numbers.INVALID_USAGE
+    RemoteError = _numbers.REMOTE_ERROR
+    InProgress = _numbers.IN_PROGRESS
+    Timeout = _numbers.TIMEOUT
 
 
 class NcclDataType(enum.IntEnum):
     """``ncclDataType_t``. Also made from anything that ``numpy.dtype()`` understands."""
 
-    INT8 = 0
-    CHAR = 0
-    UINT8 = 1
-    INT32 = 2
-    INT = 2
-    UINT32 = 3
-    INT64 = 4
-    UINT64 = 5
-    FLOAT16 = 6
-    HALF = 6
-    FLOAT32 = 7
-    FLOAT = 7
-    FLOAT64 = 8
-    DOUBLE = 8
-    BFLOAT16 = 9
-    FLOAT8E4M3 = 10
-    FLOAT8E5M2 = 11
+    INT8 = _numbers.INT8
+    CHAR = _numbers.INT8
+    UINT8 = _numbers.UINT8
+    INT32 = _numbers.INT32
+    INT = _numbers.INT32
+    UINT32 = _numbers.UINT32
+    INT64 = _numbers.INT64
+    UINT64 = _numbers.UINT64
+    FLOAT16 = _numbers.FLOAT16
+    HALF = _numbers.FLOAT16
+    FLOAT32 = _numbers.FLOAT32
+    FLOAT = _numbers.FLOAT32
+    FLOAT64 = _numbers.FLOAT64
+    DOUBLE = _numbers.FLOAT64
+    BFLOAT16 = _numbers.BFLOAT16
+    FLOAT8E4M3 = _numbers.FLOAT8E4M3
+    FLOAT8E5M2 = _numbers.FLOAT8E5M2
 
     if TYPE_CHECKING:
 
@@ -92,7 +92,7 @@ class NcclDataType(enum.IntEnum):
     @property
     def itemsize(self) -> int:
         """Bytes of one element."""
-        return _ITEM_SIZES[self]
+        return _numbers.TYPE_BYTES[self]
 
     @property
     def numpy_dtype(self) -> numpy.dtype[Any]:
@@ -138,11 +138,11 @@ class NcclDataType(enum.IntEnum):
 class NcclRedOp(enum.IntEnum):
     """``ncclRedOp_t``."""
 
-    SUM = 0
-    PROD = 1
-    MAX = 2
-    MIN = 3
-    AVG = 4
+    SUM = _numbers.SUM
+    PROD = _numbers.PROD
+    MAX = _numbers.MAX
+    MIN = _numbers.MIN
+    AVG = _numbers.AVG
 
 
 def redop(op: object) -> int:

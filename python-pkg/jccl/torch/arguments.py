@@ -7,31 +7,30 @@ from typing import Final
 import torch
 from torch.distributed import ReduceOp
 
-BROADCAST: Final = 0
-ALL_GATHER: Final = 2
-REDUCE_SCATTER: Final = 3
-ALL_REDUCE: Final = 4
-SEND: Final = 6
-RECV: Final = 7
-ALL_TO_ALL: Final = 8
-SCATTER: Final = 9
-GATHER: Final = 10
-
-UINT8: Final = 1
-INT32: Final = 2
+from jccl._numbers import (
+    AVG,
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    MAX,
+    MIN,
+    SUM,
+    UINT8,
+)
 
 TYPES: Final[dict[torch.dtype, int]] = {
     torch.uint8: UINT8,
     torch.int32: INT32,
-    torch.int64: 4,
-    torch.float16: 6,
-    torch.float32: 7,
-    torch.float64: 8,
-    torch.bfloat16: 9,
+    torch.int64: INT64,
+    torch.float16: FLOAT16,
+    torch.float32: FLOAT32,
+    torch.float64: FLOAT64,
+    torch.bfloat16: BFLOAT16,
 }
 """ncclDataType_t of the element types that JCCL reduces."""
-
-_SUM, _PROD, _MAX, _MIN, _AVG = range(5)
 
 Reduction = tuple[int, int]
 """ncclDataType_t and ncclRedOp_t of a reduction."""
@@ -45,13 +44,13 @@ def _reductions() -> tuple[dict[torch.dtype, Reduction], ...]:
     0 and 1 of bool the sum (logical or, as torch has it) is the maximum.
     """
     by_op: list[dict[torch.dtype, Reduction]] = [{} for _ in range(9)]
-    ours = {ReduceOp.SUM: _SUM, ReduceOp.AVG: _AVG, ReduceOp.MIN: _MIN, ReduceOp.MAX: _MAX}
+    ours = {ReduceOp.SUM: SUM, ReduceOp.AVG: AVG, ReduceOp.MIN: MIN, ReduceOp.MAX: MAX}
     for op, number in ours.items():
         by_op[hash(op)] = {dtype: (kind, number) for dtype, kind in TYPES.items()}
-    by_op[hash(ReduceOp.SUM)][torch.int8] = (UINT8, _SUM)
-    by_op[hash(ReduceOp.SUM)][torch.bool] = (UINT8, _MAX)
-    by_op[hash(ReduceOp.MAX)][torch.bool] = (UINT8, _MAX)
-    by_op[hash(ReduceOp.MIN)][torch.bool] = (UINT8, _MIN)
+    by_op[hash(ReduceOp.SUM)][torch.int8] = (UINT8, SUM)
+    by_op[hash(ReduceOp.SUM)][torch.bool] = (UINT8, MAX)
+    by_op[hash(ReduceOp.MAX)][torch.bool] = (UINT8, MAX)
+    by_op[hash(ReduceOp.MIN)][torch.bool] = (UINT8, MIN)
     return tuple(by_op)
 
 

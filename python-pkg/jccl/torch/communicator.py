@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.distributed import DistBackendError
 
-from jccl.torch.arguments import RECV, SEND
+from jccl._numbers import IN_PROGRESS, RECV, SEND
 from jccl.torch.composition import Call, Composition
 from jccl.torch.futures import completer
 from jccl.torch.tensors import Writes
-from jccl.torch.work import IN_PROGRESS, DoneWork, QueuedWork, SeveralWorks, StartedWork, failure
+from jccl.torch.work import DoneWork, QueuedWork, SeveralWorks, StartedWork, failure
 
 if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding

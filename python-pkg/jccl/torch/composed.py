@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.distributed import ReduceOp
 
-from jccl.torch.arguments import ALL_GATHER, ALL_TO_ALL, GATHER, SCATTER, UINT8, moved, real
+from jccl._numbers import ALL_GATHER, ALL_TO_ALL, GATHER, SCATTER, UINT8
+from jccl.torch.arguments import moved, real
 from jccl.torch.composition import Composition
 from jccl.torch.tensors import alike
 

@@ -8,7 +8,8 @@ from typing import Final
 
 import torch
 
-from jccl.torch.arguments import ALL_TO_ALL, GATHER, RECV, SCATTER, SEND, checked, moved
+from jccl._numbers import ALL_TO_ALL, GATHER, RECV, SCATTER, SEND
+from jccl.torch.arguments import checked, moved
 
 Tensor = torch.Tensor
 

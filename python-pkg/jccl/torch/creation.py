@@ -18,11 +18,12 @@ from torch._C._distributed_c10d import PrefixStore, ProcessGroup, Store
 from torch.distributed import DistBackendError, GroupMember
 from torch.distributed.distributed_c10d import GroupName
 
+from jccl._numbers import IN_PROGRESS
 from jccl.bindings import load
 from jccl.core.config import CConfig, NCCLConfig
 from jccl.torch.communicator import Communicator
 from jccl.torch.monitored import wait_for_keys
-from jccl.torch.work import IN_PROGRESS, failure
+from jccl.torch.work import failure
 
 if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding

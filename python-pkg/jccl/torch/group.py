@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch._C._distributed_c10d import ProcessGroup, Store
 
+from jccl._numbers import ALL_GATHER, ALL_REDUCE, BROADCAST, INT32, RECV, REDUCE_SCATTER, SEND
 from jccl.torch import composed, creation
-from jccl.torch.arguments import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    BROADCAST,
-    INT32,
-    RECV,
-    REDUCE_SCATTER,
-    REDUCTIONS,
-    SEND,
-    checked,
-    moved,
-    real,
-    reduction,
-)
+from jccl.torch.arguments import REDUCTIONS, checked, moved, real, reduction
 from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Communicator, Part
 from jccl.torch.composition import Composition, resolved

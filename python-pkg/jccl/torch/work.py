@@ -12,13 +12,13 @@ from torch._C._distributed_c10d import Work
 from torch.distributed import DistBackendError
 from torch.futures import Future
 
+from jccl._numbers import IN_PROGRESS
 from jccl.torch.futures import completer
 from jccl.torch.tensors import Writes
 
 if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding
 
-IN_PROGRESS: Final = 7
 SLICE_MS: Final = 100
 """Longest time that a waiting thread stays in the library before Python may look for signals."""
 

@@ -47,6 +47,7 @@ ncclResult_t jcclCommInterrupt(ncclComm_t comm);
 
 /* Numbers of operations, as NCCL's plugins see them; the last three for jcclStartComposed. */
 enum {
+    /* operations written by NumbersTest */
     jcclBroadcast = 0,
     jcclReduce = 1,
     jcclAllGather = 2,
@@ -56,7 +57,9 @@ enum {
     jcclRecv = 7,
     jcclAlltoAll = 8,
     jcclScatter = 9,
-    jcclGather = 10
+    jcclGather = 10,
+    /* operations end */
+    jcclNumOperations = 11
 };
 
 /*

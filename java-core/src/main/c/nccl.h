@@ -73,6 +73,7 @@ typedef struct {
 #define NCCL_SUSPEND_MEM 0x01
 
 typedef enum {
+    /* ncclResult_t written by NumbersTest */
     ncclSuccess = 0,
     ncclUnhandledCudaError = 1,
     ncclSystemError = 2,
@@ -82,10 +83,12 @@ typedef enum {
     ncclRemoteError = 6,
     ncclInProgress = 7,
     ncclTimeout = 8,
+    /* ncclResult_t end */
     ncclNumResults = 9
 } ncclResult_t;
 
 typedef enum {
+    /* ncclDataType_t written by NumbersTest */
     ncclInt8 = 0,
     ncclChar = 0,
     ncclUint8 = 1,
@@ -103,17 +106,20 @@ typedef enum {
     ncclBfloat16 = 9,
     ncclFloat8e4m3 = 10,
     ncclFloat8e5m2 = 11,
+    /* ncclDataType_t end */
     ncclNumTypes = 12
 } ncclDataType_t;
 
 typedef enum { ncclNumOps_dummy = 5 } ncclRedOp_dummy_t;
 /* Values from ncclNumOps on are handles of ncclRedOpCreate*. */
 typedef enum {
+    /* ncclRedOp_t written by NumbersTest */
     ncclSum = 0,
     ncclProd = 1,
     ncclMax = 2,
     ncclMin = 3,
     ncclAvg = 4,
+    /* ncclRedOp_t end */
     ncclNumOps = 5,
     ncclMaxRedOp = 0x7fffffff
 } ncclRedOp_t;

@@ -184,7 +184,7 @@ public final class Communicator implements AutoCloseable {
             DataType type,
             RedOp op,
             Stream stream) {
-        collective(Operation.ALL_REDUCE, send, count, recv, count, count, type, op, 0, stream);
+        collective(Operation.ALL_REDUCE, send, recv, count, type, op, 0, stream);
     }
 
     /**
@@ -204,9 +204,7 @@ public final class Communicator implements AutoCloseable {
             DataType type,
             int root,
             Stream stream) {
-        long sent = comm.rank() == root ? count : 0;
-        collective(
-                Operation.BROADCAST, send, sent, recv, count, count, type, RedOp.SUM, root, stream);
+        collective(Operation.BROADCAST, send, recv, count, type, RedOp.SUM, root, stream);
     }
 
     /**
@@ -220,9 +218,7 @@ public final class Communicator implements AutoCloseable {
     /** The same in a stream of the communicator's device. */
     public void allGather(
             MemorySegment send, MemorySegment recv, long sendCount, DataType type, Stream stream) {
-        long all = times(sendCount);
-        Operation operation = Operation.ALL_GATHER;
-        collective(operation, send, sendCount, recv, all, sendCount, type, RedOp.SUM, 0, stream);
+        collective(Operation.ALL_GATHER, send, recv, sendCount, type, RedOp.SUM, 0, stream);
     }
 
     /**
@@ -242,9 +238,7 @@ public final class Communicator implements AutoCloseable {
             DataType type,
             RedOp op,
             Stream stream) {
-        Operation operation = Operation.REDUCE_SCATTER;
-        long all = times(recvCount);
-        collective(operation, send, all, recv, recvCount, recvCount, type, op, 0, stream);
+        collective(Operation.REDUCE_SCATTER, send, recv, recvCount, type, op, 0, stream);
     }
 
     /** Sends count elements to a peer, which must receive as many of the same type. */
@@ -267,16 +261,10 @@ public final class Communicator implements AutoCloseable {
         pointToPoint(Operation.RECV, buffer, count, type, peer, stream);
     }
 
-    private long times(long count) {
-        return count < 0 || count > Long.MAX_VALUE / comm.nRanks() ? -1 : count * comm.nRanks();
-    }
-
     private void collective(
             Operation operation,
             MemorySegment send,
-            long sendElements,
             MemorySegment recv,
-            long recvElements,
             long count,
             DataType type,
             RedOp op,
@@ -291,8 +279,8 @@ public final class Communicator implements AutoCloseable {
             if (operation.rooted()) {
                 Buffers.checkRank(operation, comm, root);
             }
-            long in = Doors.address(operation, comm, "sendbuff", send, sendElements, count, type);
-            long out = Doors.writable(operation, comm, "recvbuff", recv, recvElements, count, type);
+            long in = Doors.readable(operation, comm, send, count, type, root);
+            long out = Doors.writable(operation, comm, recv, count, type, root);
             long on = stream.handle();
             int number = op.number();
             finish(Operations.collective(comm, operation, in, out, count, type, number, root, on));
@@ -317,9 +305,8 @@ public final class Communicator implements AutoCloseable {
             Buffers.checkRank(operation, comm, peer);
             long address =
                     operation == Operation.SEND
-                            ? Doors.address(operation, comm, "sendbuff", buffer, count, count, type)
-                            : Doors.writable(
-                                    operation, comm, "recvbuff", buffer, count, count, type);
+                            ? Doors.readable(operation, comm, buffer, count, type, peer)
+                            : Doors.writable(operation, comm, buffer, count, type, peer);
             long on = stream.handle();
             finish(Operations.pointToPoint(comm, operation, address, count, type, peer, on));
         } catch (NcclException e) {

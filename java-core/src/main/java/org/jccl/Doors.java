@@ -27,16 +27,24 @@ final class Doors {
      * The address of a segment that the operation reads.
      *
      * @param segment may be null if no element of it is looked at
+     * @param root root or peer
      */
-    static long address(
+    static long readable(
             Operation operation,
             Comm comm,
-            String name,
             @Nullable MemorySegment segment,
-            long elements,
             long count,
-            DataType type) {
-        if (count < 0 || elements < 0 || elements > Long.MAX_VALUE / type.sizeBytes()) {
+            DataType type,
+            int root) {
+        requireFit(operation, comm, count, type);
+        long elements =
+                operation.sends(comm.rank(), root) ? operation.inSize(count, comm.nRanks()) : 0;
+        return address(operation, comm, "sendbuff", segment, elements, type);
+    }
+
+    private static void requireFit(Operation operation, Comm comm, long count, DataType type) {
+        long most = Long.MAX_VALUE / type.sizeBytes() / operation.size(1, comm.nRanks());
+        if (count < 0 || count > most) {
             throw CallError.COUNT_UNFIT.says(
                     operation.ncclName()
                             + ": "
@@ -45,6 +53,15 @@ final class Doors {
                             + type.ncclName()
                             + "; count elements from 0 on, not bytes");
         }
+    }
+
+    private static long address(
+            Operation operation,
+            Comm comm,
+            String name,
+            @Nullable MemorySegment segment,
+            long elements,
+            DataType type) {
         long needed = elements * type.sizeBytes();
         if (segment == null) {
             Buffers.checkBuffer(operation, comm, name, 0, needed);
@@ -88,23 +105,23 @@ final class Doors {
         return segment.address();
     }
 
-    /** The address of a segment that the operation writes. */
+    /** The same of a segment that the operation writes. */
     static long writable(
             Operation operation,
             Comm comm,
-            String name,
             @Nullable MemorySegment segment,
-            long elements,
             long count,
-            DataType type) {
+            DataType type,
+            int root) {
+        requireFit(operation, comm, count, type);
         if (segment != null && segment.isReadOnly()) {
             throw CallError.BUFFER_READ_ONLY.says(
                     operation.ncclName()
-                            + ": "
-                            + name
-                            + " is read-only; pass a buffer that may be written");
+                            + ": recvbuff is read-only; pass a buffer that may be written");
         }
-        return address(operation, comm, name, segment, elements, count, type);
+        long elements =
+                operation.receives(comm.rank(), root) ? operation.outSize(count, comm.nRanks()) : 0;
+        return address(operation, comm, "recvbuff", segment, elements, type);
     }
 
     /** Runs a call; an open group remembers its error. */

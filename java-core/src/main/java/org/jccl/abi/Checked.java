@@ -33,18 +33,16 @@ final class Checked {
         if (op.reduces()) {
             Buffers.checkRedOp(op, redOp);
         }
-        boolean sends = true;
         if (op.rooted()) {
             Buffers.checkRank(op, comm, root);
-            sends = root == comm.rank();
         }
-        long bytes = Buffers.partBytes(op, comm, count, type);
-        if (sends) {
-            long whole = op == Operation.REDUCE_SCATTER ? bytes * comm.nRanks() : bytes;
-            Buffers.checkBuffer(op, comm, "sendbuff", send, whole);
+        long part = Buffers.partBytes(op, comm, count, type);
+        if (op.sends(comm.rank(), root)) {
+            Buffers.checkBuffer(op, comm, "sendbuff", send, op.inSize(part, comm.nRanks()));
         }
-        long whole = op == Operation.ALL_GATHER ? bytes * comm.nRanks() : bytes;
-        Buffers.checkBuffer(op, comm, "recvbuff", recv, whole);
+        if (op.receives(comm.rank(), root)) {
+            Buffers.checkBuffer(op, comm, "recvbuff", recv, op.outSize(part, comm.nRanks()));
+        }
         return type;
     }
 

@@ -76,9 +76,8 @@ public final class Buffers {
      * @throws NcclException INVALID_ARGUMENT if a long cannot hold the bytes of a whole buffer
      */
     public static long partBytes(Operation op, Comm comm, long count, DataType type) {
-        // NCCL's count is a rank's, whichever of the two buffers has all ranks' parts.
-        int most = op == Operation.ALL_GATHER || op == Operation.REDUCE_SCATTER ? comm.nRanks() : 1;
-        if (count < 0 || count > Long.MAX_VALUE / type.sizeBytes() / most) {
+        long most = Long.MAX_VALUE / type.sizeBytes() / op.size(1, comm.nRanks());
+        if (count < 0 || count > most) {
             throw CallError.COUNT_OVERFLOW.says(
                     "nccl"
                             + op.ncclName()
@@ -163,31 +162,25 @@ public final class Buffers {
     static boolean inPlace(
             Comm comm, Operation op, long in, long out, long count, DataType type, int root) {
         long bytes = count * type.sizeBytes();
-        long block = comm.rank() * bytes;
-        long inBytes = op == Operation.REDUCE_SCATTER ? bytes * comm.nRanks() : bytes;
-        long outBytes = op == Operation.ALL_GATHER ? bytes * comm.nRanks() : bytes;
-        boolean inPlace =
-                switch (op) {
-                    case ALL_GATHER -> in == out + block;
-                    case REDUCE_SCATTER -> out == in + block;
-                    default -> in == out;
-                };
+        int rank = comm.rank();
+        boolean inPlace = in - out == op.inPlaceDistance(bytes, rank);
         if (!inPlace
-                && (Long.compareUnsigned(out - in, inBytes) < 0
-                        || Long.compareUnsigned(in - out, outBytes) < 0)
-                && (!op.rooted() || root == comm.rank())) {
-            throw overlap(comm, op, out - in, block);
+                && (Long.compareUnsigned(out - in, op.inSize(bytes, comm.nRanks())) < 0
+                        || Long.compareUnsigned(in - out, op.outSize(bytes, comm.nRanks())) < 0)
+                && op.sends(rank, root)
+                && op.receives(rank, root)) {
+            throw overlap(comm, op, out - in, rank * bytes);
         }
         return inPlace;
     }
 
     private static NcclException overlap(Comm comm, Operation op, long distance, long block) {
         String rule =
-                switch (op) {
-                    case ALL_GATHER -> "sendbuff is " + block + " bytes after recvbuff";
-                    case REDUCE_SCATTER -> "recvbuff is " + block + " bytes after sendbuff";
-                    default -> "sendbuff is recvbuff";
-                };
+                op.in() == op.out()
+                        ? "sendbuff is recvbuff"
+                        : op.out() == Operation.Parts.EACH
+                                ? "sendbuff is " + block + " bytes after recvbuff"
+                                : "recvbuff is " + block + " bytes after sendbuff";
         return CallError.BUFFERS_OVERLAP.says(
                 "nccl"
                         + op.ncclName()

@@ -1,6 +1,5 @@
 package org.jccl.executor;
 
-import org.jccl.type.DataType;
 import org.jccl.type.Operation;
 
 /**
@@ -24,12 +23,7 @@ public final class Counters {
             payloadBytes[number] += exchangedBytes(task);
             return;
         }
-        long bytes = task.count * DataType.of(task.dataType).sizeBytes();
-        boolean perRank =
-                task.operation == Operation.ALL_GATHER
-                        || task.operation == Operation.REDUCE_SCATTER;
-        bytes *= perRank ? nRanks : 1;
-        payloadBytes[number] += bytes;
+        payloadBytes[number] += task.operation.size(task.partBytes(), nRanks);
         mateBytes += plan.mateBytes();
         netBytes += plan.netBytes();
     }

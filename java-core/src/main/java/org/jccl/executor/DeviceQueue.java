@@ -3,7 +3,6 @@ package org.jccl.executor;
 import org.jccl.device.Device;
 import org.jccl.log.Log;
 import org.jccl.type.CallError;
-import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 
@@ -121,22 +120,15 @@ final class DeviceQueue {
     }
 
     private long inputBytes(Task task) {
-        long bytes = task.count * DataType.of(task.dataType).sizeBytes();
-        return switch (task.operation) {
-            case RECV -> 0;
-            case BROADCAST -> task.peer == rank ? bytes : 0;
-            case REDUCE_SCATTER -> bytes * nRanks;
-            default -> bytes;
-        };
+        return task.operation.sends(rank, task.peer)
+                ? task.operation.inSize(task.partBytes(), nRanks)
+                : 0;
     }
 
     private long outputBytes(Task task) {
-        long bytes = task.count * DataType.of(task.dataType).sizeBytes();
-        return switch (task.operation) {
-            case SEND -> 0;
-            case ALL_GATHER -> bytes * nRanks;
-            default -> bytes;
-        };
+        return task.operation.receives(rank, task.peer)
+                ? task.operation.outSize(task.partBytes(), nRanks)
+                : 0;
     }
 
     private static boolean overlap(Task task, long in, long out) {

@@ -290,13 +290,7 @@ final class PlanCompiler {
         if (!shape.inPlace() || to > Plan.OUT || buffer > Plan.OUT) {
             return Long.MIN_VALUE;
         }
-        long block = (long) rank * shape.count() * shape.elementBytes();
-        long inMinusOut =
-                switch (shape.operation()) {
-                    case ALL_GATHER -> -block;
-                    case REDUCE_SCATTER -> block;
-                    default -> 0;
-                };
-        return to == Plan.OUT ? inMinusOut : -inMinusOut;
+        long distance = shape.operation().inPlaceDistance(shape.bytes(), rank);
+        return to == Plan.OUT ? -distance : distance;
     }
 }

@@ -11,9 +11,8 @@ import org.jccl.type.Operation;
  * @param count elements as in the NCCL call: per rank for AllGather (sent) and ReduceScatter
  *     (received)
  * @param elementBytes bytes of one element: 1, 2, 4 or 8
- * @param inPlace whether input and output are the same memory where NCCL defines it: OUT == IN, for
- *     AllGather IN == OUT + rank * count elements, for ReduceScatter OUT == IN + rank * count
- *     elements
+ * @param inPlace whether input and output are the same memory, {@link Operation#inPlaceDistance}
+ *     apart
  * @param limits sizes of the areas
  */
 public record Shape(
@@ -45,21 +44,13 @@ public record Shape(
         return count * elementBytes;
     }
 
-    /** Bytes of each rank's input buffer (of the root's for Broadcast, of the sender's). */
+    /** Bytes of the input of each rank that sends. */
     public long inBytes() {
-        return switch (operation) {
-            case REDUCE_SCATTER -> nRanks * bytes();
-            case RECV -> 0;
-            default -> bytes();
-        };
+        return operation.inSize(bytes(), nRanks);
     }
 
-    /** Bytes of each rank's output buffer (of the root's for Reduce, of the receiver's). */
+    /** Bytes of the output of each rank that receives. */
     public long outBytes() {
-        return switch (operation) {
-            case ALL_GATHER -> nRanks * bytes();
-            case SEND -> 0;
-            default -> bytes();
-        };
+        return operation.outSize(bytes(), nRanks);
     }
 }

@@ -2,15 +2,15 @@ package org.jccl.type;
 
 /** Element types with NCCL's numbers ({@code ncclDataType_t}). */
 public enum DataType {
-    INT8(0, 1, "ncclInt8"),
+    INT8(0, 1, "ncclInt8", "ncclChar"),
     UINT8(1, 1, "ncclUint8"),
-    INT32(2, 4, "ncclInt32"),
+    INT32(2, 4, "ncclInt32", "ncclInt"),
     UINT32(3, 4, "ncclUint32"),
     INT64(4, 8, "ncclInt64"),
     UINT64(5, 8, "ncclUint64"),
-    FLOAT16(6, 2, "ncclFloat16"),
-    FLOAT32(7, 4, "ncclFloat32"),
-    FLOAT64(8, 8, "ncclFloat64"),
+    FLOAT16(6, 2, "ncclFloat16", "ncclHalf"),
+    FLOAT32(7, 4, "ncclFloat32", "ncclFloat"),
+    FLOAT64(8, 8, "ncclFloat64", "ncclDouble"),
     BFLOAT16(9, 2, "ncclBfloat16"),
     FLOAT8E4M3(10, 1, "ncclFloat8e4m3"),
     FLOAT8E5M2(11, 1, "ncclFloat8e5m2");
@@ -20,11 +20,17 @@ public enum DataType {
     private final int number;
     private final int sizeBytes;
     private final String ncclName;
+    private final String shortName;
 
     DataType(int number, int sizeBytes, String ncclName) {
+        this(number, sizeBytes, ncclName, "");
+    }
+
+    DataType(int number, int sizeBytes, String ncclName, String shortName) {
         this.number = number;
         this.sizeBytes = sizeBytes;
         this.ncclName = ncclName;
+        this.shortName = shortName;
     }
 
     /** The value of {@code ncclDataType_t}. */
@@ -40,6 +46,11 @@ public enum DataType {
     /** The name in {@code nccl.h}. */
     public String ncclName() {
         return ncclName;
+    }
+
+    /** The second name in {@code nccl.h}, empty if there is none. */
+    public String shortName() {
+        return shortName;
     }
 
     /** Whether JCCL moves and reduces this type; the others are refused by a sentence. */

@@ -1,24 +1,82 @@
 package org.jccl.type;
 
-/** Operations with the numbers of NCCL's {@code ncclFunc_t}. */
+import static org.jccl.type.Operation.Parts.EACH;
+import static org.jccl.type.Operation.Parts.NONE;
+import static org.jccl.type.Operation.Parts.ONE;
+import static org.jccl.type.Operation.Ranks.ALL;
+import static org.jccl.type.Operation.Ranks.ROOT;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The operations, with the numbers of NCCL's {@code ncclFunc_t}, and what each takes and gives.
+ *
+ * <p>A part is {@code count} elements. NCCL counts so for every operation: the count of AllGather
+ * is what each rank sends, that of ReduceScatter what each rank receives.
+ */
 public enum Operation {
-    BROADCAST(0, "Broadcast"),
-    REDUCE(1, "Reduce"),
-    ALL_GATHER(2, "AllGather"),
-    REDUCE_SCATTER(3, "ReduceScatter"),
-    ALL_REDUCE(4, "AllReduce"),
-    SEND(6, "Send"),
-    RECV(7, "Recv"),
-    ALL_TO_ALL(8, "AlltoAll"),
-    SCATTER(9, "Scatter"),
-    GATHER(10, "Gather");
+    BROADCAST(0, "Broadcast", ONE, ROOT, ONE, ALL),
+    REDUCE(1, "Reduce", ONE, ALL, ONE, ROOT),
+    ALL_GATHER(2, "AllGather", ONE, ALL, EACH, ALL),
+    REDUCE_SCATTER(3, "ReduceScatter", EACH, ALL, ONE, ALL),
+    ALL_REDUCE(4, "AllReduce", ONE, ALL, ONE, ALL),
+    SEND(6, "Send", ONE, ALL, NONE, ALL),
+    RECV(7, "Recv", NONE, ALL, ONE, ALL),
+    ALL_TO_ALL(8, "AlltoAll", EACH, ALL, EACH, ALL),
+    SCATTER(9, "Scatter", EACH, ROOT, ONE, ALL),
+    GATHER(10, "Gather", ONE, ALL, EACH, ROOT);
+
+    /** How many parts a buffer holds. */
+    public enum Parts {
+        /** There is no buffer. */
+        NONE,
+        /** One part. */
+        ONE,
+        /** One part for each rank, in the order of ranks. */
+        EACH;
+
+        private long of(long part, int nRanks) {
+            return switch (this) {
+                case NONE -> 0;
+                case ONE -> part;
+                case EACH -> part * nRanks;
+            };
+        }
+    }
+
+    /** Which ranks have a buffer. */
+    public enum Ranks {
+        /** All of them. */
+        ALL,
+        /** The root; the others' argument means nothing. */
+        ROOT
+    }
+
+    private static final @Nullable Operation[] BY_NUMBER = byNumber();
 
     private final int number;
     private final String ncclName;
+    private final Parts in;
+    private final Ranks senders;
+    private final Parts out;
+    private final Ranks receivers;
 
-    Operation(int number, String ncclName) {
+    Operation(int number, String ncclName, Parts in, Ranks senders, Parts out, Ranks receivers) {
         this.number = number;
         this.ncclName = ncclName;
+        this.in = in;
+        this.senders = senders;
+        this.out = out;
+        this.receivers = receivers;
+    }
+
+    private static @Nullable Operation[] byNumber() {
+        Operation[] all = values();
+        @Nullable Operation[] found = new Operation[all[all.length - 1].number + 1];
+        for (Operation operation : all) {
+            found[operation.number] = operation;
+        }
+        return found;
     }
 
     /** The value of {@code ncclFunc_t}. */
@@ -31,6 +89,56 @@ public enum Operation {
         return ncclName;
     }
 
+    /** What an input holds. */
+    public Parts in() {
+        return in;
+    }
+
+    /** What an output holds. */
+    public Parts out() {
+        return out;
+    }
+
+    /**
+     * The size of an input, in the unit of {@code part}.
+     *
+     * @param part the size of a part
+     */
+    public long inSize(long part, int nRanks) {
+        return in.of(part, nRanks);
+    }
+
+    /** The same of an output. */
+    public long outSize(long part, int nRanks) {
+        return out.of(part, nRanks);
+    }
+
+    /** The size of the larger buffer, which is the size of the call as nccl-tests counts it. */
+    public long size(long part, int nRanks) {
+        return Math.max(inSize(part, nRanks), outSize(part, nRanks));
+    }
+
+    /** Whether a rank's input is read. */
+    public boolean sends(int rank, int root) {
+        return in != NONE && (senders == ALL || rank == root);
+    }
+
+    /** Whether a rank's output is written. */
+    public boolean receives(int rank, int root) {
+        return out != NONE && (receivers == ALL || rank == root);
+    }
+
+    /**
+     * How far a rank's input lies behind its output where NCCL calls them in place, in the unit of
+     * {@code part}: the part that stands for the rank in the larger buffer is the smaller buffer.
+     */
+    public long inPlaceDistance(long part, int rank) {
+        if (in == out) {
+            return 0;
+        }
+        return out == EACH ? rank * part : -rank * part;
+    }
+
     /** Whether the operation combines elements, so that its reduction operation means something. */
     public boolean reduces() {
         return this == REDUCE || this == REDUCE_SCATTER || this == ALL_REDUCE;
@@ -38,12 +146,12 @@ public enum Operation {
 
     /** Whether one rank is distinguished, so that its root means something. */
     public boolean rooted() {
-        return this == BROADCAST || this == REDUCE || this == SCATTER || this == GATHER;
+        return senders == ROOT || receivers == ROOT;
     }
 
     /** Whether the operation concerns one peer. */
     public boolean pointToPoint() {
-        return this == SEND || this == RECV;
+        return in == NONE || out == NONE;
     }
 
     /** Whether the operation is a collective that consists of sends and receives. */
@@ -52,20 +160,7 @@ public enum Operation {
     }
 
     /** The operation with this number, or null if there is none. */
-    @org.jspecify.annotations.Nullable
-    public static Operation of(int number) {
-        return switch (number) {
-            case 0 -> BROADCAST;
-            case 1 -> REDUCE;
-            case 2 -> ALL_GATHER;
-            case 3 -> REDUCE_SCATTER;
-            case 4 -> ALL_REDUCE;
-            case 6 -> SEND;
-            case 7 -> RECV;
-            case 8 -> ALL_TO_ALL;
-            case 9 -> SCATTER;
-            case 10 -> GATHER;
-            default -> null;
-        };
+    public static @Nullable Operation of(int number) {
+        return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : null;
     }
 }

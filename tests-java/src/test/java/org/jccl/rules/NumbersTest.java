@@ -1,0 +1,139 @@
+package org.jccl.rules;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.jccl.type.DataType;
+import org.jccl.type.NcclResult;
+import org.jccl.type.Operation;
+import org.jccl.type.RedOp;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * The numbers of operations, types, reductions and results stand in the enums of {@code
+ * org.jccl.type}. What C and Python know of them lies between two marks of their files; with {@code
+ * -Dupdate} it is written anew.
+ */
+final class NumbersTest {
+    private static final String BEGIN = " written by NumbersTest ";
+    private static final String END = " end ";
+
+    /** A place in a file that is written from the enums. */
+    enum Place {
+        C_RESULTS("java-core/src/main/c/nccl.h", "ncclResult_t") {
+            @Override
+            String text() {
+                return lines(
+                        Arrays.stream(NcclResult.values()),
+                        each -> "    " + each.ncclName() + " = " + each.code() + ",\n");
+            }
+        },
+        C_TYPES("java-core/src/main/c/nccl.h", "ncclDataType_t") {
+            @Override
+            String text() {
+                return lines(
+                        Arrays.stream(DataType.values()),
+                        each ->
+                                Stream.of(each.ncclName(), each.shortName())
+                                        .filter(name -> !name.isEmpty())
+                                        .map(name -> "    " + name + " = " + each.number() + ",\n")
+                                        .collect(Collectors.joining()));
+            }
+        },
+        C_REDUCTIONS("java-core/src/main/c/nccl.h", "ncclRedOp_t") {
+            @Override
+            String text() {
+                return lines(
+                        Arrays.stream(RedOp.values()),
+                        each -> "    " + each.ncclName() + " = " + each.number() + ",\n");
+            }
+        },
+        C_OPERATIONS("java-core/src/main/c/jccl.h", "operations") {
+            @Override
+            String text() {
+                return lines(
+                        Arrays.stream(Operation.values()),
+                        each -> "    jccl" + each.ncclName() + " = " + each.number() + ",\n");
+            }
+        },
+        PYTHON("python-pkg/jccl/_numbers.py", "numbers") {
+            @Override
+            String text() {
+                return lines(
+                                Arrays.stream(NcclResult.values()),
+                                each -> constant(each.name(), each.code()))
+                        + "\n"
+                        + lines(
+                                Arrays.stream(Operation.values()),
+                                each -> constant(each.name(), each.number()))
+                        + "\n"
+                        + lines(
+                                Arrays.stream(DataType.values()),
+                                each -> constant(each.name(), each.number()))
+                        + "\n"
+                        + lines(
+                                Arrays.stream(RedOp.values()),
+                                each -> constant(each.name(), each.number()))
+                        + "\nTYPE_BYTES: Final = ("
+                        + Arrays.stream(DataType.values())
+                                .map(each -> Integer.toString(each.sizeBytes()))
+                                .collect(Collectors.joining(", "))
+                        + ")\n";
+            }
+        };
+
+        private final String file;
+        private final String what;
+
+        Place(String file, String what) {
+            this.file = file;
+            this.what = what;
+        }
+
+        abstract String text();
+
+        private static String constant(String name, int value) {
+            return name + ": Final = " + value + "\n";
+        }
+
+        private static <T> String lines(
+                Stream<T> values, java.util.function.Function<T, String> line) {
+            return values.map(line).collect(Collectors.joining());
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Place.class)
+    void placeSaysWhatTheEnumsSay(Place place) throws IOException {
+        Path file = Repository.root().resolve(place.file);
+        String whole = Files.readString(file);
+        int begin = after(whole, place.what + BEGIN, file);
+        int end = whole.lastIndexOf('\n', whole.indexOf(place.what + END, begin)) + 1;
+        String updated = whole.substring(0, begin) + place.text() + whole.substring(end);
+        if (System.getProperty("update") != null && !updated.equals(whole)) {
+            Files.writeString(file, updated);
+        }
+        assertEquals(
+                updated,
+                Files.readString(file),
+                place.file
+                        + " is not what org.jccl.type says: mvn verify -Dtest=NumbersTest"
+                        + " -Dupdate writes it anew");
+    }
+
+    /** The beginning of the line after the one with the mark. */
+    private static int after(String whole, String mark, Path file) {
+        int at = whole.indexOf(mark);
+        if (at < 0 || whole.indexOf(mark.replace(BEGIN, END), at) < 0) {
+            throw new AssertionError(file + " has no lines for \"" + mark + "\"");
+        }
+        return whole.indexOf('\n', at) + 1;
+    }
+}
