@@ -1,14 +1,15 @@
 package org.jccl;
 
 import org.jccl.bootstrap.Rendezvous;
-import org.jccl.comm.Buffers;
+import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
 import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
 import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
-import org.jccl.group.Call;
+import org.jccl.executor.Call;
+import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.type.CallError;
@@ -54,6 +55,9 @@ import java.util.concurrent.locks.LockSupport;
 public final class Communicator implements AutoCloseable {
     /** The colour of a rank that joins no child of {@link #split}. */
     public static final int NOCOLOR = -1;
+
+    /** Stands for the number of a type or reduction that is null. */
+    private static final int ABSENT = Integer.MIN_VALUE;
 
     private static final long SLICE_NS = 20_000_000;
     private static final long POLL_NS = 100_000;
@@ -184,7 +188,8 @@ public final class Communicator implements AutoCloseable {
             DataType type,
             RedOp op,
             Stream stream) {
-        collective(Operation.ALL_REDUCE, send, recv, count, type, op, 0, stream);
+        Call call = call(Operation.ALL_REDUCE, count, type);
+        run(call.reducedBy(number(op)), send, recv, stream);
     }
 
     /**
@@ -204,7 +209,7 @@ public final class Communicator implements AutoCloseable {
             DataType type,
             int root,
             Stream stream) {
-        collective(Operation.BROADCAST, send, recv, count, type, RedOp.SUM, root, stream);
+        run(call(Operation.BROADCAST, count, type).with(root), send, recv, stream);
     }
 
     /**
@@ -218,7 +223,7 @@ public final class Communicator implements AutoCloseable {
     /** The same in a stream of the communicator's device. */
     public void allGather(
             MemorySegment send, MemorySegment recv, long sendCount, DataType type, Stream stream) {
-        collective(Operation.ALL_GATHER, send, recv, sendCount, type, RedOp.SUM, 0, stream);
+        run(call(Operation.ALL_GATHER, sendCount, type), send, recv, stream);
     }
 
     /**
@@ -238,7 +243,8 @@ public final class Communicator implements AutoCloseable {
             DataType type,
             RedOp op,
             Stream stream) {
-        collective(Operation.REDUCE_SCATTER, send, recv, recvCount, type, op, 0, stream);
+        Call call = call(Operation.REDUCE_SCATTER, recvCount, type);
+        run(call.reducedBy(number(op)), send, recv, stream);
     }
 
     /** Sends count elements to a peer, which must receive as many of the same type. */
@@ -248,7 +254,7 @@ public final class Communicator implements AutoCloseable {
 
     /** The same in a stream of the communicator's device. */
     public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        pointToPoint(Operation.SEND, buffer, count, type, peer, stream);
+        run(call(Operation.SEND, count, type).with(peer), buffer, null, stream);
     }
 
     /** Receives count elements from a peer, which must send as many of the same type. */
@@ -258,67 +264,33 @@ public final class Communicator implements AutoCloseable {
 
     /** The same in a stream of the communicator's device. */
     public void recv(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        pointToPoint(Operation.RECV, buffer, count, type, peer, stream);
+        run(call(Operation.RECV, count, type).with(peer), null, buffer, stream);
     }
 
-    private void collective(
-            Operation operation,
-            MemorySegment send,
-            MemorySegment recv,
-            long count,
-            DataType type,
-            RedOp op,
-            int root,
-            Stream stream) {
+    private static Call call(Operation operation, long count, @Nullable DataType type) {
+        int number = type == null ? ABSENT : type.number();
+        return org.jccl.group.Group.call(operation).elements(count, number);
+    }
+
+    private static int number(@Nullable RedOp op) {
+        return op == null ? ABSENT : op.number();
+    }
+
+    private void run(
+            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
         try {
-            given(operation, type, stream);
-            Doors.given(operation.ncclName(), "op", op);
-            Buffers.type(operation, type.number());
-            Buffers.checkStream(operation, comm, stream.handle());
-            Buffers.checkRedOp(operation, op.number());
-            if (operation.rooted()) {
-                Buffers.checkRank(operation, comm, root);
-            }
-            long in = Doors.readable(operation, comm, send, count, type, root);
-            long out = Doors.writable(operation, comm, recv, count, type, root);
-            long on = stream.handle();
-            int number = op.number();
-            finish(Operations.collective(comm, operation, in, out, count, type, number, root, on));
+            String function = call.operation().ncclName();
+            Doors.given(function, "datatype", call.typeNumber() == ABSENT ? null : call);
+            Doors.given(function, "stream", stream);
+            Doors.given(function, "op", call.redOp() == ABSENT ? null : call);
+            Checks.numbers(comm, call.inStream(stream.handle()));
+            long in = Doors.readable(comm, call, send);
+            finish(Operations.run(comm, call.buffers(in, Doors.writable(comm, call, recv))));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {
             used();
         }
-    }
-
-    private void pointToPoint(
-            Operation operation,
-            MemorySegment buffer,
-            long count,
-            DataType type,
-            int peer,
-            Stream stream) {
-        try {
-            given(operation, type, stream);
-            Buffers.type(operation, type.number());
-            Buffers.checkStream(operation, comm, stream.handle());
-            Buffers.checkRank(operation, comm, peer);
-            long address =
-                    operation == Operation.SEND
-                            ? Doors.readable(operation, comm, buffer, count, type, peer)
-                            : Doors.writable(operation, comm, buffer, count, type, peer);
-            long on = stream.handle();
-            finish(Operations.pointToPoint(comm, operation, address, count, type, peer, on));
-        } catch (NcclException e) {
-            throw Doors.remember(e.on(comm.identity()));
-        } finally {
-            used();
-        }
-    }
-
-    private static void given(Operation operation, DataType type, Stream stream) {
-        Doors.given(operation.ncclName(), "datatype", type);
-        Doors.given(operation.ncclName(), "stream", stream);
     }
 
     /** Not lost before the end of the call that says so, or of the group that it stands in. */
@@ -330,30 +302,30 @@ public final class Communicator implements AutoCloseable {
         }
     }
 
-    private void finish(@Nullable Call call) {
-        if (call == null) {
+    private void finish(@Nullable Pending pending) {
+        if (pending == null) {
             return;
         }
         if (comm.blocking()) {
-            await(call);
+            await(pending);
         } else {
             comm.leave();
         }
     }
 
     /** Waits in slices, so that an interrupt of the thread is seen. */
-    static void await(Call call) {
+    static void await(Pending pending) {
         boolean interrupted = false;
-        while (!call.await(System.nanoTime() + SLICE_NS)) {
+        while (!pending.await(System.nanoTime() + SLICE_NS)) {
             if (Thread.interrupted()) {
                 interrupted = true;
-                call.interrupt();
+                pending.interrupt();
             }
         }
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
-        call.result();
+        pending.result();
     }
 
     /** This rank's number. */

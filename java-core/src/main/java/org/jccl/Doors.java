@@ -1,7 +1,7 @@
 package org.jccl;
 
-import org.jccl.comm.Buffers;
 import org.jccl.comm.Comm;
+import org.jccl.executor.Call;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
@@ -27,44 +27,34 @@ final class Doors {
      * The address of a segment that the operation reads.
      *
      * @param segment may be null if no element of it is looked at
-     * @param root root or peer
      */
-    static long readable(
-            Operation operation,
-            Comm comm,
-            @Nullable MemorySegment segment,
-            long count,
-            DataType type,
-            int root) {
-        requireFit(operation, comm, count, type);
-        long elements =
-                operation.sends(comm.rank(), root) ? operation.inSize(count, comm.nRanks()) : 0;
-        return address(operation, comm, "sendbuff", segment, elements, type);
+    static long readable(Comm comm, Call call, @Nullable MemorySegment segment) {
+        requireFit(comm, call);
+        boolean sends = call.operation().sends(comm.rank(), call.peer());
+        long elements = sends ? call.operation().inSize(call.count(), comm.nRanks()) : 0;
+        return address(call, "sendbuff", segment, elements);
     }
 
-    private static void requireFit(Operation operation, Comm comm, long count, DataType type) {
-        long most = Long.MAX_VALUE / type.sizeBytes() / operation.size(1, comm.nRanks());
-        if (count < 0 || count > most) {
+    private static void requireFit(Comm comm, Call call) {
+        long parts = call.operation().size(1, comm.nRanks());
+        long most = Long.MAX_VALUE / call.type().sizeBytes() / parts;
+        if (call.count() < 0 || call.count() > most) {
             throw CallError.COUNT_UNFIT.says(
-                    operation.ncclName()
+                    call.operation().ncclName()
                             + ": "
-                            + count
+                            + call.count()
                             + " is no count of "
-                            + type.ncclName()
+                            + call.type().ncclName()
                             + "; count elements from 0 on, not bytes");
         }
     }
 
     private static long address(
-            Operation operation,
-            Comm comm,
-            String name,
-            @Nullable MemorySegment segment,
-            long elements,
-            DataType type) {
+            Call call, String name, @Nullable MemorySegment segment, long elements) {
+        Operation operation = call.operation();
+        DataType type = call.type();
         long needed = elements * type.sizeBytes();
         if (segment == null) {
-            Buffers.checkBuffer(operation, comm, name, 0, needed);
             return 0;
         }
         if (elements == 0) {
@@ -78,7 +68,7 @@ final class Doors {
                             + " is on the heap; allocate it"
                             + " from an Arena");
         }
-        // NULL, which has no size, is said to be NULL below.
+        // NULL, which has no size, is said to be NULL later.
         if (segment.address() != 0 && segment.byteSize() < needed) {
             throw CallError.BUFFER_TOO_SMALL.says(
                     operation.ncclName()
@@ -101,27 +91,19 @@ final class Doors {
                             + name
                             + " is closed; keep it open until the operation is complete");
         }
-        Buffers.checkBuffer(operation, comm, name, segment.address(), needed);
         return segment.address();
     }
 
     /** The same of a segment that the operation writes. */
-    static long writable(
-            Operation operation,
-            Comm comm,
-            @Nullable MemorySegment segment,
-            long count,
-            DataType type,
-            int root) {
-        requireFit(operation, comm, count, type);
+    static long writable(Comm comm, Call call, @Nullable MemorySegment segment) {
         if (segment != null && segment.isReadOnly()) {
             throw CallError.BUFFER_READ_ONLY.says(
-                    operation.ncclName()
+                    call.operation().ncclName()
                             + ": recvbuff is read-only; pass a buffer that may be written");
         }
-        long elements =
-                operation.receives(comm.rank(), root) ? operation.outSize(count, comm.nRanks()) : 0;
-        return address(operation, comm, "recvbuff", segment, elements, type);
+        boolean receives = call.operation().receives(comm.rank(), call.peer());
+        long elements = receives ? call.operation().outSize(call.count(), comm.nRanks()) : 0;
+        return address(call, "recvbuff", segment, elements);
     }
 
     /** Runs a call; an open group remembers its error. */

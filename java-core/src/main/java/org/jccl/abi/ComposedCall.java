@@ -1,13 +1,14 @@
 package org.jccl.abi;
 
-import org.jccl.comm.Buffers;
+import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
+import org.jccl.executor.Call;
 import org.jccl.executor.Composed;
 import org.jccl.executor.StridedCopy;
 import org.jccl.executor.Task;
+import org.jccl.group.Group;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
-import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 
@@ -61,30 +62,6 @@ final class ComposedCall {
         return small(0);
     }
 
-    long send() {
-        return word(1);
-    }
-
-    long recv() {
-        return word(2);
-    }
-
-    long count() {
-        return word(3);
-    }
-
-    int type() {
-        return small(4);
-    }
-
-    int redOp() {
-        return small(5);
-    }
-
-    int rootOrPeer() {
-        return small(6);
-    }
-
     /** A number that must fit an int; what does not is no valid one. */
     private int small(long i) {
         long value = word(i);
@@ -92,11 +69,21 @@ final class ComposedCall {
     }
 
     /**
-     * What the call does besides.
+     * The call, with what it does besides.
      *
      * @throws NcclException INVALID_ARGUMENT if the words are no such thing
      */
-    Composed read(Comm comm, Operation op) {
+    Call read(Comm comm, Operation op) {
+        Composed composed = composed(comm, op);
+        return Group.call(op)
+                .buffers(word(1), word(2))
+                .elements(word(3), small(4))
+                .reducedBy(small(5))
+                .with(small(6))
+                .composed(composed);
+    }
+
+    private Composed composed(Comm comm, Operation op) {
         List<StridedCopy> before = copies(word(7));
         List<Task> transfers = transfers(comm, op, word(8));
         List<StridedCopy> after = copies(word(9));
@@ -200,22 +187,17 @@ final class ComposedCall {
         if (op == null || !op.pointToPoint()) {
             throw wrong("a transfer is jcclSend or jcclRecv, not " + word(head));
         }
-        long buffer = word(head + 1);
-        long count = word(head + 2);
         int peer = small(head + 4);
-        DataType type = Checked.peerArguments(comm, op, buffer, count, small(head + 3), peer);
+        Call call =
+                new Call()
+                        .of(op)
+                        .buffer(word(head + 1))
+                        .elements(word(head + 2), small(head + 3))
+                        .with(peer);
+        Checks.check(comm, call);
         if (peer == comm.rank()) {
             throw wrong("rank " + peer + " sends to itself in nccl" + op.ncclName() + "; copy");
         }
-        boolean sends = op == Operation.SEND;
-        return new Task()
-                .pointToPoint(
-                        op,
-                        sends ? buffer : 0,
-                        sends ? 0 : buffer,
-                        count,
-                        Buffers.partBytes(op, comm, count, type),
-                        type.number(),
-                        peer);
+        return new Task().of(call, null);
     }
 }

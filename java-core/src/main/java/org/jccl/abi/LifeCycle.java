@@ -6,9 +6,9 @@ import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
 import org.jccl.comm.DropJob;
 import org.jccl.device.Devices;
-import org.jccl.group.Call;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
+import org.jccl.group.Pending;
 import org.jccl.param.Params;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
@@ -42,7 +42,7 @@ final class LifeCycle {
      * A creation that the caller waits for: a failed one leaves no handle behind. In a group the
      * handle stays the caller's, to abort.
      */
-    private record Opening(Creation creation, long handle, long commOut) implements Call {
+    private record Opening(Creation creation, long handle, long commOut) implements Pending {
         @Override
         public boolean await(long untilNs) {
             return creation.await(untilNs);
@@ -96,7 +96,7 @@ final class LifeCycle {
     }
 
     /** All communicators of one call: if one fails, none is left. */
-    private record Family(Launch launch, List<Opening> openings) implements Call {
+    private record Family(Launch launch, List<Opening> openings) implements Pending {
         @Override
         public boolean await(long untilNs) {
             return launch.await(untilNs);
@@ -306,9 +306,9 @@ final class LifeCycle {
                 return NcclApi.SUCCESS;
             }
             Comm comm = Handles.get(handle, "CommFinalize");
-            @Nullable Call call = comm.finish();
+            @Nullable Pending pending = comm.finish();
             if (comm.blocking()) {
-                return Parking.current().await(call);
+                return Parking.current().await(pending);
             }
             comm.leave();
             return comm.asyncError().code();

@@ -1,9 +1,11 @@
 package org.jccl.abi;
 
 import org.jccl.comm.Comm;
-import org.jccl.group.Call;
+import org.jccl.comm.Operations;
+import org.jccl.executor.Call;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
+import org.jccl.group.Pending;
 import org.jccl.log.LastError;
 import org.jccl.log.Log;
 import org.jccl.platform.Memory;
@@ -125,13 +127,15 @@ public final class NcclApi {
     /** ncclAllReduce. */
     public static int allReduce(
             long send, long recv, long count, int type, int op, long comm, long stream) {
-        return collective(Operation.ALL_REDUCE, send, recv, count, type, op, 0, comm, stream);
+        Call call = Group.call(Operation.ALL_REDUCE).buffers(send, recv).elements(count, type);
+        return run(comm, call.reducedBy(op).inStream(stream));
     }
 
     /** ncclBroadcast; {@code send} is looked at on the root only. */
     public static int broadcast(
             long send, long recv, long count, int type, int root, long comm, long stream) {
-        return collective(Operation.BROADCAST, send, recv, count, type, 0, root, comm, stream);
+        Call call = Group.call(Operation.BROADCAST).buffers(send, recv).elements(count, type);
+        return run(comm, call.with(root).inStream(stream));
     }
 
     /** ncclBcast: broadcast in place. */
@@ -142,60 +146,43 @@ public final class NcclApi {
     /** ncclAllGather; {@code count} elements are sent by each rank. */
     public static int allGather(
             long send, long recv, long count, int type, long comm, long stream) {
-        return collective(Operation.ALL_GATHER, send, recv, count, type, 0, 0, comm, stream);
+        Call call = Group.call(Operation.ALL_GATHER).buffers(send, recv).elements(count, type);
+        return run(comm, call.inStream(stream));
     }
 
     /** ncclReduceScatter; {@code count} elements are received by each rank. */
     public static int reduceScatter(
             long send, long recv, long count, int type, int op, long comm, long stream) {
-        return collective(Operation.REDUCE_SCATTER, send, recv, count, type, op, 0, comm, stream);
+        Call call = Group.call(Operation.REDUCE_SCATTER).buffers(send, recv).elements(count, type);
+        return run(comm, call.reducedBy(op).inStream(stream));
     }
 
     /** ncclSend. */
     public static int send(long buffer, long count, int type, int peer, long comm, long stream) {
-        return pointToPoint(Operation.SEND, buffer, count, type, peer, comm, stream);
+        Call call = Group.call(Operation.SEND).buffer(buffer).elements(count, type);
+        return run(comm, call.with(peer).inStream(stream));
     }
 
     /** ncclRecv. */
     public static int recv(long buffer, long count, int type, int peer, long comm, long stream) {
-        return pointToPoint(Operation.RECV, buffer, count, type, peer, comm, stream);
+        Call call = Group.call(Operation.RECV).buffer(buffer).elements(count, type);
+        return run(comm, call.with(peer).inStream(stream));
     }
 
-    private static int collective(
-            Operation op,
-            long send,
-            long recv,
-            long count,
-            int type,
-            int redOp,
-            int root,
-            long handle,
-            long stream) {
+    private static int run(long handle, Call call) {
         Comm comm = null;
         try {
-            comm = Handles.get(handle, op.ncclName());
-            Call call = Checked.collective(comm, op, send, recv, count, type, redOp, root, stream);
-            return call == null ? SUCCESS : leaveOrAwait(comm, call);
+            comm = Handles.get(handle, call.operation().ncclName());
+            Pending pending = Operations.run(comm, call);
+            return pending == null ? SUCCESS : leaveOrAwait(comm, pending);
         } catch (Throwable t) {
             return refused(comm, t);
         }
     }
 
-    private static int pointToPoint(
-            Operation op, long buffer, long count, int type, int peer, long handle, long stream) {
-        Comm comm = null;
-        try {
-            comm = Handles.get(handle, op.ncclName());
-            Call call = Checked.pointToPoint(comm, op, buffer, count, type, peer, stream);
-            return call == null ? SUCCESS : leaveOrAwait(comm, call);
-        } catch (Throwable t) {
-            return refused(comm, t);
-        }
-    }
-
-    private static int leaveOrAwait(Comm comm, Call call) {
+    private static int leaveOrAwait(Comm comm, Pending pending) {
         if (comm.blocking()) {
-            return Parking.current().await(call);
+            return Parking.current().await(pending);
         }
         comm.leave();
         return IN_PROGRESS;
@@ -348,13 +335,22 @@ public final class NcclApi {
             long comm,
             int ms,
             long ticketOut) {
-        return Started.start(
-                operation, send, recv, count, type, redOp, rootOrPeer, comm, ms, ticketOut);
+        try {
+            Call call = Group.call(Started.operation("Start", operation)).buffers(send, recv);
+            call.elements(count, type).reducedBy(redOp).with(rootOrPeer);
+            return Started.start(call, comm, ms, ticketOut);
+        } catch (Throwable t) {
+            return refused(t);
+        }
     }
 
     /** jcclStartComposed: an operation with copies before and after, or of sends and receives. */
     public static int startComposed(long words, long n, long comm, int ms, long ticketOut) {
-        return Started.startComposed(words, n, comm, ms, ticketOut);
+        try {
+            return Started.startComposed(new ComposedCall(words, n), comm, ms, ticketOut);
+        } catch (Throwable t) {
+            return refused(t);
+        }
     }
 
     /** jcclPoll: lends this thread to a started operation for at most {@code ms}. */

@@ -1,6 +1,6 @@
 package org.jccl.abi;
 
-import org.jccl.group.Call;
+import org.jccl.group.Pending;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclResult;
@@ -27,7 +27,7 @@ final class Parking {
      * Innermost first: a signal handler that runs while a call is parked may make calls that are
      * parked and resumed in their turn.
      */
-    private final ArrayDeque<Call> parked = new ArrayDeque<>();
+    private final ArrayDeque<Pending> parked = new ArrayDeque<>();
 
     private Parking() {}
 
@@ -40,16 +40,16 @@ final class Parking {
     }
 
     /** Waits for the call: until its end, or for the slice that its caller has laid out. */
-    int await(Call call) {
-        return await(call, slice == 0 ? 0 : Memory.getInt(slice));
+    int await(Pending pending) {
+        return await(pending, slice == 0 ? 0 : Memory.getInt(slice));
     }
 
-    private int await(Call call, int ms) {
+    private int await(Pending pending, int ms) {
         long until = ms <= 0 ? 0 : System.nanoTime() + ms * MS;
-        if (call.await(until)) {
-            return call.result().code();
+        if (pending.await(until)) {
+            return pending.result().code();
         }
-        parked.push(call);
+        parked.push(pending);
         Memory.putInt(slice + PARKED, 1);
         return NcclResult.IN_PROGRESS.code();
     }
@@ -61,16 +61,16 @@ final class Parking {
 
     /** Ends the parked call; its result is that of the interrupted operation. */
     int interrupt() {
-        Call call = take("jcclInterrupt");
-        call.interrupt();
-        return await(call, 0);
+        Pending pending = take("jcclInterrupt");
+        pending.interrupt();
+        return await(pending, 0);
     }
 
-    private Call take(String function) {
-        Call call = parked.poll();
-        if (call == null) {
+    private Pending take(String function) {
+        Pending pending = parked.poll();
+        if (pending == null) {
             throw CallError.NOT_PARKED.says(function + " : no call of this thread is parked");
         }
-        return call;
+        return pending;
     }
 }

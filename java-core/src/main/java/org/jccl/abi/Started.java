@@ -2,9 +2,9 @@ package org.jccl.abi;
 
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
+import org.jccl.executor.Call;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Completions;
-import org.jccl.executor.Composed;
 import org.jccl.executor.StreamAgent;
 import org.jccl.executor.Task;
 import org.jccl.executor.Waiter;
@@ -12,7 +12,6 @@ import org.jccl.group.Group;
 import org.jccl.group.Launch;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
-import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
@@ -42,45 +41,24 @@ final class Started {
 
     private Started() {}
 
-    static int start(
-            int operation,
-            long send,
-            long recv,
-            long count,
-            int typeNumber,
-            int redOp,
-            int rootOrPeer,
-            long handle,
-            int ms,
-            long ticketOut) {
+    static int start(Call call, long handle, int ms, long ticketOut) {
         Comm comm = null;
         try {
-            Operation op = operation("Start", operation);
+            Operation op = call.operation();
             if (op.exchanges()) {
                 throw CallError.STARTED_UNKNOWN.says(
                         "Start : nccl" + op.ncclName() + " is started by jcclStartComposed");
             }
             comm = Handles.get(handle, op.ncclName());
             Checked.pointer("Start", "ticket", ticketOut);
-            comm.ensureReady();
-            return started(
-                    comm,
-                    op,
-                    send,
-                    recv,
-                    count,
-                    typeNumber,
-                    redOp,
-                    rootOrPeer,
-                    null,
-                    ms,
-                    ticketOut);
+            return started(comm, call, ms, ticketOut);
         } catch (Throwable t) {
             return NcclApi.refused(comm, t);
         }
     }
 
-    private static Operation operation(String function, int number) {
+    /** The operation that a caller means. */
+    static Operation operation(String function, int number) {
         Operation op = Operation.of(number);
         if (op == null || op == Operation.REDUCE) {
             throw CallError.STARTED_UNKNOWN.says(function + " : invalid operation " + number);
@@ -88,58 +66,21 @@ final class Started {
         return op;
     }
 
-    static int startComposed(long words, long n, long handle, int ms, long ticketOut) {
+    static int startComposed(ComposedCall words, long handle, int ms, long ticketOut) {
         Comm comm = null;
         try {
-            ComposedCall call = new ComposedCall(words, n);
-            Operation op = operation("StartComposed", call.operation());
+            Operation op = operation("StartComposed", words.operation());
             comm = Handles.get(handle, op.ncclName());
             Checked.pointer("StartComposed", "ticket", ticketOut);
             comm.ensureReady();
-            Composed composed = call.read(comm, op);
-            return started(
-                    comm,
-                    op,
-                    call.send(),
-                    call.recv(),
-                    call.count(),
-                    call.type(),
-                    call.redOp(),
-                    call.rootOrPeer(),
-                    composed,
-                    ms,
-                    ticketOut);
+            return started(comm, words.read(comm, op), ms, ticketOut);
         } catch (Throwable t) {
             return NcclApi.refused(comm, t);
         }
     }
 
-    private static int started(
-            Comm comm,
-            Operation op,
-            long send,
-            long recv,
-            long count,
-            int typeNumber,
-            int redOp,
-            int rootOrPeer,
-            @Nullable Composed composed,
-            int ms,
-            long ticketOut) {
-        DataType type;
-        if (op.pointToPoint()) {
-            long buffer = op == Operation.SEND ? send : recv;
-            type = Checked.peerArguments(comm, op, buffer, count, typeNumber, rootOrPeer);
-        } else if (op.exchanges()) {
-            type = Checked.exchangeArguments(comm, op, count, typeNumber, rootOrPeer);
-        } else {
-            type =
-                    Checked.collectiveArguments(
-                            comm, op, send, recv, count, typeNumber, redOp, rootOrPeer);
-        }
-        int red = op.reduces() ? redOp : 0;
-        int root = op.rooted() || op.pointToPoint() ? rootOrPeer : 0;
-        long ticket = Operations.start(comm, op, send, recv, count, type, red, root, composed, ms);
+    private static int started(Comm comm, Call call, int ms, long ticketOut) {
+        long ticket = Operations.start(comm, call, ms);
         Memory.putLong(ticketOut, ticket);
         return ticket == 0 ? NcclApi.SUCCESS : NcclApi.IN_PROGRESS;
     }

@@ -6,8 +6,8 @@ import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Health;
 import org.jccl.executor.StreamAgent;
 import org.jccl.executor.Task;
-import org.jccl.group.Call;
 import org.jccl.group.GroupMember;
+import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.param.Param;
@@ -65,7 +65,7 @@ public final class Comm implements GroupMember {
     }
 
     /** The last call that had to be waited for; its task is reused. Any caller reads, writes. */
-    private volatile @Nullable TaskCall lastCall;
+    private volatile @Nullable PendingTask last;
 
     private Comm(NcclConfig config, @Nullable Device device, int rank, int nRanks, long commHash) {
         this.config = config;
@@ -397,13 +397,13 @@ public final class Comm implements GroupMember {
      *
      * @return what to wait for
      */
-    public Call finish() {
+    public Pending finish() {
         ensureUnbroken();
         if (!life.change(CommState.READY, CommState.FINALIZED, this)) {
             throw Refusals.ended(this, life.now());
         }
         Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
-        return new FinalizeCall(this);
+        return new PendingFinalize(this);
     }
 
     /**
@@ -456,7 +456,7 @@ public final class Comm implements GroupMember {
         CommExecutor ex = executor;
         if (ex != null) {
             if (what.equals("Destroy")) {
-                FinalizeCall.settle(this, ex);
+                PendingFinalize.settle(this, ex);
             }
             ex.close(goodbye);
         }
@@ -483,13 +483,13 @@ public final class Comm implements GroupMember {
     }
 
     /** What to wait for; made once for a task that is used again and again. */
-    Call call(Task task) {
-        TaskCall call = lastCall;
-        if (call == null || !call.isFor(task)) {
-            call = new TaskCall(this, task);
-            lastCall = call;
+    Pending pending(Task task) {
+        PendingTask pending = last;
+        if (pending == null || !pending.isFor(task)) {
+            pending = new PendingTask(this, task);
+            last = pending;
         }
-        return call;
+        return pending;
     }
 
     /** Leaves a queued operation to the stream threads. */

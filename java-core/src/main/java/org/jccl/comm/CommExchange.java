@@ -1,6 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
+import org.jccl.executor.Call;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Plan;
 import org.jccl.executor.Task;
@@ -55,19 +56,14 @@ final class CommExchange implements Exchange {
         for (int i = 0; i < mine.length; i++) {
             Memory.putByte(at + 4 + i, mine[i]);
         }
-        Plan plan = comm.planner().plan(Operation.ALL_GATHER, blobBytes, DataType.UINT8, 0, false);
-        Task next =
-                new Task()
-                        .collective(
-                                Operation.ALL_GATHER,
-                                plan,
-                                at,
-                                at + blobBytes,
-                                blobBytes,
-                                DataType.UINT8.number(),
-                                CallRecord.SPLIT,
-                                0)
-                        .onHost();
+        Call call =
+                new Call()
+                        .of(Operation.ALL_GATHER)
+                        .buffers(at, at + blobBytes)
+                        .elements(blobBytes, DataType.UINT8.number())
+                        .reducedBy(CallRecord.SPLIT);
+        Plan plan = comm.planner().plan(call, false);
+        Task next = new Task().of(call, plan).onHost();
         executor.submit(next);
         task = next;
     }

@@ -3,7 +3,6 @@ package org.jccl.executor;
 import org.jccl.device.Device;
 import org.jccl.transport.Links;
 import org.jccl.type.NcclException;
-import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.invoke.VarHandle;
@@ -151,8 +150,7 @@ public final class CommExecutor {
      * @return null if it is complete, else the task to wait for
      * @throws NcclException if the communicator has failed or this call fails at once
      */
-    public @Nullable Task collective(
-            Operation op, Plan plan, long in, long out, long n, int type, int red, int root) {
+    public @Nullable Task collective(Call call, Plan plan) {
         if (gate.tryOwn()) {
             try {
                 if (engine.isFree()
@@ -160,13 +158,13 @@ public final class CommExecutor {
                         && !directTaken
                         && failure == null
                         && !gate.closed()) {
-                    return runDirect(direct.collective(op, plan, in, out, n, type, red, root));
+                    return runDirect(direct.of(call, plan));
                 }
             } finally {
                 gate.release();
             }
         }
-        Task task = new Task().collective(op, plan, in, out, n, type, red, root);
+        Task task = new Task().of(call, plan);
         submit(task);
         return task;
     }

@@ -1,13 +1,11 @@
 package org.jccl.executor;
 
 import org.jccl.transport.CallRecord;
-import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
-import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 /** One operation on its way: what the caller asked for, and how far it has come. */
-public final class Task {
+public final class Task extends Call {
     /** Not yet finished. */
     public static final int PENDING = 0;
 
@@ -17,22 +15,13 @@ public final class Task {
     /** Ended by the failure. */
     public static final int FAILED = 2;
 
-    Operation operation = Operation.ALL_REDUCE;
-    long input;
-    long output;
-    long count;
+    /** The bytes of a send or receive. */
     long bytes;
-    int dataType;
-    int redOp;
-    int peer;
+
+    /** The call in a word, of which the hash is made by which ranks compare it. */
     long description;
+
     @Nullable Plan plan;
-
-    /** What it does besides its plan; set before it is submitted. */
-    @Nullable Composed composed;
-
-    /** The stream of a device that the caller gave, 0 for the default one and on the host. */
-    long stream;
 
     /**
      * Whether its buffers are the library's own, in host memory whatever the communicator is on.
@@ -95,37 +84,22 @@ public final class Task {
     /** Written before state becomes FAILED. */
     private @Nullable NcclException failure;
 
-    /** Makes the object stand for a collective call. */
-    public Task collective(
-            Operation op, Plan compiled, long in, long out, long n, int type, int red, int root) {
-        set(op, in, out, n, type);
+    /**
+     * Makes the object stand for a checked call.
+     *
+     * @param compiled null for a send or receive
+     */
+    public Task of(Call call, @Nullable Plan compiled) {
+        take(call);
         plan = compiled;
-        redOp = red;
-        peer = root;
-        description = CallRecord.describe(op.number(), type, red, root);
-        return this;
-    }
-
-    /** Makes the object stand for a send ({@code in}) or a receive ({@code out}). */
-    public Task pointToPoint(
-            Operation op, long in, long out, long n, long sizeBytes, int type, int other) {
-        set(op, in, out, n, type);
-        plan = null;
-        peer = other;
-        bytes = sizeBytes;
-        description = CallRecord.describe(op.number(), type, 0, other);
-        return this;
-    }
-
-    /** Says what the operation does in its turn besides. */
-    public Task composed(@Nullable Composed more) {
-        composed = more;
-        return this;
-    }
-
-    /** Says in which stream of a device it is to run. */
-    public Task inStream(long handle) {
-        stream = handle;
+        bytes = compiled == null ? partBytes() : 0;
+        description = CallRecord.describe(operation.number(), dataType, redOp, peer);
+        moved = 0;
+        begun = false;
+        slept = false;
+        blockedSinceNs = 0;
+        failure = null;
+        state = PENDING;
         return this;
     }
 
@@ -165,30 +139,6 @@ public final class Task {
         blockedSinceNs += ns;
         stuckSinceNs += ns;
         warnAtNs += ns;
-    }
-
-    private void set(Operation op, long in, long out, long n, int type) {
-        operation = op;
-        input = in;
-        output = out;
-        count = n;
-        dataType = type;
-        moved = 0;
-        begun = false;
-        slept = false;
-        blockedSinceNs = 0;
-        failure = null;
-        state = PENDING;
-    }
-
-    /** The operation. */
-    public Operation operation() {
-        return operation;
-    }
-
-    /** Bytes of the count that the ranks were called with. */
-    long partBytes() {
-        return count * DataType.of(dataType).sizeBytes();
     }
 
     /** Number of the task among those started asynchronously, 0 if it was not. */

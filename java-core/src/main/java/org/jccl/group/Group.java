@@ -1,5 +1,6 @@
 package org.jccl.group;
 
+import org.jccl.executor.Call;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.StreamAgent;
 import org.jccl.executor.Task;
@@ -26,7 +27,7 @@ public final class Group {
     private static final ThreadLocal<Group> CURRENT = ThreadLocal.withInitial(Group::new);
 
     /** A background task that a call inside the group asked for. */
-    public interface GroupJob extends Call {
+    public interface GroupJob extends Pending {
         /** Whether the outermost end waits for it. */
         boolean blocking();
 
@@ -47,11 +48,22 @@ public final class Group {
     /** What must not be garbage-collected before the group has ended. */
     private Set<Object> kept = objects();
 
+    /** What the thread's next call is filled into. */
+    private final Call call = new Call();
+
     private Group() {}
 
     /** The current thread's group. */
     public static Group current() {
         return CURRENT.get();
+    }
+
+    /**
+     * A call of this operation, of which nothing else is said so far: an object that serves all
+     * calls of the current thread, one after the other.
+     */
+    public static Call call(org.jccl.type.Operation operation) {
+        return current().call.of(operation);
     }
 
     /** Whether the thread is between a start and its end. */

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Set;
 
 /** A launched group: its operations and background tasks, as one call to wait for. */
-public final class Launch implements Call {
+public final class Launch implements Pending {
     private static final long JOB_TURN_NS = 1_000_000;
 
     private final List<CommExecutor> executors;
@@ -148,6 +148,6 @@ public final class Launch implements Call {
                 executors.get(i).interrupt();
             }
         }
-        jobs.forEach(Call::interrupt);
+        jobs.forEach(Pending::interrupt);
     }
 }

@@ -2,6 +2,7 @@ package org.jccl.plan;
 
 import org.jccl.collective.Algorithm;
 import org.jccl.collective.Algorithms;
+import org.jccl.executor.Call;
 import org.jccl.executor.Plan;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
@@ -10,11 +11,11 @@ import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.CallError;
-import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -59,19 +60,25 @@ public final class Planner {
         this.name = name;
     }
 
-    /** The plan for a collective call; {@code count} as in the NCCL call. */
-    public Plan plan(Operation operation, long count, DataType type, int root, boolean inPlace) {
+    /**
+     * The plan for a collective that has been checked.
+     *
+     * @param inPlace whether its buffers are in place
+     */
+    public Plan plan(Call call, boolean inPlace) {
         long key =
-                (long) root << 32
-                        | (long) operation.number() << 8
-                        | (long) type.sizeBytes() << 1
+                (long) call.peer() << 32
+                        | (long) call.operation().number() << 8
+                        | (long) call.type().sizeBytes() << 1
                         | (inPlace ? 1 : 0);
-        int at = slot(key, count);
+        int at = slot(key, call.count());
         Entry entry = entries[at];
-        if (entry != null && entry.key == key && entry.count == count) {
+        if (entry != null && entry.key == key && entry.count == call.count()) {
             return entry.plan;
         }
-        return build(operation, count, type, root, inPlace, key, at);
+        Plan plan = build(call, inPlace);
+        keep(at, new Entry(key, call.count(), plan));
+        return plan;
     }
 
     /**
@@ -94,14 +101,7 @@ public final class Planner {
         return (int) (h >>> 54);
     }
 
-    private synchronized Plan build(
-            Operation operation,
-            long count,
-            DataType type,
-            int root,
-            boolean inPlace,
-            long key,
-            int at) {
+    private synchronized Plan build(Call call, boolean inPlace) {
         Limits limits =
                 new Limits(
                         RegionLayout.TINY_BYTES,
@@ -110,7 +110,15 @@ public final class Planner {
                         RegionLayout.RING_SLOT_BYTES,
                         RegionLayout.RING_SLOTS,
                         RegionLayout.FLAG_COUNT);
-        Shape shape = new Shape(operation, nRanks, root, count, type.sizeBytes(), inPlace, limits);
+        Shape shape =
+                new Shape(
+                        call.operation(),
+                        nRanks,
+                        call.peer(),
+                        call.count(),
+                        call.type().sizeBytes(),
+                        inPlace,
+                        limits);
         requirePlannable(shape);
         Algorithm algorithm = Algorithms.choose(shape);
         String algorithmName = algorithm.getClass().getSimpleName();
@@ -121,21 +129,24 @@ public final class Planner {
         }
         Log.info(
                 Subsystem.TUNING,
-                operation.ncclName()
+                call.operation().ncclName()
                         + ": "
-                        + count * type.sizeBytes()
+                        + call.partBytes()
                         + " Bytes -> Algo "
                         + algorithmName
                         + " on "
                         + name);
-        Entry old = entries[at];
-        weight += plan.weight() - (old == null ? 0 : old.plan.weight());
-        if (weight > MAX_WEIGHT) {
-            java.util.Arrays.fill(entries, null);
-            weight = plan.weight();
-        }
-        entries[at] = new Entry(key, count, plan);
         return plan;
+    }
+
+    private synchronized void keep(int at, Entry entry) {
+        Entry old = entries[at];
+        weight += entry.plan.weight() - (old == null ? 0 : old.plan.weight());
+        if (weight > MAX_WEIGHT) {
+            Arrays.fill(entries, null);
+            weight = entry.plan.weight();
+        }
+        entries[at] = entry;
     }
 
     private static void requirePlannable(Shape shape) {

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import org.jccl.executor.Plan;
+import org.jccl.executor.Call;
 import org.jccl.executor.Task;
 import org.jccl.executor.Waiter;
 import org.jccl.harness.Cluster;
@@ -64,19 +64,13 @@ final class CommExchangeTest {
             long own = arena.allocate(BLOB_BYTES, 8).address();
             long all = arena.allocate(2 * BLOB_BYTES, 8).address();
             Memory.putInt(own, length);
-            Plan plan =
-                    comm.planner().plan(Operation.ALL_GATHER, BLOB_BYTES, DataType.UINT8, 0, false);
-            Task task =
-                    new Task()
-                            .collective(
-                                    Operation.ALL_GATHER,
-                                    plan,
-                                    own,
-                                    all,
-                                    BLOB_BYTES,
-                                    DataType.UINT8.number(),
-                                    CallRecord.SPLIT,
-                                    0);
+            Call call =
+                    new Call()
+                            .of(Operation.ALL_GATHER)
+                            .buffers(own, all)
+                            .elements(BLOB_BYTES, DataType.UINT8.number())
+                            .reducedBy(CallRecord.SPLIT);
+            Task task = new Task().of(call, comm.planner().plan(call, false));
             comm.executor().submit(task);
             Waiter.await(comm.executor(), task, 0);
             byte[] heard = new byte[3];

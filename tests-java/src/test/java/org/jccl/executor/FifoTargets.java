@@ -58,16 +58,17 @@ public final class FifoTargets {
                         long slots = links.region(1).address(Area.FIFO);
                         Memory.copyIn(padded, 8, slots + RegionLayout.fifoSlot(0, 0), 12);
                         long out = buffer.address() + GUARD;
-                        Task task =
-                                new Task()
-                                        .pointToPoint(
-                                                Operation.RECV, 0, out, COUNT, COUNT, TYPE, 1);
+                        Task task = new Task().of(call(Operation.RECV, out, COUNT), null);
                         boolean done = new Fifo(links, Area.FIFO).advance(task);
                         return done ? "received" : "waits";
                     }
                 },
                 Set.of("received", "waits"),
                 Map.of("too many", "chunks", "another message", "do not match"));
+    }
+
+    private static Call call(Operation operation, long buffer, long count) {
+        return new Call().of(operation).buffer(buffer).elements(count, TYPE).with(1);
     }
 
     private static FuzzTarget send() {
@@ -83,15 +84,7 @@ public final class FifoTargets {
                         Memory.copyIn(
                                 padded, 0, links.base(1) + RegionLayout.fifoTail(Area.FIFO, 0), 8);
                         Task task =
-                                new Task()
-                                        .pointToPoint(
-                                                Operation.SEND,
-                                                buffer.address(),
-                                                0,
-                                                bytes,
-                                                bytes,
-                                                TYPE,
-                                                1);
+                                new Task().of(call(Operation.SEND, buffer.address(), bytes), null);
                         boolean done = new Fifo(links, Area.FIFO).advance(task);
                         return done ? "sent" : "waits";
                     }

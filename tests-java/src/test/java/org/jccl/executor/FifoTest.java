@@ -141,8 +141,13 @@ final class FifoTest {
 
     private static void pointToPoint(Comm comm, Operation operation, long buffer) {
         var call =
-                Operations.pointToPoint(
-                        comm, operation, buffer, 1, DataType.INT32, 1 - comm.rank(), 0);
+                Operations.run(
+                        comm,
+                        new Call()
+                                .of(operation)
+                                .buffer(buffer)
+                                .elements(1, DataType.INT32.number())
+                                .with(1 - comm.rank()));
         if (call == null) {
             return;
         }

@@ -64,6 +64,6 @@ final class GroupWaitTest {
 
     private static Task task(Operation op, long data, long bytes, int peer) {
         int type = DataType.UINT8.number();
-        return new Task().pointToPoint(op, data, data, bytes, bytes, type, peer);
+        return new Task().of(new Call().of(op).buffer(data).elements(bytes, type).with(peer), null);
     }
 }

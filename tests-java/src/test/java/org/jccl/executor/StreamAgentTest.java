@@ -157,8 +157,8 @@ final class StreamAgentTest {
     }
 
     private static long allReduce(Comm comm, long data, int ms) {
-        return Operations.start(
-                comm, Operation.ALL_REDUCE, data, data, 1, DataType.INT32, 0, 0, null, ms);
+        Call call = new Call().of(Operation.ALL_REDUCE).buffers(data, data);
+        return Operations.start(comm, call.elements(1, DataType.INT32.number()), ms);
     }
 
     private static void looksWhileItMoves(Rank rank) {
@@ -215,9 +215,7 @@ final class StreamAgentTest {
     }
 
     private static Task started(Comm comm, long data, int peer) {
-        long ticket =
-                Operations.start(
-                        comm, Operation.RECV, data, data, 1, DataType.INT32, 0, peer, null, 0);
+        long ticket = start(comm, Operation.RECV, data, peer);
         Task task = comm.executor().tickets().task(ticket);
         assertTrue(task != null);
         return task;
@@ -243,7 +241,7 @@ final class StreamAgentTest {
             start(comm, Operation.RECV, data.address());
             long ticket = start(other, Operation.RECV, data.address());
             int nobody = 99;
-            Task task = new Task().pointToPoint(Operation.RECV, 0, 0, 0, 0, 0, nobody);
+            Task task = new Task().of(new Call().of(Operation.RECV).with(nobody), null);
             comm.executor().submit(task);
             while (!task.over() || comm.executor().busy()) {
                 Thread.sleep(1);
@@ -385,7 +383,11 @@ final class StreamAgentTest {
     }
 
     private static long start(Comm comm, Operation operation, long data) {
-        int peer = 1 - comm.rank();
-        return Operations.start(comm, operation, data, data, 1, DataType.INT32, 0, peer, null, 0);
+        return start(comm, operation, data, 1 - comm.rank());
+    }
+
+    private static long start(Comm comm, Operation operation, long data, int peer) {
+        Call call = new Call().of(operation).buffer(data);
+        return Operations.start(comm, call.elements(1, DataType.INT32.number()).with(peer), 0);
     }
 }

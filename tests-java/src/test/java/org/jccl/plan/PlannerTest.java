@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.executor.Call;
 import org.jccl.executor.Plan;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
@@ -18,7 +19,11 @@ final class PlannerTest {
     }
 
     private static Plan allReduce(Planner planner, long count) {
-        return planner.plan(Operation.ALL_REDUCE, count, DataType.FLOAT32, 0, true);
+        return planner.plan(call(Operation.ALL_REDUCE, count), true);
+    }
+
+    private static Call call(Operation operation, long count) {
+        return new Call().of(operation).elements(count, DataType.FLOAT32.number());
     }
 
     @Test
@@ -43,14 +48,12 @@ final class PlannerTest {
                 boolean ofAll =
                         operation == Operation.ALL_GATHER || operation == Operation.REDUCE_SCATTER;
                 long count = most / (ofAll ? nRanks : 1);
-                Plan plan = planner.plan(operation, count, DataType.FLOAT32, 0, false);
+                Plan plan = planner.plan(call(operation, count), false);
                 assertTrue(plan.weight() < 40 << 18, operation + " " + plan.weight());
                 NcclException thrown =
                         assertThrows(
                                 NcclException.class,
-                                () ->
-                                        planner.plan(
-                                                operation, most + 1, DataType.FLOAT32, 0, false));
+                                () -> planner.plan(call(operation, most + 1), false));
                 assertEquals(NcclResult.INVALID_USAGE, thrown.result());
             }
         }

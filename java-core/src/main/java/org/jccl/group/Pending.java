@@ -3,7 +3,7 @@ package org.jccl.group;
 import org.jccl.type.NcclResult;
 
 /** Something that a thread waits for, and may leave and come back to. */
-public interface Call {
+public interface Pending {
     /**
      * Works and waits until it is over.
      *

@@ -2,7 +2,7 @@ package org.jccl.comm;
 
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Waiter;
-import org.jccl.group.Call;
+import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.type.CallError;
@@ -10,14 +10,14 @@ import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
 /** Waits until nothing is under way on a communicator. */
-final class FinalizeCall implements Call {
+final class PendingFinalize implements Pending {
     /** How long destroy waits for operations whose peers do not come. */
     private static final long SETTLE_NS = 5_000_000_000L;
 
     private final Comm comm;
     private final CommExecutor executor;
 
-    FinalizeCall(Comm comm) {
+    PendingFinalize(Comm comm) {
         this.comm = comm;
         this.executor = comm.executor();
     }

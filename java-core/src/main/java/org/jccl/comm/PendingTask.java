@@ -2,16 +2,16 @@ package org.jccl.comm;
 
 import org.jccl.executor.Task;
 import org.jccl.executor.Waiter;
-import org.jccl.group.Call;
+import org.jccl.group.Pending;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
 /** One operation to wait for. */
-final class TaskCall implements Call {
+final class PendingTask implements Pending {
     private final Comm comm;
     private final Task task;
 
-    TaskCall(Comm comm, Task task) {
+    PendingTask(Comm comm, Task task) {
         this.comm = comm;
         this.task = task;
     }

@@ -1,0 +1,203 @@
+package org.jccl.comm;
+
+import org.jccl.device.Device;
+import org.jccl.device.Devices;
+import org.jccl.executor.Call;
+import org.jccl.type.CallError;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
+import org.jccl.type.RedOp;
+
+/** What NCCL demands of the numbers and addresses of a call. */
+public final class Checks {
+    private Checks() {}
+
+    /**
+     * Checks a call whose caller has numbers and addresses.
+     *
+     * @throws NcclException INVALID_ARGUMENT if anything is wrong with it
+     */
+    public static void check(Comm comm, Call call) {
+        numbers(comm, call);
+        count(comm, call);
+        Operation op = call.operation();
+        if (op.exchanges()) {
+            // Its transfers have the buffers, each checked by itself.
+            return;
+        }
+        long part = call.partBytes();
+        if (op.sends(comm.rank(), call.peer())) {
+            buffer(comm, call, "sendbuff", op.inSize(part, comm.nRanks()));
+        }
+        if (op.receives(comm.rank(), call.peer())) {
+            buffer(comm, call, "recvbuff", op.outSize(part, comm.nRanks()));
+        }
+    }
+
+    /**
+     * Checks everything but count and addresses, and forgets the numbers that mean nothing to the
+     * operation.
+     *
+     * @throws NcclException INVALID_ARGUMENT if anything is wrong with it
+     */
+    public static void numbers(Comm comm, Call call) {
+        Operation op = call.operation();
+        stream(comm, call);
+        type(call);
+        if (op.reduces()) {
+            reduction(call);
+        } else {
+            call.reducedBy(0);
+        }
+        if (op.rooted() || op.pointToPoint()) {
+            peer(comm, call);
+        } else {
+            call.with(0);
+        }
+    }
+
+    private static void stream(Comm comm, Call call) {
+        Device device = comm.device();
+        long stream = call.stream();
+        if (device == null ? stream == 0 : device.isStream(stream)) {
+            return;
+        }
+        String called = called(call) + "stream 0x" + Long.toHexString(stream);
+        throw device == null
+                ? CallError.STREAM_NOT_NULL.says(
+                        called + " means nothing on host ranks; pass NULL (stream 0)")
+                : CallError.STREAM_UNKNOWN.says(called + " is no stream of " + device.name());
+    }
+
+    private static String called(Call call) {
+        return "nccl" + call.operation().ncclName() + " : ";
+    }
+
+    private static void type(Call call) {
+        int number = call.typeNumber();
+        if (!DataType.isValid(number)) {
+            throw CallError.TYPE_UNKNOWN.says(
+                    called(call) + "invalid type " + number + "; use a value of ncclDataType_t");
+        }
+        if (!call.type().supported()) {
+            throw CallError.TYPE_NOT_DONE.says(
+                    called(call)
+                            + call.type().ncclName()
+                            + " is not done yet in JCCL; see DIFFERENCES.md");
+        }
+    }
+
+    private static void reduction(Call call) {
+        int number = call.redOp();
+        if (!RedOp.isValid(number) || number == RedOp.PROD.number()) {
+            throw CallError.REDUCTION_UNKNOWN.says(
+                    called(call)
+                            + "invalid reduction operation "
+                            + number
+                            + "; ncclSum, ncclAvg, ncclMax and ncclMin are supported");
+        }
+    }
+
+    private static void peer(Comm comm, Call call) {
+        int rank = call.peer();
+        if (rank < 0 || rank >= comm.nRanks()) {
+            throw CallError.ROOT_OR_PEER.says(
+                    called(call)
+                            + "invalid "
+                            + (call.operation().pointToPoint() ? "peer " : "root ")
+                            + rank
+                            + " (must lie in [0, "
+                            + comm.nRanks()
+                            + "))");
+        }
+    }
+
+    private static void count(Comm comm, Call call) {
+        long count = call.count();
+        long parts = call.operation().size(1, comm.nRanks());
+        if (count < 0 || count > Long.MAX_VALUE / call.type().sizeBytes() / parts) {
+            throw CallError.COUNT_OVERFLOW.says(
+                    called(call)
+                            + "count "
+                            + Long.toUnsignedString(count)
+                            + " overflows the size of a buffer; count elements, not bytes");
+        }
+    }
+
+    /** A buffer has an address and is of the right kind, unless it is empty. */
+    private static void buffer(Comm comm, Call call, String name, long bytes) {
+        if (bytes == 0) {
+            return;
+        }
+        long address = name.equals("sendbuff") ? call.input() : call.output();
+        if (address == 0) {
+            throw CallError.NULL_ARGUMENT.says(
+                    called(call) + name + " argument is NULL; pass a buffer, or a count of 0");
+        }
+        Device device = comm.device();
+        String is;
+        if (device == null) {
+            Device owner = Devices.owner(address);
+            if (owner == null) {
+                return;
+            }
+            is = " is memory of " + owner.name() + ", but the communicator is on the host";
+        } else if (device.owns(address, bytes)) {
+            return;
+        } else {
+            is = " is not, or not whole, memory of " + device.name();
+        }
+        throw CallError.BUFFER_KIND.says(
+                called(call)
+                        + name
+                        + " 0x"
+                        + Long.toHexString(address)
+                        + " of "
+                        + bytes
+                        + " bytes"
+                        + is);
+    }
+
+    /**
+     * Whether the buffers are in place as NCCL defines it for the operation.
+     *
+     * @throws NcclException INVALID_ARGUMENT if they overlap in any other way; where only the root
+     *     sends, sendbuff means nothing to the others
+     */
+    static boolean inPlace(Comm comm, Call call) {
+        Operation op = call.operation();
+        long part = call.partBytes();
+        int rank = comm.rank();
+        long distance = call.input() - call.output();
+        boolean inPlace = distance == op.inPlaceDistance(part, rank);
+        if (!inPlace
+                && (Long.compareUnsigned(-distance, op.inSize(part, comm.nRanks())) < 0
+                        || Long.compareUnsigned(distance, op.outSize(part, comm.nRanks())) < 0)
+                && op.sends(rank, call.peer())
+                && op.receives(rank, call.peer())) {
+            throw overlap(call, rank, rank * part);
+        }
+        return inPlace;
+    }
+
+    private static NcclException overlap(Call call, int rank, long block) {
+        Operation op = call.operation();
+        long behind = call.output() - call.input();
+        String rule =
+                op.in() == op.out()
+                        ? "sendbuff is recvbuff"
+                        : op.out() == Operation.Parts.EACH
+                                ? "sendbuff is " + block + " bytes after recvbuff"
+                                : "recvbuff is " + block + " bytes after sendbuff";
+        return CallError.BUFFERS_OVERLAP.says(
+                called(call)
+                        + "sendbuff and recvbuff overlap, with recvbuff "
+                        + Math.abs(behind)
+                        + (behind < 0 ? " bytes before" : " bytes after")
+                        + " sendbuff; in place means on rank "
+                        + rank
+                        + " that "
+                        + rule);
+    }
+}

@@ -1,0 +1,156 @@
+package org.jccl.executor;
+
+import org.jccl.type.DataType;
+import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call of an operation, as its caller asks for it. Whoever receives it from outside fills the one
+ * that its thread keeps ({@code Group.call}); it is checked once, and a {@link Task} copies it.
+ */
+public class Call {
+    Operation operation = Operation.ALL_REDUCE;
+    long input;
+    long output;
+    long count;
+    int dataType;
+    int redOp;
+    int peer;
+
+    /** A stream of the communicator's device; 0 for the default one, and on the host. */
+    long stream;
+
+    /** What the operation does besides its plan; not null for operations that exchange. */
+    @Nullable Composed composed;
+
+    /**
+     * Makes the object stand for a call of this operation, of which nothing else is said so far.
+     */
+    public final Call of(Operation called) {
+        operation = called;
+        input = 0;
+        output = 0;
+        count = 0;
+        dataType = 0;
+        redOp = 0;
+        peer = 0;
+        stream = 0;
+        composed = null;
+        return this;
+    }
+
+    /** Copies another call. */
+    final void take(Call other) {
+        operation = other.operation;
+        input = other.input;
+        output = other.output;
+        count = other.count;
+        dataType = other.dataType;
+        redOp = other.redOp;
+        peer = other.peer;
+        stream = other.stream;
+        composed = other.composed;
+    }
+
+    /** The addresses of sendbuff and recvbuff. */
+    public final Call buffers(long in, long out) {
+        input = in;
+        output = out;
+        return this;
+    }
+
+    /** The address of the buffer of a send or receive. */
+    public final Call buffer(long address) {
+        return operation == Operation.SEND ? buffers(address, 0) : buffers(0, address);
+    }
+
+    /**
+     * The elements of a part.
+     *
+     * @param type the number of their type
+     */
+    public final Call elements(long n, int type) {
+        count = n;
+        dataType = type;
+        return this;
+    }
+
+    /** The number of the reduction. */
+    public final Call reducedBy(int number) {
+        redOp = number;
+        return this;
+    }
+
+    /** The root or peer. */
+    public final Call with(int rootOrPeer) {
+        peer = rootOrPeer;
+        return this;
+    }
+
+    /** The stream in which the operation is to run. */
+    public final Call inStream(long handle) {
+        stream = handle;
+        return this;
+    }
+
+    /** What the operation does besides. */
+    public final Call composed(@Nullable Composed more) {
+        composed = more;
+        return this;
+    }
+
+    /** The operation. */
+    public final Operation operation() {
+        return operation;
+    }
+
+    /** The address of sendbuff. */
+    public final long input() {
+        return input;
+    }
+
+    /** The address of recvbuff. */
+    public final long output() {
+        return output;
+    }
+
+    /** The elements of a part. */
+    public final long count() {
+        return count;
+    }
+
+    /** The number of the elements' type, as the caller gave it. */
+    public final int typeNumber() {
+        return dataType;
+    }
+
+    /** The type of the elements, once its number has been checked. */
+    public final DataType type() {
+        return DataType.of(dataType);
+    }
+
+    /** The number of the reduction. */
+    public final int redOp() {
+        return redOp;
+    }
+
+    /** The root of a rooted operation, the peer of a send or receive. */
+    public final int peer() {
+        return peer;
+    }
+
+    /** The stream in which the operation is to run. */
+    public final long stream() {
+        return stream;
+    }
+
+    /** What the operation does besides. */
+    public final @Nullable Composed composed() {
+        return composed;
+    }
+
+    /** The bytes of a part. */
+    public final long partBytes() {
+        return count * type().sizeBytes();
+    }
+}
