@@ -20,50 +20,56 @@ final class ScalarFold implements Fold {
 
     /** The same without an object, for the tiny calls. */
     static void run(int dataType, int redOp, long dst, long[] sources, int n, long count) {
+        rest(dataType, redOp, dst, sources, n, 0, count);
+    }
+
+    /** The same for the elements from {@code first} on. */
+    static void rest(
+            int dataType, int redOp, long dst, long[] sources, int n, long first, long count) {
         if (redOp == SUM && n == 2) {
-            sumTwo(dataType, dst, sources[0], sources[1], count);
+            sumTwo(dataType, dst, sources[0], sources[1], first, count);
         } else {
-            runAny(dataType, redOp, dst, sources, n, count);
+            any(dataType, redOp, dst, sources, n, first, count);
         }
     }
 
     /** The most frequent fold, without the choice of operation in the loop. */
-    private static void sumTwo(int dataType, long dst, long a, long b, long count) {
+    private static void sumTwo(int dataType, long dst, long a, long b, long first, long count) {
         switch (dataType) {
             case INT8, UINT8 -> {
-                for (long at = 0; at < count; at++) {
+                for (long at = first; at < count; at++) {
                     ALL.set(I8, dst + at, (byte) (ALL.get(I8, a + at) + ALL.get(I8, b + at)));
                 }
             }
             case INT32, UINT32 -> {
-                for (long at = 0; at != count * 4; at += 4) {
+                for (long at = first * 4; at != count * 4; at += 4) {
                     ALL.set(I32, dst + at, ALL.get(I32, a + at) + ALL.get(I32, b + at));
                 }
             }
             case INT64, UINT64 -> {
-                for (long at = 0; at != count * 8; at += 8) {
+                for (long at = first * 8; at != count * 8; at += 8) {
                     ALL.set(I64, dst + at, ALL.get(I64, a + at) + ALL.get(I64, b + at));
                 }
             }
             case FLOAT32 -> {
-                for (long at = 0; at != count * 4; at += 4) {
+                for (long at = first * 4; at != count * 4; at += 4) {
                     ALL.set(F32, dst + at, ALL.get(F32, a + at) + ALL.get(F32, b + at));
                 }
             }
             case FLOAT64 -> {
-                for (long at = 0; at != count * 8; at += 8) {
+                for (long at = first * 8; at != count * 8; at += 8) {
                     ALL.set(F64, dst + at, ALL.get(F64, a + at) + ALL.get(F64, b + at));
                 }
             }
             case FLOAT16 -> {
-                for (long at = 0; at != count * 2; at += 2) {
+                for (long at = first * 2; at != count * 2; at += 2) {
                     float x = Float.float16ToFloat(ALL.get(I16, a + at));
                     float y = Float.float16ToFloat(ALL.get(I16, b + at));
                     ALL.set(I16, dst + at, Float.floatToFloat16(x + y));
                 }
             }
             case BFLOAT16 -> {
-                for (long at = 0; at != count * 2; at += 2) {
+                for (long at = first * 2; at != count * 2; at += 2) {
                     float x = Float.intBitsToFloat(ALL.get(I16, a + at) << 16);
                     float y = Float.intBitsToFloat(ALL.get(I16, b + at) << 16);
                     ALL.set(I16, dst + at, toBfloat16(x + y));
@@ -73,19 +79,19 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void runAny(
-            int dataType, int redOp, long dst, long[] sources, int n, long count) {
+    private static void any(
+            int dataType, int redOp, long dst, long[] sources, int n, long first, long count) {
         switch (dataType) {
-            case INT8 -> int8(redOp, dst, sources, n, count);
-            case UINT8 -> uint8(redOp, dst, sources, n, count);
-            case INT32 -> int32(redOp, dst, sources, n, count);
-            case UINT32 -> uint32(redOp, dst, sources, n, count);
-            case INT64 -> int64(redOp, dst, sources, n, count);
-            case UINT64 -> uint64(redOp, dst, sources, n, count);
-            case FLOAT16 -> float16(redOp, dst, sources, n, count);
-            case FLOAT32 -> float32(redOp, dst, sources, n, count);
-            case FLOAT64 -> float64(redOp, dst, sources, n, count);
-            case BFLOAT16 -> bfloat16(redOp, dst, sources, n, count);
+            case INT8 -> int8(redOp, dst, sources, n, first, count);
+            case UINT8 -> uint8(redOp, dst, sources, n, first, count);
+            case INT32 -> int32(redOp, dst, sources, n, first, count);
+            case UINT32 -> uint32(redOp, dst, sources, n, first, count);
+            case INT64 -> int64(redOp, dst, sources, n, first, count);
+            case UINT64 -> uint64(redOp, dst, sources, n, first, count);
+            case FLOAT16 -> float16(redOp, dst, sources, n, first, count);
+            case FLOAT32 -> float32(redOp, dst, sources, n, first, count);
+            case FLOAT64 -> float64(redOp, dst, sources, n, first, count);
+            case BFLOAT16 -> bfloat16(redOp, dst, sources, n, first, count);
             default -> throw new IllegalArgumentException("no reduction of data type " + dataType);
         }
     }
@@ -99,9 +105,9 @@ final class ScalarFold implements Fold {
         return (short) ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16);
     }
 
-    private static void float32(int op, long dst, long[] sources, int n, long count) {
+    private static void float32(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count * 4;
-        for (long at = 0; at < bytes; at += 4) {
+        for (long at = first * 4; at < bytes; at += 4) {
             float x = ALL.get(F32, sources[0] + at);
             for (int k = 1; k < n; k++) {
                 float y = ALL.get(F32, sources[k] + at);
@@ -117,9 +123,9 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void float64(int op, long dst, long[] sources, int n, long count) {
+    private static void float64(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count * 8;
-        for (long at = 0; at < bytes; at += 8) {
+        for (long at = first * 8; at < bytes; at += 8) {
             double x = ALL.get(F64, sources[0] + at);
             for (int k = 1; k < n; k++) {
                 double y = ALL.get(F64, sources[k] + at);
@@ -135,9 +141,9 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void float16(int op, long dst, long[] sources, int n, long count) {
+    private static void float16(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count * 2;
-        for (long at = 0; at < bytes; at += 2) {
+        for (long at = first * 2; at < bytes; at += 2) {
             float x = Float.float16ToFloat(ALL.get(I16, sources[0] + at));
             for (int k = 1; k < n; k++) {
                 float y = Float.float16ToFloat(ALL.get(I16, sources[k] + at));
@@ -153,9 +159,9 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void bfloat16(int op, long dst, long[] sources, int n, long count) {
+    private static void bfloat16(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count * 2;
-        for (long at = 0; at < bytes; at += 2) {
+        for (long at = first * 2; at < bytes; at += 2) {
             float x = Float.intBitsToFloat(ALL.get(I16, sources[0] + at) << 16);
             for (int k = 1; k < n; k++) {
                 float y = Float.intBitsToFloat(ALL.get(I16, sources[k] + at) << 16);
@@ -171,9 +177,9 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void int8(int op, long dst, long[] sources, int n, long count) {
+    private static void int8(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count;
-        for (long at = 0; at < bytes; at++) {
+        for (long at = first; at < bytes; at++) {
             int x = ALL.get(I8, sources[0] + at);
             for (int k = 1; k < n; k++) {
                 int y = ALL.get(I8, sources[k] + at);
@@ -190,9 +196,9 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void uint8(int op, long dst, long[] sources, int n, long count) {
+    private static void uint8(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count;
-        for (long at = 0; at < bytes; at++) {
+        for (long at = first; at < bytes; at++) {
             int x = ALL.get(I8, sources[0] + at) & 0xff;
             for (int k = 1; k < n; k++) {
                 int y = ALL.get(I8, sources[k] + at) & 0xff;
@@ -209,9 +215,9 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void int32(int op, long dst, long[] sources, int n, long count) {
+    private static void int32(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count * 4;
-        for (long at = 0; at < bytes; at += 4) {
+        for (long at = first * 4; at < bytes; at += 4) {
             int x = ALL.get(I32, sources[0] + at);
             for (int k = 1; k < n; k++) {
                 int y = ALL.get(I32, sources[k] + at);
@@ -227,9 +233,9 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void uint32(int op, long dst, long[] sources, int n, long count) {
+    private static void uint32(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count * 4;
-        for (long at = 0; at < bytes; at += 4) {
+        for (long at = first * 4; at < bytes; at += 4) {
             int x = ALL.get(I32, sources[0] + at);
             for (int k = 1; k < n; k++) {
                 int y = ALL.get(I32, sources[k] + at);
@@ -245,9 +251,9 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void int64(int op, long dst, long[] sources, int n, long count) {
+    private static void int64(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count * 8;
-        for (long at = 0; at < bytes; at += 8) {
+        for (long at = first * 8; at < bytes; at += 8) {
             long x = ALL.get(I64, sources[0] + at);
             for (int k = 1; k < n; k++) {
                 long y = ALL.get(I64, sources[k] + at);
@@ -263,9 +269,9 @@ final class ScalarFold implements Fold {
         }
     }
 
-    private static void uint64(int op, long dst, long[] sources, int n, long count) {
+    private static void uint64(int op, long dst, long[] sources, int n, long first, long count) {
         long bytes = count * 8;
-        for (long at = 0; at < bytes; at += 8) {
+        for (long at = first * 8; at < bytes; at += 8) {
             long x = ALL.get(I64, sources[0] + at);
             for (int k = 1; k < n; k++) {
                 long y = ALL.get(I64, sources[k] + at);

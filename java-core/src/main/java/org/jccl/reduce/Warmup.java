@@ -30,7 +30,9 @@ public final class Warmup {
 
     private static final Fold SCALAR = new ScalarFold();
     private static final Fold STAGED = new StagedFold();
-    private static final Fold VECTOR = new VectorFold();
+
+    /** Stands for the kernels, which are not there yet. */
+    private static final Fold NOTHING = new Nothing();
 
     /**
      * The variant of each slot. Written by jccl-warm; read by every folding thread, plainly: the
@@ -65,7 +67,7 @@ public final class Warmup {
         for (int slot = 0; slot < SLOTS; slot++) {
             FOLDS[slot] = STAGED;
             COLD[slot] =
-                    IS_VECTOR_AVAILABLE && VectorFold.isVectorised(dataType(slot), redOp(slot))
+                    IS_VECTOR_AVAILABLE && VectorKernel.exists(dataType(slot), redOp(slot))
                             ? 0
                             : -1;
         }
@@ -184,13 +186,11 @@ public final class Warmup {
         boolean ended = false;
         try {
             if (IS_VECTOR_AVAILABLE) {
-                WarmupRun.shapeProfile(SCALAR, STAGED, VECTOR);
+                WarmupRun.shapeProfile(SCALAR, STAGED, NOTHING);
             }
             WarmupRun.warmStaged(STAGED);
             for (int slot = next(); slot >= 0; slot = next()) {
-                if (warm(slot)) {
-                    FOLDS[slot] = VECTOR;
-                }
+                warm(slot);
             }
             ended = true;
         } catch (RuntimeException | Error failure) {
@@ -204,14 +204,22 @@ public final class Warmup {
         }
     }
 
-    private static boolean warm(int slot) throws InterruptedException {
+    private static void warm(int slot) throws InterruptedException {
         int least = slot % SIZES + 2;
-        int most = least < SIZES + 1 ? least : least + 2;
+        int most = least < VectorKernel.MANY ? least : least + 2;
+        Fold kernel = VectorKernel.of(dataType(slot), redOp(slot), least).define();
         boolean fast = true;
         for (int n = least; n <= most && fast; n++) {
-            fast = WarmupRun.warm(STAGED, VECTOR, dataType(slot), redOp(slot), n);
+            fast = WarmupRun.warm(STAGED, kernel, dataType(slot), redOp(slot), n);
         }
-        return fast;
+        if (fast) {
+            FOLDS[slot] = kernel;
+        }
+    }
+
+    private static final class Nothing implements Fold {
+        @Override
+        public void fold(int type, int op, long dst, long[] sources, int n, long count) {}
     }
 
     /** The next slot to warm, or -1: then the thread no longer counts as running. */

@@ -65,7 +65,7 @@ final class WarmupProbe {
 
     private static String variant() {
         Fold fold = Warmup.current(Fold.BFLOAT16, Fold.SUM, 2, 0);
-        return fold instanceof VectorFold ? "vector" : "staged";
+        return fold instanceof StagedFold ? "staged" : "vector";
     }
 
     private void fold(int calls) {
