@@ -367,7 +367,7 @@ public final class Communicator implements AutoCloseable {
         while (result == NcclResult.IN_PROGRESS) {
             if (System.nanoTime() - since > limitNs) {
                 throw CallError.NOT_READY_IN_TIME.says(
-                        comm.identity() + " was not ready after " + timeout.toMillis() + " ms");
+                        "%s was not ready after %s ms", comm.identity(), timeout.toMillis());
             }
             LockSupport.parkNanos(POLL_NS);
             result = comm.asyncError();
@@ -382,7 +382,9 @@ public final class Communicator implements AutoCloseable {
                     ? failure.on(comm.identity())
                     : CallError.FAILED_BEFORE.says(
                             result,
-                            comm.identity() + " failed and is destroyed by now: " + result.text());
+                            "%s failed and is destroyed by now: %s",
+                            comm.identity(),
+                            result.text());
         }
     }
 

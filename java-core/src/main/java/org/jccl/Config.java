@@ -38,7 +38,7 @@ public final class Config {
      */
     public Config withTimeout(Duration timeout) {
         if (timeout.isNegative()) {
-            throw CallError.TIME_LIMIT_NEGATIVE.says("a time limit of " + timeout + " is negative");
+            throw CallError.TIME_LIMIT_NEGATIVE.says("a time limit of %s is negative", timeout);
         }
         long timeoutMs = timeout.isZero() ? 0 : Math.max(1, TimeUnit.MILLISECONDS.convert(timeout));
         return new Config(resolved.withTimeoutMs(timeoutMs));

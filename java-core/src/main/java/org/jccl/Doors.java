@@ -19,7 +19,7 @@ final class Doors {
     static void given(String function, String name, @Nullable Object argument) {
         if (argument == null) {
             throw CallError.NULL_ARGUMENT.says(
-                    "nccl" + function + " : " + name + " argument is NULL; pass a value");
+                    "nccl%s : %s argument is NULL; pass a value", function, name);
         }
     }
 
@@ -40,12 +40,8 @@ final class Doors {
         long most = Long.MAX_VALUE / call.type().sizeBytes() / parts;
         if (call.count() < 0 || call.count() > most) {
             throw CallError.COUNT_UNFIT.says(
-                    call.operation().ncclName()
-                            + ": "
-                            + call.count()
-                            + " is no count of "
-                            + call.type().ncclName()
-                            + "; count elements from 0 on, not bytes");
+                    "%s: %s is no count of %s; count elements from 0 on, not bytes",
+                    call.operation().ncclName(), call.count(), call.type().ncclName());
         }
     }
 
@@ -62,34 +58,25 @@ final class Doors {
         }
         if (!segment.isNative()) {
             throw CallError.BUFFER_ON_HEAP.says(
-                    operation.ncclName()
-                            + ": "
-                            + name
-                            + " is on the heap; allocate it"
-                            + " from an Arena");
+                    "%s: %s is on the heap; allocate it from an Arena", operation.ncclName(), name);
         }
         // NULL, which has no size, is said to be NULL later.
         if (segment.address() != 0 && segment.byteSize() < needed) {
             throw CallError.BUFFER_TOO_SMALL.says(
-                    operation.ncclName()
-                            + ": "
-                            + name
-                            + " has "
-                            + segment.byteSize()
-                            + " bytes, but "
-                            + elements
-                            + " elements of "
-                            + type.ncclName()
-                            + " need "
-                            + needed
-                            + "; allocate them, or pass a smaller count");
+                    "%s: %s has %s bytes, but %s elements of %s need %s; allocate them, or "
+                            + "pass a smaller count",
+                    operation.ncclName(),
+                    name,
+                    segment.byteSize(),
+                    elements,
+                    type.ncclName(),
+                    needed);
         }
         if (!segment.scope().isAlive()) {
             throw CallError.ARENA_CLOSED.says(
-                    operation.ncclName()
-                            + ": the arena of "
-                            + name
-                            + " is closed; keep it open until the operation is complete");
+                    "%s: the arena of %s is closed; keep it open until the operation is "
+                            + "complete",
+                    operation.ncclName(), name);
         }
         return segment.address();
     }
@@ -98,8 +85,8 @@ final class Doors {
     static long writable(Comm comm, Call call, @Nullable MemorySegment segment) {
         if (segment != null && segment.isReadOnly()) {
             throw CallError.BUFFER_READ_ONLY.says(
-                    call.operation().ncclName()
-                            + ": recvbuff is read-only; pass a buffer that may be written");
+                    "%s: recvbuff is read-only; pass a buffer that may be written",
+                    call.operation().ncclName());
         }
         boolean receives = call.operation().receives(comm.rank(), call.peer());
         long elements = receives ? call.operation().outSize(call.count(), comm.nRanks()) : 0;

@@ -52,7 +52,7 @@ public final class Group {
         NcclException why =
                 error instanceof NcclException known
                         ? known
-                        : CallError.GROUP_ABANDONED.says("a call inside the group threw " + error);
+                        : CallError.GROUP_ABANDONED.says("a call inside the group threw %s", error);
         org.jccl.group.Group.current().remember(why);
         try {
             end();

@@ -9,7 +9,7 @@ final class Checked {
     static void pointer(String function, String name, long address) {
         if (address == 0) {
             throw CallError.NULL_ARGUMENT.says(
-                    function + " : " + name + " argument is NULL; pass the address of a variable");
+                    "%s : %s argument is NULL; pass the address of a variable", function, name);
         }
     }
 }

@@ -51,7 +51,7 @@ final class ComposedCall {
     }
 
     private static NcclException wrong(String what) {
-        return CallError.STARTED_UNKNOWN.says("StartComposed : " + what);
+        return CallError.STARTED_UNKNOWN.says("StartComposed : %s", what);
     }
 
     private long word(long i) {

@@ -77,23 +77,17 @@ final class ConfigReader {
             int value = intAt(address, size, field.offset);
             if (value != UNDEF && (value < field.min || value > field.max)) {
                 throw CallError.CONFIG_VALUE.says(
-                        "Invalid config "
-                                + field.name
-                                + " attribute value "
-                                + value
-                                + "; it must be "
-                                + field.range());
+                        "Invalid config %s attribute value %s; it must be %s",
+                        field.name, value, field.range());
             }
         }
         int min = intAt(address, size, MIN_CTAS);
         int max = intAt(address, size, MAX_CTAS);
         if (min != UNDEF && max != UNDEF && min > max) {
             throw CallError.CONFIG_VALUE.says(
-                    "Invalid config min/max channels attribute value "
-                            + min
-                            + "/"
-                            + max
-                            + "; the first must not be the larger one");
+                    "Invalid config min/max channels attribute value %s/%s; the first must "
+                            + "not be the larger one",
+                    min, max);
         }
         int blocking = intAt(address, size, BLOCKING);
         int share = intAt(address, size, SPLIT_SHARE);

@@ -23,7 +23,7 @@ final class Extras {
         try {
             if (timeoutMs < 0) {
                 throw CallError.TIME_LIMIT_NEGATIVE.says(
-                        "CommOptions : timeout " + timeoutMs + " ms is negative; 0 is none");
+                        "CommOptions : timeout %s ms is negative; 0 is none", timeoutMs);
             }
             Handles.get(handle, "CommOptions").timeLimitMs(timeoutMs);
             return NcclApi.SUCCESS;

@@ -44,9 +44,9 @@ final class Handles {
         }
         if (slot == MOST) {
             throw CallError.TOO_MANY_PENDING.says(
-                    "there are "
-                            + MOST
-                            + " communicators that were not destroyed; destroy or abort some");
+                    "there are %s communicators that were not destroyed; destroy or abort "
+                            + "some",
+                    MOST);
         }
         if (slot == table.length) {
             table = Arrays.copyOf(table, 2 * table.length);
@@ -105,7 +105,7 @@ final class Handles {
     private static NcclException unknown(long handle, String function) {
         if (handle == 0) {
             return CallError.NULL_ARGUMENT.says(
-                    function + " : comm argument is NULL; pass the handle of a communicator");
+                    "%s : comm argument is NULL; pass the handle of a communicator", function);
         }
         long age = handle >>> GENERATION_SHIFT;
         boolean once;
@@ -115,13 +115,13 @@ final class Handles {
         String named = function + " : comm 0x" + Long.toHexString(handle);
         return once
                 ? CallError.ALREADY_ENDED.says(
-                        named
-                                + " has already been destroyed or aborted; destroy or abort it"
-                                + " once, after its last use")
+                        "%s has already been destroyed or aborted; destroy or abort it once, "
+                                + "after its last use",
+                        named)
                 : CallError.NOT_A_COMMUNICATOR.says(
-                        named
-                                + " is not a communicator of this library (corrupted comm object"
-                                + " detected); pass the handle that an init or split wrote, whole");
+                        "%s is not a communicator of this library (corrupted comm object "
+                                + "detected); pass the handle that an init or split wrote, whole",
+                        named);
     }
 
     private static int slot(long handle) {

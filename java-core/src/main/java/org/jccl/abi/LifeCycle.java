@@ -147,11 +147,11 @@ final class LifeCycle {
         try {
             if (nRanks < 1) {
                 throw CallError.RANK_COUNT.says(
-                        "CommInitRankScalable : nranks " + nRanks + " must be positive");
+                        "CommInitRankScalable : nranks %s must be positive", nRanks);
             }
             if (nId < 1 || nId > nRanks) {
                 throw CallError.ID_COUNT.says(
-                        "CommInitRankScalable : nId " + nId + " must lie in [1, " + nRanks + "]");
+                        "CommInitRankScalable : nId %s must lie in [1, %s]", nId, nRanks);
             }
         } catch (Throwable t) {
             return NcclApi.refused(t);
@@ -239,18 +239,18 @@ final class LifeCycle {
 
     private static void checkDevices(int nDev, long devList) {
         if (nDev < 1) {
-            throw CallError.RANK_COUNT.says("CommInitAll : ndev " + nDev + " must be positive");
+            throw CallError.RANK_COUNT.says("CommInitAll : ndev %s must be positive", nDev);
         }
         for (int i = 0; devList != 0 && i < nDev; i++) {
             int device = Memory.getInt(devList + 4L * i);
             if (device < 0) {
                 throw CallError.DEVICE_NUMBER.says(
-                        "CommInitAll : invalid device " + device + "; the first one is 0");
+                        "CommInitAll : invalid device %s; the first one is 0", device);
             }
             for (int j = 0; j < i; j++) {
                 if (Memory.getInt(devList + 4L * j) == device) {
                     throw CallError.DEVICE_TWICE.says(
-                            "CommInitAll : device " + device + " is listed twice");
+                            "CommInitAll : device %s is listed twice", device);
                 }
             }
         }
@@ -354,7 +354,7 @@ final class LifeCycle {
             Comm comm = Handles.get(handle, abort ? "CommAbort" : "CommDestroy");
             if (!ended(comm, handle, abort)) {
                 throw CallError.ALREADY_ENDED.says(
-                        comm.identity() + " has already been destroyed; destroy or abort it once");
+                        "%s has already been destroyed; destroy or abort it once", comm.identity());
             }
             return NcclApi.SUCCESS;
         } catch (Throwable t) {

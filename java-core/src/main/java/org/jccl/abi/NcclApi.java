@@ -121,7 +121,7 @@ public final class NcclApi {
 
     static NcclException notDone(String function) {
         return CallError.NOT_DONE_YET.says(
-                function + " is not done yet in JCCL " + Version.text() + "; see DIFFERENCES.md");
+                "%s is not done yet in JCCL %s; see DIFFERENCES.md", function, Version.text());
     }
 
     /** ncclAllReduce. */

@@ -69,7 +69,7 @@ final class Parking {
     private Pending take(String function) {
         Pending pending = parked.poll();
         if (pending == null) {
-            throw CallError.NOT_PARKED.says(function + " : no call of this thread is parked");
+            throw CallError.NOT_PARKED.says("%s : no call of this thread is parked", function);
         }
         return pending;
     }

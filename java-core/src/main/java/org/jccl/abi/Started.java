@@ -47,7 +47,7 @@ final class Started {
             Operation op = call.operation();
             if (op.exchanges()) {
                 throw CallError.STARTED_UNKNOWN.says(
-                        "Start : nccl" + op.ncclName() + " is started by jcclStartComposed");
+                        "Start : nccl%s is started by jcclStartComposed", op.ncclName());
             }
             comm = Handles.get(handle, op.ncclName());
             Checked.pointer("Start", "ticket", ticketOut);
@@ -61,7 +61,7 @@ final class Started {
     static Operation operation(String function, int number) {
         Operation op = Operation.of(number);
         if (op == null || op == Operation.REDUCE) {
-            throw CallError.STARTED_UNKNOWN.says(function + " : invalid operation " + number);
+            throw CallError.STARTED_UNKNOWN.says("%s : invalid operation %s", function, number);
         }
         return op;
     }
@@ -92,8 +92,7 @@ final class Started {
             }
             CommExecutor executor = Handles.get(handle, "Poll").executor();
             if (!executor.tickets().known(ticket)) {
-                throw CallError.STARTED_UNKNOWN.says(
-                        "Poll : ticket " + ticket + " was never given");
+                throw CallError.STARTED_UNKNOWN.says("Poll : ticket %s was never given", ticket);
             }
             Task task = executor.tickets().task(ticket);
             if (task == null) {
@@ -122,8 +121,7 @@ final class Started {
         Launch launch = GROUPS.get(ticket);
         if (launch == null) {
             if ((ticket & ~GROUP_MARK) > LAST_GROUP.get()) {
-                throw CallError.STARTED_UNKNOWN.says(
-                        "Poll : ticket " + ticket + " was never given");
+                throw CallError.STARTED_UNKNOWN.says("Poll : ticket %s was never given", ticket);
             }
             Handles.get(handle, "Poll");
             return NcclApi.SUCCESS;
@@ -201,9 +199,8 @@ final class Started {
         SWEEP_AT.set(Math.clamp(2L * GROUPS.size(), 1, MOST_GROUPS));
         if (GROUPS.size() >= MOST_GROUPS) {
             throw CallError.TOO_MANY_PENDING.says(
-                    "EndGroup : "
-                            + MOST_GROUPS
-                            + " groups are under way or have failed; poll each to its end");
+                    "EndGroup : %s groups are under way or have failed; poll each to its " + "end",
+                    MOST_GROUPS);
         }
     }
 

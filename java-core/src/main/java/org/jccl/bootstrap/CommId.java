@@ -49,13 +49,12 @@ final class CommId {
             if (address.isOfOneMachine()) {
                 return address;
             }
-            throw CallError.ADDRESS_INVALID.says(address + " is the address of no single machine");
+            throw CallError.ADDRESS_INVALID.says("%s is the address of no single machine", address);
         } catch (NcclException refused) {
             throw CallError.ADDRESS_INVALID.says(
-                    "NCCL_COMM_ID: "
-                            + refused.getMessage()
-                            + "; write the address of rank 0's machine and a free port there, as in"
-                            + " 10.0.0.1:4000, [fd00::1]:4000 or host:4000");
+                    "NCCL_COMM_ID: %s; write the address of rank 0's machine and a free "
+                            + "port there, as in 10.0.0.1:4000, [fd00::1]:4000 or host:4000",
+                    refused.getMessage());
         }
     }
 
@@ -82,19 +81,18 @@ final class CommId {
         }
         if (!id.root().isLoopback()) {
             throw InitError.SECRET_MISSING.says(
-                    "NCCL_COMM_ID names "
-                            + id.root()
-                            + ", where anybody could join: set JCCL_SECRET, or JCCL_SECRET_FILE to"
-                            + " a file of mode 0600, to the same secret on all ranks (`openssl rand"
-                            + " -hex 32` makes one); without one only loopback addresses are"
-                            + " allowed");
+                    "NCCL_COMM_ID names %s, where anybody could join: set JCCL_SECRET, or "
+                            + "JCCL_SECRET_FILE to a file of mode 0600, to the same secret on all "
+                            + "ranks (`openssl rand -hex 32` makes one); without one only loopback "
+                            + "addresses are allowed",
+                    id.root());
         }
         if (WARNED.compareAndSet(false, true)) {
             Log.warn(
                     InitError.SECRET_NOT_SET.says(
-                            "NCCL_COMM_ID is used without JCCL_SECRET or JCCL_SECRET_FILE: every"
-                                    + " user of this machine can join at "
-                                    + id.root()));
+                            "NCCL_COMM_ID is used without JCCL_SECRET or JCCL_SECRET_FILE: every "
+                                    + "user of this machine can join at %s",
+                            id.root()));
         }
         return id;
     }
@@ -107,9 +105,8 @@ final class CommId {
         return refused.kind()
                 .says(
                         refused,
-                        refused.getMessage()
-                                + "; NCCL_COMM_ID, and JCCL_SECRET or the content of"
-                                + " JCCL_SECRET_FILE, must be the same on all ranks, and those of"
-                                + " no other job");
+                        "%s; NCCL_COMM_ID, and JCCL_SECRET or the content of JCCL_SECRET_FILE, "
+                                + "must be the same on all ranks, and those of no other job",
+                        refused.getMessage());
     }
 }

@@ -143,7 +143,7 @@ final class Dialer implements AutoCloseable {
     private void start() {
         int fd = Sockets.socket(target.isIpv6());
         if (fd < 0) {
-            throw InitError.CANNOT_CONNECT.says("cannot make a socket: " + Errno.text(-fd));
+            throw InitError.CANNOT_CONNECT.says("cannot make a socket: %s", Errno.text(-fd));
         }
         channel = new Channel(fd);
         state = State.CONNECTING;
@@ -196,17 +196,14 @@ final class Dialer implements AutoCloseable {
         byte[] reply = open.take(Hello.REPLY_BYTES);
         if (reply[0] == Hello.UNKNOWN) {
             throw InitError.ROOT_FORGOT.says(
-                    "the process at "
-                            + target
-                            + " does not know this unique id: the process that made it has ended,"
-                            + " or made too many since");
+                    "the process at %s does not know this unique id: the process that made "
+                            + "it has ended, or made too many since",
+                    target);
         }
         byte[] nonce = sent.verifyChallenge(key, reply);
         if (nonce == null) {
             throw InitError.ROOT_FOREIGN.says(
-                    "the process at "
-                            + target
-                            + " does not know the secret: it is not of this job");
+                    "the process at %s does not know the secret: it is not of this job", target);
         }
         open.send(sent.proof(key, nonce, payload));
         open.flush();
@@ -224,7 +221,7 @@ final class Dialer implements AutoCloseable {
             return;
         }
         if (!Keys.same(open.take(Hello.ACCEPTED.length), Hello.ACCEPTED)) {
-            throw InitError.ROOT_NONSENSE.says("the process at " + target + " answers nonsense");
+            throw InitError.ROOT_NONSENSE.says("the process at %s answers nonsense", target);
         }
         state = State.ACCEPTED;
         obstacle = "";
@@ -244,12 +241,11 @@ final class Dialer implements AutoCloseable {
             refusedSinceNs = System.nanoTime();
         } else if (System.nanoTime() - refusedSinceNs > REFUSED_NS) {
             throw InitError.ROOT_GONE.says(
-                    (kind == Hello.LINK
-                                    ? "rank " + to + "'s process"
-                                    : "the process that made the unique id")
-                            + " has ended: nobody listens at "
-                            + target
-                            + " any more (or a firewall refuses it)");
+                    "%s has ended: nobody listens at %s any more (or a firewall refuses it)",
+                    kind == Hello.LINK
+                            ? "rank " + to + "'s process"
+                            : "the process that made the unique id",
+                    target);
         }
     }
 

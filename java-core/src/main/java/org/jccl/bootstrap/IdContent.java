@@ -61,8 +61,8 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
         try {
             return new IdContent(SocketAddress.fromWire(address, 0), number, secret);
         } catch (NcclException malformed) {
-            throw CallError.ID_DAMAGED.says(
-                    "this unique id is damaged: its address cannot be read", malformed);
+            throw CallError.ID_DAMAGED.because(
+                    malformed, "this unique id is damaged: its address cannot be read");
         }
     }
 

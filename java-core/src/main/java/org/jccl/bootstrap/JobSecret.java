@@ -40,7 +40,7 @@ final class JobSecret {
         try {
             return PrivateFile.read(file, MAX_BYTES);
         } catch (NcclException refused) {
-            throw InitError.SECRET_UNFIT.says("JCCL_SECRET_FILE: " + refused.getMessage());
+            throw InitError.SECRET_UNFIT.says("JCCL_SECRET_FILE: %s", refused.getMessage());
         }
     }
 
@@ -55,12 +55,9 @@ final class JobSecret {
         }
         if (to - from < MIN_BYTES) {
             throw InitError.SECRET_UNFIT.says(
-                    name
-                            + " has "
-                            + (to - from)
-                            + " bytes, and needs "
-                            + MIN_BYTES
-                            + " at least: take a random one, as `openssl rand -hex 32` prints");
+                    "%s has %s bytes, and needs %s at least: take a random one, as "
+                            + "`openssl rand -hex 32` prints",
+                    name, to - from, MIN_BYTES);
         }
         return Arrays.copyOfRange(bytes, from, to);
     }

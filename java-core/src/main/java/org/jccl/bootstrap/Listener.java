@@ -232,7 +232,7 @@ public final class Listener {
     }
 
     static NcclException cannotAccept(String why) {
-        return InitError.CANNOT_CONNECT.says("this process cannot accept connections: " + why);
+        return InitError.CANNOT_CONNECT.says("this process cannot accept connections: %s", why);
     }
 
     /** A rank of this process gives up before it has reached its root, which is here. */
@@ -299,10 +299,7 @@ public final class Listener {
             }
         }
         throw InitError.CANNOT_LISTEN.says(
-                "cannot listen on "
-                        + chosen
-                        + ": "
-                        + Errno.text(-result)
-                        + (range == null ? "" : rangeText(first, last, result)));
+                "cannot listen on %s: %s%s",
+                chosen, Errno.text(-result), range == null ? "" : rangeText(first, last, result));
     }
 }

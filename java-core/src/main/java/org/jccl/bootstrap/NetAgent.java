@@ -112,7 +112,7 @@ final class NetAgent implements Runnable {
         }
         int ready = Sockets.poll(entries, n + 1, sleepMs(earliest));
         if (ready < 0 && ready != -Errno.EINTR) {
-            throw LibraryError.SYSTEM_CALL.says("poll: " + Errno.text(-ready));
+            throw LibraryError.SYSTEM_CALL.says("poll: %s", Errno.text(-ready));
         }
         wakeup.drain();
         runCommands();

@@ -83,8 +83,7 @@ public final class RendezvousClient implements Exchange {
 
     private static MemberHello hello(UniqueId id, int nRanks, int rank) {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            throw CallError.RANK_OUTSIDE.says(
-                    "rank " + rank + " is not one of " + nRanks + " ranks");
+            throw CallError.RANK_OUTSIDE.says("rank %s is not one of %s ranks", rank, nRanks);
         }
         IdContent content = IdContent.decode(id);
         boolean here = CommId.isOne(content) ? rank == 0 : Listener.isRootHere(content);
@@ -108,7 +107,7 @@ public final class RendezvousClient implements Exchange {
         }
         if (contribution.length > MAX_BLOB_BYTES) {
             throw LibraryError.IMPOSSIBLE.says(
-                    "a contribution of " + contribution.length + " bytes is too large");
+                    "a contribution of %s bytes is too large", contribution.length);
         }
         round++;
         received = 0;
@@ -289,16 +288,13 @@ public final class RendezvousClient implements Exchange {
             who = "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),";
         }
         return InitError.ROOT_GONE.says(
-                who
-                        + " has gone during the initialisation: its process ended or its connection"
-                        + " broke ("
-                        + open.endText()
-                        + ")");
+                "%s has gone during the initialisation: its process ended or its "
+                        + "connection broke (%s)",
+                who, open.endText());
     }
 
     private NcclException nonsense() {
-        return InitError.ROOT_NONSENSE.says(
-                "the rendezvous at " + dialer.target() + " sent nonsense");
+        return InitError.ROOT_NONSENSE.says("the rendezvous at %s sent nonsense", dialer.target());
     }
 
     private void throwFailure() {

@@ -265,7 +265,7 @@ final class Root {
 
     /** A rank cannot go on, and says why. */
     void gaveUp(String who, NcclResult result, String why) {
-        fail(InitError.PEER_GAVE_UP.says(result, who + " gave up: " + why));
+        fail(InitError.PEER_GAVE_UP.says(result, "%s gave up: %s", who, why));
     }
 
     /**

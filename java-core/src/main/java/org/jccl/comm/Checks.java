@@ -66,8 +66,8 @@ public final class Checks {
         String called = called(call) + "stream 0x" + Long.toHexString(stream);
         throw device == null
                 ? CallError.STREAM_NOT_NULL.says(
-                        called + " means nothing on host ranks; pass NULL (stream 0)")
-                : CallError.STREAM_UNKNOWN.says(called + " is no stream of " + device.name());
+                        "%s means nothing on host ranks; pass NULL (stream 0)", called)
+                : CallError.STREAM_UNKNOWN.says("%s is no stream of %s", called, device.name());
     }
 
     private static String called(Call call) {
@@ -78,13 +78,12 @@ public final class Checks {
         int number = call.typeNumber();
         if (!DataType.isValid(number)) {
             throw CallError.TYPE_UNKNOWN.says(
-                    called(call) + "invalid type " + number + "; use a value of ncclDataType_t");
+                    "%sinvalid type %s; use a value of ncclDataType_t", called(call), number);
         }
         if (!call.type().supported()) {
             throw CallError.TYPE_NOT_DONE.says(
-                    called(call)
-                            + call.type().ncclName()
-                            + " is not done yet in JCCL; see DIFFERENCES.md");
+                    "%s%s is not done yet in JCCL; see DIFFERENCES.md",
+                    called(call), call.type().ncclName());
         }
     }
 
@@ -92,10 +91,9 @@ public final class Checks {
         int number = call.redOp();
         if (!RedOp.isValid(number) || number == RedOp.PROD.number()) {
             throw CallError.REDUCTION_UNKNOWN.says(
-                    called(call)
-                            + "invalid reduction operation "
-                            + number
-                            + "; ncclSum, ncclAvg, ncclMax and ncclMin are supported");
+                    "%sinvalid reduction operation %s; ncclSum, ncclAvg, ncclMax and "
+                            + "ncclMin are supported",
+                    called(call), number);
         }
     }
 
@@ -103,13 +101,11 @@ public final class Checks {
         int rank = call.peer();
         if (rank < 0 || rank >= comm.nRanks()) {
             throw CallError.ROOT_OR_PEER.says(
-                    called(call)
-                            + "invalid "
-                            + (call.operation().pointToPoint() ? "peer " : "root ")
-                            + rank
-                            + " (must lie in [0, "
-                            + comm.nRanks()
-                            + "))");
+                    "%sinvalid %s%s (must lie in [0, %s))",
+                    called(call),
+                    call.operation().pointToPoint() ? "peer " : "root ",
+                    rank,
+                    comm.nRanks());
         }
     }
 
@@ -118,10 +114,8 @@ public final class Checks {
         long parts = call.operation().size(1, comm.nRanks());
         if (count < 0 || count > Long.MAX_VALUE / call.type().sizeBytes() / parts) {
             throw CallError.COUNT_OVERFLOW.says(
-                    called(call)
-                            + "count "
-                            + Long.toUnsignedString(count)
-                            + " overflows the size of a buffer; count elements, not bytes");
+                    "%scount %s overflows the size of a buffer; count elements, not bytes",
+                    called(call), Long.toUnsignedString(count));
         }
     }
 
@@ -133,7 +127,7 @@ public final class Checks {
         long address = name.equals("sendbuff") ? call.input() : call.output();
         if (address == 0) {
             throw CallError.NULL_ARGUMENT.says(
-                    called(call) + name + " argument is NULL; pass a buffer, or a count of 0");
+                    "%s%s argument is NULL; pass a buffer, or a count of 0", called(call), name);
         }
         Device device = comm.device();
         String is;
@@ -149,14 +143,8 @@ public final class Checks {
             is = " is not, or not whole, memory of " + device.name();
         }
         throw CallError.BUFFER_KIND.says(
-                called(call)
-                        + name
-                        + " 0x"
-                        + Long.toHexString(address)
-                        + " of "
-                        + bytes
-                        + " bytes"
-                        + is);
+                "%s%s 0x%s of %s bytes%s",
+                called(call), name, Long.toHexString(address), bytes, is);
     }
 
     /**
@@ -191,13 +179,12 @@ public final class Checks {
                                 ? "sendbuff is " + block + " bytes after recvbuff"
                                 : "recvbuff is " + block + " bytes after sendbuff";
         return CallError.BUFFERS_OVERLAP.says(
-                called(call)
-                        + "sendbuff and recvbuff overlap, with recvbuff "
-                        + Math.abs(behind)
-                        + (behind < 0 ? " bytes before" : " bytes after")
-                        + " sendbuff; in place means on rank "
-                        + rank
-                        + " that "
-                        + rule);
+                "%ssendbuff and recvbuff overlap, with recvbuff %s%s sendbuff; in "
+                        + "place means on rank %s that %s",
+                called(call),
+                Math.abs(behind),
+                behind < 0 ? " bytes before" : " bytes after",
+                rank,
+                rule);
     }
 }

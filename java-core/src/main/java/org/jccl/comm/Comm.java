@@ -95,7 +95,7 @@ public final class Comm implements GroupMember {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
             String place = rank + " of " + nRanks;
             throw CallError.RANK_OUTSIDE.says(
-                    "ncclCommInitRank: rank " + place + " ranks; the rank must lie in [0, nranks)");
+                    "ncclCommInitRank: rank %s ranks; the rank must lie in [0, nranks)", place);
         }
         Log.refresh();
         Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
@@ -348,7 +348,7 @@ public final class Comm implements GroupMember {
     /** The process ends: says goodbye without waiting for anything. */
     public void leaveAtExit() {
         NcclException goodbye =
-                CallError.ENDED_NORMALLY.says("the process of rank " + rank + " ended normally");
+                CallError.ENDED_NORMALLY.says("the process of rank %s ended normally", rank);
         stopRequest = goodbye;
         CommExecutor ex = executor;
         if (ex != null && life.end(this)) {
@@ -438,7 +438,7 @@ public final class Comm implements GroupMember {
     }
 
     private NcclException aborted() {
-        return CallError.ABORTED.says("rank " + rank + " aborted " + identity());
+        return CallError.ABORTED.says("rank %s aborted %s", rank, identity());
     }
 
     private boolean end(String what) {
@@ -448,8 +448,7 @@ public final class Comm implements GroupMember {
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");
         String did = what.equals("Abort") ? " aborted" : " destroyed";
         NcclException goodbye =
-                CallError.ENDED_HERE.says(
-                        "rank " + rank + did + " its communicator (" + identity() + ")");
+                CallError.ENDED_HERE.says("rank %s%s its communicator (%s)", rank, did, identity());
         stopRequest = stopRequest == null ? goodbye : stopRequest;
         // Background jobs see the stop request and end; they are not waited for longer than that.
         splits.await(JOBS_END_MS);
@@ -468,7 +467,7 @@ public final class Comm implements GroupMember {
     public void interrupt() {
         stopRequest =
                 CallError.INTERRUPTED.says(
-                        "rank " + rank + " was interrupted by its user (" + identity() + ")");
+                        "rank %s was interrupted by its user (%s)", rank, identity());
         CommExecutor ex = executor;
         if (ex != null) {
             ex.interrupt();

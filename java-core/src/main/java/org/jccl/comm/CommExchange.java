@@ -49,7 +49,7 @@ final class CommExchange implements Exchange {
     public void begin(byte[] mine) {
         task = null;
         if (mine.length + 4 > blobBytes) {
-            throw LibraryError.IMPOSSIBLE.says(mine.length + " bytes in a round of an exchange");
+            throw LibraryError.IMPOSSIBLE.says("%s bytes in a round of an exchange", mine.length);
         }
         long at = buffers.address();
         Memory.putInt(at, mine.length);
@@ -95,7 +95,7 @@ final class CommExchange implements Exchange {
         WatchedTime since = ahead < 0 ? null : aheadSince == null ? new WatchedTime() : aheadSince;
         aheadSince = since;
         if (since != null && since.lookNs() > AHEAD_NS) {
-            throw PeerError.LOST.says("rank " + ahead + " of the parent made no connection");
+            throw PeerError.LOST.says("rank %s of the parent made no connection", ahead);
         }
     }
 
@@ -106,7 +106,7 @@ final class CommExchange implements Exchange {
             long at = buffers.address() + (long) blobBytes * (q + 1);
             int length = Memory.getInt(at);
             if (length < 0 || length > blobBytes - 4) {
-                throw PeerError.NONSENSE.says("rank " + q + " sent an unreadable message");
+                throw PeerError.NONSENSE.says("rank %s sent an unreadable message", q);
             }
             all[q] = new byte[length];
             for (int i = 0; i < length; i++) {

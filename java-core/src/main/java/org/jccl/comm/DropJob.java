@@ -36,10 +36,9 @@ public final class DropJob implements Job {
         }
         Log.warn(
                 CallError.NOT_DESTROYED.says(
-                        comm.identity()
-                                + " was garbage-collected before it was destroyed, and is ended"
-                                + " now; keep it and destroy or abort it, or use it in a block"
-                                + " that does"));
+                        "%s was garbage-collected before it was destroyed, and is ended now; "
+                                + "keep it and destroy or abort it, or use it in a block that does",
+                        comm.identity()));
         JobAgent.start(new DropJob(comm, after));
         return true;
     }

@@ -68,11 +68,11 @@ final class InitJob extends SetupJob {
             NcclException failed = rounds().failure(q);
             if (failed != null) {
                 throw InitError.PEER_GAVE_UP.says(
-                        failed, "rank " + q + " gave up: " + failed.getMessage());
+                        failed, "rank %s gave up: %s", q, failed.getMessage());
             }
             byte[] blob = rounds().payload(q);
             if (blob.length < FRESH_BYTES) {
-                throw PeerError.NONSENSE.says("rank " + q + " described itself badly: too short");
+                throw PeerError.NONSENSE.says("rank %s described itself badly: too short", q);
             }
             allFresh[q] = Arrays.copyOf(blob, FRESH_BYTES);
             infos[q] = RankInfo.decode(q, Arrays.copyOfRange(blob, FRESH_BYTES, blob.length));
@@ -82,9 +82,9 @@ final class InitJob extends SetupJob {
             String difference = RankInfo.difference(0, infos[0], q, infos[q]);
             if (difference != null) {
                 throw InitError.RANKS_DISAGREE.says(
-                        "ranks disagree on a setting: "
-                                + difference
-                                + "; use one JCCL and one kind of device everywhere");
+                        "ranks disagree on a setting: %s; use one JCCL and one kind of device "
+                                + "everywhere",
+                        difference);
             }
         }
         byte[] key = meeting.communicatorKey(allFresh);

@@ -30,7 +30,7 @@ final class Life {
 
     private static Throwable illegal(CommState from, CommState to, Comm whose) {
         return LibraryError.IMPOSSIBLE.says(
-                whose.identity() + " is " + from.text() + " and cannot become " + to.text());
+                "%s is %s and cannot become %s", whose.identity(), from.text(), to.text());
     }
 
     /**

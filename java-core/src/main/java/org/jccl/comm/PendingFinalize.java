@@ -27,10 +27,9 @@ final class PendingFinalize implements Pending {
         if (!Waiter.awaitIdle(executor, System.nanoTime() + SETTLE_NS)) {
             Log.warn(
                     CallError.GIVEN_UP.says(
-                            comm.identity()
-                                    + " is destroyed while operations are under way, which have not"
-                                    + " ended within 5 s and are given up; finalize it before, or"
-                                    + " abort it"));
+                            "%s is destroyed while operations are under way, which have not ended"
+                                + " within 5 s and are given up; finalize it before, or abort it",
+                            comm.identity()));
         }
     }
 

@@ -129,7 +129,7 @@ record RankInfo(
             out.writeUTF(settings);
             return bytes.toByteArray();
         } catch (IOException e) {
-            throw LibraryError.IMPOSSIBLE.says("cannot encode a rank's description: " + e);
+            throw LibraryError.IMPOSSIBLE.says("cannot encode a rank's description: %s", e);
         }
     }
 

@@ -13,9 +13,10 @@ final class Refusals {
             return failed;
         }
         return CallError.NOT_READY.says(
-                "Attempt to use communicator before the previous operation returned ncclSuccess ("
-                        + comm.identity()
-                        + "); poll ncclCommGetAsyncError until it is no longer ncclInProgress");
+                "Attempt to use communicator before the previous operation returned "
+                        + "ncclSuccess (%s); poll ncclCommGetAsyncError until it is no longer "
+                        + "ncclInProgress",
+                comm.identity());
     }
 
     static NcclException ended(Comm comm, CommState now) {
@@ -23,14 +24,13 @@ final class Refusals {
         if (now == CommState.FAILED && failed != null) {
             return CallError.INIT_FAILED.says(
                     failed,
-                    comm.identity()
-                            + " failed in init and can only be destroyed: "
-                            + failed.getMessage());
+                    "%s failed in init and can only be destroyed: %s",
+                    comm.identity(),
+                    failed.getMessage());
         }
         return CallError.ALREADY_ENDED.says(
-                comm.identity()
-                        + " has been "
-                        + now.text()
-                        + " and cannot be used any more; end a communicator after its last use");
+                "%s has been %s and cannot be used any more; end a communicator after "
+                        + "its last use",
+                comm.identity(), now.text());
     }
 }

@@ -86,7 +86,7 @@ final class Rounds implements AutoCloseable {
         }
         if (blob.length == 0 || blob[0] != 0) {
             return PeerError.NONSENSE.says(
-                    "participant " + participant + " of init or split sent an unreadable message");
+                    "participant %s of init or split sent an unreadable message", participant);
         }
         return null;
     }

@@ -40,10 +40,8 @@ final class Settings {
                 && !text.equals(kind)
                 && !(parents != null && text.equals(parents.name()))) {
             throw CallError.DEVICE_UNKNOWN.says(
-                    "a child of ncclCommSplit is where its parent is, on "
-                            + (parents == null ? Devices.HOST : parents.name())
-                            + ", not on "
-                            + text);
+                    "a child of ncclCommSplit is where its parent is, on %s, not on %s",
+                    parents == null ? Devices.HOST : parents.name(), text);
         }
     }
 }

@@ -165,7 +165,7 @@ final class Setup {
             if (q != rank && theirs != null && says) {
                 found =
                         InitError.PEER_GAVE_UP.says(
-                                theirs, "rank " + q + " gave up: " + theirs.getMessage());
+                                theirs, "rank %s gave up: %s", q, theirs.getMessage());
             }
         }
         if (found != null) {
@@ -181,7 +181,7 @@ final class Setup {
             }
             byte[] blob = rounds.payload(participants[q]);
             if (blob.length != REGION_BLOB_BYTES) {
-                giveUp(PeerError.NONSENSE.says("rank " + q + " sent no region at init"));
+                giveUp(PeerError.NONSENSE.says("rank %s sent no region at init", q));
                 return;
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
@@ -305,7 +305,7 @@ final class Setup {
                                 + (watches[q] == null ? "P2P/direct" : "SHM/direct"));
             }
             if (region == null) {
-                throw LibraryError.IMPOSSIBLE.says("rank " + q + " has no region");
+                throw LibraryError.IMPOSSIBLE.says("rank %s has no region", q);
             }
             all[q] = region;
         }
@@ -324,15 +324,14 @@ final class Setup {
         int pid = infos[q].pid();
         ProcessWatch watch = ProcessWatch.open(pid, infos[q].startTime());
         if (watch == null) {
-            throw InitError.PEER_ENDED_INIT.says(
-                    "rank " + q + "'s process " + pid + " ended during init");
+            throw InitError.PEER_ENDED_INIT.says("rank %s's process %s ended during init", q, pid);
         }
         if (watch.refusal() != 0 && WARNED.compareAndSet(false, true)) {
             Log.warn(
                     InitError.PIDFD_REFUSED.says(
-                            "the system refuses pidfd_open ("
-                                    + Errno.text(watch.refusal())
-                                    + "): the end of ranks on this node is looked for in /proc"));
+                            "the system refuses pidfd_open (%s): the end of ranks on this node is "
+                                    + "looked for in /proc",
+                            Errno.text(watch.refusal())));
         }
         return watch;
     }

@@ -167,8 +167,8 @@ abstract class SetupJob implements Job {
 
     private NcclException late() {
         return InitError.INIT_TIMEOUT.says(
-                waited(" waited ", limitNs)
-                        + "; were all started? (JCCL_INIT_TIMEOUT sets the limit in seconds)");
+                "%s; were all started? (JCCL_INIT_TIMEOUT sets the limit in seconds)",
+                waited(" waited ", limitNs));
     }
 
     private String waited(String verb, long ns) {

@@ -42,9 +42,7 @@ final class SplitJob extends SetupJob {
     static void checkColor(int color) {
         if (color < NOCOLOR) {
             throw CallError.SPLIT_COLOR.says(
-                    "CommSplit : color "
-                            + color
-                            + " must be NCCL_SPLIT_NOCOLOR (-1) or not negative");
+                    "CommSplit : color %s must be NCCL_SPLIT_NOCOLOR (-1) or not negative", color);
         }
     }
 
@@ -75,7 +73,7 @@ final class SplitJob extends SetupJob {
         for (int q = 0; q < parent.nRanks(); q++) {
             byte[] blob = rounds().payload(q);
             if (blob.length != 8) {
-                throw PeerError.NONSENSE.says("rank " + q + " sent no colour");
+                throw PeerError.NONSENSE.says("rank %s sent no colour", q);
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
             if (in.getInt() == color) {

@@ -71,7 +71,7 @@ public final class Devices {
     }
 
     private static NcclException unknown(String text, String why) {
-        return CallError.DEVICE_UNKNOWN.says("there is no device \"" + text + "\": " + why);
+        return CallError.DEVICE_UNKNOWN.says("there is no device \"%s\": %s", text, why);
     }
 
     private static synchronized void use(Device device) {

@@ -143,16 +143,12 @@ final class CallWords {
     /** The error for ranks that called differently; names both calls. */
     NcclException mismatch(int q, long call) {
         return PeerError.CALLED_DIFFERENTLY.says(
-                "ranks called differently: rank "
-                        + rank
-                        + " made "
-                        + CallRecord.read(links.ownBase(), call)
-                        + ", rank "
-                        + q
-                        + " made "
-                        + CallRecord.read(links.base(q), call)
-                        + "; every rank must make the same calls in the same order on a"
-                        + " communicator");
+                "ranks called differently: rank %s made %s, rank %s made %s; every "
+                        + "rank must make the same calls in the same order on a communicator",
+                rank,
+                CallRecord.read(links.ownBase(), call),
+                q,
+                CallRecord.read(links.base(q), call));
     }
 
     /** Where rank {@code q} publishes the word of this call. */

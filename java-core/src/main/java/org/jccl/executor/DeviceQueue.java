@@ -95,17 +95,13 @@ final class DeviceQueue {
         StagingBlock block = pool.take(bytes);
         if (block == null) {
             throw CallError.TOO_MUCH_STAGED.says(
-                    "nccl"
-                            + task.operation.ncclName()
-                            + " : "
-                            + bytes
-                            + " bytes of "
-                            + device.name()
-                            + " do not fit beside the "
-                            + pool.stagedBytes()
-                            + " that are under way; the bound is "
-                            + StagingPool.MAX_STAGED_BYTES
-                            + ": synchronize the stream before, or divide the call");
+                    "nccl%s : %s bytes of %s do not fit beside the %s that are under way; "
+                            + "the bound is %s: synchronize the stream before, or divide the call",
+                    task.operation.ncclName(),
+                    bytes,
+                    device.name(),
+                    pool.stagedBytes(),
+                    StagingPool.MAX_STAGED_BYTES);
         }
         return block;
     }
@@ -189,12 +185,9 @@ final class DeviceQueue {
         String fault = device.fault();
         if (fault != null) {
             throw LibraryError.DEVICE_FAILED.says(
-                    device.name()
-                            + " of rank "
-                            + rank
-                            + " has failed: "
-                            + fault
-                            + "; abort the communicator and start the process again");
+                    "%s of rank %s has failed: %s; abort the communicator and start the "
+                            + "process again",
+                    device.name(), rank, fault);
         }
     }
 

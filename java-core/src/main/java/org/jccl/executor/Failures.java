@@ -31,20 +31,20 @@ final class Failures {
 
     static NcclException interrupted(int rank) {
         return CallError.INTERRUPTED.says(
-                "rank " + rank + " was interrupted by its user; destroy the communicator");
+                "rank %s was interrupted by its user; destroy the communicator", rank);
     }
 
     static NcclException tooMany(int most) {
         return CallError.TOO_MANY_PENDING.says(
-                "more than "
-                        + most
-                        + " operations are under way on one communicator; wait for some");
+                "more than %s operations are under way on one communicator; wait for " + "some",
+                most);
     }
 
     /** The answer to a call on a communicator that has failed. */
     static NcclException refused(NcclException failed) {
         return CallError.FAILED_BEFORE.says(
                 failed,
-                "the communicator can only be destroyed or aborted: " + failed.getMessage());
+                "the communicator can only be destroyed or aborted: %s",
+                failed.getMessage());
     }
 }

@@ -105,13 +105,9 @@ final class Fifo {
             long under = put[peer] - tail;
             if (tail < 0 || under < 0 || under > RegionLayout.FIFO_SLOTS) {
                 throw PeerError.NONSENSE.says(
-                        "rank "
-                                + peer
-                                + " says that it has taken "
-                                + tail
-                                + " chunks from a FIFO that was given "
-                                + put[peer]
-                                + "; abort or destroy the communicator");
+                        "rank %s says that it has taken %s chunks from a FIFO that was given "
+                                + "%s; abort or destroy the communicator",
+                        peer, tail, put[peer]);
             }
             if (under < RegionLayout.FIFO_SLOTS) {
                 return true;
@@ -131,10 +127,9 @@ final class Fifo {
             }
             if (!links.region(peer).map(area)) {
                 throw PeerError.NONSENSE.says(
-                        "rank "
-                                + peer
-                                + " announced a message before its FIFO area; abort or destroy the"
-                                + " communicator");
+                        "rank %s announced a message before its FIFO area; abort or destroy "
+                                + "the communicator",
+                        peer);
             }
             long slot = links.region(peer).address(area) + RegionLayout.fifoSlot(rank, taken[peer]);
             if (!task.begun) {
@@ -167,13 +162,9 @@ final class Fifo {
             long more = head - taken[peer];
             if (head < 0 || more < 0 || more > RegionLayout.FIFO_SLOTS) {
                 throw PeerError.NONSENSE.says(
-                        "rank "
-                                + peer
-                                + " says that it has put "
-                                + head
-                                + " chunks into a FIFO of which "
-                                + taken[peer]
-                                + " are taken; abort or destroy the communicator");
+                        "rank %s says that it has put %s chunks into a FIFO of which %s are "
+                                + "taken; abort or destroy the communicator",
+                        peer, head, taken[peer]);
             }
             if (more > 0) {
                 return true;
@@ -187,29 +178,21 @@ final class Fifo {
     private void checkMatch(Task receive, long count, int type, long call) {
         if (call != receive.call) {
             throw PeerError.UNMATCHED.says(
-                    "rank "
-                            + rank
-                            + " receives in call "
-                            + receive.call
-                            + " from rank "
-                            + receive.peer
-                            + ", but the next message there is of call "
-                            + call
-                            + ": the ranks do not agree on who sends what in these collectives");
+                    "rank %s receives in call %s from rank %s, but the next message there "
+                            + "is of call %s: the ranks do not agree on who sends what in these "
+                            + "collectives",
+                    rank, receive.call, receive.peer, call);
         }
         if (count == receive.count && type == receive.dataType) {
             return;
         }
         long sent = CallRecord.describe(Operation.SEND.number(), type, 0, rank);
         throw PeerError.UNMATCHED.says(
-                "send and receive do not match: rank "
-                        + rank
-                        + " receives from rank "
-                        + receive.peer
-                        + " with "
-                        + CallRecord.pointToPointText(receive.description, receive.count)
-                        + ", but the next message there is "
-                        + CallRecord.pointToPointText(sent, count)
-                        + "; count and type must be equal");
+                "send and receive do not match: rank %s receives from rank %s with %s, "
+                        + "but the next message there is %s; count and type must be equal",
+                rank,
+                receive.peer,
+                CallRecord.pointToPointText(receive.description, receive.count),
+                CallRecord.pointToPointText(sent, count));
     }
 }

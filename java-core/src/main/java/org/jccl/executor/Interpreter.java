@@ -264,7 +264,7 @@ public final class Interpreter {
             case OpCode.NET_SIGNAL -> netSignal(c, at) ? at + 4 : at;
             case OpCode.NET_TINY -> netTiny(c, at) ? at + 3 : at;
             case OpCode.NET_FLUSH -> flushed() ? at + 1 : at;
-            default -> throw LibraryError.IMPOSSIBLE.says("opcode " + c[at] + " in a plan");
+            default -> throw LibraryError.IMPOSSIBLE.says("opcode %s in a plan", c[at]);
         };
     }
 
@@ -439,7 +439,7 @@ public final class Interpreter {
             int peer, Area area, long offset, long from, int length, long flag, long value) {
         NetLink link = links.net(peer);
         if (link == null) {
-            throw LibraryError.IMPOSSIBLE.says("rank " + peer + " has no TCP link");
+            throw LibraryError.IMPOSSIBLE.says("rank %s has no TCP link", peer);
         }
         return link.post(
                         area,

@@ -23,13 +23,12 @@ final class Wording {
         Links links = executor.links();
         String where = task == null ? "" : where(executor, task);
         if (links.region(q).hasLeft()) {
-            return PeerError.LEFT.says(
-                    "rank " + q + " has left " + executor.health().name() + where);
+            return PeerError.LEFT.says("rank %s has left %s%s", q, executor.health().name(), where);
         }
         NetLink link = links.net(q);
         String ended = link == null ? null : link.ended();
         return PeerError.LOST.says(
-                "rank " + q + " is lost: " + (ended == null ? "its process ended" : ended) + where);
+                "rank %s is lost: %s%s", q, ended == null ? "its process ended" : ended, where);
     }
 
     private static String where(CommExecutor executor, Task task) {
@@ -103,7 +102,7 @@ final class Wording {
     /** A task has waited longer than it may. */
     static NcclException overdue(CommExecutor executor, Task task, long waitedMs, long limitMs) {
         return PeerError.LATE.says(
-                late(executor, task, waitedMs) + "; the time limit is " + limitMs + " ms");
+                "%s; the time limit is %s ms", late(executor, task, waitedMs), limitMs);
     }
 
     /** A task has waited for long, which is said and no failure. */

@@ -86,9 +86,8 @@ public final class Group {
         requireSame(member.blocking());
         if (operations.size() == CommExecutor.MAX_PENDING) {
             throw CallError.TOO_MANY_PENDING.says(
-                    "more than "
-                            + CommExecutor.MAX_PENDING
-                            + " operations in one group; end it and start another");
+                    "more than %s operations in one group; end it and start another",
+                    CommExecutor.MAX_PENDING);
         }
         operations.add(new Operation(member, task));
     }

@@ -131,7 +131,7 @@ final class PlanCompiler {
             }
             default ->
                     throw LibraryError.IMPOSSIBLE.says(
-                            step + " in the schedule of a collective operation");
+                            "%s in the schedule of a collective operation", step);
         }
     }
 

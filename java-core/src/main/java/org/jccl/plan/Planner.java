@@ -154,14 +154,9 @@ public final class Planner {
         long most = MAX_CHUNKS / shape.nRanks() * RegionLayout.RING_SLOT_BYTES;
         if (bytes > most && shape.nRanks() > 1) {
             throw CallError.TOO_LARGE.says(
-                    shape.operation().ncclName()
-                            + " of "
-                            + bytes
-                            + " bytes on "
-                            + shape.nRanks()
-                            + " ranks is more than one call can move, "
-                            + most
-                            + " bytes; call it for parts");
+                    "%s of %s bytes on %s ranks is more than one call can move, %s bytes; "
+                            + "call it for parts",
+                    shape.operation().ncclName(), bytes, shape.nRanks(), most);
         }
     }
 }

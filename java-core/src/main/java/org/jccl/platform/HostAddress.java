@@ -46,7 +46,7 @@ public final class HostAddress {
             address = SocketAddress.parse(stripped);
         }
         if (address.port() == 0) {
-            throw CallError.ADDRESS_INVALID.says("'" + text + "' has no port, which is 1 to 65535");
+            throw CallError.ADDRESS_INVALID.says("'%s' has no port, which is 1 to 65535", text);
         }
         return address;
     }
@@ -63,12 +63,12 @@ public final class HostAddress {
         } catch (SocketException unknown) {
             // As if it were not there.
         }
-        throw CallError.ADDRESS_INVALID.says("this machine has no interface '" + name + "'");
+        throw CallError.ADDRESS_INVALID.says("this machine has no interface '%s'", name);
     }
 
     private static SocketAddress named(String host, int port, @Nullable String family) {
         if (port > LAST_PORT) {
-            throw CallError.ADDRESS_INVALID.says("port " + port + " is not in 1…65535");
+            throw CallError.ADDRESS_INVALID.says("port %s is not in 1…65535", port);
         }
         try {
             return Arrays.stream(InetAddress.getAllByName(host))
@@ -78,10 +78,10 @@ public final class HostAddress {
                     .orElseThrow(
                             () ->
                                     CallError.ADDRESS_INVALID.says(
-                                            "host '" + host + "' has no address of " + family));
+                                            "host '%s' has no address of %s", host, family));
         } catch (UnknownHostException unknown) {
-            throw CallError.ADDRESS_INVALID.says(
-                    "host '" + host + "' is not known to this machine", unknown);
+            throw CallError.ADDRESS_INVALID.because(
+                    unknown, "host '%s' is not known to this machine", host);
         }
     }
 }

@@ -30,7 +30,7 @@ public final class PrivateFile {
         int flags = Descriptors.O_NONBLOCK | Descriptors.O_CLOEXEC;
         int fd = Descriptors.open(path, flags, 0);
         if (fd < 0) {
-            throw InitError.SECRET_UNFIT.says("cannot read " + path + ": " + Errno.text(-fd));
+            throw InitError.SECRET_UNFIT.says("cannot read %s: %s", path, Errno.text(-fd));
         }
         try {
             check(path, fd);
@@ -45,31 +45,24 @@ public final class PrivateFile {
         try {
             attributes = Files.readAttributes(Path.of("/proc/self/fd/" + fd), "unix:mode,uid");
         } catch (IOException unknown) {
-            throw InitError.SECRET_UNFIT.says(
-                    "cannot see whose file " + path + " is: " + unknown, unknown);
+            throw InitError.SECRET_UNFIT.because(
+                    unknown, "cannot see whose file %s is: %s", path, unknown);
         }
         int mode = number(attributes, "mode");
         long owner = Integer.toUnsignedLong(number(attributes, "uid"));
         long user = SystemCall.call(SystemCall.GETEUID);
         if ((mode & FILE_TYPE) != REGULAR_FILE) {
-            throw InitError.SECRET_UNFIT.says(path + " is not a regular file");
+            throw InitError.SECRET_UNFIT.says("%s is not a regular file", path);
         }
         if (owner != user) {
             throw InitError.SECRET_UNFIT.says(
-                    path
-                            + " belongs to user "
-                            + owner
-                            + ", not to user "
-                            + user
-                            + ", who reads it");
+                    "%s belongs to user %s, not to user %s, who reads it", path, owner, user);
         }
         if ((mode & OTHERS) != 0) {
             throw InitError.SECRET_UNFIT.says(
-                    "other users may read or write "
-                            + path
-                            + " (mode "
-                            + "%04o".formatted(mode & 07777)
-                            + "): chmod 600 it, and change the secret in it");
+                    "other users may read or write %s (mode %s): chmod 600 it, and change "
+                            + "the secret in it",
+                    path, "%04o".formatted(mode & 07777));
         }
     }
 
@@ -88,11 +81,11 @@ public final class PrivateFile {
                 }
                 if (n < 0 && n != -Errno.EINTR) {
                     throw InitError.SECRET_UNFIT.says(
-                            "cannot read " + path + ": " + Errno.text((int) -n));
+                            "cannot read %s: %s", path, Errno.text((int) -n));
                 }
                 count += Math.max(0, n);
             }
-            throw InitError.SECRET_UNFIT.says(path + " has more than " + maxBytes + " bytes");
+            throw InitError.SECRET_UNFIT.says("%s has more than %s bytes", path, maxBytes);
         }
     }
 }

@@ -55,7 +55,7 @@ public record ProcessIdentity(
         String path = "/proc/" + pid + "/stat";
         int fd = Descriptors.open(path, Descriptors.O_CLOEXEC, 0);
         if (fd < 0 && fd != -Errno.ENOENT && fd != -Errno.ESRCH) {
-            throw LibraryError.SYSTEM_CALL.says("cannot read " + path + ": " + Errno.text(-fd));
+            throw LibraryError.SYSTEM_CALL.says("cannot read %s: %s", path, Errno.text(-fd));
         }
         return Math.max(-1, fd);
     }

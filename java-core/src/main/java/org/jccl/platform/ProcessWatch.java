@@ -39,7 +39,7 @@ public final class ProcessWatch implements AutoCloseable {
         }
         if (Errno.isShortage(-fd)) {
             throw LibraryError.SYSTEM_CALL.says(
-                    "cannot watch process " + pid + ": " + Errno.text(-fd));
+                    "cannot watch process %s: %s", pid, Errno.text(-fd));
         }
         return fd >= 0 ? byPidfd(fd, pid, startTime) : byStatus(-fd, pid, startTime);
     }

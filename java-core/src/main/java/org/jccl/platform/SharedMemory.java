@@ -109,12 +109,8 @@ public final class SharedMemory implements AutoCloseable {
             long size = Descriptors.size(own);
             if (size < sizeBytes) {
                 throw InitError.SHARED_MEMORY_FOREIGN.says(
-                        "cannot open shared memory "
-                                + path
-                                + ": it has "
-                                + size
-                                + " bytes, not "
-                                + sizeBytes);
+                        "cannot open shared memory %s: it has %s bytes, not %s",
+                        path, size, sizeBytes);
             }
             return new SharedMemory(map(own, sizeBytes, MAP_SHARED), sizeBytes, -1);
         } finally {
@@ -198,13 +194,7 @@ public final class SharedMemory implements AutoCloseable {
 
     private static NcclException failure(String verb, long sizeBytes, String step, int errno) {
         return InitError.SHARED_MEMORY_REFUSED.says(
-                "cannot "
-                        + verb
-                        + " "
-                        + sizeBytes
-                        + " bytes of shared memory: "
-                        + step
-                        + ": "
-                        + Errno.text(errno));
+                "cannot %s %s bytes of shared memory: %s: %s",
+                verb, sizeBytes, step, Errno.text(errno));
     }
 }

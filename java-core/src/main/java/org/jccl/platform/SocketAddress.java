@@ -49,10 +49,10 @@ public final class SocketAddress {
     public static SocketAddress of(byte[] address, int port, int scope) {
         if (address.length != IPV4_BYTES && address.length != IPV6_BYTES) {
             throw CallError.ADDRESS_INVALID.says(
-                    "an address has 4 or 16 bytes, not " + address.length);
+                    "an address has 4 or 16 bytes, not %s", address.length);
         }
         if (port < 0 || port > MAX_PORT) {
-            throw CallError.ADDRESS_INVALID.says("port " + port + " is not in 0…65535");
+            throw CallError.ADDRESS_INVALID.says("port %s is not in 0…65535", port);
         }
         return new SocketAddress(address.clone(), port, address.length == IPV4_BYTES ? 0 : scope);
     }
@@ -74,7 +74,7 @@ public final class SocketAddress {
             }
         }
         throw CallError.ADDRESS_INVALID.says(
-                "'" + text + "' is no address: write 10.0.0.1:4000 or [fe80::1]:4000");
+                "'%s' is no address: write 10.0.0.1:4000 or [fe80::1]:4000", text);
     }
 
     /**

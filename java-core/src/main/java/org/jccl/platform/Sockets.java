@@ -287,7 +287,7 @@ public final class Sockets {
     public static SocketAddress localAddress(int fd) {
         SocketAddress address = name(SystemCall.GETSOCKNAME, fd);
         if (address == null) {
-            throw LibraryError.SYSTEM_CALL.says("descriptor " + fd + " has no local address");
+            throw LibraryError.SYSTEM_CALL.says("descriptor %s has no local address", fd);
         }
         return address;
     }

@@ -13,7 +13,7 @@ public final class Wakeup implements AutoCloseable {
     public Wakeup() {
         fd = (int) SystemCall.call(SystemCall.EVENTFD2, 0, EFD_CLOEXEC_NONBLOCK);
         if (fd < 0) {
-            throw LibraryError.SYSTEM_CALL.says("eventfd: " + Errno.text(-fd));
+            throw LibraryError.SYSTEM_CALL.says("eventfd: %s", Errno.text(-fd));
         }
     }
 

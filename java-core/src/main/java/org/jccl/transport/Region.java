@@ -99,13 +99,9 @@ public final class Region implements AutoCloseable {
         if (!right) {
             memory.close();
             throw InitError.SHARED_MEMORY_FOREIGN.says(
-                    "descriptor "
-                            + descriptor
-                            + " of process "
-                            + pid
-                            + " is not the shared memory of rank "
-                            + rank
-                            + " (another process or pid namespace?)");
+                    "descriptor %s of process %s is not the shared memory of rank %s "
+                            + "(another process or pid namespace?)",
+                    descriptor, pid, rank);
         }
         return new Region(Kind.MATE, rank, nRanks, memory);
     }
@@ -158,14 +154,8 @@ public final class Region implements AutoCloseable {
             }
             if (published != size) {
                 throw PeerError.NONSENSE.says(
-                        "rank "
-                                + rank
-                                + " published "
-                                + published
-                                + " bytes for its "
-                                + area
-                                + " area instead of "
-                                + size);
+                        "rank %s published %s bytes for its %s area instead of %s",
+                        rank, published, area, size);
             }
         }
         addresses[area.number()] = memory.address() + offset(area, nRanks);

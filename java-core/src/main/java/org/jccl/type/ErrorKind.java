@@ -1,5 +1,7 @@
 package org.jccl.type;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A kind of error of the Java core. {@link #says} makes its exceptions, and nothing else can, so
  * that each exception stands in the catalogue.
@@ -9,23 +11,39 @@ public sealed interface ErrorKind extends CatalogueEntry
     /** The code that a C caller gets, unless the failure tells of another one. */
     NcclResult result();
 
-    /** A failure of this kind; the sentence says what, where, which rank, and what to do. */
-    default NcclException says(String sentence) {
-        return new NcclException(this, result(), sentence, null);
+    /**
+     * A failure of this kind.
+     *
+     * @param sentence says what, where, which rank, and what to do; each %s stands for a part
+     */
+    default NcclException says(String sentence, @Nullable Object... parts) {
+        return new NcclException(this, result(), filled(sentence, parts), null);
     }
 
     /** The same with its cause. */
-    default NcclException says(String sentence, Throwable cause) {
-        return new NcclException(this, result(), sentence, cause);
+    default NcclException because(Throwable cause, String sentence, @Nullable Object... parts) {
+        return new NcclException(this, result(), filled(sentence, parts), cause);
     }
 
     /** A failure that tells of another one, whose code it has. */
-    default NcclException says(NcclResult result, String sentence) {
-        return new NcclException(this, result, sentence, null);
+    default NcclException says(NcclResult result, String sentence, @Nullable Object... parts) {
+        return new NcclException(this, result, filled(sentence, parts), null);
     }
 
     /** The same about a failure of this process. */
-    default NcclException says(NcclException told, String sentence) {
-        return new NcclException(this, told.result(), sentence, told);
+    default NcclException says(NcclException told, String sentence, @Nullable Object... parts) {
+        return new NcclException(this, told.result(), filled(sentence, parts), told);
+    }
+
+    /** The sentence with its parts; as it is, whatever it contains, if it has none. */
+    private static String filled(String sentence, @Nullable Object... parts) {
+        StringBuilder text = new StringBuilder();
+        int from = 0;
+        for (@Nullable Object part : parts) {
+            int at = sentence.indexOf("%s", from);
+            text.append(sentence, from, at).append(part);
+            from = at + 2;
+        }
+        return text.append(sentence, from, sentence.length()).toString();
     }
 }

@@ -11,7 +11,7 @@ public final class Unforeseen {
     /** Made while there is memory. */
     @SuppressWarnings("StaticAssignmentOfThrowable")
     private static final NcclException FULL =
-            LibraryError.NO_MEMORY.says("Java has no memory left; " + GIVE_MORE);
+            LibraryError.NO_MEMORY.says("Java has no memory left; %s", GIVE_MORE);
 
     /** Who has run out of stack may do so again while it finds words. */
     @SuppressWarnings("StaticAssignmentOfThrowable")
@@ -47,26 +47,23 @@ public final class Unforeseen {
 
     private static NcclException described(Throwable t, String where) {
         if (t instanceof OutOfMemoryError && String.valueOf(t.getMessage()).contains(NO_THREAD)) {
-            return LibraryError.SYSTEM_CALL.says(
-                    "the system gives no thread ("
-                            + t
-                            + " "
-                            + where
-                            + "); raise the limit of processes (ulimit -u, or pids.max of the"
-                            + " container)",
-                    t);
+            return LibraryError.SYSTEM_CALL.because(
+                    t,
+                    "the system gives no thread (%s %s); raise the limit of processes "
+                            + "(ulimit -u, or pids.max of the container)",
+                    t,
+                    where);
         }
         if (t instanceof OutOfMemoryError) {
-            return LibraryError.NO_MEMORY.says(
-                    "Java has no memory left (" + t + " " + where + "); " + GIVE_MORE, t);
+            return LibraryError.NO_MEMORY.because(
+                    t, "Java has no memory left (%s %s); %s", t, where, GIVE_MORE);
         }
         if (t instanceof StackOverflowError) {
-            return LibraryError.NO_STACK.says(
-                    "too little is left of this thread's stack "
-                            + where
-                            + ": JCCL needs 512 KiB of it",
-                    t);
+            return LibraryError.NO_STACK.because(
+                    t,
+                    "too little is left of this thread's stack %s: JCCL needs 512 KiB of it",
+                    where);
         }
-        return LibraryError.UNEXPECTED.says("unexpected " + t + " " + where, t);
+        return LibraryError.UNEXPECTED.because(t, "unexpected %s %s", t, where);
     }
 }

@@ -115,17 +115,15 @@ final class ErrorSites {
         public @Nullable Void visitMethodInvocation(
                 MethodInvocationTree call, @Nullable Void unused) {
             List<? extends ExpressionTree> arguments = call.getArguments();
-            if (call.getMethodSelect() instanceof MemberSelectTree select
-                    && select.getIdentifier().contentEquals("says")) {
+            if (call.getMethodSelect() instanceof MemberSelectTree select) {
                 String kind = kind(select.getExpression());
-                List<String> first = sentences.of(arguments.getFirst(), method);
-                boolean tells = arguments.size() > 1 && first.equals(List.of(Sentences.VARIES));
-                if (kind != null) {
-                    sites.add(
-                            new Site(
-                                    kind,
-                                    tells ? sentences.of(arguments.get(1), method) : first,
-                                    tells));
+                if (kind != null && select.getIdentifier().contentEquals("because")) {
+                    sites.add(new Site(kind, said(arguments, 1), false));
+                }
+                if (kind != null && select.getIdentifier().contentEquals("says")) {
+                    List<String> first = sentences.of(arguments.getFirst(), method);
+                    boolean tells = arguments.size() > 1 && first.equals(List.of(Sentences.VARIES));
+                    sites.add(new Site(kind, said(arguments, tells ? 1 : 0), tells));
                 }
             }
             if (call.getMethodSelect().toString().equals("Log.survived")) {
@@ -140,6 +138,11 @@ final class ErrorSites {
                 }
             }
             return super.visitMethodInvocation(call, null);
+        }
+
+        /** What the sentence is that stands before its parts. */
+        private List<String> said(List<? extends ExpressionTree> arguments, int at) {
+            return sentences.filled(arguments.subList(at, arguments.size()), method);
         }
 
         @Override

@@ -32,6 +32,7 @@ final class Sentences {
     static final String VARIES = "…";
 
     private static final List<String> UNKNOWN = List.of(VARIES);
+    private static final String PART = "%s";
     private static final int MOST = 8;
     private static final int DEEPEST = 4;
 
@@ -61,6 +62,35 @@ final class Sentences {
     /** What the expression can be where it stands in this method. */
     List<String> of(ExpressionTree tree, @Nullable MethodTree method) {
         return of(tree, method, 0).stream().map(Sentences::tidy).distinct().toList();
+    }
+
+    /**
+     * What a sentence with its parts can be.
+     *
+     * @param said the sentence, then what stands for each %s of it
+     */
+    List<String> filled(List<? extends ExpressionTree> said, @Nullable MethodTree method) {
+        List<String> texts = of(said.getFirst(), method, 0);
+        for (ExpressionTree part : said.subList(1, said.size())) {
+            Set<String> all = new LinkedHashSet<>();
+            List<String> values = of(part, method, 0);
+            for (String text : texts) {
+                int at = text.indexOf(PART);
+                if (at < 0) {
+                    throw new AssertionError("no %s for " + part + " in \"" + text + "\"");
+                }
+                for (String value : values.size() * texts.size() > MOST ? UNKNOWN : values) {
+                    all.add(text.substring(0, at) + value + text.substring(at + PART.length()));
+                }
+            }
+            texts = List.copyOf(all);
+        }
+        for (String text : texts) {
+            if (said.size() > 1 && text.contains(PART)) {
+                throw new AssertionError("nothing for %s in \"" + text + "\"");
+            }
+        }
+        return texts.stream().map(Sentences::tidy).distinct().toList();
     }
 
     private List<String> of(ExpressionTree tree, @Nullable MethodTree method, int depth) {

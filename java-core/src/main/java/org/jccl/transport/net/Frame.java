@@ -108,6 +108,6 @@ final class Frame {
     }
 
     private static NcclException invalid(int peer, String what) {
-        return PeerError.NONSENSE.says("rank " + peer + " sent " + what + "; connection closed");
+        return PeerError.NONSENSE.says("rank %s sent %s; connection closed", peer, what);
     }
 }
