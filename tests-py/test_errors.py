@@ -179,6 +179,6 @@ def test_the_page_lists_what_the_sources_say(chapter: str, said: list[Said]) -> 
         and not _is_javas(each)
         and not each.sentence.endswith("; see DIFFERENCES.md")
     ]
-    assert not unlisted, f"an enum of org.jccl.type lacks {unlisted}"
+    assert not unlisted, f"docs/errors.md lacks {unlisted}"
     unsaid = sentences - {each.sentence for each in said}
     assert not unsaid, f"no source says {unsaid}"

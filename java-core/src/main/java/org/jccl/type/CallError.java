@@ -250,13 +250,13 @@ public enum CallError implements ErrorKind {
 
     private final NcclResult result;
 
-    // A record of texts and of a list that is copied does not change.
+    // A record of two texts does not change.
     @SuppressWarnings("ImmutableEnumChecker")
     private final Explanation explanation;
 
     CallError(NcclResult result, String cause, String cure) {
         this.result = result;
-        this.explanation = Explanation.of(result, cause, cure);
+        this.explanation = new Explanation(cause, cure);
     }
 
     @Override

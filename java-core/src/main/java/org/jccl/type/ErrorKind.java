@@ -2,12 +2,21 @@ package org.jccl.type;
 
 import org.jspecify.annotations.Nullable;
 
+import java.io.Serializable;
+
 /**
  * A kind of error of the Java core. {@link #says} makes its exceptions, and nothing else can, so
- * that each exception stands in the catalogue.
+ * that each exception stands in {@code docs/errors.md}, whose first chapters are made from these
+ * enums.
  */
-public sealed interface ErrorKind extends CatalogueEntry
+public sealed interface ErrorKind extends Serializable
         permits CallError, InitError, PeerError, LibraryError {
+    /** The name of its entry in the page, which no other one has. */
+    String name();
+
+    /** Cause and cure. */
+    Explanation explanation();
+
     /** The code that a C caller gets, unless the failure tells of another one. */
     NcclResult result();
 

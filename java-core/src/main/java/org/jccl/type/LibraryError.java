@@ -38,13 +38,13 @@ public enum LibraryError implements ErrorKind {
 
     private final NcclResult result;
 
-    // A record of texts and of a list that is copied does not change.
+    // A record of two texts does not change.
     @SuppressWarnings("ImmutableEnumChecker")
     private final Explanation explanation;
 
     LibraryError(NcclResult result, String cause, String cure) {
         this.result = result;
-        this.explanation = Explanation.of(result, cause, cure);
+        this.explanation = new Explanation(cause, cure);
     }
 
     @Override
