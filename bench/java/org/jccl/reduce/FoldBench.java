@@ -39,6 +39,8 @@ public final class FoldBench {
         void run(long dst, long[] sources, long count) throws Throwable;
     }
 
+    private static final VectorFold VECTOR = new VectorFold();
+
     private record Column(String name, Call call) {}
 
     private final SymbolLookup library;
@@ -93,7 +95,7 @@ public final class FoldBench {
     private void large(DataType type, int n) throws Throwable {
         List<Column> columns = new ArrayList<>();
         columns.add(c(type, n));
-        columns.add(variant("vector", new VectorFold(), type, n));
+        columns.add(variant("vector", VECTOR, type, n));
         columns.add(variant("staged", new StagedFold(), type, n));
         columns.add(variant("door", Reductions::fold, type, n));
         for (long bytes : SIZES) {
@@ -116,7 +118,7 @@ public final class FoldBench {
         List<Column> columns = new ArrayList<>();
         columns.add(c(type, 2));
         columns.add(variant("scalar", new ScalarFold(), type, 2));
-        columns.add(variant("vector", new VectorFold(), type, 2));
+        columns.add(variant("vector", VECTOR, type, 2));
         columns.add(variant("staged", new StagedFold(), type, 2));
         columns.add(variant("door", Reductions::fold, type, 2));
         for (long bytes : TINY) {

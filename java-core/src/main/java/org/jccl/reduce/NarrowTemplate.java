@@ -25,9 +25,13 @@ final class NarrowTemplate implements Fold {
     private static final VectorKernel KERNEL = VectorKernel.of(MethodHandles.lookup());
     private static final VectorOperators.Associative OPERATOR = KERNEL.operator();
     private static final boolean AVERAGES = KERNEL.averages();
-    private static final VectorSpecies<Integer> INTS = IntVector.SPECIES_PREFERRED;
-    private static final VectorSpecies<Float> FLOATS = FloatVector.SPECIES_PREFERRED;
-    private static final int STEP = INTS.vectorByteSize();
+    private static final VectorSpecies<Integer> LONG = IntVector.SPECIES_PREFERRED;
+    private static final int LONG_STEP = LONG.vectorByteSize();
+
+    /** For what is left after the last long vector, and for small counts. */
+    private static final VectorSpecies<Integer> SHORT = IntVector.SPECIES_128;
+
+    private static final int SHORT_STEP = SHORT.vectorByteSize();
     private static final int HIGH = 0xffff0000;
 
     @Override
@@ -47,10 +51,10 @@ final class NarrowTemplate implements Fold {
 
     private static long two(long dst, long a, long b, int n, long bytes) {
         long at = 0;
-        FloatVector divisor = FloatVector.broadcast(FLOATS, (float) n);
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
+        FloatVector longN = FloatVector.broadcast(FloatVector.SPECIES_PREFERRED, (float) n);
+        for (; at <= bytes - LONG_STEP; at += LONG_STEP) {
+            IntVector x = IntVector.fromMemorySegment(LONG, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(LONG, ALL, b + at, LITTLE_ENDIAN);
             FloatVector low =
                     x.lanewise(LSHL, 16)
                             .reinterpretAsFloats()
@@ -59,8 +63,28 @@ final class NarrowTemplate implements Fold {
                     x.and(HIGH)
                             .reinterpretAsFloats()
                             .lanewise(OPERATOR, y.and(HIGH).reinterpretAsFloats());
-            low = AVERAGES ? low.div(divisor) : low;
-            high = AVERAGES ? high.div(divisor) : high;
+            low = AVERAGES ? low.div(longN) : low;
+            high = AVERAGES ? high.div(longN) : high;
+            IntVector lowBits = low.reinterpretAsInts();
+            IntVector highBits = high.reinterpretAsInts();
+            lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
+            highBits = highBits.add(0x7fff).add(highBits.lanewise(LSHR, 16).and(1)).and(HIGH);
+            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        FloatVector shortN = FloatVector.broadcast(FloatVector.SPECIES_128, (float) n);
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            IntVector x = IntVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            FloatVector low =
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
+                            .lanewise(OPERATOR, y.lanewise(LSHL, 16).reinterpretAsFloats());
+            FloatVector high =
+                    x.and(HIGH)
+                            .reinterpretAsFloats()
+                            .lanewise(OPERATOR, y.and(HIGH).reinterpretAsFloats());
+            low = AVERAGES ? low.div(shortN) : low;
+            high = AVERAGES ? high.div(shortN) : high;
             IntVector lowBits = low.reinterpretAsInts();
             IntVector highBits = high.reinterpretAsInts();
             lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
@@ -72,11 +96,11 @@ final class NarrowTemplate implements Fold {
 
     private static long three(long dst, long a, long b, long c, int n, long bytes) {
         long at = 0;
-        FloatVector divisor = FloatVector.broadcast(FLOATS, (float) n);
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            IntVector z = IntVector.fromMemorySegment(INTS, ALL, c + at, LITTLE_ENDIAN);
+        FloatVector longN = FloatVector.broadcast(FloatVector.SPECIES_PREFERRED, (float) n);
+        for (; at <= bytes - LONG_STEP; at += LONG_STEP) {
+            IntVector x = IntVector.fromMemorySegment(LONG, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(LONG, ALL, b + at, LITTLE_ENDIAN);
+            IntVector z = IntVector.fromMemorySegment(LONG, ALL, c + at, LITTLE_ENDIAN);
             FloatVector low =
                     x.lanewise(LSHL, 16)
                             .reinterpretAsFloats()
@@ -87,8 +111,31 @@ final class NarrowTemplate implements Fold {
                             .reinterpretAsFloats()
                             .lanewise(OPERATOR, y.and(HIGH).reinterpretAsFloats())
                             .lanewise(OPERATOR, z.and(HIGH).reinterpretAsFloats());
-            low = AVERAGES ? low.div(divisor) : low;
-            high = AVERAGES ? high.div(divisor) : high;
+            low = AVERAGES ? low.div(longN) : low;
+            high = AVERAGES ? high.div(longN) : high;
+            IntVector lowBits = low.reinterpretAsInts();
+            IntVector highBits = high.reinterpretAsInts();
+            lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
+            highBits = highBits.add(0x7fff).add(highBits.lanewise(LSHR, 16).and(1)).and(HIGH);
+            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        FloatVector shortN = FloatVector.broadcast(FloatVector.SPECIES_128, (float) n);
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            IntVector x = IntVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            IntVector z = IntVector.fromMemorySegment(SHORT, ALL, c + at, LITTLE_ENDIAN);
+            FloatVector low =
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
+                            .lanewise(OPERATOR, y.lanewise(LSHL, 16).reinterpretAsFloats())
+                            .lanewise(OPERATOR, z.lanewise(LSHL, 16).reinterpretAsFloats());
+            FloatVector high =
+                    x.and(HIGH)
+                            .reinterpretAsFloats()
+                            .lanewise(OPERATOR, y.and(HIGH).reinterpretAsFloats())
+                            .lanewise(OPERATOR, z.and(HIGH).reinterpretAsFloats());
+            low = AVERAGES ? low.div(shortN) : low;
+            high = AVERAGES ? high.div(shortN) : high;
             IntVector lowBits = low.reinterpretAsInts();
             IntVector highBits = high.reinterpretAsInts();
             lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
@@ -100,12 +147,12 @@ final class NarrowTemplate implements Fold {
 
     private static long four(long dst, long a, long b, long c, long d, int n, long bytes) {
         long at = 0;
-        FloatVector divisor = FloatVector.broadcast(FLOATS, (float) n);
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector x = IntVector.fromMemorySegment(INTS, ALL, a + at, LITTLE_ENDIAN);
-            IntVector y = IntVector.fromMemorySegment(INTS, ALL, b + at, LITTLE_ENDIAN);
-            IntVector z = IntVector.fromMemorySegment(INTS, ALL, c + at, LITTLE_ENDIAN);
-            IntVector w = IntVector.fromMemorySegment(INTS, ALL, d + at, LITTLE_ENDIAN);
+        FloatVector longN = FloatVector.broadcast(FloatVector.SPECIES_PREFERRED, (float) n);
+        for (; at <= bytes - LONG_STEP; at += LONG_STEP) {
+            IntVector x = IntVector.fromMemorySegment(LONG, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(LONG, ALL, b + at, LITTLE_ENDIAN);
+            IntVector z = IntVector.fromMemorySegment(LONG, ALL, c + at, LITTLE_ENDIAN);
+            IntVector w = IntVector.fromMemorySegment(LONG, ALL, d + at, LITTLE_ENDIAN);
             FloatVector low =
                     x.lanewise(LSHL, 16)
                             .reinterpretAsFloats()
@@ -118,8 +165,34 @@ final class NarrowTemplate implements Fold {
                             .lanewise(OPERATOR, y.and(HIGH).reinterpretAsFloats())
                             .lanewise(OPERATOR, z.and(HIGH).reinterpretAsFloats())
                             .lanewise(OPERATOR, w.and(HIGH).reinterpretAsFloats());
-            low = AVERAGES ? low.div(divisor) : low;
-            high = AVERAGES ? high.div(divisor) : high;
+            low = AVERAGES ? low.div(longN) : low;
+            high = AVERAGES ? high.div(longN) : high;
+            IntVector lowBits = low.reinterpretAsInts();
+            IntVector highBits = high.reinterpretAsInts();
+            lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
+            highBits = highBits.add(0x7fff).add(highBits.lanewise(LSHR, 16).and(1)).and(HIGH);
+            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        FloatVector shortN = FloatVector.broadcast(FloatVector.SPECIES_128, (float) n);
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            IntVector x = IntVector.fromMemorySegment(SHORT, ALL, a + at, LITTLE_ENDIAN);
+            IntVector y = IntVector.fromMemorySegment(SHORT, ALL, b + at, LITTLE_ENDIAN);
+            IntVector z = IntVector.fromMemorySegment(SHORT, ALL, c + at, LITTLE_ENDIAN);
+            IntVector w = IntVector.fromMemorySegment(SHORT, ALL, d + at, LITTLE_ENDIAN);
+            FloatVector low =
+                    x.lanewise(LSHL, 16)
+                            .reinterpretAsFloats()
+                            .lanewise(OPERATOR, y.lanewise(LSHL, 16).reinterpretAsFloats())
+                            .lanewise(OPERATOR, z.lanewise(LSHL, 16).reinterpretAsFloats())
+                            .lanewise(OPERATOR, w.lanewise(LSHL, 16).reinterpretAsFloats());
+            FloatVector high =
+                    x.and(HIGH)
+                            .reinterpretAsFloats()
+                            .lanewise(OPERATOR, y.and(HIGH).reinterpretAsFloats())
+                            .lanewise(OPERATOR, z.and(HIGH).reinterpretAsFloats())
+                            .lanewise(OPERATOR, w.and(HIGH).reinterpretAsFloats());
+            low = AVERAGES ? low.div(shortN) : low;
+            high = AVERAGES ? high.div(shortN) : high;
             IntVector lowBits = low.reinterpretAsInts();
             IntVector highBits = high.reinterpretAsInts();
             lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
@@ -131,19 +204,38 @@ final class NarrowTemplate implements Fold {
 
     private static long many(long dst, long[] sources, int n, long bytes) {
         long at = 0;
-        FloatVector divisor = FloatVector.broadcast(FLOATS, (float) n);
-        for (; at <= bytes - STEP; at += STEP) {
-            IntVector x = IntVector.fromMemorySegment(INTS, ALL, sources[0] + at, LITTLE_ENDIAN);
+        FloatVector longN = FloatVector.broadcast(FloatVector.SPECIES_PREFERRED, (float) n);
+        for (; at <= bytes - LONG_STEP; at += LONG_STEP) {
+            IntVector x = IntVector.fromMemorySegment(LONG, ALL, sources[0] + at, LITTLE_ENDIAN);
             FloatVector low = x.lanewise(LSHL, 16).reinterpretAsFloats();
             FloatVector high = x.and(HIGH).reinterpretAsFloats();
             for (int k = 1; k < n; k++) {
                 IntVector y =
-                        IntVector.fromMemorySegment(INTS, ALL, sources[k] + at, LITTLE_ENDIAN);
+                        IntVector.fromMemorySegment(LONG, ALL, sources[k] + at, LITTLE_ENDIAN);
                 low = low.lanewise(OPERATOR, y.lanewise(LSHL, 16).reinterpretAsFloats());
                 high = high.lanewise(OPERATOR, y.and(HIGH).reinterpretAsFloats());
             }
-            low = AVERAGES ? low.div(divisor) : low;
-            high = AVERAGES ? high.div(divisor) : high;
+            low = AVERAGES ? low.div(longN) : low;
+            high = AVERAGES ? high.div(longN) : high;
+            IntVector lowBits = low.reinterpretAsInts();
+            IntVector highBits = high.reinterpretAsInts();
+            lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
+            highBits = highBits.add(0x7fff).add(highBits.lanewise(LSHR, 16).and(1)).and(HIGH);
+            lowBits.or(highBits).intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+        }
+        FloatVector shortN = FloatVector.broadcast(FloatVector.SPECIES_128, (float) n);
+        for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
+            IntVector x = IntVector.fromMemorySegment(SHORT, ALL, sources[0] + at, LITTLE_ENDIAN);
+            FloatVector low = x.lanewise(LSHL, 16).reinterpretAsFloats();
+            FloatVector high = x.and(HIGH).reinterpretAsFloats();
+            for (int k = 1; k < n; k++) {
+                IntVector y =
+                        IntVector.fromMemorySegment(SHORT, ALL, sources[k] + at, LITTLE_ENDIAN);
+                low = low.lanewise(OPERATOR, y.lanewise(LSHL, 16).reinterpretAsFloats());
+                high = high.lanewise(OPERATOR, y.and(HIGH).reinterpretAsFloats());
+            }
+            low = AVERAGES ? low.div(shortN) : low;
+            high = AVERAGES ? high.div(shortN) : high;
             IntVector lowBits = low.reinterpretAsInts();
             IntVector highBits = high.reinterpretAsInts();
             lowBits = lowBits.add(0x7fff).add(lowBits.lanewise(LSHR, 16).and(1)).lanewise(LSHR, 16);
