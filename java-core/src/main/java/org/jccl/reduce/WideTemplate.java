@@ -117,28 +117,32 @@ final class WideTemplate implements Fold {
         return at;
     }
 
+    /** Two vectors at once, which share what the loop over the sources costs. */
     private static long many(long dst, long[] sources, int n, long bytes) {
         long at = 0;
         Vector<Object> longN = LONG.broadcast(n);
-        for (; at <= bytes - LONG_STEP; at += LONG_STEP) {
-            Vector<Object> all = LONG.fromMemorySegment(ALL, sources[0] + at, LITTLE_ENDIAN);
+        for (; at <= bytes - 2 * LONG_STEP; at += 2 * LONG_STEP) {
+            Vector<Object> low = LONG.fromMemorySegment(ALL, sources[0] + at, LITTLE_ENDIAN);
+            Vector<Object> high =
+                    LONG.fromMemorySegment(ALL, sources[0] + at + LONG_STEP, LITTLE_ENDIAN);
             for (int k = 1; k < n; k++) {
-                all =
-                        all.lanewise(
-                                OPERATOR,
-                                LONG.fromMemorySegment(ALL, sources[k] + at, LITTLE_ENDIAN));
+                long source = sources[k] + at;
+                Vector<Object> x = LONG.fromMemorySegment(ALL, source, LITTLE_ENDIAN);
+                Vector<Object> y = LONG.fromMemorySegment(ALL, source + LONG_STEP, LITTLE_ENDIAN);
+                low = low.lanewise(OPERATOR, x);
+                high = high.lanewise(OPERATOR, y);
             }
-            all = AVERAGES ? all.lanewise(DIV, longN) : all;
-            all.intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+            low = AVERAGES ? low.lanewise(DIV, longN) : low;
+            high = AVERAGES ? high.lanewise(DIV, longN) : high;
+            low.intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
+            high.intoMemorySegment(ALL, dst + at + LONG_STEP, LITTLE_ENDIAN);
         }
         Vector<Object> shortN = SHORT.broadcast(n);
         for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
             Vector<Object> all = SHORT.fromMemorySegment(ALL, sources[0] + at, LITTLE_ENDIAN);
             for (int k = 1; k < n; k++) {
-                all =
-                        all.lanewise(
-                                OPERATOR,
-                                SHORT.fromMemorySegment(ALL, sources[k] + at, LITTLE_ENDIAN));
+                Vector<Object> x = SHORT.fromMemorySegment(ALL, sources[k] + at, LITTLE_ENDIAN);
+                all = all.lanewise(OPERATOR, x);
             }
             all = AVERAGES ? all.lanewise(DIV, shortN) : all;
             all.intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
