@@ -23,6 +23,7 @@ final class WideTemplate implements Fold {
     private static final boolean AVERAGES = KERNEL.averages();
     private static final VectorSpecies<Object> LONG = KERNEL.species(true);
     private static final int LONG_STEP = LONG.vectorByteSize();
+    private static final int PAIR_STEP = 2 * LONG_STEP;
 
     /** For what is left after the last long vector, and for small counts. */
     private static final VectorSpecies<Object> SHORT = KERNEL.species(false);
@@ -121,7 +122,7 @@ final class WideTemplate implements Fold {
     private static long many(long dst, long[] sources, int n, long bytes) {
         long at = 0;
         Vector<Object> longN = LONG.broadcast(n);
-        for (; at <= bytes - 2 * LONG_STEP; at += 2 * LONG_STEP) {
+        for (; at <= bytes - PAIR_STEP; at += PAIR_STEP) {
             Vector<Object> low = LONG.fromMemorySegment(ALL, sources[0] + at, LITTLE_ENDIAN);
             Vector<Object> high =
                     LONG.fromMemorySegment(ALL, sources[0] + at + LONG_STEP, LITTLE_ENDIAN);
