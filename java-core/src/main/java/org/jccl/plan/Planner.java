@@ -6,7 +6,6 @@ import org.jccl.executor.Call;
 import org.jccl.executor.Plan;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
-import org.jccl.schedule.Limits;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
@@ -88,7 +87,7 @@ public final class Planner {
     public synchronized Plan exchange(Operation operation) {
         Plan plan = exchange;
         if (plan == null) {
-            Shape shape = new Shape(operation, nRanks, 0, 0, 1, false, Limits.DEFAULT);
+            Shape shape = new Shape(operation, nRanks, 0, 0, 1, false, RegionLayout.LIMITS);
             Schedule nothing = new Schedule(rank, nRanks, List.of(), 0);
             plan = PlanCompiler.compile(nothing, shape, net, "Exchange");
             exchange = plan;
@@ -102,14 +101,6 @@ public final class Planner {
     }
 
     private synchronized Plan build(Call call, boolean inPlace) {
-        Limits limits =
-                new Limits(
-                        RegionLayout.TINY_BYTES,
-                        RegionLayout.SMALL_BYTES,
-                        RegionLayout.DIRECT_BYTES,
-                        RegionLayout.RING_SLOT_BYTES,
-                        RegionLayout.RING_SLOTS,
-                        RegionLayout.FLAG_COUNT);
         Shape shape =
                 new Shape(
                         call.operation(),
@@ -118,7 +109,7 @@ public final class Planner {
                         call.count(),
                         call.type().sizeBytes(),
                         inPlace,
-                        limits);
+                        RegionLayout.LIMITS);
         requirePlannable(shape);
         Algorithm algorithm = Algorithms.choose(shape);
         String algorithmName = algorithm.getClass().getSimpleName();

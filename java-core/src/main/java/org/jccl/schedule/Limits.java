@@ -18,9 +18,6 @@ public record Limits(
         int ringSlots,
         int flags) {
 
-    /** What communicators use. */
-    public static final Limits DEFAULT = new Limits(512, 16384, 262144, 262144, 4, 8);
-
     public Limits {
         positive(tinyBytes, "tinyBytes");
         positive(smallBytes, "smallBytes");

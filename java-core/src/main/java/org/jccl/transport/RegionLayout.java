@@ -1,5 +1,7 @@
 package org.jccl.transport;
 
+import org.jccl.schedule.Limits;
+
 /**
  * Where everything lies in a rank's region. A region is written by its owner alone (except the
  * waiters word, which sleepers set) and read by every other rank of the communicator, either
@@ -94,6 +96,11 @@ public final class RegionLayout {
 
     /** Slots of the ring. */
     public static final int RING_SLOTS = 4;
+
+    /** What a schedule may use of a region. */
+    public static final Limits LIMITS =
+            new Limits(
+                    TINY_BYTES, SMALL_BYTES, DIRECT_BYTES, RING_SLOT_BYTES, RING_SLOTS, FLAG_COUNT);
 
     /** Size of the ring area: two direct slots, then the ring. */
     public static final long RING_AREA_BYTES =

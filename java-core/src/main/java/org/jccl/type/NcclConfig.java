@@ -7,7 +7,6 @@ import org.jspecify.annotations.Nullable;
  * something on host ranks, and JCCL's own.
  *
  * @param blocking whether calls return only when their work is done
- * @param splitShare accepted; a child of split shares nothing
  * @param commName shown in logs, or null
  * @param timeoutMs time limit of an operation in milliseconds, 0 for none
  * @param hostId which node to count as, or null for NCCL_HOSTID and then the machine's own name;
@@ -16,36 +15,35 @@ import org.jspecify.annotations.Nullable;
  */
 public record NcclConfig(
         boolean blocking,
-        boolean splitShare,
         @Nullable String commName,
         long timeoutMs,
         @Nullable String hostId,
         @Nullable String device) {
-    /** NCCL's defaults: blocking, nothing shared, no name, no time limit. */
-    public static final NcclConfig DEFAULT = new NcclConfig(true, false, null, 0, null, null);
+    /** NCCL's defaults: blocking, no name, no time limit. */
+    public static final NcclConfig DEFAULT = new NcclConfig(true, null, 0, null, null);
 
     /** The same with another choice of blocking. */
     public NcclConfig withBlocking(boolean value) {
-        return new NcclConfig(value, splitShare, commName, timeoutMs, hostId, device);
+        return new NcclConfig(value, commName, timeoutMs, hostId, device);
     }
 
     /** The same with another time limit in milliseconds, 0 for none. */
     public NcclConfig withTimeoutMs(long value) {
-        return new NcclConfig(blocking, splitShare, commName, value, hostId, device);
+        return new NcclConfig(blocking, commName, value, hostId, device);
     }
 
     /** The same with another name. */
     public NcclConfig withCommName(@Nullable String value) {
-        return new NcclConfig(blocking, splitShare, value, timeoutMs, hostId, device);
+        return new NcclConfig(blocking, value, timeoutMs, hostId, device);
     }
 
     /** The same on another node. */
     public NcclConfig withHostId(@Nullable String value) {
-        return new NcclConfig(blocking, splitShare, commName, timeoutMs, value, device);
+        return new NcclConfig(blocking, commName, timeoutMs, value, device);
     }
 
     /** The same on another device. */
     public NcclConfig withDevice(@Nullable String value) {
-        return new NcclConfig(blocking, splitShare, commName, timeoutMs, hostId, value);
+        return new NcclConfig(blocking, commName, timeoutMs, hostId, value);
     }
 }

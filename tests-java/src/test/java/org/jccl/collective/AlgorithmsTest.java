@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import org.jccl.schedule.Limits;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.schedule.Step;
+import org.jccl.transport.RegionLayout;
 import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
 
@@ -122,7 +122,7 @@ final class AlgorithmsTest {
 
     @Test
     void anEmptyMessageIsStillAMessage() {
-        Shape send = new Shape(Operation.SEND, 2, 1, 0, 4, false, Limits.DEFAULT);
+        Shape send = new Shape(Operation.SEND, 2, 1, 0, 4, false, RegionLayout.LIMITS);
         Schedule schedule = Algorithms.choose(send).schedule(send, 0);
         assertEquals(1, schedule.steps().size());
     }
@@ -162,7 +162,7 @@ final class AlgorithmsTest {
                         .filter(a -> a.name().equals(name))
                         .findAny()
                         .orElseThrow();
-        long slot = Limits.DEFAULT.ringSlotBytes();
+        long slot = RegionLayout.LIMITS.ringSlotBytes();
         long perChunk = algorithm.operation() == Operation.REDUCE_SCATTER ? slot / nRanks : slot;
         Shape shape = shape(algorithm.operation(), nRanks, 19 * perChunk / 4, 4, false);
         Shape longer = shape(algorithm.operation(), nRanks, 20 * perChunk / 4, 4, false);
@@ -182,6 +182,6 @@ final class AlgorithmsTest {
 
     private static Shape shape(
             Operation operation, int nRanks, long count, int elementBytes, boolean inPlace) {
-        return new Shape(operation, nRanks, 0, count, elementBytes, inPlace, Limits.DEFAULT);
+        return new Shape(operation, nRanks, 0, count, elementBytes, inPlace, RegionLayout.LIMITS);
     }
 }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import org.jccl.transport.RegionLayout;
 import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -64,11 +65,11 @@ final class ScheduleTest {
 
     @Test
     void findsStepsOutsideOfBuffersAndAreas() {
-        Shape shape = new Shape(Operation.ALL_REDUCE, 2, 0, 4, 8, false, Limits.DEFAULT);
+        Shape shape = new Shape(Operation.ALL_REDUCE, 2, 0, 4, 8, false, RegionLayout.LIMITS);
         assertDoesNotThrow(() -> of(new Step.Copy(OUT, IN, 32)).requireWithin(shape));
         assertRefused(() -> of(new Step.Copy(OUT, IN, 40)).requireWithin(shape));
         assertRefused(() -> of(new Step.Copy(OUT.plus(8), IN, 32)).requireWithin(shape));
-        Ref end = OWN.plus(Limits.DEFAULT.smallBytes() - 8);
+        Ref end = OWN.plus(RegionLayout.LIMITS.smallBytes() - 8);
         assertRefused(() -> of(new Step.Put(IN, 16, end, new int[] {1})).requireWithin(shape));
         assertRefused(() -> of(new Step.TinyFold(OUT, 1024)).requireWithin(shape));
         assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, PEERS), 12)).requireWithin(shape));
