@@ -45,7 +45,8 @@ ncclResult_t jcclCommInterrupt(ncclComm_t comm);
 
 /* Asynchronous forms, on blocking communicators too. */
 
-/* Numbers of operations, as NCCL's plugins see them; the last three for jcclStartComposed. */
+/* Numbers of operations, as NCCL's plugins see them; the three from jcclAlltoAll on for
+ * jcclStartComposed. */
 enum {
     /* operations written by NumbersTest */
     jcclBroadcast = 0,
@@ -57,9 +58,8 @@ enum {
     jcclRecv = 7,
     jcclAlltoAll = 8,
     jcclScatter = 9,
-    jcclGather = 10,
+    jcclGather = 10
     /* operations end */
-    jcclNumOperations = 11
 };
 
 /*

@@ -76,7 +76,7 @@ final class ComposedCall {
     Call read(Comm comm, Operation op) {
         Composed composed = composed(comm, op);
         return Group.call(op)
-                .buffers(word(1), word(2))
+                .buffers(op.exchanges() ? 0 : word(1), op.exchanges() ? 0 : word(2))
                 .elements(word(3), small(4))
                 .reducedBy(small(5))
                 .with(small(6))

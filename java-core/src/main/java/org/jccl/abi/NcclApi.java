@@ -127,15 +127,13 @@ public final class NcclApi {
     /** ncclAllReduce. */
     public static int allReduce(
             long send, long recv, long count, int type, int op, long comm, long stream) {
-        Call call = Group.call(Operation.ALL_REDUCE).buffers(send, recv).elements(count, type);
-        return run(comm, call.reducedBy(op).inStream(stream));
+        return run(Operation.ALL_REDUCE, send, recv, count, type, op, 0, comm, stream);
     }
 
     /** ncclBroadcast; {@code send} is looked at on the root only. */
     public static int broadcast(
             long send, long recv, long count, int type, int root, long comm, long stream) {
-        Call call = Group.call(Operation.BROADCAST).buffers(send, recv).elements(count, type);
-        return run(comm, call.with(root).inStream(stream));
+        return run(Operation.BROADCAST, send, recv, count, type, 0, root, comm, stream);
     }
 
     /** ncclBcast: broadcast in place. */
@@ -146,33 +144,40 @@ public final class NcclApi {
     /** ncclAllGather; {@code count} elements are sent by each rank. */
     public static int allGather(
             long send, long recv, long count, int type, long comm, long stream) {
-        Call call = Group.call(Operation.ALL_GATHER).buffers(send, recv).elements(count, type);
-        return run(comm, call.inStream(stream));
+        return run(Operation.ALL_GATHER, send, recv, count, type, 0, 0, comm, stream);
     }
 
     /** ncclReduceScatter; {@code count} elements are received by each rank. */
     public static int reduceScatter(
             long send, long recv, long count, int type, int op, long comm, long stream) {
-        Call call = Group.call(Operation.REDUCE_SCATTER).buffers(send, recv).elements(count, type);
-        return run(comm, call.reducedBy(op).inStream(stream));
+        return run(Operation.REDUCE_SCATTER, send, recv, count, type, op, 0, comm, stream);
     }
 
     /** ncclSend. */
     public static int send(long buffer, long count, int type, int peer, long comm, long stream) {
-        Call call = Group.call(Operation.SEND).buffer(buffer).elements(count, type);
-        return run(comm, call.with(peer).inStream(stream));
+        return run(Operation.SEND, buffer, 0, count, type, 0, peer, comm, stream);
     }
 
     /** ncclRecv. */
     public static int recv(long buffer, long count, int type, int peer, long comm, long stream) {
-        Call call = Group.call(Operation.RECV).buffer(buffer).elements(count, type);
-        return run(comm, call.with(peer).inStream(stream));
+        return run(Operation.RECV, 0, buffer, count, type, 0, peer, comm, stream);
     }
 
-    private static int run(long handle, Call call) {
+    private static int run(
+            Operation operation,
+            long send,
+            long recv,
+            long count,
+            int type,
+            int op,
+            int rootOrPeer,
+            long handle,
+            long stream) {
         Comm comm = null;
         try {
-            comm = Handles.get(handle, call.operation().ncclName());
+            comm = Handles.get(handle, operation.ncclName());
+            Call call = Group.call(operation).buffers(send, recv).elements(count, type);
+            call.reducedBy(op).with(rootOrPeer).inStream(stream);
             Pending pending = Operations.run(comm, call);
             return pending == null ? SUCCESS : leaveOrAwait(comm, pending);
         } catch (Throwable t) {

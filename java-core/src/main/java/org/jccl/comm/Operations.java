@@ -104,6 +104,8 @@ public final class Operations {
                     "jcclStartComposed is not done yet on a device; see DIFFERENCES.md");
         }
         Task task = new Task().of(call, plan(comm, call));
+        // The thread keeps the call, but not what belongs to this one.
+        call.composed(null);
         Group group = Group.current();
         if (group.open()) {
             task.setStarted();

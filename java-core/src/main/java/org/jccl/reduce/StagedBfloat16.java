@@ -81,7 +81,7 @@ final class StagedBfloat16 {
         return Float.intBitsToFloat(ALL.get(ValueLayout.JAVA_SHORT_UNALIGNED, address) << 16);
     }
 
-    /** Rounds both to nearest even. A NaN stays one, as {@link VectorBfloat16} explains. */
+    /** Rounds both to nearest even. A NaN stays one, as {@link NarrowTemplate} explains. */
     private static void join(int[] pairs, int[] low, int[] high, int m) {
         for (int i = 0; i < m; i++) {
             int x = low[i];

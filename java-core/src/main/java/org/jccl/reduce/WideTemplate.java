@@ -29,6 +29,7 @@ final class WideTemplate implements Fold {
     private static final VectorSpecies<Object> SHORT = KERNEL.species(false);
 
     private static final int SHORT_STEP = SHORT.vectorByteSize();
+    // Bytes are never divided, and may be fewer than there are sources: n is broadcast to divide.
     private static final int SIZE_BYTES = Fold.sizeBytes(KERNEL.dataType());
 
     @Override
@@ -49,7 +50,7 @@ final class WideTemplate implements Fold {
 
     private static long two(long dst, long a, long b, int n, long bytes) {
         long at = 0;
-        Vector<Object> longN = LONG.broadcast(n);
+        Vector<Object> longN = LONG.broadcast(AVERAGES ? n : 0);
         for (; at <= bytes - LONG_STEP; at += LONG_STEP) {
             Vector<Object> x = LONG.fromMemorySegment(ALL, a + at, LITTLE_ENDIAN);
             Vector<Object> y = LONG.fromMemorySegment(ALL, b + at, LITTLE_ENDIAN);
@@ -57,7 +58,7 @@ final class WideTemplate implements Fold {
             all = AVERAGES ? all.lanewise(DIV, longN) : all;
             all.intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        Vector<Object> shortN = SHORT.broadcast(n);
+        Vector<Object> shortN = SHORT.broadcast(AVERAGES ? n : 0);
         for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
             Vector<Object> x = SHORT.fromMemorySegment(ALL, a + at, LITTLE_ENDIAN);
             Vector<Object> y = SHORT.fromMemorySegment(ALL, b + at, LITTLE_ENDIAN);
@@ -70,7 +71,7 @@ final class WideTemplate implements Fold {
 
     private static long three(long dst, long a, long b, long c, int n, long bytes) {
         long at = 0;
-        Vector<Object> longN = LONG.broadcast(n);
+        Vector<Object> longN = LONG.broadcast(AVERAGES ? n : 0);
         for (; at <= bytes - LONG_STEP; at += LONG_STEP) {
             Vector<Object> x = LONG.fromMemorySegment(ALL, a + at, LITTLE_ENDIAN);
             Vector<Object> y = LONG.fromMemorySegment(ALL, b + at, LITTLE_ENDIAN);
@@ -79,7 +80,7 @@ final class WideTemplate implements Fold {
             all = AVERAGES ? all.lanewise(DIV, longN) : all;
             all.intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        Vector<Object> shortN = SHORT.broadcast(n);
+        Vector<Object> shortN = SHORT.broadcast(AVERAGES ? n : 0);
         for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
             Vector<Object> x = SHORT.fromMemorySegment(ALL, a + at, LITTLE_ENDIAN);
             Vector<Object> y = SHORT.fromMemorySegment(ALL, b + at, LITTLE_ENDIAN);
@@ -93,7 +94,7 @@ final class WideTemplate implements Fold {
 
     private static long four(long dst, long a, long b, long c, long d, int n, long bytes) {
         long at = 0;
-        Vector<Object> longN = LONG.broadcast(n);
+        Vector<Object> longN = LONG.broadcast(AVERAGES ? n : 0);
         for (; at <= bytes - LONG_STEP; at += LONG_STEP) {
             Vector<Object> x = LONG.fromMemorySegment(ALL, a + at, LITTLE_ENDIAN);
             Vector<Object> y = LONG.fromMemorySegment(ALL, b + at, LITTLE_ENDIAN);
@@ -104,7 +105,7 @@ final class WideTemplate implements Fold {
             all = AVERAGES ? all.lanewise(DIV, longN) : all;
             all.intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
         }
-        Vector<Object> shortN = SHORT.broadcast(n);
+        Vector<Object> shortN = SHORT.broadcast(AVERAGES ? n : 0);
         for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
             Vector<Object> x = SHORT.fromMemorySegment(ALL, a + at, LITTLE_ENDIAN);
             Vector<Object> y = SHORT.fromMemorySegment(ALL, b + at, LITTLE_ENDIAN);
@@ -121,7 +122,7 @@ final class WideTemplate implements Fold {
     /** Two vectors at once, which share what the loop over the sources costs. */
     private static long many(long dst, long[] sources, int n, long bytes) {
         long at = 0;
-        Vector<Object> longN = LONG.broadcast(n);
+        Vector<Object> longN = LONG.broadcast(AVERAGES ? n : 0);
         for (; at <= bytes - PAIR_STEP; at += PAIR_STEP) {
             Vector<Object> low = LONG.fromMemorySegment(ALL, sources[0] + at, LITTLE_ENDIAN);
             Vector<Object> high =
@@ -138,7 +139,7 @@ final class WideTemplate implements Fold {
             low.intoMemorySegment(ALL, dst + at, LITTLE_ENDIAN);
             high.intoMemorySegment(ALL, dst + at + LONG_STEP, LITTLE_ENDIAN);
         }
-        Vector<Object> shortN = SHORT.broadcast(n);
+        Vector<Object> shortN = SHORT.broadcast(AVERAGES ? n : 0);
         for (; at <= bytes - SHORT_STEP; at += SHORT_STEP) {
             Vector<Object> all = SHORT.fromMemorySegment(ALL, sources[0] + at, LITTLE_ENDIAN);
             for (int k = 1; k < n; k++) {

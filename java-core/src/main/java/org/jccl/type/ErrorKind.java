@@ -50,6 +50,10 @@ public sealed interface ErrorKind extends Serializable
         int from = 0;
         for (@Nullable Object part : parts) {
             int at = sentence.indexOf("%s", from);
+            if (at < 0) {
+                // A part too many must not hide what has failed.
+                break;
+            }
             text.append(sentence, from, at).append(part);
             from = at + 2;
         }

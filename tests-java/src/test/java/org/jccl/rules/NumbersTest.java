@@ -58,9 +58,16 @@ final class NumbersTest {
         C_OPERATIONS("java-core/src/main/c/jccl.h", "operations") {
             @Override
             String text() {
-                return lines(
-                        Arrays.stream(Operation.values()),
-                        each -> "    jccl" + each.ncclName() + " = " + each.number() + ",\n");
+                String all =
+                        lines(
+                                Arrays.stream(Operation.values()),
+                                each ->
+                                        "    jccl"
+                                                + each.ncclName()
+                                                + " = "
+                                                + each.number()
+                                                + ",\n");
+                return all.substring(0, all.length() - 2) + "\n";
             }
         },
         PYTHON("python-pkg/jccl/_numbers.py", "numbers") {
