@@ -285,7 +285,8 @@ public final class Communicator implements AutoCloseable {
             Doors.given(function, "op", call.redOp() == ABSENT ? null : call);
             Checks.numbers(comm, call.inStream(stream.handle()));
             long in = Doors.readable(comm, call, send);
-            finish(Operations.run(comm, call.buffers(in, Doors.writable(comm, call, recv))));
+            Checks.buffers(comm, call.buffers(in, Doors.writable(comm, call, recv)));
+            finish(Operations.run(comm, call));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {

@@ -1,5 +1,6 @@
 package org.jccl;
 
+import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
 import org.jccl.executor.Call;
 import org.jccl.type.CallError;
@@ -29,20 +30,14 @@ final class Doors {
      * @param segment may be null if no element of it is looked at
      */
     static long readable(Comm comm, Call call, @Nullable MemorySegment segment) {
-        requireFit(comm, call);
-        boolean sends = call.operation().sends(comm.rank(), call.peer());
-        long elements = sends ? call.operation().inSize(call.count(), comm.nRanks()) : 0;
-        return address(call, "sendbuff", segment, elements);
-    }
-
-    private static void requireFit(Comm comm, Call call) {
-        long parts = call.operation().size(1, comm.nRanks());
-        long most = Long.MAX_VALUE / call.type().sizeBytes() / parts;
-        if (call.count() < 0 || call.count() > most) {
+        if (!Checks.fits(comm, call)) {
             throw CallError.COUNT_UNFIT.says(
                     "%s: %s is no count of %s; count elements from 0 on, not bytes",
                     call.operation().ncclName(), call.count(), call.type().ncclName());
         }
+        boolean sends = call.operation().sends(comm.rank(), call.peer());
+        long elements = sends ? call.operation().inSize(call.count(), comm.nRanks()) : 0;
+        return address(call, "sendbuff", segment, elements);
     }
 
     private static long address(

@@ -14,34 +14,42 @@ public final class Checks {
     private Checks() {}
 
     /**
-     * Checks a call whose caller has numbers and addresses.
+     * Checks a call whose caller has numbers and addresses, and that the communicator takes calls.
      *
-     * @throws NcclException INVALID_ARGUMENT if anything is wrong with it
+     * @throws NcclException INVALID_ARGUMENT if anything is wrong with it, or why there is no call
      */
     public static void check(Comm comm, Call call) {
         numbers(comm, call);
         count(comm, call);
-        Operation op = call.operation();
-        if (op.exchanges()) {
-            // Its transfers have the buffers, each checked by itself.
-            return;
-        }
-        long part = call.partBytes();
-        if (op.sends(comm.rank(), call.peer())) {
-            buffer(comm, call, "sendbuff", op.inSize(part, comm.nRanks()));
-        }
-        if (op.receives(comm.rank(), call.peer())) {
-            buffer(comm, call, "recvbuff", op.outSize(part, comm.nRanks()));
+        // The transfers of an exchange have the buffers, each checked by itself.
+        if (!call.operation().exchanges()) {
+            buffers(comm, call);
         }
     }
 
     /**
-     * Checks everything but count and addresses, and forgets the numbers that mean nothing to the
-     * operation.
+     * Checks that what is read and written has addresses and is of the right kind.
      *
-     * @throws NcclException INVALID_ARGUMENT if anything is wrong with it
+     * @throws NcclException INVALID_ARGUMENT if it does not, or is not
+     */
+    public static void buffers(Comm comm, Call call) {
+        Operation op = call.operation();
+        if (op.sends(comm.rank(), call.peer())) {
+            buffer(comm, call, true);
+        }
+        if (op.receives(comm.rank(), call.peer())) {
+            buffer(comm, call, false);
+        }
+    }
+
+    /**
+     * The part of {@link #check} without count and addresses. Forgets the numbers that mean nothing
+     * to the operation.
+     *
+     * @throws NcclException as of {@link #check}
      */
     public static void numbers(Comm comm, Call call) {
+        comm.ensureReady();
         Operation op = call.operation();
         stream(comm, call);
         type(call);
@@ -109,22 +117,32 @@ public final class Checks {
         }
     }
 
-    private static void count(Comm comm, Call call) {
+    /** Whether a long holds the bytes of each buffer. */
+    public static boolean fits(Comm comm, Call call) {
         long count = call.count();
         long parts = call.operation().size(1, comm.nRanks());
-        if (count < 0 || count > Long.MAX_VALUE / call.type().sizeBytes() / parts) {
+        return count >= 0 && count <= Long.MAX_VALUE / call.type().sizeBytes() / parts;
+    }
+
+    private static void count(Comm comm, Call call) {
+        if (!fits(comm, call)) {
             throw CallError.COUNT_OVERFLOW.says(
                     "%scount %s overflows the size of a buffer; count elements, not bytes",
-                    called(call), Long.toUnsignedString(count));
+                    called(call), Long.toUnsignedString(call.count()));
         }
     }
 
     /** A buffer has an address and is of the right kind, unless it is empty. */
-    private static void buffer(Comm comm, Call call, String name, long bytes) {
+    private static void buffer(Comm comm, Call call, boolean sent) {
+        Operation op = call.operation();
+        int nRanks = comm.nRanks();
+        long part = call.partBytes();
+        long bytes = sent ? op.inSize(part, nRanks) : op.outSize(part, nRanks);
         if (bytes == 0) {
             return;
         }
-        long address = name.equals("sendbuff") ? call.input() : call.output();
+        String name = sent ? "sendbuff" : "recvbuff";
+        long address = sent ? call.input() : call.output();
         if (address == 0) {
             throw CallError.NULL_ARGUMENT.says(
                     "%s%s argument is NULL; pass a buffer, or a count of 0", called(call), name);

@@ -13,15 +13,14 @@ import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operations of a communicator: checked, then queued while the thread's group is open, else run
- * or submitted.
+ * The operations of a communicator, for callers that have had their calls checked by {@link
+ * Checks}: queued while the thread's group is open, else run or submitted.
  */
 public final class Operations {
     private Operations() {}
 
     /** What a split or a group left behind is not known to the executor, which else refuses. */
     private static void requireUsable(Comm comm) {
-        comm.ensureReady();
         NcclException failed = comm.ownFailure();
         if (failed != null) {
             throw failed;
@@ -32,12 +31,10 @@ public final class Operations {
      * Begins a call.
      *
      * @return null if it is complete, else what the caller waits for
-     * @throws NcclException if anything is wrong with the call, the communicator takes none, too
-     *     many operations are under way or queued, or the operation has failed already
+     * @throws NcclException if the communicator has failed, the buffers overlap, the call is too
+     *     large, too many operations are under way or queued, or the operation has failed already
      */
     public static @Nullable Pending run(Comm comm, Call call) {
-        comm.ensureReady();
-        Checks.check(comm, call);
         requireUsable(comm);
         CommExecutor ex = comm.executor();
         Plan plan = plan(comm, call);
@@ -95,8 +92,6 @@ public final class Operations {
      * @throws NcclException as of {@link #run}
      */
     public static long start(Comm comm, Call call, int ms) {
-        comm.ensureReady();
-        Checks.check(comm, call);
         requireUsable(comm);
         CommExecutor ex = comm.executor();
         if (call.composed() != null && ex.onDevice()) {

@@ -7,11 +7,8 @@ import org.jccl.type.Operation;
  * time; a reader may see an operation's call before its bytes.
  */
 public final class Counters {
-    /** Operation numbers go up to this one, exclusive. */
-    public static final int OPERATIONS = 11;
-
-    private final long[] calls = new long[OPERATIONS];
-    private final long[] payloadBytes = new long[OPERATIONS];
+    private final long[] calls = new long[Operation.NUMBERS];
+    private final long[] payloadBytes = new long[Operation.NUMBERS];
     private long selfBytes;
     private long mateBytes;
     private long netBytes;

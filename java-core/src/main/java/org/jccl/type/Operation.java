@@ -54,6 +54,9 @@ public enum Operation {
 
     private static final @Nullable Operation[] BY_NUMBER = byNumber();
 
+    /** Numbers go up to this one, exclusive. */
+    public static final int NUMBERS = BY_NUMBER.length;
+
     private final int number;
     private final String ncclName;
     private final Parts in;
