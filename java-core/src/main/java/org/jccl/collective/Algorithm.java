@@ -23,6 +23,11 @@ public abstract class Algorithm {
         return getClass().getSimpleName();
     }
 
+    /** In which order contributions are folded, where the operation reduces. */
+    public Schedule.Order order() {
+        return Schedule.Order.RANKS;
+    }
+
     /** Whether {@link #schedule} can be called for this call. The same on all ranks. */
     public final boolean supports(Shape shape) {
         return shape.operation() == operation && (isTrivial(shape) || fits(shape));
@@ -39,12 +44,12 @@ public abstract class Algorithm {
         }
         ScheduleBuilder builder = new ScheduleBuilder(rank, shape.nRanks());
         if (!isTrivial(shape)) {
-            return builder.build(write(shape, rank, builder));
+            return builder.build(order(), write(shape, rank, builder));
         }
         if (!shape.inPlace()) {
             builder.copy(builder.out(0), builder.in(0), shape.bytes());
         }
-        return builder.build(0);
+        return builder.build(order(), 0);
     }
 
     /** Whether the areas are large enough; asked for calls of two ranks or more, not empty. */

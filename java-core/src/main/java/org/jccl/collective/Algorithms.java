@@ -1,9 +1,9 @@
 package org.jccl.collective;
 
 import org.jccl.schedule.Shape;
-import org.jccl.type.Operation;
 
 import java.util.List;
+import java.util.function.Predicate;
 
 /** All algorithms, and which one a call gets unless somebody says otherwise. */
 public final class Algorithms {
@@ -16,29 +16,54 @@ public final class Algorithms {
     /** A broadcast of more than this is worth overlapping root and readers. */
     private static final long FLAT_BROADCAST_BYTES = 65536;
 
-    private static final List<Algorithm> ALL =
+    /** Above this, in the larger of its buffers, a call costs more to send twice than to relay. */
+    private static final long HIERARCHICAL_BYTES = 16384;
+
+    /** An algorithm and the calls that it is good for, of those that it supports. */
+    private record Choice(Algorithm algorithm, Predicate<Shape> suits) {
+        boolean is(Shape shape) {
+            return algorithm.supports(shape) && suits.test(shape);
+        }
+    }
+
+    /** The first that is good for a call does it: those with the least latency come first. */
+    private static final List<Choice> TABLE =
             List.of(
-                    new AllReduceTiny(),
-                    new AllReduceFlat(),
-                    new AllReduceSliced(),
-                    new AllGatherTiny(),
-                    new AllGatherFlat(),
-                    new AllGatherSliced(),
-                    new ReduceScatterTiny(),
-                    new ReduceScatterFlat(),
-                    new ReduceScatterSliced(),
-                    new ReduceScatterChunked(),
-                    new BroadcastTiny(),
-                    new BroadcastFlat(),
-                    new BroadcastChunked(),
-                    new SendFifo(),
-                    new RecvFifo());
+                    always(new AllReduceTiny()),
+                    new Choice(new AllReduceHierarchical(), Algorithms::isWorthRelaying),
+                    new Choice(
+                            new AllReduceFlat(),
+                            s -> s.bytes() * (s.nRanks() - 2) <= FLAT_EXTRA_BYTES),
+                    always(new AllReduceSliced()),
+                    always(new AllGatherTiny()),
+                    new Choice(new AllGatherHierarchical(), Algorithms::isWorthRelaying),
+                    always(new AllGatherFlat()),
+                    always(new AllGatherSliced()),
+                    always(new ReduceScatterTiny()),
+                    new Choice(new ReduceScatterHierarchical(), Algorithms::isWorthRelaying),
+                    always(new ReduceScatterFlat()),
+                    always(new ReduceScatterSliced()),
+                    always(new ReduceScatterChunked()),
+                    always(new BroadcastTiny()),
+                    new Choice(new BroadcastHierarchical(), Algorithms::isWorthRelaying),
+                    new Choice(new BroadcastFlat(), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
+                    always(new BroadcastChunked()),
+                    always(new SendFifo()),
+                    always(new RecvFifo()));
 
     private Algorithms() {}
 
+    private static Choice always(Algorithm algorithm) {
+        return new Choice(algorithm, shape -> true);
+    }
+
+    private static boolean isWorthRelaying(Shape shape) {
+        return Math.max(shape.inBytes(), shape.outBytes()) > HIERARCHICAL_BYTES;
+    }
+
     /** Every algorithm; of each operation, those with the least latency first. */
     public static List<Algorithm> all() {
-        return ALL;
+        return TABLE.stream().map(Choice::algorithm).toList();
     }
 
     /**
@@ -47,21 +72,11 @@ public final class Algorithms {
      * @throws IllegalArgumentException if there is none
      */
     public static Algorithm choose(Shape shape) {
-        for (Algorithm algorithm : ALL) {
-            if (algorithm.supports(shape) && !(isFlat(algorithm) && tooLargeForFlat(shape))) {
-                return algorithm;
+        for (Choice choice : TABLE) {
+            if (choice.is(shape)) {
+                return choice.algorithm();
             }
         }
         throw new IllegalArgumentException("no algorithm for " + shape);
-    }
-
-    private static boolean isFlat(Algorithm algorithm) {
-        return algorithm instanceof AllReduceFlat || algorithm instanceof BroadcastFlat;
-    }
-
-    private static boolean tooLargeForFlat(Shape shape) {
-        return shape.operation() == Operation.ALL_REDUCE
-                ? shape.bytes() * (shape.nRanks() - 2) > FLAT_EXTRA_BYTES
-                : shape.bytes() > FLAT_BROADCAST_BYTES;
     }
 }

@@ -3,7 +3,6 @@ package org.jccl.collective;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
-import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 import java.util.ArrayList;
@@ -40,7 +39,7 @@ final class AllReduceFlat extends Algorithm {
         for (int q : others) {
             steps.await(q, Flags.CONTRIBUTED, 1);
         }
-        steps.add(new Step.Fold(steps.out(0), sources, shape.bytes()));
+        steps.fold(steps.out(0), sources, shape.bytes());
         return 1;
     }
 }

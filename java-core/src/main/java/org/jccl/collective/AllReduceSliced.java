@@ -46,19 +46,8 @@ final class AllReduceSliced extends Algorithm {
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         Slices chunks = chunks(shape);
         Call call = new Call(shape, rank, steps, chunks, staging(shape));
-        int m = chunks.parts();
-        for (int c = 0; c < m + 2; c++) {
-            if (c < m) {
-                call.contribute(c);
-            }
-            if (c >= 1 && c <= m) {
-                call.fold(c - 1);
-            }
-            if (c >= 2) {
-                call.gather(c - 2);
-            }
-        }
-        return m;
+        Stages.interleave(chunks.parts(), call::contribute, call::fold, call::gather);
+        return chunks.parts();
     }
 
     private static Staging staging(Shape shape) {

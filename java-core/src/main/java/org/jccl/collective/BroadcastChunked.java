@@ -24,6 +24,10 @@ final class BroadcastChunked extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
+        return fitsInRing(shape);
+    }
+
+    static boolean fitsInRing(Shape shape) {
         return shape.limits().flags() > Flags.TAKEN
                 && shape.limits().ringSlotBytes() >= Slices.UNIT_BYTES;
     }
@@ -42,7 +46,8 @@ final class BroadcastChunked extends Algorithm {
         return chunks.parts();
     }
 
-    private static Slices chunks(Shape shape) {
+    /** Chunks so many that readers and root work at the same time. */
+    static Slices chunks(Shape shape) {
         long wanted = Math.max(LEAST_CHUNK_BYTES, shape.bytes() / CHUNKS_WANTED);
         return Slices.atMost(shape.bytes(), Math.min(wanted, shape.limits().ringSlotBytes()));
     }

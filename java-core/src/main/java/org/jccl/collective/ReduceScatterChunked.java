@@ -4,7 +4,6 @@ import org.jccl.schedule.Limits;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
-import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 import java.util.ArrayList;
@@ -78,7 +77,7 @@ final class ReduceScatterChunked extends Algorithm {
             for (int q = 0; q < shape.nRanks(); q++) {
                 sources.add(q == rank ? steps.in(at) : staged(q, chunk, rank));
             }
-            steps.add(new Step.Fold(steps.out(at - rank * shape.bytes()), sources, length));
+            steps.fold(steps.out(at - rank * shape.bytes()), sources, length);
         }
     }
 }

@@ -15,7 +15,6 @@ import org.jccl.param.Params;
 import org.jccl.plan.Planner;
 import org.jccl.platform.Threads;
 import org.jccl.reduce.Warmup;
-import org.jccl.transport.Links;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
@@ -124,11 +123,14 @@ public final class Comm implements GroupMember {
         key = secret;
     }
 
-    void connected(Links links, boolean[] net, int nodeRanks) {
+    void connected(Setup setup) {
         Health health = new Health(identity(), Params.LATE_WARN.getMs(), Farewell::linger);
-        planner = new Planner(rank, nRanks, net, identity());
-        boolean alone = nodeRanks <= Threads.processorCount();
-        executor = new CommExecutor(links, health, alone, device);
+        planner = new Planner(rank, setup.nodes(), setup.net(), identity());
+        if (setup.reducesInRankOrder()) {
+            planner.reduceInRankOrder();
+        }
+        boolean alone = setup.nodeRanks() <= Threads.processorCount();
+        executor = new CommExecutor(setup.links(), health, alone, device);
         health.timeLimitMs(timeLimitMs);
     }
 

@@ -41,6 +41,7 @@ record RankInfo(
         boolean shm,
         boolean p2p,
         String settings) {
+    private static final String IN_ORDER = "\nJCCL_DETERMINISTIC=";
     private static final int MAX_TEXT = 400;
     private static final long PROCESS_NONCE = new java.security.SecureRandom().nextLong();
 
@@ -81,7 +82,14 @@ record RankInfo(
                 + "\nfifo="
                 + RegionLayout.FIFO_SLOTS
                 + " x "
-                + RegionLayout.FIFO_SLOT_BYTES;
+                + RegionLayout.FIFO_SLOT_BYTES
+                + IN_ORDER
+                + Params.DETERMINISTIC.get();
+    }
+
+    /** Whether all reductions fold in rank order. */
+    boolean reducesInRankOrder() {
+        return settings.contains(IN_ORDER + "rank");
     }
 
     boolean sameProcess(RankInfo other) {

@@ -7,6 +7,7 @@ import org.jccl.platform.Errno;
 import org.jccl.platform.ProcessWatch;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
+import org.jccl.schedule.Nodes;
 import org.jccl.transport.Links;
 import org.jccl.transport.Region;
 import org.jccl.transport.net.NetLink;
@@ -52,6 +53,7 @@ final class Setup {
     private final @Nullable Region[] regions;
     private final @Nullable NetLink[] nets;
     private final boolean[] mate;
+    private Nodes nodes;
     private Phase phase = Phase.REGION;
     private @Nullable LinkSetup linkSetup;
     private @Nullable NcclException local;
@@ -79,6 +81,7 @@ final class Setup {
         this.regions = new Region[nRanks];
         this.nets = new NetLink[nRanks];
         this.mate = new boolean[nRanks];
+        this.nodes = Nodes.one(nRanks);
     }
 
     /** Begins the first round. */
@@ -204,6 +207,7 @@ final class Setup {
     }
 
     private void agreeOnMates() {
+        nodes = findNodes();
         int count = 0;
         int[] far = new int[nRanks];
         for (int q = 0; q < nRanks; q++) {
@@ -235,6 +239,35 @@ final class Setup {
             phase = Phase.CONFIRM;
             giveUp(e);
         }
+    }
+
+    /** A node's members have all mapped each other's memory. */
+    private Nodes findNodes() {
+        byte[][] mapped = new byte[nRanks][];
+        Arrays.setAll(mapped, q -> rounds.payload(participants[q]));
+        int[] names = new int[nRanks];
+        for (int q = 0; q < nRanks; q++) {
+            names[q] = q;
+            for (int r = 0; r < q && names[q] == q; r++) {
+                if (names[r] == r && sharesWithAll(mapped, names, q, r)) {
+                    names[q] = r;
+                }
+            }
+        }
+        return Nodes.of(names);
+    }
+
+    private static boolean sharesWithAll(byte[][] mapped, int[] names, int q, int name) {
+        for (int r = name; r < q; r++) {
+            if (names[r] == name && !(says(mapped, q, r) && says(mapped, r, q))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean says(byte[][] mapped, int q, int r) {
+        return mapped[q].length == mapped.length && mapped[q][r] == 1;
     }
 
     private boolean connect() {
@@ -357,6 +390,16 @@ final class Setup {
             net[q] = q != rank && !mate[q];
         }
         return net;
+    }
+
+    /** Which members share a node, as all of them see it. */
+    Nodes nodes() {
+        return nodes;
+    }
+
+    /** Whether all reductions fold in rank order. */
+    boolean reducesInRankOrder() {
+        return infos[rank].reducesInRankOrder();
     }
 
     /** Ranks of this node, this one included. */

@@ -144,7 +144,7 @@ abstract class SetupJob implements Job {
             giveUp(connecting);
             return advanceSetup();
         }
-        comm.connected(connecting.links(), connecting.net(), connecting.nodeRanks());
+        comm.connected(connecting);
         return true;
     }
 
@@ -155,7 +155,7 @@ abstract class SetupJob implements Job {
     private void giveUp(Setup connecting) {
         boolean connected = connecting.connected();
         if (connected) {
-            comm.connected(connecting.links(), connecting.net(), connecting.nodeRanks());
+            comm.connected(connecting);
         }
         connecting.close(connected);
     }

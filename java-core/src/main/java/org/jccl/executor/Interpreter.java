@@ -8,6 +8,7 @@ import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
+import org.jccl.type.RedOp;
 
 /**
  * Executes the plan of one collective call of one communicator. {@link #advance} goes as far as
@@ -241,7 +242,12 @@ public final class Interpreter {
                     next = at + 3;
                 }
                 case OpCode.WAIT -> next = await(c, at) ? at + 4 : at;
-                case OpCode.FOLD -> next = fold(c, at);
+                case OpCode.FOLD -> next = fold(c, at, task.redOp);
+                case OpCode.FOLD_PART -> next = fold(c, at, partOp());
+                case OpCode.DIVIDE -> {
+                    divide(buffers[c[at + 1]], c[at + 2]);
+                    next = at + 3;
+                }
                 case OpCode.TINY_PUT -> {
                     tinyPut(buffers[c[at + 1]] + args[c[at + 2]], (int) args[c[at + 2] + 1]);
                     next = at + 3;
@@ -315,15 +321,26 @@ public final class Interpreter {
         return block(q, address, Memory.getLongAcquire(address));
     }
 
-    private int fold(int[] c, int at) {
+    private int fold(int[] c, int at, int redOp) {
         int a = c[at + 2];
         int n = c[at + 3];
         for (int i = 0; i < n; i++) {
             sources[i] = buffers[c[at + 4 + 2 * i]] + args[c[at + 5 + 2 * i]];
         }
         long count = args[a + 1] / elementBytes();
-        Reductions.fold(task.dataType, task.redOp, buffers[c[at + 1]] + args[a], sources, n, count);
+        Reductions.fold(task.dataType, redOp, buffers[c[at + 1]] + args[a], sources, n, count);
         return at + 4 + 2 * n;
+    }
+
+    private int partOp() {
+        return task.redOp == RedOp.AVG.number() ? RedOp.SUM.number() : task.redOp;
+    }
+
+    private void divide(long dst, int a) {
+        if (task.redOp == RedOp.AVG.number()) {
+            long count = args[a + 1] / elementBytes();
+            Reductions.divide(task.dataType, dst + args[a], nRanks, count);
+        }
     }
 
     private int elementBytes() {

@@ -40,14 +40,20 @@ public final class OpCode {
     /** NET_FLUSH: until nothing waits to be sent. */
     public static final int NET_FLUSH = 11;
 
+    /** FOLD_PART, with the operands of FOLD: the same, but AVG only sums up. */
+    public static final int FOLD_PART = 12;
+
+    /** DIVIDE dst @(dstOffset, length): by the number of ranks, if the operation is AVG. */
+    public static final int DIVIDE = 13;
+
     private OpCode() {}
 
     /** How many ints the opcode at this index takes with its operands. */
     static int length(int[] code, int at) {
         return switch (code[at]) {
             case COPY, WAIT, TINY_FOLD, TINY_COPY, NET_SIGNAL -> 4;
-            case SIGNAL, TINY_PUT, NET_TINY -> 3;
-            case FOLD -> 4 + 2 * code[at + 3];
+            case SIGNAL, TINY_PUT, NET_TINY, DIVIDE -> 3;
+            case FOLD, FOLD_PART -> 4 + 2 * code[at + 3];
             case NET_PUT -> 7;
             default -> 1;
         };

@@ -134,6 +134,32 @@ public abstract sealed class Param {
         }
     }
 
+    /** One of several words, the first by default. */
+    public static final class Word extends Param {
+        private final List<String> words;
+
+        Word(String name, List<String> words, String sentence) {
+            super(name, words.getFirst(), sentence);
+            this.words = words;
+        }
+
+        /** The word. */
+        public String get() {
+            return get(text());
+        }
+
+        String get(@Nullable String value) {
+            if (value == null) {
+                return words.getFirst();
+            }
+            if (words.contains(value.strip())) {
+                return value.strip();
+            }
+            reportInvalid(value);
+            return words.getFirst();
+        }
+    }
+
     /** A whole number between limits. */
     public static final class Whole extends Param {
         private final long defaultValue;

@@ -5,6 +5,7 @@ import org.jccl.param.Param.Flag;
 import org.jccl.param.Param.PortRange;
 import org.jccl.param.Param.Seconds;
 import org.jccl.param.Param.Text;
+import org.jccl.param.Param.Word;
 
 import java.util.List;
 
@@ -104,6 +105,11 @@ public final class Params {
                     20,
                     "Seconds without any answer until another machine counts as lost; 0 for"
                             + " never.");
+    public static final Word DETERMINISTIC =
+            new Word(
+                    "JCCL_DETERMINISTIC",
+                    List.of("node", "rank"),
+                    "rank: every reduction folds in rank order; node: large ones node by node.");
     public static final Flag NO_VECTOR =
             new Flag("JCCL_NO_VECTOR", false, "1: reductions do not use the Vector API.");
 
@@ -130,6 +136,7 @@ public final class Params {
                     TIMEOUT,
                     LATE_WARN,
                     HOST_LOST,
+                    DETERMINISTIC,
                     NO_VECTOR);
 
     private Params() {}

@@ -194,7 +194,8 @@ final class PlanCompiler {
         flushBefore(fold.dst(), fold.length());
         int a = args.add(fold.dst().offset(), fold.length());
         mergeableCopy = -1;
-        code.add(OpCode.FOLD);
+        boolean whole = fold.last() && fold.sources().size() == nRanks;
+        code.add(whole ? OpCode.FOLD : OpCode.FOLD_PART);
         code.add(buffer(fold.dst()));
         code.add(a);
         code.add(fold.sources().size());
@@ -204,6 +205,9 @@ final class PlanCompiler {
             code.add(args.add(source.offset()));
         }
         touch(fold.dst());
+        if (fold.last() && !whole) {
+            emitBarrier(OpCode.DIVIDE, buffer(fold.dst()), a);
+        }
     }
 
     private void tinyPut(Step.TinyPut put) {

@@ -6,6 +6,7 @@ import org.jccl.executor.Call;
 import org.jccl.executor.Plan;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
+import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
@@ -39,7 +40,8 @@ public final class Planner {
     private record Entry(long key, long count, Plan plan) {}
 
     private final int rank;
-    private final int nRanks;
+    private final Nodes nodes;
+    private Nodes reducingNodes;
     private final boolean[] net;
     private final String name;
     private final @Nullable Entry[] entries = new Entry[ENTRIES];
@@ -49,14 +51,21 @@ public final class Planner {
     /**
      * A planner for one rank.
      *
+     * @param nodes where the ranks are, the same on all of them
      * @param net by rank, whether it is reached over TCP
      * @param name how logs call the communicator
      */
-    public Planner(int rank, int nRanks, boolean[] net, String name) {
+    public Planner(int rank, Nodes nodes, boolean[] net, String name) {
         this.rank = rank;
-        this.nRanks = nRanks;
+        this.nodes = nodes;
+        this.reducingNodes = nodes;
         this.net = net;
         this.name = name;
+    }
+
+    /** From here on folds are in rank order, wherever the ranks are. Before the first call. */
+    public void reduceInRankOrder() {
+        reducingNodes = Nodes.one(nodes.nRanks());
     }
 
     /**
@@ -87,8 +96,9 @@ public final class Planner {
     public synchronized Plan exchange(Operation operation) {
         Plan plan = exchange;
         if (plan == null) {
-            Shape shape = new Shape(operation, nRanks, 0, 0, 1, false, RegionLayout.LIMITS);
-            Schedule nothing = new Schedule(rank, nRanks, List.of(), 0);
+            Shape shape = new Shape(operation, nodes, 0, 0, 1, false, RegionLayout.LIMITS);
+            Schedule nothing =
+                    new Schedule(rank, nodes.nRanks(), List.of(), Schedule.Order.RANKS, 0);
             plan = PlanCompiler.compile(nothing, shape, net, "Exchange");
             exchange = plan;
         }
@@ -104,7 +114,7 @@ public final class Planner {
         Shape shape =
                 new Shape(
                         call.operation(),
-                        nRanks,
+                        call.operation().reduces() ? reducingNodes : nodes,
                         call.peer(),
                         call.count(),
                         call.type().sizeBytes(),

@@ -44,6 +44,17 @@ public final class Reductions {
         }
     }
 
+    /**
+     * dst = dst / n, as AVG divides. Addresses as of {@link #fold}.
+     *
+     * @param dataType NCCL's number of a type up to {@code ncclBfloat16}
+     * @param n at least 1
+     * @param count elements, at least 0
+     */
+    public static void divide(int dataType, long dst, int n, long count) {
+        Division.run(dataType, dst, n, count);
+    }
+
     /** The one place that calls a variant, so that {@link Warmup} can shape its profile. */
     static void run(
             Fold fold, int dataType, int redOp, long dst, long[] sources, int n, long count) {

@@ -21,10 +21,20 @@ import java.util.Map;
  * @param rank the own rank
  * @param nRanks ranks of the communicator
  * @param steps in order; empty when there is nothing to do
+ * @param order in which contributions are folded, where the operation reduces
  * @param sequenceNumbers by how much the call advances the communicator's sequence base: equal on
  *     all ranks and at least the greatest delta of any rank's flags
  */
-public record Schedule(int rank, int nRanks, List<Step> steps, int sequenceNumbers) {
+public record Schedule(int rank, int nRanks, List<Step> steps, Order order, int sequenceNumbers) {
+
+    /** Orders of reduction. */
+    public enum Order {
+        /** Ranks 0 to n-1, as one fold. */
+        RANKS,
+        /** The ranks of each node ascending, then the nodes, by their first ranks. */
+        NODES
+    }
+
     public Schedule {
         if (rank < 0 || rank >= nRanks || sequenceNumbers < 0) {
             throw new IllegalArgumentException(
@@ -144,11 +154,12 @@ public record Schedule(int rank, int nRanks, List<Step> steps, int sequenceNumbe
     }
 
     private static boolean ownFold(Fold fold, int rank, int nRanks) {
-        if (!writable(fold.dst(), rank) || fold.sources().size() != nRanks) {
+        if (!writable(fold.dst(), rank) || fold.sources().size() > nRanks) {
             return false;
         }
         for (Ref source : fold.sources()) {
-            if (source.rank() != rank && !source.space().isArea()) {
+            boolean readable = source.rank() == rank || source.space().isArea();
+            if (source.rank() >= nRanks || !readable) {
                 return false;
             }
         }

@@ -72,10 +72,17 @@ public final class ScheduleBuilder {
         }
     }
 
-    /** Adds {@link Step.Fold}. */
+    /** Adds the last {@link Step.Fold} of its elements. */
     public void fold(Ref dst, List<Ref> sources, long length) {
         if (length > 0) {
-            steps.add(new Step.Fold(dst, sources, length));
+            steps.add(new Step.Fold(dst, sources, length, true));
+        }
+    }
+
+    /** Adds a {@link Step.Fold} of a part of the ranks. */
+    public void foldPart(Ref dst, List<Ref> sources, long length) {
+        if (length > 0) {
+            steps.add(new Step.Fold(dst, sources, length, false));
         }
     }
 
@@ -94,9 +101,10 @@ public final class ScheduleBuilder {
     /**
      * The schedule.
      *
+     * @param order as in {@link Schedule}
      * @param sequenceNumbers as in {@link Schedule}
      */
-    public Schedule build(int sequenceNumbers) {
-        return new Schedule(rank, nRanks, steps, sequenceNumbers);
+    public Schedule build(Schedule.Order order, int sequenceNumbers) {
+        return new Schedule(rank, nRanks, steps, order, sequenceNumbers);
     }
 }

@@ -6,7 +6,7 @@ import org.jccl.type.Operation;
  * All that an algorithm may know of a call. Equal on all ranks but for send and receive.
  *
  * @param operation which
- * @param nRanks ranks of the communicator
+ * @param nodes where the ranks of the communicator are
  * @param root root rank of a rooted operation, peer of a send or receive, else 0
  * @param count elements as in the NCCL call: per rank for AllGather (sent) and ReduceScatter
  *     (received)
@@ -17,7 +17,7 @@ import org.jccl.type.Operation;
  */
 public record Shape(
         Operation operation,
-        int nRanks,
+        Nodes nodes,
         int root,
         long count,
         int elementBytes,
@@ -25,9 +25,7 @@ public record Shape(
         Limits limits) {
 
     public Shape {
-        if (nRanks < 1) {
-            throw new IllegalArgumentException("nRanks is " + nRanks);
-        }
+        int nRanks = nodes.nRanks();
         if (root < 0 || root >= nRanks) {
             throw new IllegalArgumentException("root " + root + " of " + nRanks + " ranks");
         }
@@ -39,6 +37,11 @@ public record Shape(
         }
     }
 
+    /** Ranks of the communicator. */
+    public int nRanks() {
+        return nodes.nRanks();
+    }
+
     /** Bytes of {@code count} elements. */
     public long bytes() {
         return count * elementBytes;
@@ -46,11 +49,11 @@ public record Shape(
 
     /** Bytes of the input of each rank that sends. */
     public long inBytes() {
-        return operation.inSize(bytes(), nRanks);
+        return operation.inSize(bytes(), nRanks());
     }
 
     /** Bytes of the output of each rank that receives. */
     public long outBytes() {
-        return operation.outSize(bytes(), nRanks);
+        return operation.outSize(bytes(), nRanks());
     }
 }

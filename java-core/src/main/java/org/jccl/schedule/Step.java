@@ -63,23 +63,21 @@ public sealed interface Step {
     }
 
     /**
-     * {@code dst} = source 0 (op) source 1 (op) ..., strictly in this order. AVG divides at the
-     * end.
+     * {@code dst} = source 0 (op) source 1 (op) ..., strictly in this order. Where the operation is
+     * AVG that is a sum, which the last fold of an element divides by the number of ranks.
      *
      * @param dst OUT or a place in the own areas; may be exactly one of the sources
-     * @param sources one place per rank of the communicator, in rank order: of another rank, a
-     *     place in its areas; of the own rank, IN, OUT or a place in the own areas
+     * @param sources two or more: of another rank, a place in its areas; of the own rank, IN, OUT
+     *     or a place in the own areas
      * @param length bytes, a multiple of the element size
+     * @param last whether the result has everybody's contribution
      */
-    record Fold(Ref dst, List<Ref> sources, long length) implements Step {
+    record Fold(Ref dst, List<Ref> sources, long length, boolean last) implements Step {
         public Fold {
             requireLength(length, 1);
             sources = List.copyOf(sources);
-            for (int r = 0; r < sources.size(); r++) {
-                if (sources.get(r).rank() != r) {
-                    throw new IllegalArgumentException(
-                            "source " + r + " is of rank " + sources.get(r).rank());
-                }
+            if (sources.size() < 2) {
+                throw new IllegalArgumentException("a fold of " + sources);
             }
         }
     }

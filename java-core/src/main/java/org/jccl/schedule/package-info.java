@@ -7,7 +7,8 @@
  * it, a rank on another node keeps a mirror that arriving frames fill). Only its owner writes a
  * region, by {@link org.jccl.schedule.Step.Put}; a reader may read exactly the ranges that were put
  * for it, after a {@link org.jccl.schedule.Step.Wait} for a {@link org.jccl.schedule.Step.Signal}
- * that followed the put. A schedule does not know which ranks are node mates.
+ * that followed the put. A schedule may follow {@link org.jccl.schedule.Nodes}, and is right
+ * whatever lies between two ranks.
  */
 @NullMarked
 package org.jccl.schedule;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.schedule.Step;
@@ -15,7 +16,10 @@ import org.junit.jupiter.api.Test;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 final class AlgorithmsTest {
     private static final List<Operation> COLLECTIVES =
@@ -25,6 +29,8 @@ final class AlgorithmsTest {
                     Operation.REDUCE_SCATTER,
                     Operation.BROADCAST);
 
+    private static final Nodes TWO_NODES = Nodes.of(new int[] {0, 0, 1, 1});
+
     @Test
     void everyCallGetsAnAlgorithmThatStaysInsideItsBuffers() {
         for (Operation operation : COLLECTIVES) {
@@ -33,6 +39,8 @@ final class AlgorithmsTest {
                     for (int elementBytes : new int[] {1, 4, 8}) {
                         check(shape(operation, nRanks, count, elementBytes, false));
                         check(shape(operation, nRanks, count, elementBytes, true));
+                        check(shape(operation, pairs(nRanks), count, elementBytes, false));
+                        check(shape(operation, pairs(nRanks), count, elementBytes, true));
                     }
                 }
             }
@@ -65,9 +73,15 @@ final class AlgorithmsTest {
                     long each = ofAll ? count / nRanks + 1 : count;
                     check(shape(operation, nRanks, each, 8, false));
                     check(shape(operation, nRanks, each, 8, true));
+                    check(shape(operation, pairs(nRanks), each, 8, true));
                 }
             }
         }
+    }
+
+    /** Two ranks a node. */
+    private static Nodes pairs(int nRanks) {
+        return Nodes.of(IntStream.range(0, nRanks).map(r -> r / 2).toArray());
     }
 
     private static void check(Shape shape) {
@@ -90,9 +104,66 @@ final class AlgorithmsTest {
             for (long count = 1; count < 1 << 24; count *= 2) {
                 chosen.add(Algorithms.choose(shape(operation, 4, count, 4, false)));
                 chosen.add(Algorithms.choose(shape(operation, 5000, count, 4, false)));
+                chosen.add(Algorithms.choose(shape(operation, TWO_NODES, count, 4, false)));
             }
         }
         assertEquals(new HashSet<>(Algorithms.all()), chosen);
+    }
+
+    @Test
+    void largeCallsOfSeveralNodesAreHierarchical() {
+        for (Operation operation : COLLECTIVES) {
+            assertFalse(isHierarchical(shape(operation, TWO_NODES, 1000, 4, false)));
+            assertTrue(isHierarchical(shape(operation, TWO_NODES, 5000, 4, false)));
+            assertFalse(isHierarchical(shape(operation, 4, 5000, 4, false)));
+            Nodes ofOne = Nodes.of(new int[] {3, 2, 1, 0});
+            assertFalse(isHierarchical(shape(operation, ofOne, 5000, 4, false)));
+        }
+    }
+
+    private static boolean isHierarchical(Shape shape) {
+        return Algorithms.choose(shape).name().endsWith("Hierarchical");
+    }
+
+    /** Every byte goes to each other node once, in an all-reduce twice. */
+    @Test
+    void aNodeSendsNoMoreThanItMust() {
+        long bytes = 3 << 20;
+        Nodes nodes = Nodes.of(new int[] {0, 0, 1, 1, 1, 1, 2, 2, 2});
+        Map<Operation, Double> most =
+                Map.of(
+                        Operation.ALL_REDUCE, 2.0,
+                        Operation.ALL_GATHER, 1.0,
+                        Operation.REDUCE_SCATTER, 1.0,
+                        Operation.BROADCAST, 1.0);
+        most.forEach(
+                (operation, times) -> {
+                    boolean ofParts = operation == Operation.ALL_GATHER;
+                    ofParts |= operation == Operation.REDUCE_SCATTER;
+                    long count = bytes / (ofParts ? nodes.nRanks() : 1);
+                    Shape shape = shape(operation, nodes, count, 1, false);
+                    long[] sent = sentByNode(shape);
+                    long all = LongStream.of(sent).sum();
+                    double needed = times * (nodes.count() - 1) * bytes;
+                    assertTrue(all <= needed * 1.001, operation + " sends " + all);
+                });
+    }
+
+    /** Bytes that each node puts for other nodes. */
+    private static long[] sentByNode(Shape shape) {
+        Nodes nodes = shape.nodes();
+        long[] sent = new long[nodes.count()];
+        for (int r = 0; r < nodes.nRanks(); r++) {
+            for (Step step : Algorithms.choose(shape).schedule(shape, r).steps()) {
+                if (step instanceof Step.Put put) {
+                    for (int q : put.readers()) {
+                        boolean far = nodes.of(q) != nodes.of(r);
+                        sent[nodes.of(r)] += far ? put.length() : 0;
+                    }
+                }
+            }
+        }
+        return sent;
     }
 
     @Test
@@ -122,7 +193,7 @@ final class AlgorithmsTest {
 
     @Test
     void anEmptyMessageIsStillAMessage() {
-        Shape send = new Shape(Operation.SEND, 2, 1, 0, 4, false, RegionLayout.LIMITS);
+        Shape send = new Shape(Operation.SEND, Nodes.one(2), 1, 0, 4, false, RegionLayout.LIMITS);
         Schedule schedule = Algorithms.choose(send).schedule(send, 0);
         assertEquals(1, schedule.steps().size());
     }
@@ -182,6 +253,11 @@ final class AlgorithmsTest {
 
     private static Shape shape(
             Operation operation, int nRanks, long count, int elementBytes, boolean inPlace) {
-        return new Shape(operation, nRanks, 0, count, elementBytes, inPlace, RegionLayout.LIMITS);
+        return shape(operation, Nodes.one(nRanks), count, elementBytes, inPlace);
+    }
+
+    private static Shape shape(
+            Operation operation, Nodes nodes, long count, int elementBytes, boolean inPlace) {
+        return new Shape(operation, nodes, 0, count, elementBytes, inPlace, RegionLayout.LIMITS);
     }
 }

@@ -6,7 +6,11 @@ import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
+import java.util.stream.IntStream;
 
 /**
  * The independent judge of reductions. It folds plain byte arrays (little-endian elements) one
@@ -37,6 +41,47 @@ public final class Oracle {
                         putFloat(type, out, at, floats(type, op, in, at));
                 case FLOAT64 -> out.putDouble(at, doubles(op, in, at));
                 default -> putInteger(type, out, at, integers(type, op, in, at));
+            }
+        }
+        return result;
+    }
+
+    /**
+     * The same where the ranks of each node are folded first, then the nodes: every fold is rounded
+     * to the type, and AVG divides the last sum.
+     *
+     * @param nodeOf by rank, its node; nodes are numbered in the order of their first ranks
+     */
+    public static byte[] foldByNode(DataType type, RedOp op, byte[][] inputs, int[] nodeOf) {
+        RedOp part = op == RedOp.AVG ? RedOp.SUM : op;
+        List<byte[]> sums = new ArrayList<>();
+        for (int node = 0; node <= Arrays.stream(nodeOf).max().orElse(0); node++) {
+            int which = node;
+            byte[][] ofNode =
+                    IntStream.range(0, inputs.length)
+                            .filter(rank -> nodeOf[rank] == which)
+                            .mapToObj(rank -> inputs[rank])
+                            .toArray(byte[][]::new);
+            sums.add(fold(type, part, ofNode));
+        }
+        byte[] folded = fold(type, part, sums.toArray(byte[][]::new));
+        return op == RedOp.AVG ? divided(type, folded, inputs.length) : folded;
+    }
+
+    private static byte[] divided(DataType type, byte[] sums, int n) {
+        byte[] result = new byte[sums.length];
+        ByteBuffer in = little(sums);
+        ByteBuffer out = little(result);
+        for (int at = 0; at < sums.length; at += type.sizeBytes()) {
+            switch (type) {
+                case FLOAT16, BFLOAT16, FLOAT32 ->
+                        putFloat(type, out, at, (float) getFloat(type, in, at) / (float) n);
+                case FLOAT64 -> out.putDouble(at, in.getDouble(at) / n);
+                default -> {
+                    long sum = getInteger(type, in, at);
+                    long mean = isUnsigned(type) ? Long.divideUnsigned(sum, n) : sum / n;
+                    putInteger(type, out, at, mean);
+                }
             }
         }
         return result;

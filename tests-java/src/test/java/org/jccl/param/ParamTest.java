@@ -12,6 +12,7 @@ import org.jccl.param.Param.Choice;
 import org.jccl.param.Param.Flag;
 import org.jccl.param.Param.Seconds;
 import org.jccl.param.Param.Whole;
+import org.jccl.param.Param.Word;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -54,6 +55,14 @@ class ParamTest {
     }
 
     @Test
+    void readsWords() {
+        Word order = new Word("JCCL_TEST", List.of("node", "rank"), "A test.");
+        assertEquals("node", order.get());
+        assertEquals("rank", order.get(" rank "));
+        assertEquals("node", order.defaultText());
+    }
+
+    @Test
     void readsSecondsAsMilliseconds() {
         Seconds time = new Seconds("JCCL_TEST", 120, "A test.");
         assertEquals(120_000, time.getMs());
@@ -82,7 +91,8 @@ class ParamTest {
             assertEquals(
                     "JCCL_BEFORE value 'nine' is not valid, leaving it set at 3",
                     reports.getFirst());
-            assertEquals(8, reports.size());
+            assertEquals("a", new Word("JCCL_WORD", List.of("a", "b"), "A test.").get("c"));
+            assertEquals(9, reports.size());
             assertEquals("JCCL_FLAG value 'yes' is not valid, leaving it set at 1", reports.get(6));
         }
     }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.executor.Call;
 import org.jccl.executor.Plan;
+import org.jccl.schedule.Nodes;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -15,7 +16,7 @@ import org.junit.jupiter.api.Test;
 
 final class PlannerTest {
     private static Planner planner(int nRanks) {
-        return new Planner(0, nRanks, new boolean[nRanks], "a test's communicator");
+        return new Planner(0, Nodes.one(nRanks), new boolean[nRanks], "a test's communicator");
     }
 
     private static Plan allReduce(Planner planner, long count) {

@@ -1,11 +1,20 @@
 package org.jccl.reduce;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import org.jccl.oracle.Oracle;
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Random;
 
 /** The door: the same contract through every switch between variants, and one source. */
 final class ReductionsTest extends FoldContractTest {
@@ -39,6 +48,28 @@ final class ReductionsTest extends FoldContractTest {
         assertEquals(RedOp.values().length, Fold.OPS);
         for (int type = 0; type < Fold.TYPES; type++) {
             assertEquals(DataType.of(type).sizeBytes(), Fold.sizeBytes(type));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(mode = EnumSource.Mode.MATCH_NONE, names = "FLOAT8.*")
+    void dividesASumOfSumsAsTheOracleDoes(DataType type) {
+        int count = 101;
+        byte[][] inputs = new byte[3][];
+        try (Arena arena = Arena.ofConfined()) {
+            long[] sources = new long[3];
+            for (int k = 0; k < 3; k++) {
+                inputs[k] = Oracle.randomInput(type, RedOp.AVG, count, new Random(k));
+                sources[k] = arena.allocateFrom(ValueLayout.JAVA_BYTE, inputs[k]).address();
+            }
+            MemorySegment result = arena.allocate((long) count * type.sizeBytes());
+            long dst = result.address();
+            Reductions.fold(type.number(), Fold.SUM, dst, sources, 2, count);
+            long[] sums = {dst, sources[2]};
+            Reductions.fold(type.number(), Fold.SUM, dst, sums, 2, count);
+            Reductions.divide(type.number(), dst, 3, count);
+            byte[] expected = Oracle.foldByNode(type, RedOp.AVG, inputs, new int[] {0, 0, 1});
+            assertNull(Oracle.difference(type, expected, result.toArray(ValueLayout.JAVA_BYTE)));
         }
     }
 

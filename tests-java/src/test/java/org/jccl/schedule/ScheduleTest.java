@@ -26,16 +26,17 @@ final class ScheduleTest {
         assertRefused(() -> of(new Step.Copy(PEERS, IN, 8)));
         assertRefused(() -> of(new Step.Copy(IN, PEERS, 8)));
         assertRefused(() -> of(new Step.Copy(OUT, new Ref(Space.IN, 1, 0), 8)));
-        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, new Ref(Space.OUT, 1, 0)), 8)));
+        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, new Ref(Space.OUT, 1, 0)), 8, true)));
         assertRefused(() -> of(new Step.Wait(0, 0, 1)));
         assertRefused(() -> of(new Step.FifoSend(0, IN, 8)));
         assertDoesNotThrow(() -> of(new Step.Copy(OUT, PEERS, 8)));
     }
 
     @Test
-    void refusesAFoldOfFewerRanksOrInAnotherOrder() {
-        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN), 8)));
-        assertRefused(() -> new Step.Fold(OUT, List.of(PEERS, IN), 8));
+    void refusesAFoldOfOneOrOfMoreThanThereAreRanks() {
+        assertRefused(() -> new Step.Fold(OUT, List.of(IN), 8, true));
+        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, PEERS, IN), 8, true)));
+        assertDoesNotThrow(() -> of(new Step.Fold(OUT, List.of(PEERS, IN), 8, true)));
     }
 
     @Test
@@ -43,9 +44,9 @@ final class ScheduleTest {
         Step two = new Step.Signal(0, 2, new int[] {1});
         Step again = new Step.Signal(0, 2, new int[] {1});
         Step other = new Step.Signal(1, 1, new int[] {1});
-        assertRefused(() -> new Schedule(0, 2, List.of(two, again), 2));
-        assertRefused(() -> new Schedule(0, 2, List.of(two, other), 1));
-        assertDoesNotThrow(() -> new Schedule(0, 2, List.of(two, other), 2));
+        assertRefused(() -> new Schedule(0, 2, List.of(two, again), Schedule.Order.RANKS, 2));
+        assertRefused(() -> new Schedule(0, 2, List.of(two, other), Schedule.Order.RANKS, 1));
+        assertDoesNotThrow(() -> new Schedule(0, 2, List.of(two, other), Schedule.Order.RANKS, 2));
     }
 
     @Test
@@ -65,14 +66,16 @@ final class ScheduleTest {
 
     @Test
     void findsStepsOutsideOfBuffersAndAreas() {
-        Shape shape = new Shape(Operation.ALL_REDUCE, 2, 0, 4, 8, false, RegionLayout.LIMITS);
+        Shape shape =
+                new Shape(Operation.ALL_REDUCE, Nodes.one(2), 0, 4, 8, false, RegionLayout.LIMITS);
         assertDoesNotThrow(() -> of(new Step.Copy(OUT, IN, 32)).requireWithin(shape));
         assertRefused(() -> of(new Step.Copy(OUT, IN, 40)).requireWithin(shape));
         assertRefused(() -> of(new Step.Copy(OUT.plus(8), IN, 32)).requireWithin(shape));
         Ref end = OWN.plus(RegionLayout.LIMITS.smallBytes() - 8);
         assertRefused(() -> of(new Step.Put(IN, 16, end, new int[] {1})).requireWithin(shape));
         assertRefused(() -> of(new Step.TinyFold(OUT, 1024)).requireWithin(shape));
-        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, PEERS), 12)).requireWithin(shape));
+        assertRefused(
+                () -> of(new Step.Fold(OUT, List.of(IN, PEERS), 12, true)).requireWithin(shape));
         assertRefused(() -> of(new Step.Wait(1, 8, 1)).requireWithin(shape));
     }
 
@@ -86,11 +89,11 @@ final class ScheduleTest {
         builder.await(1, 1, 1);
         builder.signal(0, 1);
         builder.put(IN, OWN, 0, 1);
-        assertEquals(3, builder.build(3).steps().size());
+        assertEquals(3, builder.build(Schedule.Order.RANKS, 3).steps().size());
     }
 
     private static Schedule of(Step step) {
-        return new Schedule(0, 2, List.of(step), 1);
+        return new Schedule(0, 2, List.of(step), Schedule.Order.RANKS, 1);
     }
 
     private static void assertRefused(Executable executable) {

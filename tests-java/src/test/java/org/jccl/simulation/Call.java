@@ -51,10 +51,10 @@ record Call(int number, String name, Shape shape, int from, List<@Nullable Sched
     }
 
     /** What element {@code i} of {@code rank}'s output must be after the call. */
-    long expected(int rank, long i) {
+    long expected(Terms terms, int rank, long i) {
         return switch (shape.operation()) {
-            case ALL_REDUCE -> folded(i);
-            case REDUCE_SCATTER -> folded(rank * shape.count() + i);
+            case ALL_REDUCE -> folded(terms, i);
+            case REDUCE_SCATTER -> folded(terms, rank * shape.count() + i);
             case ALL_GATHER -> Terms.input(number, (int) (i / shape.count()), i % shape.count());
             case BROADCAST -> Terms.input(number, shape.root(), i);
             case SEND, RECV -> Terms.input(number, from, i);
@@ -63,8 +63,22 @@ record Call(int number, String name, Shape shape, int from, List<@Nullable Sched
     }
 
     /** One rank alone does not fold, it copies. */
-    private long folded(long i) {
-        return shape.nRanks() == 1 ? Terms.input(number, 0, i) : Terms.folded(number, i);
+    private long folded(Terms terms, long i) {
+        if (shape.nRanks() == 1) {
+            return Terms.input(number, 0, i);
+        }
+        return order() == Schedule.Order.RANKS
+                ? Terms.folded(number, i)
+                : terms.foldedByNode(number, shape.nodes(), i);
+    }
+
+    private Schedule.Order order() {
+        for (Schedule schedule : schedules) {
+            if (schedule != null) {
+                return schedule.order();
+            }
+        }
+        throw new IllegalStateException("nobody takes part in " + name);
     }
 
     @Override

@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -28,25 +29,47 @@ final class EveryAlgorithmTest {
 
     @ParameterizedTest
     @MethodSource("ranks")
-    void isExactInRankOrder(int nRanks) {
+    void isExactInTheOrderThatItDeclares(int nRanks) {
         boolean few = nRanks <= 8;
         int elementBytes = few ? 4 : 8;
-        Matrix matrix = Matrix.of(nRanks, elementBytes, few ? 2 * nRanks + 1 : nRanks + 1, 4);
-        int[] roots = few ? matrix.everyRoot() : new int[] {0, nRanks / 2, nRanks - 1};
-        List<Matrix.Case> cases = matrix.cases(few ? 9 : 5, roots);
+        Matrix all = Matrix.of(nRanks, elementBytes, few ? 2 * nRanks + 1 : nRanks + 1, 4);
+        int[] roots = few ? all.everyRoot() : new int[] {0, nRanks / 2, nRanks - 1};
         List<Wiring> wirings =
-                List.of(Wiring.node(), Wiring.wires(1), Wiring.nodesOf((nRanks + 1) / 2, 3));
-        for (Wiring wiring : few ? wirings : wirings.subList(nRanks % 3, nRanks % 3 + 1)) {
-            matrix.simulation(cases, wiring, nRanks).run(Interleaving.random(nRanks));
+                List.of(
+                        Wiring.node(),
+                        Wiring.unequal(2),
+                        Wiring.wires(1),
+                        Wiring.nodesOf((nRanks + 1) / 2, 3),
+                        Wiring.inTurn(2 + nRanks % 5, 1));
+        for (int i = 0; i < wirings.size(); i++) {
+            if (few || i % 2 == nRanks % 2) {
+                Matrix matrix = all.on(wirings.get(i).nodes(nRanks));
+                List<Matrix.Case> cases = matrix.cases(few ? 9 : 5, roots);
+                matrix.simulation(cases, wirings.get(i), nRanks).run(Interleaving.random(nRanks));
+            }
+        }
+    }
+
+    /** Where memory could not be shared, or is shared across what the ranks take for nodes. */
+    @ParameterizedTest
+    @ValueSource(ints = {3, 4, 5, 8})
+    void isExactWhateverLiesBetweenTheRanks(int nRanks) {
+        Matrix all = Matrix.of(nRanks, 8, 2 * nRanks + 1, 4);
+        for (Wiring nodes : List.of(Wiring.unequal(1), Wiring.nodesOf(2, 1), Wiring.inTurn(2, 1))) {
+            Matrix matrix = all.on(nodes.nodes(nRanks));
+            List<Matrix.Case> cases = matrix.cases(9, 0, nRanks - 1);
+            for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(1), Wiring.inTurn(3, 2))) {
+                matrix.simulation(cases, wiring, nRanks).run(Interleaving.random(nRanks));
+            }
         }
     }
 
     @Test
     void isExactWhoeverIsLate() {
         for (int nRanks : new int[] {2, 3, 5}) {
-            Matrix matrix = Matrix.of(nRanks, 8, nRanks + 1, 4);
-            List<Matrix.Case> cases = matrix.cases(9, 0, nRanks - 1);
             for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(2), Wiring.nodesOf(2, 1))) {
+                Matrix matrix = Matrix.of(nRanks, 8, nRanks + 1, 4).on(wiring.nodes(nRanks));
+                List<Matrix.Case> cases = matrix.cases(9, 0, nRanks - 1);
                 for (Interleaving interleaving : adversaries(nRanks)) {
                     matrix.simulation(cases, wiring, nRanks).run(interleaving);
                 }
@@ -62,6 +85,10 @@ final class EveryAlgorithmTest {
                 List<Matrix.Case> cases = matrix.cases(2 * slots + 3, 0);
                 matrix.simulation(cases, Wiring.node(), slots).run(Interleaving.bursts(slots));
                 matrix.simulation(cases, Wiring.wires(1), slots).run(Interleaving.random(slots));
+                Wiring nodes = Wiring.nodesOf(2, 1);
+                matrix = matrix.on(nodes.nodes(nRanks));
+                cases = matrix.cases(2 * slots + 3, 0);
+                matrix.simulation(cases, nodes, slots).run(Interleaving.random(slots));
             }
         }
     }
@@ -79,7 +106,10 @@ final class EveryAlgorithmTest {
                     }
                     Interleaving random = Interleaving.random(lines);
                     matrix.simulation(cases, Wiring.wires(1), slots).run(random);
-                    matrix.simulation(cases, Wiring.nodesOf(2, 1), slots).run(random);
+                    Wiring nodes = Wiring.nodesOf(2, 1);
+                    matrix = matrix.on(nodes.nodes(nRanks));
+                    cases = matrix.cases(2 * slots + 3, 0);
+                    matrix.simulation(cases, nodes, slots).run(random);
                 }
             }
         }
@@ -89,7 +119,9 @@ final class EveryAlgorithmTest {
     void meetsEveryAlgorithmWithManyChunksOfDifferentLengths() {
         Matrix matrix = Matrix.of(3, 4, 7, 4);
         var met = new TreeSet<String>();
-        for (Matrix.Case c : matrix.cases(11, 0)) {
+        List<Matrix.Case> cases = new ArrayList<>(matrix.cases(11, 0));
+        cases.addAll(matrix.on(Wiring.nodesOf(2, 1).nodes(3)).cases(11, 0));
+        for (Matrix.Case c : cases) {
             Schedule schedule = c.algorithm().schedule(c.shape(), 0);
             boolean unequal = differInLength(schedule);
             met.add(c.algorithm().name());
@@ -105,9 +137,11 @@ final class EveryAlgorithmTest {
         }
         for (String name : List.of("AllReduce", "AllGather", "ReduceScatter")) {
             expected.add(name + "Sliced, many unequal chunks");
+            expected.add(name + "Hierarchical, many unequal chunks");
         }
         expected.add("ReduceScatterChunked, many unequal chunks");
         expected.add("BroadcastChunked, many unequal chunks");
+        expected.add("BroadcastHierarchical, many unequal chunks");
         assertEquals(expected, met);
     }
 
@@ -131,9 +165,10 @@ final class EveryAlgorithmTest {
     void isExactForEveryRoot(int nRanks) {
         long seed = System.nanoTime();
         int elementBytes = nRanks <= 8 ? 1 << nRanks % 4 : 8;
-        Matrix matrix = Matrix.of(nRanks, elementBytes, nRanks + 1, 4);
-        List<Matrix.Case> cases = matrix.cases(6, matrix.everyRoot());
-        for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(1), Wiring.nodesOf(2, 2))) {
+        for (Wiring wiring : wirings(nRanks)) {
+            Matrix matrix = Matrix.of(nRanks, elementBytes, nRanks + 1, 4);
+            matrix = matrix.on(wiring.nodes(nRanks));
+            List<Matrix.Case> cases = matrix.cases(6, matrix.everyRoot());
             matrix.simulation(cases, wiring, seed).run(Interleaving.random(seed));
         }
     }
@@ -142,13 +177,19 @@ final class EveryAlgorithmTest {
     @ParameterizedTest
     @MethodSource("ranks")
     void isExactForEveryInterleaving(int nRanks) {
-        Matrix matrix = Matrix.of(nRanks, 8, nRanks, 4);
-        List<Matrix.Case> cases = matrix.cases(6, nRanks - 1);
-        for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(1), Wiring.nodesOf(2, 2))) {
+        for (Wiring wiring : wirings(nRanks)) {
+            Matrix matrix = Matrix.of(nRanks, 8, nRanks, 4).on(wiring.nodes(nRanks));
+            List<Matrix.Case> cases = matrix.cases(6, nRanks - 1);
             for (Interleaving interleaving : adversaries(nRanks)) {
                 matrix.simulation(cases, wiring, nRanks).run(interleaving);
             }
         }
+    }
+
+    /** One node, none, and 2 to 6 of unequal size. */
+    private static List<Wiring> wirings(int nRanks) {
+        Wiring nodes = Wiring.inTurn(2 + nRanks % 5, 2);
+        return List.of(Wiring.node(), Wiring.wires(1), Wiring.unequal(2), nodes);
     }
 
     private static List<Interleaving> adversaries(int nRanks) {

@@ -148,7 +148,7 @@ final class Lane {
     private void finish() {
         for (int i = 0; i < buffers.outCells(); i++) {
             long term = buffers.out(i);
-            if (term != call.expected(me.rank, i)) {
+            if (term != call.expected(simulation.terms(), me.rank, i)) {
                 throw new Violation("result [" + i + "] is " + simulation.terms().describe(term));
             }
         }
@@ -251,18 +251,18 @@ final class Lane {
         for (int r = 0; r < n; r++) {
             sources[r] = read(fold.sources().get(r), fold.length());
         }
-        write(fold.dst(), folded(sources));
+        write(fold.dst(), folded(sources, fold.last()));
         return true;
     }
 
-    private long[] folded(long[][] sources) {
+    private long[] folded(long[][] sources, boolean last) {
         long[] column = new long[sources.length];
         long[] result = new long[sources[0].length];
         for (int i = 0; i < result.length; i++) {
             for (int r = 0; r < sources.length; r++) {
                 column[r] = sources[r][i];
             }
-            result[i] = simulation.terms().fold(column);
+            result[i] = simulation.terms().fold(column, last);
         }
         return result;
     }
@@ -328,7 +328,7 @@ final class Lane {
                 sources[q] = message.terms();
             }
         }
-        write(fold.dst(), folded(sources));
+        write(fold.dst(), folded(sources, true));
         return true;
     }
 

@@ -3,6 +3,7 @@ package org.jccl.simulation;
 import org.jccl.collective.Algorithm;
 import org.jccl.collective.Algorithms;
 import org.jccl.schedule.Limits;
+import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
@@ -13,7 +14,7 @@ import java.util.Random;
 import java.util.stream.IntStream;
 
 /** Every algorithm with the calls that it is tried with, on areas so small that chunks abound. */
-record Matrix(int nRanks, int elementBytes, Limits limits) {
+record Matrix(Nodes nodes, int elementBytes, Limits limits) {
     /** A call of one algorithm. */
     record Case(Algorithm algorithm, Shape shape) {}
 
@@ -28,7 +29,16 @@ record Matrix(int nRanks, int elementBytes, Limits limits) {
         int direct = UNIT_BYTES * (nRanks + 3);
         int slot = UNIT_BYTES * unitsPerSlot;
         Limits limits = new Limits(320, 384, Math.max(448, direct), slot, ringSlots, 8);
-        return new Matrix(nRanks, elementBytes, limits);
+        return new Matrix(Nodes.one(nRanks), elementBytes, limits);
+    }
+
+    /** The same for ranks that know of being on these nodes. */
+    Matrix on(Nodes where) {
+        return new Matrix(where, elementBytes, limits);
+    }
+
+    private int nRanks() {
+        return nodes.nRanks();
     }
 
     /** All calls of all algorithms, each in and out of place, with these roots. */
@@ -54,19 +64,19 @@ record Matrix(int nRanks, int elementBytes, Limits limits) {
     }
 
     Shape shape(Operation operation, int root, long count, boolean inPlace) {
-        return new Shape(operation, nRanks, root, count, elementBytes, inPlace, limits);
+        return new Shape(operation, nodes, root, count, elementBytes, inPlace, limits);
     }
 
     /** All ranks as roots. */
     int[] everyRoot() {
-        return IntStream.range(0, nRanks).toArray();
+        return IntStream.range(0, nRanks()).toArray();
     }
 
     /** A simulation of these calls in an order by seed, which they then share a communicator in. */
     Simulation simulation(List<Case> cases, Wiring wiring, long seed) {
         List<Case> shuffled = new ArrayList<>(cases);
         Collections.shuffle(shuffled, new Random(seed));
-        Simulation simulation = new Simulation(nRanks, limits, elementBytes, wiring);
+        Simulation simulation = new Simulation(nRanks(), limits, elementBytes, wiring);
         shuffled.forEach(c -> simulation.call(c.algorithm(), c.shape()));
         return simulation;
     }
@@ -76,7 +86,7 @@ record Matrix(int nRanks, int elementBytes, Limits limits) {
         long line = UNIT_BYTES / elementBytes;
         long slot = limits.ringSlotBytes() / elementBytes;
         if (operation == Operation.REDUCE_SCATTER) {
-            slot = Math.max(line, slot / nRanks / line * line);
+            slot = Math.max(line, slot / nRanks() / line * line);
         }
         long tiny = limits.tinyBytes() / elementBytes;
         long full = slot * mostChunks;
@@ -84,7 +94,7 @@ record Matrix(int nRanks, int elementBytes, Limits limits) {
                         0L,
                         1L,
                         3L,
-                        tiny / nRanks,
+                        tiny / nRanks(),
                         tiny,
                         tiny + 1,
                         slot - 1,

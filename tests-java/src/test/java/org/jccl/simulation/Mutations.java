@@ -56,12 +56,17 @@ final class Mutations {
                                 new Step.Fold(
                                         f.dst(),
                                         f.sources().stream().map(wrap).toList(),
-                                        f.length());
+                                        f.length(),
+                                        f.last());
                         default -> step;
                     });
         }
         return new Schedule(
-                schedule.rank(), schedule.nRanks(), wrapped, schedule.sequenceNumbers());
+                schedule.rank(),
+                schedule.nRanks(),
+                wrapped,
+                schedule.order(),
+                schedule.sequenceNumbers());
     }
 
     private void mutate(int i) {
@@ -93,13 +98,15 @@ final class Mutations {
                 }
             }
             case Step.Fold f -> {
-                replace(i, new Step.Fold(shift(f.dst()), f.sources(), f.length()));
+                replace(i, new Step.Fold(shift(f.dst()), f.sources(), f.length(), f.last()));
                 if (f.length() > elementBytes) {
-                    replace(i, new Step.Fold(f.dst(), f.sources(), less(f.length())));
+                    replace(i, new Step.Fold(f.dst(), f.sources(), less(f.length()), f.last()));
                 }
                 List<Ref> sources = new ArrayList<>(f.sources());
                 sources.set(1, shift(sources.get(1)));
-                replace(i, new Step.Fold(f.dst(), sources, f.length()));
+                replace(i, new Step.Fold(f.dst(), sources, f.length(), f.last()));
+                replace(i, new Step.Fold(f.dst(), f.sources(), f.length(), !f.last()));
+                replace(i, new Step.Fold(f.dst(), f.sources().reversed(), f.length(), f.last()));
             }
             case Step.Copy c -> {
                 replace(i, new Step.Copy(shift(c.dst()), c.src(), c.length()));

@@ -13,10 +13,11 @@ final class SuccessiveCallsTest {
     void collectivesAndTransfersMixOnOneCommunicator() {
         for (int nRanks : new int[] {2, 3, 4, 7}) {
             Matrix matrix = Matrix.of(nRanks, 4, nRanks + 1, 4);
-            List<Matrix.Case> cases = matrix.cases(6, matrix.everyRoot());
             for (int seed = 1; seed <= 6; seed++) {
                 Wiring wiring =
                         List.of(Wiring.node(), Wiring.wires(1), Wiring.nodesOf(2, 2)).get(seed % 3);
+                List<Matrix.Case> cases =
+                        matrix.on(wiring.nodes(nRanks)).cases(6, matrix.everyRoot());
                 var simulation = new Simulation(nRanks, matrix.limits(), 4, wiring);
                 Random random = new Random(seed);
                 for (int i = 0; i < 60; i++) {
@@ -37,8 +38,10 @@ final class SuccessiveCallsTest {
     void oneAlgorithmFollowsItself() {
         int nRanks = 3;
         Matrix matrix = Matrix.of(nRanks, 8, nRanks, 4);
-        for (Matrix.Case c : matrix.cases(6, 1)) {
-            for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(1))) {
+        List<Matrix.Case> cases = new ArrayList<>(matrix.cases(6, 1));
+        cases.addAll(matrix.on(Wiring.nodesOf(2, 1).nodes(nRanks)).cases(6, 1));
+        for (Matrix.Case c : cases) {
+            for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(1), Wiring.nodesOf(2, 1))) {
                 var simulation = new Simulation(nRanks, matrix.limits(), 8, wiring);
                 IntStream.range(0, 5).forEach(i -> simulation.call(c.algorithm(), c.shape()));
                 simulation.run(Interleaving.bursts(c.shape().count()));

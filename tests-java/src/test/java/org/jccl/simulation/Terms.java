@@ -1,10 +1,13 @@
 package org.jccl.simulation;
 
+import org.jccl.schedule.Nodes;
+
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
@@ -40,10 +43,25 @@ final class Terms {
         return FOLDED | (long) call << CALL_SHIFT | index;
     }
 
-    /** The fold of these terms in this order. */
-    long fold(long[] terms) {
+    /** Element {@code index} of all ranks' inputs, folded node by node and then once more. */
+    long foldedByNode(int call, Nodes nodes, long index) {
+        long[] sums = new long[nodes.count()];
+        for (int node = 0; node < sums.length; node++) {
+            int[] ranks = nodes.ranks(node);
+            long[] inputs = IntStream.of(ranks).mapToLong(r -> input(call, r, index)).toArray();
+            sums[node] = inputs.length == 1 ? inputs[0] : fold(inputs, false);
+        }
+        return fold(sums, true);
+    }
+
+    /**
+     * The fold of these terms in this order.
+     *
+     * @param last as in {@link org.jccl.schedule.Step.Fold}
+     */
+    long fold(long[] terms, boolean last) {
         long step = 1L << RANK_SHIFT;
-        boolean inOrder = terms.length == nRanks && terms[0] >>> KIND_SHIFT == 1;
+        boolean inOrder = last && terms.length == nRanks && terms[0] >>> KIND_SHIFT == 1;
         inOrder &= (terms[0] >>> RANK_SHIFT & 0x3ff) == 0;
         for (int r = 1; r < terms.length && inOrder; r++) {
             inOrder = terms[r] == terms[r - 1] + step;
@@ -51,11 +69,13 @@ final class Terms {
         if (inOrder) {
             return terms[0] - INPUT + FOLDED;
         }
-        List<Long> key = LongStream.of(terms).boxed().toList();
+        long end = last ? 1 : 0;
+        List<Long> key =
+                LongStream.concat(LongStream.of(terms), LongStream.of(end)).boxed().toList();
         return others.computeIfAbsent(
                 key,
                 k -> {
-                    otherTerms.add(k);
+                    otherTerms.add(k.subList(0, terms.length));
                     return OTHER | (otherTerms.size() - 1);
                 });
     }

@@ -2,6 +2,7 @@ package org.jccl.simulation;
 
 import org.jccl.collective.Algorithms;
 import org.jccl.schedule.Limits;
+import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
@@ -13,8 +14,9 @@ import java.util.List;
 /** A send of {@code count} elements and the receive that matches it. */
 record Transfer(int from, int to, long count) {
     Call call(int number, int nRanks, int elementBytes, Limits limits) {
-        Shape send = new Shape(Operation.SEND, nRanks, to, count, elementBytes, false, limits);
-        Shape recv = new Shape(Operation.RECV, nRanks, from, count, elementBytes, false, limits);
+        Nodes nodes = Nodes.one(nRanks);
+        Shape send = new Shape(Operation.SEND, nodes, to, count, elementBytes, false, limits);
+        Shape recv = new Shape(Operation.RECV, nodes, from, count, elementBytes, false, limits);
         List<@Nullable Schedule> schedules = new ArrayList<>();
         for (int r = 0; r < nRanks; r++) {
             schedules.add(r == from ? schedule(send, r) : r == to ? schedule(recv, r) : null);

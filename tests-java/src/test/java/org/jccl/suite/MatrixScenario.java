@@ -16,29 +16,38 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.IntStream;
 import java.util.zip.CRC32C;
 
 /**
  * Runs cells of the matrix on one communicator and compares each with the oracle. Arguments: the
- * seed; how many cells, or 0 for all; how many large ones.
+ * seed; how many cells, or 0 for all; how many large ones; on how many nodes the ranks are; the
+ * only size, or 0 for any.
  *
  * <p>Where every rank's result is the same, rank 0 compares with the oracle and the others with
  * rank 0, by a checksum that they say.
  */
 public final class MatrixScenario implements Scenario {
+    /** Larger reductions of several nodes with several ranks are folded node by node. */
+    private static final int BY_NODE_BYTES = 16384;
+
     private static final int[] MISALIGNMENTS = {0, 0, 1, 2, 3, 4, 7};
 
     private int me;
     private int nRanks;
+    private int nNodes;
 
     @Override
     public void run(Rank rank) {
         me = rank.number();
         nRanks = rank.nRanks();
+        nNodes = rank.intArgument(3);
         long seed = Long.parseLong(rank.argument(0));
         int count = rank.intArgument(1);
         List<MatrixCase> cases =
                 count == 0 ? MatrixCase.all() : MatrixCase.sample(seed, count, rank.intArgument(2));
+        int size = rank.intArgument(4);
+        cases.removeIf(cell -> size != 0 && cell.size() != size);
         try (Communicator comm = rank.init()) {
             CRC32C results = new CRC32C();
             for (int i = 0; i < cases.size(); i++) {
@@ -162,6 +171,11 @@ public final class MatrixScenario implements Scenario {
         for (int rank = 0; rank < nRanks; rank++) {
             byte[] all = inputOf(cell, seed, rank);
             inputs[rank] = Arrays.copyOfRange(all, from, from + partBytes);
+        }
+        boolean large = cell.inputCount(nRanks) * cell.type().sizeBytes() > BY_NODE_BYTES;
+        if (large && nNodes > 1 && nNodes < nRanks) {
+            int[] nodeOf = IntStream.range(0, nRanks).map(r -> r * nNodes / nRanks).toArray();
+            return Oracle.foldByNode(cell.type(), cell.op(), inputs, nodeOf);
         }
         return Oracle.fold(cell.type(), cell.op(), inputs);
     }

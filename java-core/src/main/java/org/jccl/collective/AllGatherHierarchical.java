@@ -1,0 +1,112 @@
+package org.jccl.collective;
+
+import org.jccl.schedule.Ref;
+import org.jccl.schedule.ScheduleBuilder;
+import org.jccl.schedule.Shape;
+import org.jccl.type.Operation;
+
+import java.util.stream.IntStream;
+
+/**
+ * {@link AllGatherSliced} for ranks on several nodes: a rank sends its input to one agent on every
+ * other node, who makes it readable there.
+ *
+ * <p>A slot of the ring holds a chunk of the own input and, behind it, the same chunk of each rank
+ * that the own one is the agent of. The ring needs no acknowledgement ({@link Lookahead}).
+ *
+ * <p>Source: the hierarchical all-gather of MPI libraries, with as many leaders as a node has
+ * ranks, chunked. Cost, s a rank's bytes, of n ranks on H nodes: 2 &alpha; + (n+1) s &beta; on the
+ * node; a node sends n s (1 - 1/H) bytes if all have as many ranks. Limits: a slot holds 64 bytes
+ * for each rank that it has a chunk of. Nothing is reduced.
+ */
+final class AllGatherHierarchical extends Algorithm {
+    AllGatherHierarchical() {
+        super(Operation.ALL_GATHER);
+    }
+
+    @Override
+    boolean fits(Shape shape) {
+        return shape.nodes().deep()
+                && shape.limits().flags() > Flags.RELAYED
+                && Lookahead.possible(shape.limits())
+                && partBytes(shape) >= Slices.UNIT_BYTES;
+    }
+
+    /** Room in a slot for each of those that a rank has a chunk of. */
+    private static long partBytes(Shape shape) {
+        int most =
+                IntStream.range(0, shape.nRanks())
+                        .map(q -> new Mates(shape, q).farOwners(q).length)
+                        .max()
+                        .orElse(0);
+        return shape.limits().ringSlotBytes() / (1 + most);
+    }
+
+    @Override
+    int write(Shape shape, int rank, ScheduleBuilder steps) {
+        Call call = new Call(shape, rank, steps);
+        int chunks = call.chunks.parts();
+        Lookahead.order(chunks, shape.limits(), call::contribute, call::gather);
+        return chunks;
+    }
+
+    private static final class Call {
+        private final Shape shape;
+        private final int rank;
+        private final ScheduleBuilder steps;
+        private final Slices chunks;
+        private final Staging ring;
+        private final Mates mates;
+
+        Call(Shape shape, int rank, ScheduleBuilder steps) {
+            this.shape = shape;
+            this.rank = rank;
+            this.steps = steps;
+            this.chunks = Slices.atMost(shape.bytes(), partBytes(shape));
+            this.ring = Staging.ring(shape.limits());
+            this.mates = new Mates(shape, rank);
+        }
+
+        private Ref out(int chunk, int owner) {
+            return steps.out(owner * shape.bytes() + chunks.start(chunk));
+        }
+
+        void contribute(int chunk) {
+            Ref src = steps.in(chunks.start(chunk));
+            int[] readers = mates.othersAndFarAgents();
+            steps.put(src, ring.of(rank, chunk), chunks.length(chunk), readers);
+            steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
+            if (!shape.inPlace()) {
+                steps.copy(out(chunk, rank), src, chunks.length(chunk));
+            }
+        }
+
+        void gather(int chunk) {
+            relay(chunk);
+            for (int mate : mates.others()) {
+                steps.await(mate, Flags.CONTRIBUTED, chunk + 1);
+                steps.copy(out(chunk, mate), ring.of(mate, chunk), chunks.length(chunk));
+                int place = 0;
+                for (int owner : mates.farOwners(mate)) {
+                    Ref src = ring.of(mate, chunk).plus(++place * chunks.stride());
+                    steps.await(mate, Flags.RELAYED, chunk + 1);
+                    steps.copy(out(chunk, owner), src, chunks.length(chunk));
+                }
+            }
+        }
+
+        private void relay(int chunk) {
+            int place = 0;
+            for (int owner : mates.farOwners(rank)) {
+                Ref result = out(chunk, owner);
+                Ref dst = ring.of(rank, chunk).plus(++place * chunks.stride());
+                steps.await(owner, Flags.CONTRIBUTED, chunk + 1);
+                steps.copy(result, ring.of(owner, chunk), chunks.length(chunk));
+                steps.put(result, dst, chunks.length(chunk), mates.others());
+            }
+            if (place > 0) {
+                steps.signal(Flags.RELAYED, chunk + 1, mates.others());
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package org.jccl.collective;
+
+import org.jccl.schedule.Nodes;
+import org.jccl.schedule.Ref;
+import org.jccl.schedule.Schedule;
+import org.jccl.schedule.ScheduleBuilder;
+import org.jccl.schedule.Shape;
+import org.jccl.type.Operation;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * {@link ReduceScatterSliced} for ranks on several nodes: on every other node a rank has an agent,
+ * who folds the contributions of its node to the rank's part and sends it the sum.
+ *
+ * <p>A slot of the ring holds the same chunk of every part: the own contribution, and in the places
+ * of those that the rank deals with itself, the sums. A rank folds chunk c before it contributes to
+ * chunk c+2, and then folds its node's contributions to chunk c+1; so four slots need no
+ * acknowledgement. Who contributes to chunk c+4 has folded its node's contributions to chunk c+2:
+ * its whole node had contributed to that, hence folded those to chunk c. Who sends a sum of chunk
+ * c+4 has folded chunk c+3, for which the reader's whole node had contributed to it, hence folded
+ * chunk c+1.
+ *
+ * <p>Source: as {@link AllReduceHierarchical}, its first half. Cost, with H nodes of L ranks, s the
+ * whole input: 2 &alpha; + s (&beta; + &gamma;) on the node; a node sends s (1 - 1/H) bytes.
+ * Limits: four slots, and 64 bytes in one for each rank. Order of reduction: the ranks of a node,
+ * then the nodes.
+ */
+final class ReduceScatterHierarchical extends Algorithm {
+    private static final int LEAST_SLOTS = 4;
+
+    ReduceScatterHierarchical() {
+        super(Operation.REDUCE_SCATTER);
+    }
+
+    @Override
+    public Schedule.Order order() {
+        return Schedule.Order.NODES;
+    }
+
+    @Override
+    boolean fits(Shape shape) {
+        return shape.nodes().deep()
+                && shape.limits().flags() > Flags.PART_REDUCED
+                && shape.limits().ringSlots() >= LEAST_SLOTS
+                && partBytes(shape) >= Slices.UNIT_BYTES;
+    }
+
+    private static long partBytes(Shape shape) {
+        return shape.limits().ringSlotBytes() / shape.nRanks();
+    }
+
+    @Override
+    int write(Shape shape, int rank, ScheduleBuilder steps) {
+        Call call = new Call(shape, rank, steps);
+        int chunks = call.chunks.parts();
+        for (int c = 0; c < chunks + 2; c++) {
+            if (c >= 2) {
+                call.fold(c - 2);
+            }
+            if (c < chunks) {
+                call.contribute(c);
+            }
+            if (c >= 1 && c <= chunks) {
+                call.foldNode(c - 1);
+            }
+        }
+        return chunks;
+    }
+
+    private static final class Call {
+        private final Shape shape;
+        private final int rank;
+        private final ScheduleBuilder steps;
+        private final Slices chunks;
+        private final Staging ring;
+        private final Nodes nodes;
+        private final Mates mates;
+
+        Call(Shape shape, int rank, ScheduleBuilder steps) {
+            this.shape = shape;
+            this.rank = rank;
+            this.steps = steps;
+            this.chunks = Slices.atMost(shape.bytes(), partBytes(shape));
+            this.ring = Staging.ring(shape.limits());
+            this.nodes = shape.nodes();
+            this.mates = new Mates(shape, rank);
+        }
+
+        private Ref in(int chunk, int owner) {
+            return steps.in(owner * shape.bytes() + chunks.start(chunk));
+        }
+
+        private Ref staged(int writer, int chunk, int owner) {
+            return ring.of(writer, chunk).plus(owner * chunks.stride());
+        }
+
+        void contribute(int chunk) {
+            for (int q = 0; q < nodes.nRanks(); q++) {
+                int agent = mates.agent(q);
+                if (agent != rank) {
+                    Ref dst = staged(rank, chunk, q);
+                    steps.put(in(chunk, q), dst, chunks.length(chunk), agent);
+                }
+            }
+            steps.signal(Flags.CONTRIBUTED, chunk + 1, mates.others());
+        }
+
+        void foldNode(int chunk) {
+            for (int q : mates.others()) {
+                steps.await(q, Flags.CONTRIBUTED, chunk + 1);
+            }
+            foldNode(chunk, rank, steps.out(chunks.start(chunk)));
+            int[] far = mates.farOwners(rank);
+            for (int owner : far) {
+                Ref sum = staged(rank, chunk, owner);
+                Ref src = foldNode(chunk, owner, sum);
+                steps.put(src, sum, chunks.length(chunk), owner);
+            }
+            steps.signal(Flags.PART_REDUCED, chunk + 1, far);
+        }
+
+        /** Where the sum of the own node is: the input, if there is nobody else. */
+        private Ref foldNode(int chunk, int owner, Ref sum) {
+            List<Ref> sources = new ArrayList<>();
+            for (int q : mates.all()) {
+                sources.add(q == rank ? in(chunk, owner) : staged(q, chunk, owner));
+            }
+            if (sources.size() == 1) {
+                return sources.getFirst();
+            }
+            steps.foldPart(sum, sources, chunks.length(chunk));
+            return sum;
+        }
+
+        void fold(int chunk) {
+            Ref result = steps.out(chunks.start(chunk));
+            boolean alone = mates.all().length == 1;
+            List<Ref> sources = new ArrayList<>();
+            for (int node = 0; node < nodes.count(); node++) {
+                int agent = nodes.agent(node, rank);
+                if (agent != rank) {
+                    sources.add(staged(agent, chunk, rank));
+                    steps.await(agent, Flags.PART_REDUCED, chunk + 1);
+                } else {
+                    sources.add(alone ? in(chunk, rank) : result);
+                }
+            }
+            steps.fold(result, sources, chunks.length(chunk));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+package org.jccl.reduce;
+
+import static org.jccl.platform.Memory.ALL;
+import static org.jccl.reduce.Fold.BFLOAT16;
+import static org.jccl.reduce.Fold.FLOAT16;
+import static org.jccl.reduce.Fold.FLOAT32;
+import static org.jccl.reduce.Fold.FLOAT64;
+import static org.jccl.reduce.Fold.INT32;
+import static org.jccl.reduce.Fold.INT64;
+import static org.jccl.reduce.Fold.INT8;
+import static org.jccl.reduce.Fold.UINT32;
+import static org.jccl.reduce.Fold.UINT64;
+import static org.jccl.reduce.Fold.UINT8;
+
+import java.lang.foreign.ValueLayout;
+
+/** The division of an AVG whose sum was made by several folds. */
+final class Division {
+    private static final ValueLayout.OfByte I8 = ValueLayout.JAVA_BYTE;
+    private static final ValueLayout.OfShort I16 = ValueLayout.JAVA_SHORT_UNALIGNED;
+    private static final ValueLayout.OfInt I32 = ValueLayout.JAVA_INT_UNALIGNED;
+    private static final ValueLayout.OfLong I64 = ValueLayout.JAVA_LONG_UNALIGNED;
+    private static final ValueLayout.OfFloat F32 = ValueLayout.JAVA_FLOAT_UNALIGNED;
+    private static final ValueLayout.OfDouble F64 = ValueLayout.JAVA_DOUBLE_UNALIGNED;
+
+    private Division() {}
+
+    static void run(int dataType, long dst, int n, long count) {
+        long end = dst + count * Fold.sizeBytes(dataType);
+        switch (dataType) {
+            case INT8 -> {
+                for (long at = dst; at < end; at++) {
+                    ALL.set(I8, at, (byte) (ALL.get(I8, at) / n));
+                }
+            }
+            case UINT8 -> {
+                for (long at = dst; at < end; at++) {
+                    ALL.set(I8, at, (byte) ((ALL.get(I8, at) & 0xff) / n));
+                }
+            }
+            case INT32 -> {
+                for (long at = dst; at < end; at += 4) {
+                    ALL.set(I32, at, ALL.get(I32, at) / n);
+                }
+            }
+            case UINT32 -> {
+                for (long at = dst; at < end; at += 4) {
+                    ALL.set(I32, at, Integer.divideUnsigned(ALL.get(I32, at), n));
+                }
+            }
+            case INT64 -> {
+                for (long at = dst; at < end; at += 8) {
+                    ALL.set(I64, at, ALL.get(I64, at) / n);
+                }
+            }
+            case UINT64 -> {
+                for (long at = dst; at < end; at += 8) {
+                    ALL.set(I64, at, Long.divideUnsigned(ALL.get(I64, at), n));
+                }
+            }
+            case FLOAT32 -> {
+                for (long at = dst; at < end; at += 4) {
+                    ALL.set(F32, at, ALL.get(F32, at) / n);
+                }
+            }
+            case FLOAT64 -> {
+                for (long at = dst; at < end; at += 8) {
+                    ALL.set(F64, at, ALL.get(F64, at) / n);
+                }
+            }
+            case FLOAT16 -> {
+                for (long at = dst; at < end; at += 2) {
+                    float x = Float.float16ToFloat(ALL.get(I16, at));
+                    ALL.set(I16, at, Float.floatToFloat16(x / n));
+                }
+            }
+            case BFLOAT16 -> {
+                for (long at = dst; at < end; at += 2) {
+                    float x = Float.intBitsToFloat(ALL.get(I16, at) << 16);
+                    ALL.set(I16, at, ScalarFold.toBfloat16(x / n));
+                }
+            }
+            default -> throw new IllegalArgumentException("no reduction of data type " + dataType);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+package org.jccl.schedule;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+final class NodesTest {
+    private static final Nodes UNEQUAL = Nodes.of(new int[] {7, 3, 7, 7, 3, 9});
+
+    @Test
+    void nodesAreNumberedByTheirFirstRanks() {
+        assertEquals(3, UNEQUAL.count());
+        assertEquals(6, UNEQUAL.nRanks());
+        assertArrayEquals(new int[] {0, 2, 3}, UNEQUAL.ranks(0));
+        assertArrayEquals(new int[] {1, 4}, UNEQUAL.ranks(1));
+        assertArrayEquals(new int[] {5}, UNEQUAL.ranks(2));
+        assertEquals(1, UNEQUAL.of(4));
+        assertEquals("[[0, 2, 3], [1, 4], [5]]", UNEQUAL.toString());
+    }
+
+    @Test
+    void aRankIsItsOwnAgentAndTheOthersShareTheWork() {
+        for (int r = 0; r < UNEQUAL.nRanks(); r++) {
+            assertEquals(r, UNEQUAL.agent(UNEQUAL.of(r), r));
+            assertEquals(5, UNEQUAL.agent(2, r));
+        }
+        assertEquals(1, UNEQUAL.agent(1, 0));
+        assertEquals(4, UNEQUAL.agent(1, 2));
+        assertEquals(1, UNEQUAL.agent(1, 3));
+    }
+
+    @Test
+    void deepAreSeveralNodesOfWhichOneHasSeveralRanks() {
+        assertTrue(UNEQUAL.deep());
+        assertFalse(Nodes.one(4).deep());
+        assertFalse(Nodes.of(new int[] {1, 2, 3}).deep());
+        assertThrows(IllegalArgumentException.class, () -> Nodes.one(0));
+    }
+}
