@@ -77,7 +77,7 @@ class Setting:
         ).exists()
 
 
-def _open_mpi(command: str) -> str | None:
+def open_mpi(command: str) -> str | None:
     """Debian's name of a command of OpenMPI's, which no other MPI has, or the plain one."""
     return shutil.which(f"{command}.openmpi") or shutil.which(command)
 
@@ -97,7 +97,7 @@ def build(setting: Setting) -> None:
     _run(["cc", *flags, include, nccl, measure, "-o", str(BUILD / "nccl_client"), *library])
     touch = ["-shared", "-fPIC", str(sources / "touch.c"), "-o", str(BUILD / "touch.so")]
     _run(["cc", *flags, *touch])
-    mpicc = _open_mpi("mpicc")
+    mpicc = open_mpi("mpicc")
     if mpicc is not None:
         _run([mpicc, *flags, mpi, measure, "-o", str(BUILD / "mpi_client")])
     if setting.has_intel_mpi():
@@ -126,7 +126,7 @@ def _own_session() -> None:
         Path("/proc/self/autogroup").write_text("-15", encoding="ascii")
 
 
-def _collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
+def collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
     """Rank 0's table, the last figure of each size; a failure of any rank is one of the run."""
     deadline = time.monotonic() + RUN_LIMIT_S
     try:
@@ -148,7 +148,8 @@ def _collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
     }
 
 
-def _start(command: Command) -> subprocess.Popen[str]:
+def start(command: Command) -> subprocess.Popen[str]:
+    """A process whose output is kept, in a session of its own."""
     return subprocess.Popen(
         command,
         text=True,
@@ -165,8 +166,8 @@ def _ranks(
     with tempfile.TemporaryDirectory() as directory:
         meeting = str(Path(directory, "meeting"))
         pins = [_pin(r, ranks) if pinned else [] for r in range(ranks)]
-        started = [_start(pins[r] + command(r, meeting)) for r in range(ranks)]
-        return _collect(started, name)
+        started = [start(pins[r] + command(r, meeting)) for r in range(ranks)]
+        return collect(started, name)
 
 
 def run_java(setting: Setting, ranks: int, sizes: list[str]) -> Table:
@@ -206,14 +207,14 @@ def run_gloo(_: Setting, ranks: int, sizes: list[str]) -> Table:
 
 def run_mpi(_: Setting, ranks: int, sizes: list[str]) -> Table:
     """OpenMPI, told what it must know when cores are shared."""
-    command = [_open_mpi("mpirun") or "mpirun", "-n", str(ranks)]
+    command = [open_mpi("mpirun") or "mpirun", "-n", str(ranks)]
     if os.getuid() == 0:
         command.append("--allow-run-as-root")
     if undisturbed and ranks <= len(os.sched_getaffinity(0)):
         command += ["--bind-to", "core"]
     else:
         command += ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
-    return _collect([_start([*command, str(BUILD / "mpi_client"), *sizes])], "OpenMPI")
+    return collect([start([*command, str(BUILD / "mpi_client"), *sizes])], "OpenMPI")
 
 
 def run_intel_mpi(setting: Setting, ranks: int, sizes: list[str]) -> Table:
@@ -223,7 +224,7 @@ def run_intel_mpi(setting: Setting, ranks: int, sizes: list[str]) -> Table:
     if not undisturbed or ranks > len(os.sched_getaffinity(0)):
         command += ["-genv", "I_MPI_PIN", "0", "-genv", "I_MPI_WAIT_MODE", "1"]
         command += ["-genv", "I_MPI_THREAD_YIELD", "2"]
-    return _collect([_start([*command, str(BUILD / "intel_mpi_client"), *sizes])], "Intel MPI")
+    return collect([start([*command, str(BUILD / "intel_mpi_client"), *sizes])], "Intel MPI")
 
 
 LIBRARIES: dict[str, Callable[[Setting, int, list[str]], Table]] = {
@@ -266,7 +267,7 @@ def machine(setting: Setting) -> dict[str, str]:
     """What the figures depend on."""
     import torch
 
-    mpirun = _open_mpi("mpirun")
+    mpirun = open_mpi("mpirun")
     cpu = Path("/proc/cpuinfo").read_text().split("model name\t: ")
     return {
         "cpu": cpu[1].split("\n")[0] if len(cpu) > 1 else platform.processor(),
