@@ -41,11 +41,12 @@ class Node:
         """Its host name."""
         return f"node{self.number}"
 
-    def enter(self) -> list[str]:
-        """The beginning of a command that runs on it."""
+    def enter(self, *, from_node: bool = False) -> list[str]:
+        """The beginning of a command that runs on it, said outside or on another node."""
+        user = [] if from_node else ["--user", "--preserve-credentials"]
         return [
-            *("nsenter", "--target", str(self.holder.pid), "--user", "--preserve-credentials"),
-            *("--net", "--uts", "--", "env", f"NCCL_HOSTID={self.name}"),
+            *("nsenter", "--target", str(self.holder.pid), *user, "--net", "--uts", "--"),
+            *("env", f"NCCL_HOSTID={self.name}"),
             *("NCCL_SOCKET_IFNAME==eth0", "GLOO_SOCKET_IFNAME=eth0"),
             *(f"TMPDIR={self.directory}", f"MASTER_ADDR=10.78.0.{self.number + 1}"),
         ]
@@ -161,7 +162,8 @@ class Bench:
         agent = self.nodes[0].directory / "agent"
         lines = ["#!/bin/sh", "node=$1", "shift", "case $node in"]
         for node in self.nodes:
-            lines.append(f'{node.name}) exec {" ".join(node.enter())} sh -c "$*" ;;')
+            enter = " ".join(node.enter(from_node=True))
+            lines.append(f'{node.name}) exec {enter} sh -c "$*" ;;')
         agent.write_text("\n".join([*lines, "esac", "exit 1", ""]), encoding="ascii")
         agent.chmod(0o700)
         hosts = ",".join(f"{node.name}:{self.per_node}" for node in self.nodes)

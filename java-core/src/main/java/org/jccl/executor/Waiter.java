@@ -254,6 +254,7 @@ public final class Waiter {
             long address = 0;
             long value = 0;
             boolean net = false;
+            boolean woken = false;
             boolean told = alone;
             long stuckNs = 0;
             try {
@@ -270,6 +271,7 @@ public final class Waiter {
                 address = engine.blockedAddress(awaited);
                 value = engine.blockedValue(awaited);
                 net = executor.links().anyNet();
+                woken = wakes(executor.links(), q);
                 boolean ends = net ? q >= 0 && executor.links().net(q) != null : address != 0;
                 boolean other = q >= 0 && q != executor.links().rank();
                 told &= ends && other && executor.gate().visitors() == 1;
@@ -279,7 +281,7 @@ public final class Waiter {
                 executor.gate().release();
             }
             long ns = napNs(stuckNs, told, untilNs);
-            if (!net && q >= 0 && q != executor.links().rank()) {
+            if (woken) {
                 futex(executor, q, address, value, ns, elsewhere);
             } else if (!wanted(elsewhere)) {
                 napUnwoken(
@@ -296,6 +298,14 @@ public final class Waiter {
             return null;
         }
         return task == null ? engine.anyBlocking() : engine.blocking(task);
+    }
+
+    /**
+     * For the owner: whether rank {@code q} is a mate whose stores shall end the sleep. Beside sockets too: what
+     * arrives there meanwhile waits in the system, but what is to be sent must be.
+     */
+    private static boolean wakes(Links links, int q) {
+        return q >= 0 && q != links.rank() && links.net(q) == null && !links.sending();
     }
 
     private static void napUnwoken(CommExecutor executor, boolean net, long ns) {

@@ -145,6 +145,15 @@ public final class Links implements AutoCloseable {
         return link != null && link.dropped();
     }
 
+    /** Whether anything waits to be sent. */
+    public boolean sending() {
+        boolean any = false;
+        for (NetLink link : nets) {
+            any |= link != null && link.sending();
+        }
+        return any;
+    }
+
     /**
      * Moves bytes on all TCP links.
      *
