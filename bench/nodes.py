@@ -24,6 +24,8 @@ import compare
 
 SIZES = [4096, 65536, 1 << 20, 16 << 20, 64 << 20]
 TRAFFIC_SIZES = [16 << 20, 64 << 20]
+#: So many JVMs on few cores need a while until their compilers have ended.
+WARM_UPS = 4
 #: What the processes of a run say to meet and to end is not counted: a call is repeated so often.
 CALLS = 8
 
@@ -191,7 +193,7 @@ LIBRARIES = {
 
 def compare_libraries(bench: Bench, names: list[str], rounds: int, sizes: list[int]) -> None:
     """Rounds in which the libraries take turns."""
-    texts = [str(size) for size in [*compare.WARM_UP, *sizes]]
+    texts = [str(size) for size in [*compare.WARM_UP * WARM_UPS, *sizes]]
     results: dict[str, list[Table]] = {name: [] for name in names}
     for number in range(rounds):
         for name in names:
