@@ -199,14 +199,14 @@ def compare_libraries(bench: Bench, names: list[str], rounds: int, sizes: list[i
         for name in names:
             results[name].append(LIBRARIES[name](bench, texts))
             print(f"# round {number + 1} of {rounds}: {name}", file=sys.stderr, flush=True)
-    heads = ["size", *names, *(f"jccl / {name}" for name in names[1:])]
+    heads = ["size", *names, *(f"{names[0]} / {name}" for name in names[1:])]
     print(f"\n**{len(bench.nodes)} nodes of {bench.per_node} ranks, µs per call**\n")
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for size in sizes:
         us = {name: [table[size].us for table in results[name]] for name in names}
         cells = [compare.us_text(statistics.median(us[name])) for name in names]
         for name in names[1:]:
-            pairs = zip(us["jccl"], us[name], strict=True)
+            pairs = zip(us[names[0]], us[name], strict=True)
             cells.append(f"{statistics.median(a / b for a, b in pairs):.2f}")
         print(f"| {' | '.join([compare.size_name(size), *cells])} |", flush=True)
 

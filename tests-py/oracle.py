@@ -1,9 +1,10 @@
 """What collectives should give, computed by numpy alone and compared bit for bit.
 
-Every element is folded in rank order. float16 and bfloat16 are accumulated in float32 and rounded
-once, to the nearest with ties to even. Averages divide the folded sum: floats by true division
-in the type of the sum, integers (whose sum wraps around) toward zero. Max and min: NaN wins,
--0 is less than +0. bfloat16 lies in uint16 arrays.
+Every element is folded in rank order, or the ranks of each node and then the nodes. float16 and
+bfloat16 are accumulated in float32 and rounded once a fold, to the nearest with ties to even.
+Averages divide the folded sum: floats by true division in the type of the sum, integers (whose sum
+wraps around) toward zero. Max and min: NaN wins, -0 is less than +0. bfloat16 lies in
+uint16 arrays.
 """
 
 from __future__ import annotations
@@ -66,6 +67,27 @@ def rounded(values: Array, kind: Kind) -> Array:
     nearest: Array = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     quiet: Array = numpy.where(numpy.isnan(values), 0x7FC0, nearest)
     return quiet.astype("uint16")
+
+
+#: Larger inputs are folded node by node.
+BY_NODE_BYTES = 16384
+
+
+def fold_on(nodes: list[int], inputs: list[Array], kind: Kind, op: str) -> Array:
+    """The reduction among ranks of these nodes, which are numbered by their first ranks."""
+    several = 1 < len(set(nodes)) < len(nodes)
+    if not several or inputs[0].nbytes <= BY_NODE_BYTES or (kind.name, op) == ("FLOAT16", "AVG"):
+        return fold(inputs, kind, op)
+    part = "SUM" if op == "AVG" else op
+    sums = [
+        fold([one for one, of in zip(inputs, nodes, strict=True) if of == node], kind, part)
+        for node in range(max(nodes) + 1)
+    ]
+    folded = fold(sums, kind, part)
+    if op != "AVG":
+        return folded
+    with numpy.errstate(all="ignore"):
+        return rounded(_divided(widened(folded, kind), len(inputs)), kind)
 
 
 def fold(inputs: list[Array], kind: Kind, op: str) -> Array:

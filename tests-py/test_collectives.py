@@ -65,22 +65,22 @@ class Guarded:
         return bool((self._bytes[: self._before] == 0xA5).all() and (after == 0xA5).all())
 
 
-def _expected(case: Case, inputs: list[Array], rank: int) -> Array:
+def _expected(case: Case, inputs: list[Array], rank: int, nodes: list[int]) -> Array:
     kind = KINDS[case.kind]
     match case.operation:
         case "allreduce":
-            return oracle.fold(inputs, kind, case.op)
+            return oracle.fold_on(nodes, inputs, kind, case.op)
         case "broadcast":
             return inputs[-1]
         case "allgather":
             return numpy.concatenate(inputs)
         case "reduce_scatter":
-            return numpy.split(oracle.fold(inputs, kind, case.op), len(inputs))[rank]
+            return numpy.split(oracle.fold_on(nodes, inputs, kind, case.op), len(inputs))[rank]
         case _:
             return inputs[rank - 1]
 
 
-def run_case(comm: Communicator, case: Case, seed: int) -> str:
+def run_case(comm: Communicator, case: Case, seed: int, nodes: list[int]) -> str:
     """Runs one cell on this rank; an empty text if everything is right."""
     kind, n, rank = KINDS[case.kind], comm.nranks, comm.rank
     part = case.count // n
@@ -102,7 +102,7 @@ def run_case(comm: Communicator, case: Case, seed: int) -> str:
         result, recv_address = own, send_address
     own[:] = inputs[rank]
     _call(comm, case, send_address, recv_address, part if gathers or scatters else case.count)
-    wrong = oracle.differing(result, _expected(case, inputs, rank), kind)
+    wrong = oracle.differing(result, _expected(case, inputs, rank, nodes), kind)
     if wrong:
         return f"rank {rank} of {n}, {case}, seed {seed}: {wrong} of {result.size} wrong"
     if not case.in_place and oracle.differing(own, inputs[rank], kind):
@@ -131,10 +131,10 @@ def _call(comm: Communicator, case: Case, send: int, recv: int, count: int) -> N
                 check(library.recv(recv, count, number, (rank - 1) % n, comm.ptr, 0))
 
 
-def run_cases(rank: Rank, cases: list[Case], seed: int) -> list[str]:
+def run_cases(rank: Rank, cases: list[Case], seed: int, nodes: list[int]) -> list[str]:
     """Runs cells one after the other on one communicator; what went wrong."""
     with rank.comm() as comm:
-        return [text for case in cases if (text := run_case(comm, case, seed))]
+        return [text for case in cases if (text := run_case(comm, case, seed, nodes))]
 
 
 def matrix() -> list[Case]:
@@ -171,7 +171,9 @@ def _run(
     options = {**SETTINGS[setting], "deadline_s": deadline_s}
     if nranks < 2:
         options.pop("hosts", None)
-    found = run_ranks(run_cases, nranks, cases, seed, **options)
+    hosts, threads = options.get("hosts", 1), options.get("threads", 1)
+    nodes = [r // threads * threads * hosts // nranks for r in range(nranks)]
+    found = run_ranks(run_cases, nranks, cases, seed, nodes, **options)
     assert not any(found), "\n".join(text for texts in found for text in texts)
 
 

@@ -1,11 +1,10 @@
 package org.jccl.collective;
 
+import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
-
-import java.util.stream.IntStream;
 
 /**
  * {@link AllGatherSliced} for ranks on several nodes: a rank sends its input to one agent on every
@@ -32,13 +31,15 @@ final class AllGatherHierarchical extends Algorithm {
                 && partBytes(shape) >= Slices.UNIT_BYTES;
     }
 
-    /** Room in a slot for each of those that a rank has a chunk of. */
+    /** Room in a slot for each of those that a rank has a chunk of, for its mates if it has any. */
     private static long partBytes(Shape shape) {
-        int most =
-                IntStream.range(0, shape.nRanks())
-                        .map(q -> new Mates(shape, q).farOwners(q).length)
-                        .max()
-                        .orElse(0);
+        Nodes nodes = shape.nodes();
+        int most = 0;
+        for (int node = 0; node < nodes.count(); node++) {
+            int size = nodes.ranks(node).length;
+            int relayed = size == 1 ? 0 : (nodes.nRanks() - size + size - 1) / size;
+            most = Math.max(most, relayed);
+        }
         return shape.limits().ringSlotBytes() / (1 + most);
     }
 

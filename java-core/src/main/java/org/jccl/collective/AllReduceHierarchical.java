@@ -108,7 +108,7 @@ final class AllReduceHierarchical extends Algorithm {
 
         /** Whether a rank of the own node deals with anything of a chunk. */
         private boolean deals(int chunk, int mate) {
-            return owners(chunk, mates.owners(mate)).length > 0;
+            return slices(chunk).length(mates.owners(mate)[0]) > 0;
         }
 
         void contribute(int chunk) {
@@ -148,7 +148,7 @@ final class AllReduceHierarchical extends Algorithm {
         /** Where the sum of the own node is: the input, if there is nobody else. */
         private Ref nodeSum(int chunk, int owner) {
             long at = at(chunk, owner);
-            return mates.all().length == 1 ? steps.in(at) : steps.out(at);
+            return mates.none() ? steps.in(at) : steps.out(at);
         }
 
         private void foldNode(int chunk, int owner, long length) {

@@ -3,18 +3,46 @@ package org.jccl.collective;
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Shape;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.stream.IntStream;
 
-/** A rank's node in a call, and who deals there with what belongs to whom. */
+/** A rank's node in a call, and which of its ranks deals with what belongs to whom. */
 final class Mates {
     private final Nodes nodes;
-    private final int rank;
     private final int node;
+    private final int[] others;
+    private final int[] farAgents;
+    private final int[] agents;
+    private final int[][] owners;
+    private final int[][] farOwners;
 
     Mates(Shape shape, int rank) {
         this.nodes = shape.nodes();
-        this.rank = rank;
         this.node = nodes.of(rank);
+        this.others = IntStream.of(all()).filter(q -> q != rank).toArray();
+        this.farAgents =
+                IntStream.range(0, nodes.count())
+                        .filter(h -> h != node)
+                        .map(h -> nodes.agent(h, rank))
+                        .sorted()
+                        .toArray();
+        this.agents = new int[nodes.nRanks()];
+        List<List<Integer>> dealt = new ArrayList<>();
+        for (int mate = 0; mate < all().length; mate++) {
+            dealt.add(new ArrayList<>());
+        }
+        for (int q = 0; q < agents.length; q++) {
+            agents[q] = nodes.agent(node, q);
+            dealt.get(place(agents[q])).add(q);
+        }
+        this.owners = new int[dealt.size()][];
+        this.farOwners = new int[dealt.size()][];
+        for (int mate = 0; mate < owners.length; mate++) {
+            owners[mate] = dealt.get(mate).stream().mapToInt(Integer::intValue).toArray();
+            farOwners[mate] = IntStream.of(owners[mate]).filter(q -> nodes.of(q) != node).toArray();
+        }
     }
 
     /** The ranks of the own node, the own included. */
@@ -22,39 +50,45 @@ final class Mates {
         return nodes.ranks(node);
     }
 
+    /** Whether nobody else is on the own node. */
+    boolean none() {
+        return others.length == 0;
+    }
+
     /** The other ranks of the own node. */
     int[] others() {
-        return IntStream.of(all()).filter(q -> q != rank).toArray();
+        return others;
     }
 
     /** Who on the own node deals with what {@code owner} owns. */
     int agent(int owner) {
-        return nodes.agent(node, owner);
+        return agents[owner];
     }
 
     /** Who deals on the other nodes with what the own rank owns, ascending. */
     int[] farAgents() {
-        return IntStream.range(0, nodes.count())
-                .filter(h -> h != node)
-                .map(h -> nodes.agent(h, rank))
-                .sorted()
-                .toArray();
+        return farAgents;
     }
 
     /** Who reads what the own rank has for all: its mates and its agents elsewhere, ascending. */
     int[] othersAndFarAgents() {
-        return IntStream.concat(IntStream.of(others()), IntStream.of(farAgents()))
-                .sorted()
-                .toArray();
+        return IntStream.concat(IntStream.of(others), IntStream.of(farAgents)).sorted().toArray();
     }
 
     /** The ranks of other nodes whose things {@code agent}, of the own node, deals with. */
     int[] farOwners(int agent) {
-        return IntStream.of(owners(agent)).filter(q -> nodes.of(q) != node).toArray();
+        return farOwners[place(agent)];
     }
 
-    /** The ranks whose things {@code agent}, of the own node, deals with: itself among them. */
+    /**
+     * The ranks whose things {@code agent}, of the own node, deals with: itself among them,
+     * ascending.
+     */
     int[] owners(int agent) {
-        return IntStream.range(0, nodes.nRanks()).filter(q -> agent(q) == agent).toArray();
+        return owners[place(agent)];
+    }
+
+    private int place(int mate) {
+        return Arrays.binarySearch(all(), mate);
     }
 }

@@ -136,7 +136,6 @@ final class ReduceScatterHierarchical extends Algorithm {
 
         void fold(int chunk) {
             Ref result = steps.out(chunks.start(chunk));
-            boolean alone = mates.all().length == 1;
             List<Ref> sources = new ArrayList<>();
             for (int node = 0; node < nodes.count(); node++) {
                 int agent = nodes.agent(node, rank);
@@ -144,7 +143,7 @@ final class ReduceScatterHierarchical extends Algorithm {
                     sources.add(staged(agent, chunk, rank));
                     steps.await(agent, Flags.PART_REDUCED, chunk + 1);
                 } else {
-                    sources.add(alone ? in(chunk, rank) : result);
+                    sources.add(mates.none() ? in(chunk, rank) : result);
                 }
             }
             steps.fold(result, sources, chunks.length(chunk));

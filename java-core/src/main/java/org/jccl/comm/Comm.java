@@ -125,10 +125,8 @@ public final class Comm implements GroupMember {
 
     void connected(Setup setup) {
         Health health = new Health(identity(), Params.LATE_WARN.getMs(), Farewell::linger);
-        planner = new Planner(rank, setup.nodes(), setup.net(), identity());
-        if (setup.reducesInRankOrder()) {
-            planner.reduceInRankOrder();
-        }
+        boolean rankOrder = setup.reducesInRankOrder();
+        planner = new Planner(rank, setup.nodes(), rankOrder, setup.net(), identity());
         boolean alone = setup.nodeRanks() <= Threads.processorCount();
         executor = new CommExecutor(setup.links(), health, alone, device);
         health.timeLimitMs(timeLimitMs);

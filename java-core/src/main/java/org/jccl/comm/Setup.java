@@ -241,29 +241,10 @@ final class Setup {
         }
     }
 
-    /** A node's members have all mapped each other's memory. */
     private Nodes findNodes() {
         byte[][] mapped = new byte[nRanks][];
         Arrays.setAll(mapped, q -> rounds.payload(participants[q]));
-        int[] names = new int[nRanks];
-        for (int q = 0; q < nRanks; q++) {
-            names[q] = q;
-            for (int r = 0; r < q && names[q] == q; r++) {
-                if (names[r] == r && sharesWithAll(mapped, names, q, r)) {
-                    names[q] = r;
-                }
-            }
-        }
-        return Nodes.of(names);
-    }
-
-    private static boolean sharesWithAll(byte[][] mapped, int[] names, int q, int name) {
-        for (int r = name; r < q; r++) {
-            if (names[r] == name && !(says(mapped, q, r) && says(mapped, r, q))) {
-                return false;
-            }
-        }
-        return true;
+        return Nodes.of(nRanks, (q, r) -> says(mapped, q, r) && says(mapped, r, q));
     }
 
     private static boolean says(byte[][] mapped, int q, int r) {

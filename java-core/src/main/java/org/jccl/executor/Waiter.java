@@ -271,7 +271,7 @@ public final class Waiter {
                 address = engine.blockedAddress(awaited);
                 value = engine.blockedValue(awaited);
                 net = executor.links().anyNet();
-                woken = wakes(executor.links(), q);
+                woken = wakes(executor, q);
                 boolean ends = net ? q >= 0 && executor.links().net(q) != null : address != 0;
                 boolean other = q >= 0 && q != executor.links().rank();
                 told &= ends && other && executor.gate().visitors() == 1;
@@ -301,11 +301,14 @@ public final class Waiter {
     }
 
     /**
-     * For the owner: whether rank {@code q} is a mate whose stores shall end the sleep. Beside sockets too: what
-     * arrives there meanwhile waits in the system, but what is to be sent must be.
+     * For the owner: whether a store of rank {@code q}, a mate, shall end the sleep. What arrives
+     * over TCP meanwhile waits in the sockets. A thread that has frames to send, or other lanes to
+     * move, sleeps on the sockets instead.
      */
-    private static boolean wakes(Links links, int q) {
-        return q >= 0 && q != links.rank() && links.net(q) == null && !links.sending();
+    private static boolean wakes(CommExecutor executor, int q) {
+        Links links = executor.links();
+        boolean mate = q >= 0 && q != links.rank() && links.net(q) == null;
+        return mate && (!links.anyNet() || !(links.sending() || executor.engine().severalLanes()));
     }
 
     private static void napUnwoken(CommExecutor executor, boolean net, long ns) {

@@ -109,7 +109,8 @@ public final class Params {
             new Word(
                     "JCCL_DETERMINISTIC",
                     List.of("node", "rank"),
-                    "rank: every reduction folds in rank order; node: large ones node by node.");
+                    "node: large reductions across nodes fold the ranks of each node, then the"
+                        + " nodes; rank: all fold in rank order.");
     public static final Flag NO_VECTOR =
             new Flag("JCCL_NO_VECTOR", false, "1: reductions do not use the Vector API.");
 

@@ -11,8 +11,10 @@ import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.CallError;
+import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;
 import org.jccl.type.Operation;
+import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Arrays;
@@ -41,7 +43,8 @@ public final class Planner {
 
     private final int rank;
     private final Nodes nodes;
-    private Nodes reducingNodes;
+    private final Nodes oneNode;
+    private final boolean rankOrder;
     private final boolean[] net;
     private final String name;
     private final @Nullable Entry[] entries = new Entry[ENTRIES];
@@ -52,20 +55,17 @@ public final class Planner {
      * A planner for one rank.
      *
      * @param nodes where the ranks are, the same on all of them
+     * @param rankOrder whether all reductions fold in rank order, wherever the ranks are
      * @param net by rank, whether it is reached over TCP
      * @param name how logs call the communicator
      */
-    public Planner(int rank, Nodes nodes, boolean[] net, String name) {
+    public Planner(int rank, Nodes nodes, boolean rankOrder, boolean[] net, String name) {
         this.rank = rank;
         this.nodes = nodes;
-        this.reducingNodes = nodes;
+        this.oneNode = Nodes.one(nodes.nRanks());
+        this.rankOrder = rankOrder;
         this.net = net;
         this.name = name;
-    }
-
-    /** From here on folds are in rank order, wherever the ranks are. Before the first call. */
-    public void reduceInRankOrder() {
-        reducingNodes = Nodes.one(nodes.nRanks());
     }
 
     /**
@@ -77,6 +77,7 @@ public final class Planner {
         long key =
                 (long) call.peer() << 32
                         | (long) call.operation().number() << 8
+                        | (inRankOrder(call) ? 1 << 7 : 0)
                         | (long) call.type().sizeBytes() << 1
                         | (inPlace ? 1 : 0);
         int at = slot(key, call.count());
@@ -105,6 +106,13 @@ public final class Planner {
         return plan;
     }
 
+    /** A sum of a node's float16 may be infinite where the average is not. */
+    private boolean inRankOrder(Call call) {
+        return call.operation().reduces()
+                && (rankOrder
+                        || (call.type() == DataType.FLOAT16 && call.redOp() == RedOp.AVG.number()));
+    }
+
     private static int slot(long key, long count) {
         long h = (key * 0x9e3779b97f4a7c15L ^ count) * 0xc2b2ae3d27d4eb4fL;
         return (int) (h >>> 54);
@@ -114,7 +122,7 @@ public final class Planner {
         Shape shape =
                 new Shape(
                         call.operation(),
-                        call.operation().reduces() ? reducingNodes : nodes,
+                        inRankOrder(call) ? oneNode : nodes,
                         call.peer(),
                         call.count(),
                         call.type().sizeBytes(),

@@ -10,7 +10,6 @@ import java.util.Map;
  */
 public final class Nodes {
     private final int[] nodeOf;
-    private final int[] localOf;
     private final int[][] ranks;
 
     private Nodes(int[] nodeOf) {
@@ -18,15 +17,14 @@ public final class Nodes {
             throw new IllegalArgumentException("no ranks");
         }
         this.nodeOf = nodeOf;
-        this.localOf = new int[nodeOf.length];
         this.ranks = new int[Arrays.stream(nodeOf).max().orElse(0) + 1][];
         int[] sizes = new int[ranks.length];
-        for (int r = 0; r < nodeOf.length; r++) {
-            localOf[r] = sizes[nodeOf[r]]++;
+        for (int node : nodeOf) {
+            sizes[node]++;
         }
         Arrays.setAll(ranks, h -> new int[sizes[h]]);
-        for (int r = 0; r < nodeOf.length; r++) {
-            ranks[nodeOf[r]][localOf[r]] = r;
+        for (int r = nodeOf.length - 1; r >= 0; r--) {
+            ranks[nodeOf[r]][--sizes[nodeOf[r]]] = r;
         }
     }
 
@@ -55,6 +53,35 @@ public final class Nodes {
         return nodeOf.length;
     }
 
+    /** Whether two ranks reach each other's memory. */
+    public interface Sharing {
+        /** The same for (q, r) as for (r, q), and on all ranks. */
+        boolean between(int q, int r);
+    }
+
+    /** Nodes on which each rank shares with each; where it is not clear, lower ranks come first. */
+    public static Nodes of(int nRanks, Sharing sharing) {
+        int[] names = new int[nRanks];
+        for (int q = 0; q < nRanks; q++) {
+            names[q] = q;
+            for (int r = 0; r < q && names[q] == q; r++) {
+                if (names[r] == r && sharesWithAll(sharing, names, q, r)) {
+                    names[q] = r;
+                }
+            }
+        }
+        return of(names);
+    }
+
+    private static boolean sharesWithAll(Sharing sharing, int[] names, int q, int name) {
+        for (int r = name; r < q; r++) {
+            if (names[r] == name && !sharing.between(q, r)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Number of nodes. */
     public int count() {
         return ranks.length;
@@ -76,12 +103,16 @@ public final class Nodes {
     }
 
     /**
-     * The rank of {@code node} that deals with what {@code rank} owns: itself on its own node. Each
-     * node's ranks share this work as evenly as the sizes of the nodes allow.
+     * The rank of {@code node} that deals with what {@code rank} owns: itself on its own node. The
+     * ranks of a node share evenly what the ranks elsewhere own.
      */
     public int agent(int node, int rank) {
+        if (nodeOf[rank] == node) {
+            return rank;
+        }
         int[] candidates = ranks[node];
-        return candidates[localOf[rank] % candidates.length];
+        int below = -1 - Arrays.binarySearch(candidates, rank);
+        return candidates[(rank - below) % candidates.length];
     }
 
     @Override

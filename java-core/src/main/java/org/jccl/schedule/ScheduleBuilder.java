@@ -72,14 +72,14 @@ public final class ScheduleBuilder {
         }
     }
 
-    /** Adds the last {@link Step.Fold} of its elements. */
+    /** Adds a {@link Step.Fold} whose result has everybody's contribution. */
     public void fold(Ref dst, List<Ref> sources, long length) {
         if (length > 0) {
             steps.add(new Step.Fold(dst, sources, length, true));
         }
     }
 
-    /** Adds a {@link Step.Fold} of a part of the ranks. */
+    /** Adds a {@link Step.Fold} of some of the contributions. */
     public void foldPart(Ref dst, List<Ref> sources, long length) {
         if (length > 0) {
             steps.add(new Step.Fold(dst, sources, length, false));

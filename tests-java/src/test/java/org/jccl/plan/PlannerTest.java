@@ -14,9 +14,42 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
 
+import java.util.List;
+import java.util.stream.IntStream;
+
 final class PlannerTest {
+    private static final List<Operation> PLANNED =
+            List.of(
+                    Operation.ALL_REDUCE,
+                    Operation.ALL_GATHER,
+                    Operation.REDUCE_SCATTER,
+                    Operation.BROADCAST);
+
     private static Planner planner(int nRanks) {
-        return new Planner(0, Nodes.one(nRanks), new boolean[nRanks], "a test's communicator");
+        return planner(Nodes.one(nRanks));
+    }
+
+    private static Planner planner(Nodes nodes) {
+        return new Planner(0, nodes, false, new boolean[nodes.nRanks()], "a test's communicator");
+    }
+
+    /** A large node among as many of one rank, equal ones, and many small ones. */
+    @Test
+    void plansAcrossNodesAreBoundedToo() {
+        for (int n : new int[] {16, 255, 2048}) {
+            Nodes oneLarge = Nodes.of(IntStream.range(0, n).map(r -> Math.max(r, n / 2)).toArray());
+            Nodes two = Nodes.of(IntStream.range(0, n).map(r -> r % 2).toArray());
+            Nodes pairs = Nodes.of(IntStream.range(0, n).map(r -> r / 2).toArray());
+            for (Nodes nodes : List.of(oneLarge, two, pairs)) {
+                Planner planner = planner(nodes);
+                long most = (1L << 18) / n * (256L << 10) / 4;
+                for (Operation operation : PLANNED) {
+                    boolean ofAll = operation.size(1, n) > 1;
+                    Plan plan = planner.plan(call(operation, most / (ofAll ? n : 1)), false);
+                    assertTrue(plan.weight() < 40 << 18, n + " " + operation + plan.weight());
+                }
+            }
+        }
     }
 
     private static Plan allReduce(Planner planner, long count) {
@@ -39,13 +72,7 @@ final class PlannerTest {
         for (int nRanks : new int[] {2049, 4097, 65536}) {
             Planner planner = planner(nRanks);
             long most = (1 << 18) / nRanks * (256L << 10) / 4;
-            for (Operation operation :
-                    new Operation[] {
-                        Operation.ALL_REDUCE,
-                        Operation.ALL_GATHER,
-                        Operation.REDUCE_SCATTER,
-                        Operation.BROADCAST
-                    }) {
+            for (Operation operation : PLANNED) {
                 boolean ofAll =
                         operation == Operation.ALL_GATHER || operation == Operation.REDUCE_SCATTER;
                 long count = most / (ofAll ? nRanks : 1);

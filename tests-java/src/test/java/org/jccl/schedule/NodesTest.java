@@ -8,6 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
+import java.util.Arrays;
+import java.util.IntSummaryStatistics;
+import java.util.stream.IntStream;
+
 final class NodesTest {
     private static final Nodes UNEQUAL = Nodes.of(new int[] {7, 3, 7, 7, 3, 9});
 
@@ -31,6 +35,38 @@ final class NodesTest {
         assertEquals(1, UNEQUAL.agent(1, 0));
         assertEquals(4, UNEQUAL.agent(1, 2));
         assertEquals(1, UNEQUAL.agent(1, 3));
+    }
+
+    @Test
+    void theRanksOfANodeAreAgentsOfEquallyMany() {
+        int[] sizes = {8, 1, 4, 1, 1, 4};
+        int[] names = new int[19];
+        int next = 0;
+        for (int node = 0; node < sizes.length; node++) {
+            Arrays.fill(names, next, next + sizes[node], node);
+            next += sizes[node];
+        }
+        Nodes nodes = Nodes.of(names);
+        for (int node = 0; node < nodes.count(); node++) {
+            int[] owners = new int[nodes.nRanks()];
+            for (int r = 0; r < nodes.nRanks(); r++) {
+                owners[nodes.agent(node, r)]++;
+            }
+            IntSummaryStatistics each =
+                    IntStream.of(nodes.ranks(node)).map(r -> owners[r]).summaryStatistics();
+            assertEquals(nodes.nRanks(), each.getSum());
+            assertTrue(each.getMax() - each.getMin() <= 1, nodes + " node " + node);
+        }
+    }
+
+    @Test
+    void allRanksOfANodeShareWithEachOther() {
+        Nodes chain = Nodes.of(4, (q, r) -> Math.abs(q - r) == 1);
+        assertEquals("[[0, 1], [2, 3]]", chain.toString());
+        Nodes alone = Nodes.of(4, (q, r) -> q != 1 && r != 1);
+        assertEquals("[[0, 2, 3], [1]]", alone.toString());
+        assertEquals("[[0], [1], [2]]", Nodes.of(3, (q, r) -> false).toString());
+        assertEquals("[[0, 1, 2]]", Nodes.of(3, (q, r) -> true).toString());
     }
 
     @Test

@@ -54,8 +54,8 @@ final class PlantedFaultsTest {
     }
 
     /**
-     * From its fourth chunk on a rank has waited for what its mates relay of three chunks before,
-     * which they say after they have contributed, before it reads the contribution.
+     * From its fourth chunk on a rank has seen RELAYED of three chunks before, which its mates
+     * signal after they have contributed: that the other signal came early changes nothing.
      */
     private static boolean isHarmless(Algorithm algorithm, Mutations.Mutation mutation) {
         return algorithm.name().equals("AllReduceHierarchical")

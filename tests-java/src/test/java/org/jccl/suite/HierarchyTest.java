@@ -1,16 +1,27 @@
 package org.jccl.suite;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 
 /** Calls that are large enough to be hierarchical, on nodes of equal and unequal size. */
 final class HierarchyTest {
     private static final int SEED = 18;
     private static final int SIZE = 65537;
+
+    /** Eleven chunks of four bytes each. */
+    private static final int LONG = 700_001;
 
     @Test
     void agreesWithTheOracleNodeByNode() {
@@ -18,6 +29,36 @@ final class HierarchyTest {
         check(Cluster.threads(5).nodes(2), 2);
         check(Cluster.threads(7).nodes(3), 3);
         check(Cluster.processes(4).ranksPerProcess(2).nodes(2), 2);
+    }
+
+    @Test
+    void usesItsSlotsAgain() {
+        run(Cluster.threads(4).nodes(2), 2, LONG);
+        run(Cluster.threads(5).nodes(2), 2, LONG);
+    }
+
+    /** A sum of a node would be infinite. */
+    @Test
+    void averagesOfLargeFloat16AreFinite() {
+        Cluster.threads(4)
+                .nodes(2)
+                .runHere(
+                        rank -> {
+                            try (var comm = rank.init();
+                                    Arena arena = Arena.ofConfined()) {
+                                long count = 20_000;
+                                MemorySegment data = arena.allocate(2 * count);
+                                short large = Float.floatToFloat16(60000);
+                                for (int i = 0; i < count; i++) {
+                                    data.setAtIndex(ValueLayout.JAVA_SHORT, i, large);
+                                }
+                                comm.allReduce(data, data, count, DataType.FLOAT16, RedOp.AVG);
+                                for (int i = 0; i < count; i++) {
+                                    assertEquals(large, data.getAtIndex(ValueLayout.JAVA_SHORT, i));
+                                }
+                            }
+                        })
+                .assertAllSucceeded();
     }
 
     @Test
@@ -42,7 +83,7 @@ final class HierarchyTest {
         public void run(Rank rank) {
             try (var comm = rank.init()) {
                 throw new AssertionError("there is " + comm);
-            } catch (org.jccl.type.NcclException e) {
+            } catch (NcclException e) {
                 String sentence = e.getMessage();
                 String expected =
                         "rank 0 has JCCL_DETERMINISTIC=rank, rank 1 has JCCL_DETERMINISTIC=node";
@@ -52,7 +93,11 @@ final class HierarchyTest {
     }
 
     private static void check(Cluster cluster, int nodes) {
-        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, SIZE)
+        run(cluster, nodes, SIZE);
+    }
+
+    private static void run(Cluster cluster, int nodes, int size) {
+        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, size)
                 .assertAllSucceeded()
                 .assertAllSaidTheSame();
     }

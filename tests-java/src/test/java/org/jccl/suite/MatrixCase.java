@@ -54,6 +54,16 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
         return cases;
     }
 
+    /** The cells of this size, of float32 alone if others do not have it; or with 0 every cell. */
+    static List<MatrixCase> ofSize(int size) {
+        List<MatrixCase> cases = all();
+        cases.removeIf(cell -> size != 0 && cell.size() != size);
+        if (cases.isEmpty()) {
+            OPERATIONS.forEach(operation -> add(cases, operation, DataType.FLOAT32, size));
+        }
+        return cases;
+    }
+
     /** So many cells, chosen and ordered by the seed; {@code nLarge} of them are large. */
     static List<MatrixCase> sample(long seed, int count, int nLarge) {
         Random random = new Random(seed);

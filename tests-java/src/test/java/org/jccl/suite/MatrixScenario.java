@@ -7,6 +7,7 @@ import org.jccl.harness.Scenario;
 import org.jccl.oracle.Oracle;
 import org.jccl.type.DataType;
 import org.jccl.type.Operation;
+import org.jccl.type.RedOp;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -45,9 +46,9 @@ public final class MatrixScenario implements Scenario {
         long seed = Long.parseLong(rank.argument(0));
         int count = rank.intArgument(1);
         List<MatrixCase> cases =
-                count == 0 ? MatrixCase.all() : MatrixCase.sample(seed, count, rank.intArgument(2));
-        int size = rank.intArgument(4);
-        cases.removeIf(cell -> size != 0 && cell.size() != size);
+                count > 0
+                        ? MatrixCase.sample(seed, count, rank.intArgument(2))
+                        : MatrixCase.ofSize(rank.intArgument(4));
         try (Communicator comm = rank.init()) {
             CRC32C results = new CRC32C();
             for (int i = 0; i < cases.size(); i++) {
@@ -173,7 +174,8 @@ public final class MatrixScenario implements Scenario {
             inputs[rank] = Arrays.copyOfRange(all, from, from + partBytes);
         }
         boolean large = cell.inputCount(nRanks) * cell.type().sizeBytes() > BY_NODE_BYTES;
-        if (large && nNodes > 1 && nNodes < nRanks) {
+        boolean keepsRankOrder = cell.type() == DataType.FLOAT16 && cell.op() == RedOp.AVG;
+        if (large && nNodes > 1 && nNodes < nRanks && !keepsRankOrder) {
             int[] nodeOf = IntStream.range(0, nRanks).map(r -> r * nNodes / nRanks).toArray();
             return Oracle.foldByNode(cell.type(), cell.op(), inputs, nodeOf);
         }
