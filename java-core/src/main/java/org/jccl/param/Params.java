@@ -110,7 +110,7 @@ public final class Params {
                     "JCCL_DETERMINISTIC",
                     List.of("node", "rank"),
                     "node: large reductions across nodes fold the ranks of each node, then the"
-                        + " nodes; rank: all fold in rank order.");
+                            + " nodes; rank: all fold in rank order.");
     public static final Flag NO_VECTOR =
             new Flag("JCCL_NO_VECTOR", false, "1: reductions do not use the Vector API.");
 
