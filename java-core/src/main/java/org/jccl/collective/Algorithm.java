@@ -23,7 +23,7 @@ public abstract class Algorithm {
         return getClass().getSimpleName();
     }
 
-    /** In which order contributions are folded, where the operation reduces. */
+    /** In which order contributions are folded, where the operation reduces: what tests prove. */
     public Schedule.Order order() {
         return Schedule.Order.RANKS;
     }

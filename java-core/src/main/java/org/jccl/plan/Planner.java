@@ -62,7 +62,7 @@ public final class Planner {
     public Planner(int rank, Nodes nodes, boolean rankOrder, boolean[] net, String name) {
         this.rank = rank;
         this.nodes = nodes;
-        this.oneNode = Nodes.one(nodes.nRanks());
+        this.oneNode = nodes.count() == 1 ? nodes : Nodes.one(nodes.nRanks());
         this.rankOrder = rankOrder;
         this.net = net;
         this.name = name;

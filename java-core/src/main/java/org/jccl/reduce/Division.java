@@ -11,18 +11,15 @@ import static org.jccl.reduce.Fold.INT8;
 import static org.jccl.reduce.Fold.UINT32;
 import static org.jccl.reduce.Fold.UINT64;
 import static org.jccl.reduce.Fold.UINT8;
-
-import java.lang.foreign.ValueLayout;
+import static org.jccl.reduce.ScalarFold.F32;
+import static org.jccl.reduce.ScalarFold.F64;
+import static org.jccl.reduce.ScalarFold.I16;
+import static org.jccl.reduce.ScalarFold.I32;
+import static org.jccl.reduce.ScalarFold.I64;
+import static org.jccl.reduce.ScalarFold.I8;
 
 /** The division of an AVG whose sum was made by several folds. */
 final class Division {
-    private static final ValueLayout.OfByte I8 = ValueLayout.JAVA_BYTE;
-    private static final ValueLayout.OfShort I16 = ValueLayout.JAVA_SHORT_UNALIGNED;
-    private static final ValueLayout.OfInt I32 = ValueLayout.JAVA_INT_UNALIGNED;
-    private static final ValueLayout.OfLong I64 = ValueLayout.JAVA_LONG_UNALIGNED;
-    private static final ValueLayout.OfFloat F32 = ValueLayout.JAVA_FLOAT_UNALIGNED;
-    private static final ValueLayout.OfDouble F64 = ValueLayout.JAVA_DOUBLE_UNALIGNED;
-
     private Division() {}
 
     static void run(int dataType, long dst, int n, long count) {

@@ -6,12 +6,12 @@ import java.lang.foreign.ValueLayout;
 
 /** Element by element: shortest for a few elements, and the plainest statement of the contract. */
 final class ScalarFold implements Fold {
-    private static final ValueLayout.OfByte I8 = ValueLayout.JAVA_BYTE;
-    private static final ValueLayout.OfShort I16 = ValueLayout.JAVA_SHORT_UNALIGNED;
-    private static final ValueLayout.OfInt I32 = ValueLayout.JAVA_INT_UNALIGNED;
-    private static final ValueLayout.OfLong I64 = ValueLayout.JAVA_LONG_UNALIGNED;
-    private static final ValueLayout.OfFloat F32 = ValueLayout.JAVA_FLOAT_UNALIGNED;
-    private static final ValueLayout.OfDouble F64 = ValueLayout.JAVA_DOUBLE_UNALIGNED;
+    static final ValueLayout.OfByte I8 = ValueLayout.JAVA_BYTE;
+    static final ValueLayout.OfShort I16 = ValueLayout.JAVA_SHORT_UNALIGNED;
+    static final ValueLayout.OfInt I32 = ValueLayout.JAVA_INT_UNALIGNED;
+    static final ValueLayout.OfLong I64 = ValueLayout.JAVA_LONG_UNALIGNED;
+    static final ValueLayout.OfFloat F32 = ValueLayout.JAVA_FLOAT_UNALIGNED;
+    static final ValueLayout.OfDouble F64 = ValueLayout.JAVA_DOUBLE_UNALIGNED;
 
     @Override
     public void fold(int dataType, int redOp, long dst, long[] sources, int n, long count) {

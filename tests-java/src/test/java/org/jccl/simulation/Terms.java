@@ -3,6 +3,7 @@ package org.jccl.simulation;
 import org.jccl.schedule.Nodes;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,8 +27,27 @@ final class Terms {
     private static final long OTHER = 3L << KIND_SHIFT;
 
     private final int nRanks;
-    private final Map<List<Long>, Long> others = new HashMap<>();
-    private final List<List<Long>> otherTerms = new ArrayList<>();
+    private final Map<Folded, Long> others = new HashMap<>();
+    private final List<long[]> otherTerms = new ArrayList<>();
+
+    /** By call and index, which everybody's result is compared with. */
+    private final Map<Long, Long> byNode = new HashMap<>();
+
+    /** Terms in an order; a fold that is the last is another term than one that is not. */
+    @SuppressWarnings("ArrayRecordComponent") // compared by what is in it
+    private record Folded(long[] terms, boolean last) {
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Folded folded
+                    && folded.last == last
+                    && Arrays.equals(folded.terms, terms);
+        }
+
+        @Override
+        public int hashCode() {
+            return 31 * Arrays.hashCode(terms) + Boolean.hashCode(last);
+        }
+    }
 
     Terms(int nRanks) {
         this.nRanks = nRanks;
@@ -45,6 +65,16 @@ final class Terms {
 
     /** Element {@code index} of all ranks' inputs, folded node by node and then once more. */
     long foldedByNode(int call, Nodes nodes, long index) {
+        long element = folded(call, index);
+        Long known = byNode.get(element);
+        if (known == null) {
+            known = foldByNode(call, nodes, index);
+            byNode.put(element, known);
+        }
+        return known;
+    }
+
+    private long foldByNode(int call, Nodes nodes, long index) {
         long[] sums = new long[nodes.count()];
         for (int node = 0; node < sums.length; node++) {
             int[] ranks = nodes.ranks(node);
@@ -69,15 +99,14 @@ final class Terms {
         if (inOrder) {
             return terms[0] - INPUT + FOLDED;
         }
-        long end = last ? 1 : 0;
-        List<Long> key =
-                LongStream.concat(LongStream.of(terms), LongStream.of(end)).boxed().toList();
-        return others.computeIfAbsent(
-                key,
-                k -> {
-                    otherTerms.add(k.subList(0, terms.length));
-                    return OTHER | (otherTerms.size() - 1);
-                });
+        Folded folded = new Folded(terms, last);
+        Long known = others.get(folded);
+        if (known == null) {
+            otherTerms.add(terms.clone());
+            known = OTHER | (otherTerms.size() - 1);
+            others.put(new Folded(otherTerms.getLast(), last), known);
+        }
+        return known;
     }
 
     /** A term in words. */
@@ -90,8 +119,8 @@ final class Terms {
                     "call " + call + " rank " + (term >>> RANK_SHIFT & 0x3ff) + " [" + index + "]";
             case 2 -> "call " + call + " folded [" + index + "]";
             default ->
-                    otherTerms.get((int) index).stream()
-                            .map(this::describe)
+                    LongStream.of(otherTerms.get((int) index))
+                            .mapToObj(this::describe)
                             .collect(Collectors.joining(" + ", "(", ")"));
         };
     }
