@@ -59,7 +59,10 @@ public final class Communicator implements AutoCloseable {
     /** Stands for the number of a type or reduction that is null. */
     private static final int ABSENT = Integer.MIN_VALUE;
 
+    /** Each slice is twice as long as the one before: thousands of threads may wait. */
     private static final long SLICE_NS = 20_000_000;
+
+    private static final long LONGEST_SLICE_NS = 320_000_000;
     private static final long POLL_NS = 100_000;
 
     /** Its thread, jccl-cleaner, ends communicators that a user has lost. */
@@ -317,7 +320,9 @@ public final class Communicator implements AutoCloseable {
     /** Waits in slices, so that an interrupt of the thread is seen. */
     static void await(Pending pending) {
         boolean interrupted = false;
-        while (!pending.await(System.nanoTime() + SLICE_NS)) {
+        long sliceNs = SLICE_NS;
+        while (!pending.await(System.nanoTime() + sliceNs)) {
+            sliceNs = Math.min(LONGEST_SLICE_NS, 2 * sliceNs);
             if (Thread.interrupted()) {
                 interrupted = true;
                 pending.interrupt();

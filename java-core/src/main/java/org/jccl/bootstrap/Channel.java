@@ -17,17 +17,22 @@ import java.util.Objects;
 
 /**
  * A non-blocking connection that reads messages of known size and queues what it cannot send yet.
- * It never reads further than asked, so that it can be handed over between two messages. Used by
- * one thread at a time.
+ * Until the first frame it never reads further than asked, so that it can be handed over between
+ * two messages. Used by one thread at a time.
  */
 final class Channel {
     private static final int STAGING_BYTES = 64 * 1024;
+
+    /** What is read at once where frame follows frame: a round of a rendezvous has one a rank. */
+    private static final int AHEAD_BYTES = 16 * 1024;
+
     private static final ThreadLocal<MemorySegment> STAGING =
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(STAGING_BYTES, 64));
 
     private final int fd;
     private final Deque<byte[]> out = new ArrayDeque<>();
     private byte[] in = new byte[256];
+    private int inFrom;
     private int inCount;
     private int outOffset;
     private boolean ended;
@@ -78,16 +83,19 @@ final class Channel {
 
     /** Whether the next {@code wanted} bytes are there, after taking what the socket has. */
     boolean fill(int wanted) {
-        if (in.length < wanted) {
-            in = Arrays.copyOf(in, wanted);
-        }
+        return fill(wanted, 0);
+    }
+
+    private boolean fill(int wanted, int ahead) {
         long staging = STAGING.get().address();
         while (inCount < wanted && !ended) {
-            int room = Math.min(wanted - inCount, STAGING_BYTES);
+            int room = Math.min(Math.max(wanted - inCount, ahead), STAGING_BYTES);
             long received = Sockets.recv(fd, staging, room);
             if (received > 0) {
-                Memory.copyOut(staging, in, inCount, (int) received);
-                inCount += (int) received;
+                int bytes = (int) received;
+                makeRoom(Math.max(wanted, inCount + bytes));
+                Memory.copyOut(staging, in, inFrom + inCount, bytes);
+                inCount += bytes;
             } else if (received == -Errno.EAGAIN) {
                 return false;
             } else {
@@ -97,15 +105,25 @@ final class Channel {
         return inCount >= wanted;
     }
 
+    /** So that {@code bytes} fit behind where those begin that are there. */
+    private void makeRoom(int bytes) {
+        if (inFrom + bytes > in.length) {
+            byte[] larger = bytes > in.length ? new byte[bytes] : in;
+            System.arraycopy(in, inFrom, larger, 0, inCount);
+            in = larger;
+            inFrom = 0;
+        }
+    }
+
     /** Whether the bytes that are there may become a hello. */
     boolean mayBeHello() {
-        return Hello.mayBegin(in, inCount);
+        return Hello.mayBegin(Arrays.copyOfRange(in, inFrom, inFrom + inCount), inCount);
     }
 
     /** Takes bytes that {@link #fill} said are there. */
     byte[] take(int bytes) {
-        byte[] taken = Arrays.copyOf(in, bytes);
-        System.arraycopy(in, bytes, in, 0, inCount - bytes);
+        byte[] taken = Arrays.copyOfRange(in, inFrom, inFrom + bytes);
+        inFrom += bytes;
         inCount -= bytes;
         return taken;
     }
@@ -115,15 +133,15 @@ final class Channel {
      * length that no frame has ends the channel.
      */
     @Nullable ByteBuffer frame() {
-        if (!fill(Frame.HEADER_BYTES)) {
+        if (!fill(Frame.HEADER_BYTES, AHEAD_BYTES)) {
             return null;
         }
-        int length = ByteBuffer.wrap(in).getInt();
+        int length = ByteBuffer.wrap(in).getInt(inFrom);
         if (!Frame.isPossibleLength(length)) {
             ended = true;
             return null;
         }
-        if (!fill(Frame.HEADER_BYTES + length)) {
+        if (!fill(Frame.HEADER_BYTES + length, AHEAD_BYTES)) {
             return null;
         }
         ByteBuffer frame = ByteBuffer.wrap(take(Frame.HEADER_BYTES + length));

@@ -24,7 +24,8 @@ import java.util.Arrays;
  * operations. Serves split.
  */
 final class CommExchange implements Exchange {
-    private static final int BLOB_BYTES = 1024;
+    /** A reason to give up, and a number. */
+    private static final int TEXT_BYTES = 512;
 
     /** A rank that has all its connections begins the next round a little before its peers. */
     private static final long AHEAD_NS = 2_000_000_000L;
@@ -41,7 +42,7 @@ final class CommExchange implements Exchange {
     CommExchange(Comm comm) {
         this.comm = comm;
         this.executor = comm.executor();
-        this.blobBytes = BLOB_BYTES + comm.nRanks();
+        this.blobBytes = TEXT_BYTES + comm.nRanks() / Byte.SIZE;
         this.buffers = SharedMemory.anonymous((long) blobBytes * (comm.nRanks() + 1));
     }
 
@@ -53,9 +54,7 @@ final class CommExchange implements Exchange {
         }
         long at = buffers.address();
         Memory.putInt(at, mine.length);
-        for (int i = 0; i < mine.length; i++) {
-            Memory.putByte(at + 4 + i, mine[i]);
-        }
+        Memory.copyIn(mine, 0, at + 4, mine.length);
         Call call =
                 new Call()
                         .of(Operation.ALL_GATHER)
@@ -109,9 +108,7 @@ final class CommExchange implements Exchange {
                 throw PeerError.NONSENSE.says("rank %s sent an unreadable message", q);
             }
             all[q] = new byte[length];
-            for (int i = 0; i < length; i++) {
-                all[q][i] = Memory.getByte(at + 4 + i);
-            }
+            Memory.copyOut(at + 4, all[q], 0, length);
         }
         return all;
     }

@@ -3,7 +3,7 @@ package org.jccl.comm;
 import org.jccl.log.Log;
 import org.jccl.platform.Threads;
 import org.jccl.transport.Links;
-import org.jccl.transport.net.NetLink;
+import org.jccl.transport.Peer;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -25,13 +25,9 @@ final class Farewell implements Job {
 
     private final Links links;
     private long untilNs = System.nanoTime() + LIMIT_NS;
-    private final boolean[] sent;
-    private final boolean[] ended;
 
     private Farewell(Links links) {
         this.links = links;
-        this.sent = new boolean[links.nRanks()];
-        this.ended = new boolean[links.nRanks()];
     }
 
     /** Takes the links over; the caller waits a moment where no thread can do so. */
@@ -77,17 +73,8 @@ final class Farewell implements Job {
     @Override
     public boolean advance() {
         boolean all = true;
-        for (int q = 0; q < links.nRanks(); q++) {
-            NetLink link = links.net(q);
-            if (link != null && !ended[q]) {
-                boolean over = link.drain();
-                if (!sent[q] && link.flush()) {
-                    sent[q] = true;
-                    link.shutdownOutput();
-                }
-                ended[q] = over && sent[q];
-                all &= ended[q];
-            }
+        for (Peer peer : links.remote()) {
+            all &= peer.part();
         }
         return all || System.nanoTime() - untilNs >= 0;
     }

@@ -75,7 +75,11 @@ final class InitJob extends SetupJob {
                 throw PeerError.NONSENSE.says("rank %s described itself badly: too short", q);
             }
             allFresh[q] = Arrays.copyOf(blob, FRESH_BYTES);
-            infos[q] = RankInfo.decode(q, Arrays.copyOfRange(blob, FRESH_BYTES, blob.length));
+            // Ranks of one process say the same of themselves.
+            infos[q] =
+                    q > 0 && sameInfo(blob, rounds().payload(q - 1))
+                            ? infos[q - 1]
+                            : RankInfo.decode(q, blob, FRESH_BYTES);
             participants[q] = q;
         }
         for (int q = 1; q < n; q++) {
@@ -94,6 +98,10 @@ final class InitJob extends SetupJob {
         }
         setup(infos, participants, key, Arrays.copyOf(name, COMM_ID_BYTES));
         return true;
+    }
+
+    private static boolean sameInfo(byte[] blob, byte[] other) {
+        return Arrays.equals(blob, FRESH_BYTES, blob.length, other, FRESH_BYTES, other.length);
     }
 
     /** A rank that cannot be reached, for want of a port perhaps, tells the others why. */

@@ -107,6 +107,9 @@ record RankInfo(
 
     /** The first setting in which the ranks differ, as a sentence, or null. */
     static @Nullable String difference(int a, RankInfo of, int b, RankInfo than) {
+        if (of.settings.equals(than.settings)) {
+            return null;
+        }
         String[] left = of.settings.split("\n", -1);
         String[] right = than.settings.split("\n", -1);
         for (int i = 0; i < Math.max(left.length, right.length); i++) {
@@ -142,15 +145,16 @@ record RankInfo(
     }
 
     /**
-     * Reads what a rank has said of itself.
+     * Reads what a rank has said of itself, from this place of its message on.
      *
      * @throws NcclException REMOTE_ERROR if no rank says that
      */
-    static RankInfo decode(int rank, byte[] bytes) {
+    static RankInfo decode(int rank, byte[] bytes, int from) {
         RankInfo info;
         boolean whole;
         try {
-            DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
+            DataInputStream in =
+                    new DataInputStream(new ByteArrayInputStream(bytes, from, bytes.length - from));
             info =
                     new RankInfo(
                             in.readUTF(),

@@ -9,6 +9,8 @@ import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jccl.schedule.Nodes;
 import org.jccl.transport.Links;
+import org.jccl.transport.Mate;
+import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.InitError;
@@ -21,6 +23,7 @@ import org.jspecify.annotations.Nullable;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -51,7 +54,7 @@ final class Setup {
     private final byte[] key;
     private final byte[] commId;
     private final @Nullable Region[] regions;
-    private final @Nullable NetLink[] nets;
+    private final @Nullable Peer[] peers;
     private final boolean[] mate;
     private Nodes nodes;
     private Phase phase = Phase.REGION;
@@ -79,7 +82,7 @@ final class Setup {
         this.key = key;
         this.commId = commId;
         this.regions = new Region[nRanks];
-        this.nets = new NetLink[nRanks];
+        this.peers = new Peer[nRanks];
         this.mate = new boolean[nRanks];
         this.nodes = Nodes.one(nRanks);
     }
@@ -176,8 +179,9 @@ final class Setup {
         }
     }
 
+    /** Maps the mates, and tells the others which of them it could not map. */
     private void mapMates() {
-        byte[] mapped = new byte[nRanks];
+        BitSet unmapped = new BitSet();
         for (int q = 0; q < nRanks; q++) {
             if (q == rank || !infos[rank].mayShare(infos[q])) {
                 continue;
@@ -189,34 +193,30 @@ final class Setup {
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
             try {
-                int descriptor = in.getInt();
-                if (descriptor < 0) {
-                    throw InitError.SHARED_MEMORY_REFUSED.says("its system refuses shared memory");
-                }
                 regions[q] =
                         Region.open(
-                                nRanks, q, infos[q].pid(), descriptor, in.getLong(), in.getLong());
-                mapped[q] = 1;
+                                nRanks, q, infos[q].pid(), in.getInt(), in.getLong(), in.getLong());
             } catch (NcclException e) {
+                unmapped.set(q);
                 Log.info(
                         Subsystem.INIT,
                         "no shared memory with rank " + q + ", using TCP: " + e.getMessage());
             }
         }
-        rounds.begin(mapped);
+        rounds.begin(unmapped.toByteArray());
     }
 
     private void agreeOnMates() {
-        nodes = findNodes();
+        Sharing sharing = new Sharing(infos, q -> rounds.payload(participants[q]));
+        nodes = Nodes.of(nRanks, sharing);
         int count = 0;
         int[] far = new int[nRanks];
         for (int q = 0; q < nRanks; q++) {
             if (q == rank) {
                 continue;
             }
-            byte[] theirs = rounds.payload(participants[q]);
             Region region = regions[q];
-            mate[q] = region != null && theirs.length == nRanks && theirs[rank] == 1;
+            mate[q] = region != null && sharing.between(q, rank);
             if (mate[q]) {
                 continue;
             }
@@ -239,16 +239,6 @@ final class Setup {
             phase = Phase.CONFIRM;
             giveUp(e);
         }
-    }
-
-    private Nodes findNodes() {
-        byte[][] mapped = new byte[nRanks][];
-        Arrays.setAll(mapped, q -> rounds.payload(participants[q]));
-        return Nodes.of(nRanks, (q, r) -> says(mapped, q, r) && says(mapped, r, q));
-    }
-
-    private static boolean says(byte[][] mapped, int q, int r) {
-        return mapped[q].length == mapped.length && mapped[q][r] == 1;
     }
 
     private boolean connect() {
@@ -274,54 +264,35 @@ final class Setup {
     }
 
     private Links assemble(@Nullable LinkSetup setup) {
-        Region[] all = new Region[nRanks];
-        @Nullable ProcessWatch[] watches = new ProcessWatch[nRanks];
-        try {
-            assemble(setup, all, watches);
-            return new Links(rank, all, nets, watches);
-        } catch (RuntimeException | Error e) {
-            for (ProcessWatch watch : watches) {
-                if (watch != null) {
-                    watch.close();
-                }
-            }
-            throw e;
+        Peer[] all = new Peer[nRanks];
+        for (int q = 0; q < nRanks; q++) {
+            all[q] = peer(setup, q);
+            peers[q] = all[q];
         }
+        return new Links(rank, all);
     }
 
-    private void assemble(
-            @Nullable LinkSetup setup, Region[] all, @Nullable ProcessWatch[] watches) {
-        for (int q = 0; q < nRanks; q++) {
-            Region region = regions[q];
-            if (region == null && setup != null) {
-                region = Region.mirror(nRanks, q);
-                regions[q] = region;
-                nets[q] = link(setup.descriptor(q), q, region);
-                Log.info(
-                        Subsystem.INIT,
-                        "Channel 00 : "
-                                + rank
-                                + " -> "
-                                + q
-                                + " via NET/Socket/"
-                                + infos[q].listener());
-            } else if (q != rank) {
-                if (!infos[q].sameProcess(infos[rank])) {
-                    watches[q] = watch(q);
-                }
-                Log.info(
-                        Subsystem.INIT,
-                        "Channel 00 : "
-                                + rank
-                                + " -> "
-                                + q
-                                + " via "
-                                + (watches[q] == null ? "P2P/direct" : "SHM/direct"));
-            }
-            if (region == null) {
-                throw LibraryError.IMPOSSIBLE.says("rank %s has no region", q);
-            }
-            all[q] = region;
+    private Peer peer(@Nullable LinkSetup setup, int q) {
+        Region region = regions[q];
+        if (region == null && setup != null) {
+            region = Region.mirror(nRanks, q);
+            regions[q] = region;
+            logChannel(q, "NET/Socket/" + infos[q].listener());
+            return link(setup.descriptor(q), q, region);
+        }
+        if (region == null) {
+            throw LibraryError.IMPOSSIBLE.says("rank %s has no region", q);
+        }
+        boolean here = infos[q].sameProcess(infos[rank]);
+        if (q != rank) {
+            logChannel(q, here ? "P2P/direct" : "SHM/direct");
+        }
+        return new Mate(region, here ? null : watch(q));
+    }
+
+    private void logChannel(int q, String via) {
+        if (Log.infoEnabled(Subsystem.INIT)) {
+            Log.info(Subsystem.INIT, "Channel 00 : " + rank + " -> " + q + " via " + via);
         }
     }
 
@@ -424,12 +395,11 @@ final class Setup {
             return;
         }
         for (int q = 0; q < nRanks; q++) {
-            NetLink net = nets[q];
+            Peer peer = peers[q];
             Region region = regions[q];
-            if (net != null) {
-                net.close();
-            }
-            if (region != null) {
+            if (peer != null) {
+                peer.close();
+            } else if (region != null) {
                 region.close();
             }
         }

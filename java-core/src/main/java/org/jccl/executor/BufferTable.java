@@ -50,7 +50,7 @@ final class BufferTable {
         if (areasReady) {
             return true;
         }
-        links.region(links.rank()).map(Area.RING);
+        links.region(links.rank()).mapRing();
         links.wakeSleepers();
         int nRanks = links.nRanks();
         for (int q = 0; q < nRanks; q++) {
@@ -73,7 +73,7 @@ final class BufferTable {
     /** A rank that has given up takes its area away; then the reason is what matters. */
     private boolean mapRing(int q) {
         try {
-            return links.region(q).map(Area.RING);
+            return links.region(q).mapRing();
         } catch (NcclException e) {
             calls.checkPeers();
             if (links.region(q).status() != 0) {

@@ -3,8 +3,8 @@ package org.jccl.executor;
 import org.jccl.platform.Memory;
 import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
+import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
-import org.jccl.transport.net.NetLink;
 import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
 
@@ -28,12 +28,16 @@ final class CallWords {
     private long word;
     private long heard;
     private int scanned;
-    private int blockedRank = -1;
-    private long blockedAddress;
-    private long blockedValue;
+    private final Blocked blocked;
 
-    CallWords(Links links) {
+    /**
+     * The calls of one communicator.
+     *
+     * @param blocked is told which rank's word is awaited
+     */
+    CallWords(Links links, Blocked blocked) {
         this.links = links;
+        this.blocked = blocked;
         this.rank = links.rank();
         this.nRanks = links.nRanks();
     }
@@ -62,18 +66,6 @@ final class CallWords {
 
     long word() {
         return word;
-    }
-
-    int blockedRank() {
-        return blockedRank;
-    }
-
-    long blockedAddress() {
-        return blockedAddress;
-    }
-
-    long blockedValue() {
-        return blockedValue;
     }
 
     /**
@@ -111,7 +103,7 @@ final class CallWords {
     }
 
     private boolean heardFrom(int q, long call) {
-        NetLink net = links.net(q);
+        Peer peer = links.peer(q);
         long at = links.base(q) + RegionLayout.callWord(nRanks, call);
         long seen = 0;
         for (int i = 0; i < POLLS; i++) {
@@ -122,14 +114,11 @@ final class CallWords {
                 }
                 return true;
             }
-            if (net != null && !net.receive()) {
+            if (!peer.receive()) {
                 break;
             }
         }
-        blockedRank = q;
-        blockedAddress = at;
-        blockedValue = seen;
-        return false;
+        return blocked.on(q, at, seen);
     }
 
     private void checkHash(int q, long call, int seen) {
@@ -200,6 +189,21 @@ final class CallWords {
     /** Whether rank {@code q} has published a later call than the current one. */
     boolean inNextCall(int q) {
         return q != rank && reached(q, number + 1);
+    }
+
+    /**
+     * Waits for the word of this call of a rank that has not published it, of another one in each
+     * turn.
+     */
+    void awaitAnyOf(long call, int turn) {
+        for (int i = 0; i < nRanks; i++) {
+            int q = (turn % nRanks + i) % nRanks;
+            if (q != rank && !reached(q, call)) {
+                long at = links.base(q) + RegionLayout.callWord(nRanks, call);
+                blocked.on(q, at, Memory.getLongAcquire(at));
+                return;
+            }
+        }
     }
 
     /** Whether rank {@code q} has published this call or a later one. */

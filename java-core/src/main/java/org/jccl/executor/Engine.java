@@ -180,7 +180,7 @@ final class Engine {
     }
 
     private void transferred(Task transfer) {
-        counters.transfer(transfer, links.net(transfer.peer) != null);
+        counters.transfer(transfer, links.peer(transfer.peer).isRemote());
     }
 
     private void count(Task task) {
@@ -192,7 +192,7 @@ final class Engine {
 
     private void finishPointToPoint(Task task) {
         boolean self = task.peer == links.rank();
-        counters.pointToPoint(task, self, links.net(task.peer) != null);
+        counters.pointToPoint(task, self, links.peer(task.peer).isRemote());
         if (task.composed != null) {
             task.composed.end();
         }
@@ -349,19 +349,13 @@ final class Engine {
     int awaitedRank(Task task) {
         Lanes of = lanesOf(task);
         Task first = of == lanes ? task : of == exchange ? exchange.any(0) : null;
-        return first == null ? interpreter.blockedRank() : first.peer;
+        return first == null ? interpreter.blocked().rank() : first.peer;
     }
 
-    /** The address whose long value must change before such a task moves; 0 if unknown. */
-    long blockedAddress(Task task) {
+    /** What must change before such a task moves. */
+    Blocked blocked(Task task) {
         Lanes of = lanesOf(task);
-        return of == null ? interpreter.blockedAddress() : of.fifo().blockedAddress();
-    }
-
-    /** The value seen there. */
-    long blockedValue(Task task) {
-        Lanes of = lanesOf(task);
-        return of == null ? interpreter.blockedValue() : of.fifo().blockedValue();
+        return of == null ? interpreter.blocked() : of.fifo().blocked();
     }
 
     /** A number that changes when a task that waits has moved. */

@@ -4,8 +4,8 @@ import org.jccl.platform.Memory;
 import org.jccl.transport.Area;
 import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
+import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
-import org.jccl.transport.net.NetLink;
 import org.jccl.type.Operation;
 import org.jccl.type.PeerError;
 
@@ -25,8 +25,7 @@ final class Fifo {
     private final int rank;
     private final long[] put;
     private final long[] taken;
-    private long blockedAddress;
-    private long blockedValue;
+    private final Blocked blocked = new Blocked();
 
     /**
      * The FIFOs to and from all peers.
@@ -41,22 +40,17 @@ final class Fifo {
         this.taken = new long[links.nRanks()];
     }
 
-    long blockedAddress() {
-        return blockedAddress;
-    }
-
-    long blockedValue() {
-        return blockedValue;
+    /** For what the lane waits that was advanced last. */
+    Blocked blocked() {
+        return blocked;
     }
 
     /** Goes as far as possible with a task; whether it is complete. */
     boolean advance(Task task) {
-        blockedAddress = 0;
-        NetLink link = links.net(task.peer);
-        if (link != null) {
-            link.receive();
-        }
-        return task.operation == Operation.SEND ? send(task, link) : receive(task, link);
+        blocked.unknown();
+        Peer peer = links.peer(task.peer);
+        peer.receive();
+        return task.operation == Operation.SEND ? send(task, peer) : receive(task, peer);
     }
 
     /** A send and a receive of this rank to itself. */
@@ -65,9 +59,11 @@ final class Fifo {
         Memory.copy(send.input, receive.output, send.bytes);
     }
 
-    private boolean send(Task task, @org.jspecify.annotations.Nullable NetLink link) {
+    private boolean send(Task task, Peer link) {
         int peer = task.peer;
-        links.region(rank).map(area);
+        if (put[peer] == 0 && !task.begun) {
+            links.region(rank).allocateSlots(area, peer);
+        }
         long fifo = links.region(rank).address(area);
         long tailAt = links.base(peer) + RegionLayout.fifoTail(area, rank);
         while (!task.begun || task.moved < task.bytes) {
@@ -83,7 +79,7 @@ final class Fifo {
             Memory.copy(task.input + task.moved, slot + RegionLayout.FIFO_HEADER_BYTES, length);
             long head = RegionLayout.fifoHead(area, peer);
             long number = put[peer] + 1;
-            if (link == null) {
+            if (!link.isRemote()) {
                 Memory.putLongRelease(links.ownBase() + head, number);
                 links.wakeSleepers();
             } else {
@@ -112,24 +108,17 @@ final class Fifo {
             if (under < RegionLayout.FIFO_SLOTS) {
                 return true;
             }
-            blockedAddress = tailAt;
-            blockedValue = tail;
+            blocked.on(peer, tailAt, tail);
         }
         return false;
     }
 
-    private boolean receive(Task task, @org.jspecify.annotations.Nullable NetLink link) {
+    private boolean receive(Task task, Peer link) {
         int peer = task.peer;
         long headAt = links.base(peer) + RegionLayout.fifoHead(area, rank);
         while (!task.begun || task.moved < task.bytes) {
             if (!arrived(peer, headAt)) {
                 return false;
-            }
-            if (!links.region(peer).map(area)) {
-                throw PeerError.NONSENSE.says(
-                        "rank %s announced a message before its FIFO area; abort or destroy "
-                                + "the communicator",
-                        peer);
             }
             long slot = links.region(peer).address(area) + RegionLayout.fifoSlot(rank, taken[peer]);
             if (!task.begun) {
@@ -143,7 +132,7 @@ final class Fifo {
             long number = taken[peer] + 1;
             long length = Math.min(RegionLayout.FIFO_PAYLOAD, task.bytes - task.moved);
             Memory.copy(slot + RegionLayout.FIFO_HEADER_BYTES, task.output + task.moved, length);
-            if (link == null) {
+            if (!link.isRemote()) {
                 Memory.putLongRelease(links.ownBase() + tail, number);
                 links.wakeSleepers();
             } else if (!link.post(Area.BASE, 0, 0, 0, tail, number, 0, 0, 0)) {
@@ -153,7 +142,7 @@ final class Fifo {
             task.begun = true;
             task.moved += length;
         }
-        return link == null || link.flush();
+        return link.flush();
     }
 
     private boolean arrived(int peer, long headAt) {
@@ -169,8 +158,7 @@ final class Fifo {
             if (more > 0) {
                 return true;
             }
-            blockedAddress = headAt;
-            blockedValue = head;
+            blocked.on(peer, headAt, head);
         }
         return false;
     }

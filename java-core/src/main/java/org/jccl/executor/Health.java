@@ -4,7 +4,7 @@ import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.platform.WatchedTime;
 import org.jccl.transport.Links;
-import org.jccl.transport.net.NetLink;
+import org.jccl.transport.Peer;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +25,12 @@ public final class Health {
 
     private static final long ASK_NS_PER_RANK = 15_000;
 
+    /** How often calls are compared: a cache line for each rank, on each rank of the node. */
+    private static final long COMPARE_NS_PER_PAIR = 800;
+
+    /** A rank that has called something else is known after this time at the latest. */
+    private static final long COMPARE_NS = 1000 * MS;
+
     /** How often everything is moved between two looks at the clock, a power of two. */
     private static final int TURNS = 16;
 
@@ -43,6 +49,9 @@ public final class Health {
 
     /** When ranks were asked for last. */
     private long askedNs = System.nanoTime() - ASK_NS;
+
+    /** When calls were compared last. */
+    private long comparedNs = System.nanoTime() - COMPARE_NS;
 
     private boolean looking;
 
@@ -113,7 +122,7 @@ public final class Health {
     }
 
     private static long intervalNs(CommExecutor executor) {
-        return Math.max(ASK_NS, executor.links().nRanks() * ASK_NS_PER_RANK);
+        return Math.max(ASK_NS, executor.links().watched().length * ASK_NS_PER_RANK);
     }
 
     /**
@@ -143,10 +152,7 @@ public final class Health {
         if (executor.engine().idle()) {
             return;
         }
-        try {
-            executor.interpreter().checkPeers();
-        } catch (NcclException e) {
-            executor.fail(e, -1);
+        if (calledDifferently(executor)) {
             return;
         }
         if (lookForReports(executor, moving) || (ask && lookForDeath(executor))) {
@@ -163,6 +169,22 @@ public final class Health {
             }
         } else if (late != null) {
             warn(executor, late);
+        }
+    }
+
+    private boolean calledDifferently(CommExecutor executor) {
+        long nRanks = executor.links().nRanks();
+        long everyNs = Math.min(COMPARE_NS, nRanks * nRanks * COMPARE_NS_PER_PAIR);
+        if (nowNs - comparedNs < everyNs) {
+            return false;
+        }
+        comparedNs = nowNs;
+        try {
+            executor.interpreter().checkPeers();
+            return false;
+        } catch (NcclException e) {
+            executor.fail(e, -1);
+            return true;
         }
     }
 
@@ -224,8 +246,8 @@ public final class Health {
     private boolean lookForReports(CommExecutor executor, boolean moving) {
         Links links = executor.links();
         boolean any = false;
-        for (int q = 0; q < links.nRanks() && executor.failure() == null; q++) {
-            if (q != links.rank() && hasGivenUp(links, q)) {
+        for (int q : links.watched()) {
+            if (executor.failure() == null && hasGivenUp(links, q)) {
                 any = true;
                 endReported(executor, q, moving);
             }
@@ -243,8 +265,8 @@ public final class Health {
      */
     private boolean lookForDeath(CommExecutor executor) {
         Links links = executor.links();
-        for (int q = 0; q < links.nRanks() && executor.failure() == null; q++) {
-            if (q != links.rank() && isGone(links, q)) {
+        for (int q : links.watched()) {
+            if (executor.failure() == null && isGone(links, q)) {
                 endNeeding(executor, q);
             }
         }
@@ -258,9 +280,9 @@ public final class Health {
             executor.progress();
         }
         boolean any = false;
-        for (int q = 0; q < links.nRanks() && executor.failure() == null; q++) {
-            if (q == links.rank()) {
-                continue;
+        for (int q : links.watched()) {
+            if (executor.failure() != null) {
+                break;
             }
             boolean gaveUp = hasGivenUp(links, q);
             if (gaveUp || (Arrays.binarySearch(awaited, q) >= 0 && isGone(links, q))) {
@@ -281,13 +303,9 @@ public final class Health {
 
     /** Whether rank {@code q} has left, or died; asks the system. */
     private boolean isGone(Links links, int q) {
-        NetLink link = links.net(q);
-        if (link != null) {
-            link.silent(hostLostMs);
-        }
-        return links.region(q).hasLeft()
-                || (link != null && link.ended() != null)
-                || links.processEnded(q);
+        Peer peer = links.peer(q);
+        peer.silent(hostLostMs);
+        return peer.region().hasLeft() || peer.ended() != null;
     }
 
     /** Fails the communicator unless the bytes of a rank that gave up suffice after all. */
@@ -308,8 +326,7 @@ public final class Health {
         }
         Links links = executor.links();
         boolean moved = executor.progress();
-        NetLink link = links.net(q);
-        boolean heard = link == null || link.heardOut() || links.region(q).hasLeft();
+        boolean heard = links.peer(q).heardOut() || links.region(q).hasLeft();
         Task task = executor.failure() == null ? engine.needing(q) : null;
         if (task != null && (heard || !moved)) {
             end(executor, q, false, task);

@@ -5,7 +5,6 @@ import org.jccl.reduce.Reductions;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;
-import org.jccl.transport.net.NetLink;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.RedOp;
@@ -26,6 +25,8 @@ public final class Interpreter {
 
     /** How much of a tiny message is read with its word, again and again, until it has come. */
     private static final int AHEAD_BYTES = 256;
+
+    private static final int DICE_FACTOR = 0x5bd1e995;
 
     private enum Phase {
         IDLE,
@@ -53,9 +54,8 @@ public final class Interpreter {
     private long lastRingCall;
     private boolean announced;
     private int told;
-    private int blockedRank = -1;
-    private long blockedAddress;
-    private long blockedValue;
+    private final Blocked blocked = new Blocked();
+    private int dice;
 
     /** An interpreter for the ranks behind {@code links}. */
     public Interpreter(Links links) {
@@ -63,7 +63,7 @@ public final class Interpreter {
         this.rank = links.rank();
         this.nRanks = links.nRanks();
         this.sources = new long[nRanks];
-        this.calls = new CallWords(links);
+        this.calls = new CallWords(links, blocked);
         this.bufferTable = new BufferTable(links, calls);
         this.buffers = bufferTable.ofParity(0);
     }
@@ -78,19 +78,28 @@ public final class Interpreter {
         return calls;
     }
 
-    /** The rank that {@link #advance} waits for; -1 if it did not say. */
-    public int blockedRank() {
-        return blockedRank;
+    /** What {@link #advance} waits for. */
+    Blocked blocked() {
+        return blocked;
     }
 
-    /** The address whose long value must change, 0 if unknown. */
-    public long blockedAddress() {
-        return blockedAddress;
-    }
-
-    /** The value seen at {@link #blockedAddress}. */
-    public long blockedValue() {
-        return blockedValue;
+    /**
+     * Chooses another of the ranks that are awaited now, for a thread that goes to sleep. If all
+     * slept until the first that is missing has come, each that comes would wake them all.
+     */
+    void awaitAnother() {
+        Plan plan = task.plan;
+        if (plan == null || nRanks == 2 || links.anyNet() || blocked.address() == 0) {
+            return;
+        }
+        dice = dice * DICE_FACTOR + rank + 1;
+        int turn = dice >>> 1;
+        switch (phase) {
+            case CREDIT -> calls.awaitAnyOf(calls.number() - 1, turn);
+            case RING_CREDIT -> calls.awaitAnyOf(lastRingCall + 1, turn);
+            case RUN -> new Remaining(links, calls, plan, sequence).awaitAnyFrom(pc, turn, blocked);
+            default -> {}
+        }
     }
 
     /** Starts the task's plan; call {@link #advance} until it is done. */
@@ -121,7 +130,7 @@ public final class Interpreter {
      *     mapped
      */
     public boolean advance() {
-        blockedRank = -1;
+        blocked.unknown();
         if (phase != Phase.RUN && !prepare()) {
             return false;
         }
@@ -152,7 +161,7 @@ public final class Interpreter {
             return false;
         }
         if (phase == Phase.CREDIT) {
-            if (!hear(calls.number() - 1)) {
+            if (!calls.hear(calls.number() - 1)) {
                 return false;
             }
             phase = Phase.AREAS;
@@ -166,11 +175,11 @@ public final class Interpreter {
                 return false;
             }
             if (plan.usesArea() && !bufferTable.mapAreas()) {
-                return block(bufferTable.missingRank(), 0, 0);
+                return blocked.on(bufferTable.missingRank(), 0, 0);
             }
             phase = Phase.RING_CREDIT;
         }
-        if (plan.usesRing() && lastRingCall > 0 && !hear(lastRingCall + 1)) {
+        if (plan.usesRing() && lastRingCall > 0 && !calls.hear(lastRingCall + 1)) {
             return false;
         }
         phase = Phase.RUN;
@@ -186,11 +195,6 @@ public final class Interpreter {
         return true;
     }
 
-    private boolean hear(long call) {
-        return calls.hear(call)
-                || block(calls.blockedRank(), calls.blockedAddress(), calls.blockedValue());
-    }
-
     /**
      * Looks for a rank whose current call differs from this rank's last one, which may be over; for
      * the slow path of a wait.
@@ -203,17 +207,9 @@ public final class Interpreter {
         }
     }
 
-    private boolean block(int q, long address, long value) {
-        blockedRank = q;
-        blockedAddress = address;
-        blockedValue = value;
-        return false;
-    }
-
     /** For a rank behind TCP: moves its link; true if polling again makes sense. */
     private boolean arrivedFrom(int q) {
-        NetLink link = links.net(q);
-        return link == null || link.receive();
+        return links.peer(q).receive();
     }
 
     private boolean run() {
@@ -291,7 +287,7 @@ public final class Interpreter {
     private boolean flushed() {
         for (int q = 0; q < nRanks; q++) {
             if (!links.flushed(q)) {
-                return block(q, 0, 0);
+                return blocked.on(q, 0, 0);
             }
         }
         return true;
@@ -315,10 +311,10 @@ public final class Interpreter {
                 return true;
             }
             if (links.anyNet() && !arrivedFrom(q)) {
-                return block(q, address, seen);
+                return blocked.on(q, address, seen);
             }
         }
-        return block(q, address, Memory.getLongAcquire(address));
+        return blocked.on(q, address, Memory.getLongAcquire(address));
     }
 
     private int fold(int[] c, int at, int redOp) {
@@ -381,10 +377,10 @@ public final class Interpreter {
                 throw calls.mismatch(q, calls.number());
             }
             if (links.anyNet() && !arrivedFrom(q)) {
-                return block(q, at, seen);
+                return blocked.on(q, at, seen);
             }
         }
-        return block(q, at, Memory.getLongAcquire(at));
+        return blocked.on(q, at, Memory.getLongAcquire(at));
     }
 
     private boolean tinyFold(int[] c, int at) {
@@ -454,21 +450,18 @@ public final class Interpreter {
 
     private boolean post(
             int peer, Area area, long offset, long from, int length, long flag, long value) {
-        NetLink link = links.net(peer);
-        if (link == null) {
-            throw LibraryError.IMPOSSIBLE.says("rank %s has no TCP link", peer);
-        }
-        return link.post(
-                        area,
-                        offset,
-                        from,
-                        length,
-                        flag,
-                        value,
-                        calls.number(),
-                        task.description,
-                        task.count)
-                || block(peer, 0, 0);
+        return links.peer(peer)
+                        .post(
+                                area,
+                                offset,
+                                from,
+                                length,
+                                flag,
+                                value,
+                                calls.number(),
+                                task.description,
+                                task.count)
+                || blocked.on(peer, 0, 0);
     }
 
     /**
@@ -480,7 +473,7 @@ public final class Interpreter {
         if (phase == Phase.IDLE || plan == null) {
             return false;
         }
-        if (q == blockedRank || (phase != Phase.RUN && lacksCredit(plan, q))) {
+        if (q == blocked.rank() || (phase != Phase.RUN && lacksCredit(plan, q))) {
             return true;
         }
         return new Remaining(links, calls, plan, sequence).needs(pc, q);
@@ -489,7 +482,7 @@ public final class Interpreter {
     private boolean lacksCredit(Plan plan, int q) {
         return !calls.reached(q, calls.number() - 1)
                 || (plan.usesRing() && lastRingCall > 0 && !calls.reached(q, lastRingCall + 1))
-                || (plan.usesArea() && !links.region(q).hasArea(Area.RING));
+                || (plan.usesArea() && !links.region(q).hasRing());
     }
 
     /** Drops the running call, after a failure. */

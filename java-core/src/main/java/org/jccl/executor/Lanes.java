@@ -6,6 +6,8 @@ import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
@@ -16,11 +18,35 @@ import java.util.function.ObjLongConsumer;
  * <p>Used by the owner of the communicator only.
  */
 final class Lanes {
+    private static final int FIRST_SIZE = 4;
+
     private final int rank;
     private final Fifo fifo;
-    private final ArrayDeque<Task>[] sends;
-    private final ArrayDeque<Task>[] receives;
+
+    /** By peer, made when first used: sends, then receives. */
+    private final @Nullable Lane[] byPeer;
+
+    /** Those that were made, in that order. */
+    private final List<Lane> made = new ArrayList<>();
+
     private int size;
+
+    /** The sends to one peer, or the receives from it. */
+    private static final class Lane extends ArrayDeque<Task> {
+        private static final long serialVersionUID = 1;
+
+        final int peer;
+
+        Lane(int peer) {
+            super(FIRST_SIZE);
+            this.peer = peer;
+        }
+
+        boolean hasArrived() {
+            Task first = peek();
+            return first != null && first.arrived();
+        }
+    }
 
     /**
      * The lanes of one communicator.
@@ -30,17 +56,7 @@ final class Lanes {
     Lanes(Links links, Area area) {
         this.rank = links.rank();
         this.fifo = new Fifo(links, area);
-        this.sends = queues(links.nRanks());
-        this.receives = queues(links.nRanks());
-    }
-
-    @SuppressWarnings({"unchecked", "rawtypes"})
-    private static ArrayDeque<Task>[] queues(int n) {
-        ArrayDeque<Task>[] queues = new ArrayDeque[n];
-        for (int i = 0; i < n; i++) {
-            queues[i] = new ArrayDeque<>();
-        }
-        return queues;
+        this.byPeer = new Lane[2 * links.nRanks()];
     }
 
     Fifo fifo() {
@@ -64,9 +80,8 @@ final class Lanes {
     /** The first of a lane, in turn of another one; of one whose stream has come, if any has. */
     @Nullable Task any(int turn) {
         Task found = null;
-        for (int i = 0; size > 0 && i < 2 * sends.length; i++) {
-            int k = (turn + i) % (2 * sends.length);
-            Task task = (k < sends.length ? sends[k] : receives[k - sends.length]).peek();
+        for (int i = 0; size > 0 && i < made.size(); i++) {
+            Task task = made.get((turn + i) % made.size()).peek();
             if (task != null && task.arrived()) {
                 return task;
             }
@@ -77,16 +92,11 @@ final class Lanes {
 
     /** The first of each lane, and how far it has come. */
     void forEachFirst(ObjLongConsumer<Task> action) {
-        for (int q = 0; size > 0 && q < sends.length; q++) {
-            forFirst(sends[q], action);
-            forFirst(receives[q], action);
-        }
-    }
-
-    private static void forFirst(ArrayDeque<Task> lane, ObjLongConsumer<Task> action) {
-        Task first = lane.peek();
-        if (first != null) {
-            action.accept(first, first.moved);
+        for (int i = 0; size > 0 && i < made.size(); i++) {
+            Task first = made.get(i).peek();
+            if (first != null) {
+                action.accept(first, first.moved);
+            }
         }
     }
 
@@ -95,14 +105,28 @@ final class Lanes {
      * when everything that could move has moved.
      */
     @Nullable Task needing(int q) {
-        if (arrived(receives[q])) {
-            return receives[q].peek();
+        Lane in = byPeer[receivesFrom(q)];
+        if (in != null && in.hasArrived()) {
+            return in.peek();
         }
-        return arrived(sends[q]) ? sends[q].peek() : null;
+        Lane out = byPeer[q];
+        return out != null && out.hasArrived() ? out.peek() : null;
     }
 
-    private ArrayDeque<Task> lane(Task task) {
-        return (task.operation == Operation.SEND ? sends : receives)[task.peer];
+    private int receivesFrom(int q) {
+        return byPeer.length / 2 + q;
+    }
+
+    private Lane lane(Task task) {
+        int peer = task.peer;
+        int at = task.operation == Operation.SEND ? peer : receivesFrom(peer);
+        Lane lane = byPeer[at];
+        if (lane == null) {
+            lane = new Lane(peer);
+            byPeer[at] = lane;
+            made.add(lane);
+        }
+        return lane;
     }
 
     /**
@@ -113,20 +137,20 @@ final class Lanes {
      */
     boolean progress(Consumer<Task> finished) {
         boolean moved = selfCopies(finished);
-        for (int q = 0; q < sends.length; q++) {
-            if (q != rank) {
-                moved |= progress(sends[q], finished);
-                moved |= progress(receives[q], finished);
+        for (int i = 0; i < made.size(); i++) {
+            Lane lane = made.get(i);
+            if (lane.peer != rank) {
+                moved |= progress(lane, finished);
             }
         }
         return moved;
     }
 
     private boolean selfCopies(Consumer<Task> finished) {
-        ArrayDeque<Task> out = sends[rank];
-        ArrayDeque<Task> in = receives[rank];
+        Lane out = byPeer[rank];
+        Lane in = byPeer[receivesFrom(rank)];
         boolean moved = false;
-        while (arrived(out) && arrived(in)) {
+        while (out != null && in != null && out.hasArrived() && in.hasArrived()) {
             fifo.copy(out.element(), in.element());
             finished.accept(out.remove());
             finished.accept(in.remove());
@@ -136,12 +160,7 @@ final class Lanes {
         return moved;
     }
 
-    private static boolean arrived(ArrayDeque<Task> lane) {
-        Task first = lane.peek();
-        return first != null && first.arrived();
-    }
-
-    private boolean progress(ArrayDeque<Task> lane, Consumer<Task> finished) {
+    private boolean progress(Lane lane, Consumer<Task> finished) {
         boolean moved = false;
         for (Task task = lane.peek(); task != null; task = lane.peek()) {
             long before = task.moved;
@@ -160,11 +179,9 @@ final class Lanes {
 
     /** Empties all lanes into {@code ended}. */
     void clear(Consumer<Task> ended) {
-        for (int q = 0; q < sends.length; q++) {
-            sends[q].forEach(ended);
-            sends[q].clear();
-            receives[q].forEach(ended);
-            receives[q].clear();
+        for (Lane lane : made) {
+            lane.forEach(ended);
+            lane.clear();
         }
         size = 0;
     }

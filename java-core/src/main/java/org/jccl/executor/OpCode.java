@@ -48,6 +48,14 @@ public final class OpCode {
 
     private OpCode() {}
 
+    /** Whether no other rank sees what this opcode does, before a later one tells it. */
+    static boolean isUnseen(int opcode) {
+        return switch (opcode) {
+            case COPY, WAIT, FOLD, FOLD_PART, DIVIDE, TINY_FOLD, TINY_COPY -> true;
+            default -> false;
+        };
+    }
+
     /** How many ints the opcode at this index takes with its operands. */
     static int length(int[] code, int at) {
         return switch (code[at]) {

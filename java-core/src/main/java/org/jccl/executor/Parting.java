@@ -6,9 +6,9 @@ import org.jccl.platform.Sockets;
 import org.jccl.platform.Threads;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
+import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
 import org.jccl.transport.RegionLayout;
-import org.jccl.transport.net.NetLink;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
@@ -37,21 +37,18 @@ final class Parting {
         links.region(links.rank()).publishStatus(code, culprit, text);
         links.wakeSleepersOn(links.rank());
         long own = links.ownBase();
-        for (int q = 0; q < links.nRanks(); q++) {
-            NetLink link = links.net(q);
-            if (link != null) {
-                link.rescue();
-                link.post(
-                        Area.BASE,
-                        RegionLayout.STATUS_TEXT,
-                        own + RegionLayout.STATUS_TEXT,
-                        4 + RegionLayout.STATUS_TEXT_BYTES,
-                        RegionLayout.STATUS,
-                        links.region(links.rank()).status(),
-                        0,
-                        0,
-                        0);
-            }
+        for (Peer link : links.remote()) {
+            link.rescue();
+            link.post(
+                    Area.BASE,
+                    RegionLayout.STATUS_TEXT,
+                    own + RegionLayout.STATUS_TEXT,
+                    4 + RegionLayout.STATUS_TEXT_BYTES,
+                    RegionLayout.STATUS,
+                    links.region(links.rank()).status(),
+                    0,
+                    0,
+                    0);
         }
     }
 
@@ -63,9 +60,8 @@ final class Parting {
         try (SharedMemory polls = SharedMemory.anonymous(8L * links.nRanks())) {
             while (true) {
                 int n = 0;
-                for (int q = 0; q < links.nRanks(); q++) {
-                    NetLink link = links.net(q);
-                    if (link != null && !link.flush()) {
+                for (Peer link : links.remote()) {
+                    if (!link.flush()) {
                         Memory.putInt(polls.address() + 8L * n, link.descriptor());
                         Memory.putInt(polls.address() + 8L * n + 4, 4);
                         n++;

@@ -11,6 +11,8 @@ import org.jccl.transport.RegionLayout;
  * @param sequence what the plan's deltas are counted from
  */
 record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
+    /** The high bits of a product look drawn by lot. */
+    private static final int SHIFT = 12;
 
     /** Whether the code of the running call from {@code from} on needs what is not there yet. */
     boolean needs(int from, int q) {
@@ -21,7 +23,8 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
                         case OpCode.WAIT -> c[at + 1] == q && flag(q, c[at + 2]) < c[at + 3];
                         case OpCode.TINY_FOLD -> !calls.hasWordOf(q);
                         case OpCode.TINY_COPY -> c[at + 2] == q && !calls.hasWordOf(q);
-                        case OpCode.NET_FLUSH -> !links.region(q).hasLeft() && links.dropped(q);
+                        case OpCode.NET_FLUSH ->
+                                !links.region(q).hasLeft() && links.peer(q).dropped();
                         default -> sends(c, at, q) && !links.region(q).hasLeft();
                     };
             if (needed) {
@@ -29,6 +32,44 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
             }
         }
         return false;
+    }
+
+    /**
+     * Waits for one of the ranks that are missing before this rank does the next thing that another
+     * one sees, so that none of them waits for that.
+     *
+     * @param dice a number by which one is chosen
+     */
+    void awaitAnyFrom(int from, int dice, Blocked blocked) {
+        int[] c = plan.code();
+        int missing = 0;
+        for (int at = from; OpCode.isUnseen(c[at]); at += OpCode.length(c, at)) {
+            if (c[at] == OpCode.TINY_FOLD) {
+                calls.awaitAnyOf(calls.number(), dice);
+                return;
+            }
+            if (isAwaited(c, at)) {
+                missing++;
+                if ((dice * missing >>> SHIFT) % missing == 0) {
+                    await(c, at, blocked);
+                }
+            }
+        }
+    }
+
+    private boolean isAwaited(int[] c, int at) {
+        return switch (c[at]) {
+            case OpCode.WAIT -> flag(c[at + 1], c[at + 2]) < c[at + 3];
+            case OpCode.TINY_COPY -> !calls.hasWordOf(c[at + 2]);
+            default -> false;
+        };
+    }
+
+    private void await(int[] c, int at, Blocked blocked) {
+        boolean flag = c[at] == OpCode.WAIT;
+        int q = flag ? c[at + 1] : c[at + 2];
+        long address = flag ? links.base(q) + RegionLayout.flag(c[at + 2]) : calls.address(q);
+        blocked.on(q, address, Memory.getLongAcquire(address));
     }
 
     /** Relative to the base of the running call. */

@@ -6,8 +6,8 @@ import org.jccl.platform.Memory;
 import org.jccl.platform.Sockets;
 import org.jccl.platform.Threads;
 import org.jccl.transport.Links;
+import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
-import org.jccl.transport.net.NetLink;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Collection;
@@ -23,6 +23,10 @@ public final class Waiter {
     private static final long MS = 1_000_000;
     private static final int YIELDS = 50;
     private static final long LONGEST_NS = 100 * MS;
+
+    /** On a node each nap of each rank takes some of the time of the same cores. */
+    private static final long NAP_NS_PER_RANK = 15_000;
+
     private static final long LONGEST_UNTOLD_NS = 40 * MS;
 
     /** Of a thread that is wanted elsewhere perhaps, where nobody can wake it. */
@@ -267,12 +271,13 @@ public final class Waiter {
                 if (awaited == null) {
                     return;
                 }
+                executor.interpreter().awaitAnother();
                 q = engine.awaitedRank(awaited);
-                address = engine.blockedAddress(awaited);
-                value = engine.blockedValue(awaited);
+                address = engine.blocked(awaited).address();
+                value = engine.blocked(awaited).value();
                 net = executor.links().anyNet();
                 woken = wakes(executor, q);
-                boolean ends = net ? q >= 0 && executor.links().net(q) != null : address != 0;
+                boolean ends = net ? q >= 0 && executor.links().peer(q).isRemote() : address != 0;
                 boolean other = q >= 0 && q != executor.links().rank();
                 told &= ends && other && executor.gate().visitors() == 1;
                 told &= !engine.severalLanes();
@@ -280,7 +285,7 @@ public final class Waiter {
             } finally {
                 executor.gate().release();
             }
-            long ns = napNs(stuckNs, told, untilNs);
+            long ns = napNs(executor, stuckNs, told, untilNs);
             if (woken) {
                 futex(executor, q, address, value, ns, elsewhere);
             } else if (!wanted(elsewhere)) {
@@ -307,7 +312,7 @@ public final class Waiter {
      */
     private static boolean wakes(CommExecutor executor, int q) {
         Links links = executor.links();
-        boolean mate = q >= 0 && q != links.rank() && links.net(q) == null;
+        boolean mate = q >= 0 && q != links.rank() && !links.peer(q).isRemote();
         return mate && (!links.anyNet() || !(links.sending() || executor.engine().severalLanes()));
     }
 
@@ -363,11 +368,10 @@ public final class Waiter {
         return Math.clamp(stuckNs / UNTOLD_FRACTION, CLOSING_NS, LONGEST_BESIDE_DEVICE_NS);
     }
 
-    private static long napNs(long stuckNs, boolean told, long untilNs) {
-        long ns =
-                told
-                        ? Math.clamp(stuckNs / FRACTION, MS, LONGEST_NS)
-                        : Math.clamp(stuckNs / UNTOLD_FRACTION, MS, LONGEST_UNTOLD_NS);
+    private static long napNs(CommExecutor executor, long stuckNs, boolean told, long untilNs) {
+        long least = Math.clamp(executor.links().nRanks() * NAP_NS_PER_RANK, MS, LONGEST_NS);
+        long most = Math.max(least, told ? LONGEST_NS : LONGEST_UNTOLD_NS);
+        long ns = Math.clamp(stuckNs / (told ? FRACTION : UNTOLD_FRACTION), least, most);
         return until(untilNs, ns);
     }
 
@@ -402,9 +406,8 @@ public final class Waiter {
         Links links = executor.links();
         long at = executor.links().scratch() + 8;
         int n = 0;
-        for (int q = 0; q < links.nRanks(); q++) {
-            NetLink link = links.net(q);
-            if (link != null && link.ended() == null) {
+        for (Peer link : links.remote()) {
+            if (link.ended() == null) {
                 Memory.putInt(at + 8L * n, link.descriptor());
                 Memory.putInt(at + 8L * n + 4, link.sending() ? POLLIN | POLLOUT : POLLIN);
                 n++;

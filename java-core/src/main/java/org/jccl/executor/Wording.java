@@ -2,7 +2,6 @@ package org.jccl.executor;
 
 import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
-import org.jccl.transport.net.NetLink;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
@@ -25,8 +24,7 @@ final class Wording {
         if (links.region(q).hasLeft()) {
             return PeerError.LEFT.says("rank %s has left %s%s", q, executor.health().name(), where);
         }
-        NetLink link = links.net(q);
-        String ended = link == null ? null : link.ended();
+        String ended = links.peer(q).ended();
         return PeerError.LOST.says(
                 "rank %s is lost: %s%s", q, ended == null ? "its process ended" : ended, where);
     }

@@ -1,7 +1,9 @@
 package org.jccl.schedule;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -57,29 +59,50 @@ public final class Nodes {
     public interface Sharing {
         /** The same for (q, r) as for (r, q), and on all ranks. */
         boolean between(int q, int r);
+
+        /** A number, the same only for ranks that share with the same ranks. */
+        default int kind(int q) {
+            return q;
+        }
     }
 
-    /** Nodes on which each rank shares with each; where it is not clear, lower ranks come first. */
+    /**
+     * Nodes on which each rank shares with each; where it is not clear, lower ranks come first.
+     * Costs ranks times kinds.
+     */
     public static Nodes of(int nRanks, Sharing sharing) {
         int[] names = new int[nRanks];
+        List<List<Integer>> nodes = new ArrayList<>();
         for (int q = 0; q < nRanks; q++) {
-            names[q] = q;
-            for (int r = 0; r < q && names[q] == q; r++) {
-                if (names[r] == r && sharesWithAll(sharing, names, q, r)) {
-                    names[q] = r;
-                }
+            int node = 0;
+            while (node < nodes.size() && !sharesWithAll(sharing, q, nodes.get(node))) {
+                node++;
             }
+            if (node == nodes.size()) {
+                nodes.add(new ArrayList<>());
+            }
+            names[q] = node;
+            addKind(sharing, q, nodes.get(node));
         }
         return of(names);
     }
 
-    private static boolean sharesWithAll(Sharing sharing, int[] names, int q, int name) {
-        for (int r = name; r < q; r++) {
-            if (names[r] == name && !sharing.between(q, r)) {
+    private static boolean sharesWithAll(Sharing sharing, int q, List<Integer> ofEachKind) {
+        for (int r : ofEachKind) {
+            if (!sharing.between(q, r)) {
                 return false;
             }
         }
         return true;
+    }
+
+    private static void addKind(Sharing sharing, int q, List<Integer> ofEachKind) {
+        for (int r : ofEachKind) {
+            if (sharing.kind(r) == sharing.kind(q)) {
+                return;
+            }
+        }
+        ofEachKind.add(q);
     }
 
     /** Number of nodes. */

@@ -6,11 +6,12 @@ public enum Area {
     BASE(0),
     /** Direct slots and the ring: made before the first call that needs them. */
     RING(1),
-    /** Slots of send and receive: made before the first send. */
+    /** Slots of send and receive: those for a peer are made before the first send to it. */
     FIFO(2),
     /** The same for those inside collectives, which keep their order apart. */
     EXCHANGE(3);
 
+    private static final long PAGE = 4096;
     private static final Area[] BY_NUMBER = {BASE, RING, FIFO, EXCHANGE};
 
     private final int number;
@@ -43,12 +44,13 @@ public enum Area {
         };
     }
 
-    long publicationOffset() {
+    /** Where the area begins in a region of a communicator of {@code nRanks}. */
+    public long offset(int nRanks) {
         return switch (this) {
-            case BASE -> throw new IllegalArgumentException("the base area is exchanged at init");
-            case RING -> RegionLayout.RING_PUBLICATION;
-            case FIFO -> RegionLayout.FIFO_PUBLICATION;
-            case EXCHANGE -> RegionLayout.EXCHANGE_PUBLICATION;
+            case BASE -> 0;
+            case RING -> (BASE.sizeBytes(nRanks) + PAGE - 1) & -PAGE;
+            case FIFO -> RING.offset(nRanks) + RING.sizeBytes(nRanks);
+            case EXCHANGE -> FIFO.offset(nRanks) + FIFO.sizeBytes(nRanks);
         };
     }
 }

@@ -3,53 +3,43 @@ package org.jccl.transport;
 import org.jccl.platform.Futex;
 import org.jccl.platform.Membarrier;
 import org.jccl.platform.Memory;
-import org.jccl.platform.ProcessWatch;
 import org.jccl.platform.SharedMemory;
-import org.jccl.transport.net.NetLink;
-import org.jspecify.annotations.Nullable;
+
+import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
- * The regions of all ranks of one communicator as one of them sees them, and its TCP links. Made at
- * init; closed when the communicator is destroyed.
+ * The regions of all ranks of one communicator as one of them sees them. Made at init; closed when
+ * the communicator is destroyed.
  *
  * <p>Used by the owner of the communicator only.
  */
 public final class Links implements AutoCloseable {
     private final int rank;
-    private final Region[] regions;
-    private final @Nullable NetLink[] nets;
-    private final @Nullable ProcessWatch[] watches;
+    private final Peer[] peers;
+    private final Peer[] remote;
     private final long[] bases;
-    private final boolean anyNet;
     private final SharedMemory scratch;
+
+    /** See {@link #watched}, and {@link Region#reports} when it was made. */
+    private int[] watched = {};
+
+    private long reportsSeen = -1;
 
     /**
      * Takes ownership of everything. All memory that waits need is had here, before the ranks
      * confirm to each other that they are connected.
      *
-     * @param regions by rank, one's own included
-     * @param nets by rank, null for node mates and oneself
-     * @param watches by rank, null where death is noticed otherwise
+     * @param peers by rank, oneself included
      * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is no memory; nothing is owned then
      */
-    public Links(
-            int rank,
-            Region[] regions,
-            @Nullable NetLink[] nets,
-            @Nullable ProcessWatch[] watches) {
+    public Links(int rank, Peer[] peers) {
         Membarrier.register();
-        this.scratch = SharedMemory.anonymous(8L * regions.length + 8);
+        this.scratch = SharedMemory.anonymous(8L * peers.length + 8);
         this.rank = rank;
-        this.regions = regions;
-        this.nets = nets;
-        this.watches = watches;
-        this.bases = new long[regions.length];
-        boolean any = false;
-        for (int q = 0; q < regions.length; q++) {
-            bases[q] = regions[q].base();
-            any |= nets[q] != null;
-        }
-        this.anyNet = any;
+        this.peers = peers;
+        this.remote = Arrays.stream(peers).filter(Peer::isRemote).toArray(Peer[]::new);
+        this.bases = Arrays.stream(peers).mapToLong(peer -> peer.region().base()).toArray();
     }
 
     /** This rank. */
@@ -59,7 +49,7 @@ public final class Links implements AutoCloseable {
 
     /** Ranks of the communicator. */
     public int nRanks() {
-        return regions.length;
+        return peers.length;
     }
 
     /** Base address of rank {@code q}'s region or mirror. */
@@ -79,32 +69,47 @@ public final class Links implements AutoCloseable {
 
     /** Rank {@code q}'s region. */
     public Region region(int q) {
-        return regions[q];
+        return peers[q].region();
     }
 
-    /** The link to rank {@code q}, or null if it is a node mate or oneself. */
-    public @Nullable NetLink net(int q) {
-        return nets[q];
+    /** Rank {@code q}. */
+    public Peer peer(int q) {
+        return peers[q];
     }
 
-    /** Whether any rank is reached over TCP. */
+    /** Those to which bytes have to be sent. */
+    public Peer[] remote() {
+        return remote;
+    }
+
+    /** Whether there are such. */
     public boolean anyNet() {
-        return anyNet;
+        return remote.length > 0;
     }
 
     /** Makes what waits to be sent independent of the callers' buffers. */
     public void rescue() {
-        for (NetLink link : nets) {
-            if (link != null) {
-                link.rescue();
-            }
+        for (Peer peer : remote) {
+            peer.rescue();
         }
     }
 
-    /** Whether rank {@code q}'s process on this node has ended. */
-    public boolean processEnded(int q) {
-        ProcessWatch watch = watches[q];
-        return watch != null && watch.ended();
+    /**
+     * The ranks that may have given up, left or died: those of other processes, and those of this
+     * one that have published a status. Among thousands of threads nearly nobody. Not to be
+     * changed.
+     */
+    public int[] watched() {
+        long reports = Region.reports();
+        if (reports != reportsSeen) {
+            watched = IntStream.range(0, peers.length).filter(this::isWatched).toArray();
+            reportsSeen = reports;
+        }
+        return watched;
+    }
+
+    private boolean isWatched(int q) {
+        return q != rank && (peers[q].endsAlone() || region(q).status() != 0);
     }
 
     /**
@@ -135,53 +140,38 @@ public final class Links implements AutoCloseable {
      *     did not get, it did not need
      */
     public boolean flushed(int q) {
-        NetLink link = nets[q];
-        return link == null || (link.flush() && (!link.dropped() || regions[q].hasLeft()));
-    }
-
-    /** Whether something that was sent to rank {@code q} over TCP will never reach its system. */
-    public boolean dropped(int q) {
-        NetLink link = nets[q];
-        return link != null && link.dropped();
+        Peer peer = peers[q];
+        return peer.flush() && (!peer.dropped() || peer.region().hasLeft());
     }
 
     /** Whether anything waits to be sent. */
     public boolean sending() {
-        boolean any = false;
-        for (NetLink link : nets) {
-            any |= link != null && link.sending();
+        for (Peer peer : remote) {
+            if (peer.sending()) {
+                return true;
+            }
         }
-        return any;
+        return false;
     }
 
     /**
-     * Moves bytes on all TCP links.
+     * Moves bytes to and from all that are remote.
      *
      * @return whether anything arrived
      */
     public boolean progressNet() {
         boolean arrived = false;
-        for (NetLink link : nets) {
-            if (link != null) {
-                link.flush();
-                arrived |= link.receive();
-            }
+        for (Peer peer : remote) {
+            peer.flush();
+            arrived |= peer.receive();
         }
         return arrived;
     }
 
     @Override
     public void close() {
-        for (int q = 0; q < regions.length; q++) {
-            NetLink link = nets[q];
-            if (link != null) {
-                link.close();
-            }
-            ProcessWatch watch = watches[q];
-            if (watch != null) {
-                watch.close();
-            }
-            regions[q].close();
+        for (Peer peer : peers) {
+            peer.close();
         }
         scratch.close();
     }

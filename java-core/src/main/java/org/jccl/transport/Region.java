@@ -7,21 +7,21 @@ import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
 import org.jccl.type.Utf8;
 
-import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One rank's region as this rank sees it: its own, a node mate's mapping, or a mirror of a rank on
- * another node. It is mapped whole at init, so that what a rank has left behind can be read after
- * that rank has gone; the areas behind the base are allocated on first need.
+ * One rank's region as this rank sees it: its own, a node mate's, or a mirror of a rank on another
+ * node. It is mapped whole at init, so that what a rank has left behind can be read after that rank
+ * has gone; the areas behind the base are allocated on first need.
  *
- * <p>Used by the owner of the communicator only (see CommExecutor), except {@link #address}, which
- * is constant after {@link #map} returned true.
+ * <p>Used by the owner of the communicator only (see CommExecutor).
  */
 public final class Region implements AutoCloseable {
     /** In place of a result code in the status of a rank that has left in good order. */
     public static final int LEFT = 100;
 
-    private static final int PAGE = 4096;
+    /** How many statuses ranks of this process have published; any thread (atomically). */
+    private static final AtomicLong REPORTS = new AtomicLong();
 
     private enum Kind {
         OWN,
@@ -32,30 +32,21 @@ public final class Region implements AutoCloseable {
     private final Kind kind;
     private final int rank;
     private final int nRanks;
-    private final SharedMemory memory;
-    private final long[] addresses = new long[Area.total()];
+    private final Mapping mapping;
+    private final long base;
+    private boolean ringIsThere;
+    private boolean closed;
 
-    private Region(Kind kind, int rank, int nRanks, SharedMemory memory) {
+    private Region(Kind kind, int rank, int nRanks, Mapping mapping) {
         this.kind = kind;
         this.rank = rank;
         this.nRanks = nRanks;
-        this.memory = memory;
-        addresses[0] = memory.address();
-    }
-
-    private static long offset(Area area, int nRanks) {
-        long base = Area.BASE.sizeBytes(nRanks);
-        long ring = (base + PAGE - 1) / PAGE * PAGE;
-        return switch (area) {
-            case BASE -> 0;
-            case RING -> ring;
-            case FIFO -> ring + Area.RING.sizeBytes(nRanks);
-            case EXCHANGE -> offset(Area.FIFO, nRanks) + Area.FIFO.sizeBytes(nRanks);
-        };
+        this.mapping = mapping;
+        this.base = mapping.memory().address();
     }
 
     private static long totalBytes(int nRanks) {
-        return offset(Area.EXCHANGE, nRanks) + Area.EXCHANGE.sizeBytes(nRanks);
+        return Area.EXCHANGE.offset(nRanks) + Area.EXCHANGE.sizeBytes(nRanks);
     }
 
     /**
@@ -66,7 +57,6 @@ public final class Region implements AutoCloseable {
     public static Region create(int nRanks, int rank, long nonce0, long nonce1) {
         long size = totalBytes(nRanks);
         SharedMemory memory = SharedMemory.create(size, Area.BASE.sizeBytes(nRanks));
-        Region region = new Region(Kind.OWN, rank, nRanks, memory);
         long at = memory.address();
         Memory.putInt(at + RegionLayout.VERSION_OFFSET, RegionLayout.WIRE_VERSION);
         Memory.putInt(at + RegionLayout.RANK_OFFSET, rank);
@@ -75,19 +65,21 @@ public final class Region implements AutoCloseable {
         Memory.putLong(at + RegionLayout.NONCE_OFFSET, nonce0);
         Memory.putLong(at + RegionLayout.NONCE_OFFSET + 8, nonce1);
         Memory.putLongRelease(at + RegionLayout.MAGIC_OFFSET, RegionLayout.MAGIC);
-        return region;
+        return new Region(Kind.OWN, rank, nRanks, Mapping.shared(nonce0, nonce1, memory));
     }
 
     /**
-     * Maps a node mate's region through {@code /proc/<pid>/fd/<descriptor>} and proves by its nonce
-     * that it is the right one.
+     * A node mate's region, which its nonce proves to be the right one: as another rank of this
+     * process has mapped it, or else through {@code /proc/<pid>/fd/<descriptor>}.
      *
+     * @param descriptor -1 if the mate's system refuses memory that other processes can open
      * @throws NcclException SYSTEM_ERROR if the system refuses it or the proof fails
      */
     public static Region open(
             int nRanks, int rank, int pid, int descriptor, long nonce0, long nonce1) {
-        SharedMemory memory = SharedMemory.open(pid, descriptor, totalBytes(nRanks));
-        long at = memory.address();
+        Mapping mapping =
+                Mapping.of(nonce0, nonce1, () -> openMemory(pid, descriptor, totalBytes(nRanks)));
+        long at = mapping.memory().address();
         boolean right =
                 Memory.getLongAcquire(at + RegionLayout.MAGIC_OFFSET) == RegionLayout.MAGIC
                         && Memory.getInt(at + RegionLayout.VERSION_OFFSET)
@@ -97,24 +89,31 @@ public final class Region implements AutoCloseable {
                         && Memory.getLong(at + RegionLayout.NONCE_OFFSET) == nonce0
                         && Memory.getLong(at + RegionLayout.NONCE_OFFSET + 8) == nonce1;
         if (!right) {
-            memory.close();
+            mapping.close();
             throw InitError.SHARED_MEMORY_FOREIGN.says(
                     "descriptor %s of process %s is not the shared memory of rank %s "
                             + "(another process or pid namespace?)",
                     descriptor, pid, rank);
         }
-        return new Region(Kind.MATE, rank, nRanks, memory);
+        return new Region(Kind.MATE, rank, nRanks, mapping);
+    }
+
+    private static SharedMemory openMemory(int pid, int descriptor, long sizeBytes) {
+        if (descriptor < 0) {
+            throw InitError.SHARED_MEMORY_REFUSED.says("its system refuses shared memory");
+        }
+        return SharedMemory.open(pid, descriptor, sizeBytes);
     }
 
     /** Makes the mirror of a rank on another node; the system allocates its pages one by one. */
     public static Region mirror(int nRanks, int rank) {
         SharedMemory memory = SharedMemory.anonymous(totalBytes(nRanks));
-        return new Region(Kind.MIRROR, rank, nRanks, memory);
+        return new Region(Kind.MIRROR, rank, nRanks, Mapping.unshared(memory));
     }
 
     /** The descriptor that node mates open; -1 if there is none. */
     public int descriptor() {
-        return kind == Kind.OWN ? memory.fd() : -1;
+        return kind == Kind.OWN ? mapping.memory().fd() : -1;
     }
 
     /** The rank whose region it is. */
@@ -122,49 +121,63 @@ public final class Region implements AutoCloseable {
         return rank;
     }
 
-    /** The area's address, 0 while it is not mapped. */
+    /** The area's address. */
     public long address(Area area) {
-        return addresses[area.number()];
+        return base + area.offset(nRanks);
     }
 
     /** The base area's address. */
     public long base() {
-        return addresses[0];
+        return base;
     }
 
     /**
-     * Makes the area usable: allocates and publishes one's own, looks whether a mate has published
-     * its.
+     * Makes the ring area usable: allocates and publishes one's own, looks whether a mate has
+     * published its.
      *
      * @return false while the mate has not published it
      * @throws NcclException SYSTEM_ERROR if the system refuses memory
      */
-    public boolean map(Area area) {
-        if (addresses[area.number()] != 0) {
+    public boolean mapRing() {
+        if (ringIsThere) {
             return true;
         }
-        long size = area.sizeBytes(nRanks);
+        long size = RegionLayout.RING_AREA_BYTES;
+        long published = base + RegionLayout.RING_PUBLICATION;
         if (kind == Kind.OWN) {
-            memory.allocate(offset(area, nRanks), size);
-            Memory.putLongRelease(base() + area.publicationOffset(), size);
+            mapping.memory().allocate(Area.RING.offset(nRanks), size);
+            Memory.putLongRelease(published, size);
         } else if (kind == Kind.MATE) {
-            long published = Memory.getLongAcquire(base() + area.publicationOffset());
-            if (published == 0) {
+            long said = Memory.getLongAcquire(published);
+            if (said == 0) {
                 return false;
             }
-            if (published != size) {
+            if (said != size) {
                 throw PeerError.NONSENSE.says(
                         "rank %s published %s bytes for its %s area instead of %s",
-                        rank, published, area, size);
+                        rank, said, Area.RING, size);
             }
         }
-        addresses[area.number()] = memory.address() + offset(area, nRanks);
+        ringIsThere = true;
         return true;
     }
 
-    /** Whether {@link #map} finds the area, or makes it. */
-    public boolean hasArea(Area area) {
-        return kind != Kind.MATE || Memory.getLongAcquire(base() + area.publicationOffset()) != 0;
+    /** Whether {@link #mapRing} finds the area, or makes it. */
+    public boolean hasRing() {
+        return kind != Kind.MATE
+                || Memory.getLongAcquire(base + RegionLayout.RING_PUBLICATION) != 0;
+    }
+
+    /**
+     * Allocates the slots of one's own region for {@code peer}; the head that counts what lies in
+     * them tells the peer that they are there.
+     *
+     * @param area FIFO or EXCHANGE
+     * @throws NcclException SYSTEM_ERROR if the system refuses memory
+     */
+    public void allocateSlots(Area area, int peer) {
+        long offset = area.offset(nRanks) + RegionLayout.fifoSlot(peer, 0);
+        mapping.memory().allocate(offset, RegionLayout.FIFO_BYTES_PER_PEER);
     }
 
     /** Publishes why this rank gave up: a result code, the guilty rank (or -1) and a sentence. */
@@ -174,6 +187,12 @@ public final class Region implements AutoCloseable {
         Memory.copyIn(bytes, 0, at + 4, bytes.length);
         Memory.putInt(at, bytes.length);
         Memory.putLongRelease(base() + RegionLayout.STATUS, statusWord(code, culprit));
+        REPORTS.getAndIncrement();
+    }
+
+    /** A number that is another one after a rank of this process has published a status. */
+    static long reports() {
+        return REPORTS.get();
     }
 
     /** The word for a status. */
@@ -205,7 +224,9 @@ public final class Region implements AutoCloseable {
 
     @Override
     public void close() {
-        Arrays.fill(addresses, 0);
-        memory.close();
+        if (!closed) {
+            closed = true;
+            mapping.close();
+        }
     }
 }

@@ -12,7 +12,7 @@ import org.jccl.schedule.Limits;
  */
 public final class RegionLayout {
     /** Version of this layout and of the frames between mirrors; ranks must agree. */
-    public static final int WIRE_VERSION = 4;
+    public static final int WIRE_VERSION = 5;
 
     /** First word of a region. */
     public static final long MAGIC = 0x4a43434c5245474eL;
@@ -38,12 +38,6 @@ public final class RegionLayout {
 
     /** Publication of the ring area: long size (release), 0 before it is allocated. */
     static final long RING_PUBLICATION = 1024;
-
-    /** Publication of the FIFO area. */
-    static final long FIFO_PUBLICATION = 1088;
-
-    /** Publication of the area for sends and receives inside collectives. */
-    static final long EXCHANGE_PUBLICATION = 1152;
 
     /** Records of the last calls. */
     static final long RECORDS = 1280;
@@ -192,6 +186,9 @@ public final class RegionLayout {
         return 2L * DIRECT_BYTES;
     }
 
+    /** Size of the slots for one peer in a FIFO area. */
+    public static final long FIFO_BYTES_PER_PEER = (long) FIFO_SLOTS * FIFO_SLOT_BYTES;
+
     /** Offset of the slot for {@code chunk} on its way to {@code peer} in a FIFO area. */
     public static long fifoSlot(int peer, long chunk) {
         return ((long) peer * FIFO_SLOTS + (chunk & (FIFO_SLOTS - 1))) * FIFO_SLOT_BYTES;
@@ -199,7 +196,7 @@ public final class RegionLayout {
 
     /** Size of a FIFO area. */
     public static long fifoAreaBytes(int nRanks) {
-        return (long) nRanks * FIFO_SLOTS * FIFO_SLOT_BYTES;
+        return nRanks * FIFO_BYTES_PER_PEER;
     }
 
     private static long tinyBase(int nRanks) {

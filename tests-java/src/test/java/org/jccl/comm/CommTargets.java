@@ -34,7 +34,7 @@ public final class CommTargets {
                 4,
                 List.of(OWN.encode(), info("node2", 1, six, "a=1\nc\u0001\n").encode()),
                 input -> {
-                    RankInfo read = RankInfo.decode(3, input);
+                    RankInfo read = RankInfo.decode(3, input, 0);
                     require(read.pid() > 0, "process " + read.pid());
                     require(read.listener().port() > 0, "no port");
                     String difference = RankInfo.difference(0, OWN, 3, read);

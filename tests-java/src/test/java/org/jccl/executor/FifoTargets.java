@@ -2,13 +2,13 @@ package org.jccl.executor;
 
 import org.jccl.fuzz.FuzzTarget;
 import org.jccl.platform.Memory;
-import org.jccl.platform.ProcessWatch;
 import org.jccl.platform.SharedMemory;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
+import org.jccl.transport.Mate;
+import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
 import org.jccl.transport.RegionLayout;
-import org.jccl.transport.net.NetLink;
 import org.jccl.type.DataType;
 import org.jccl.type.Operation;
 
@@ -40,8 +40,7 @@ public final class FifoTargets {
     private static Links links() {
         Region own = Region.create(2, 0, 1, 2);
         Region peer = Region.create(2, 1, 3, 4);
-        peer.map(Area.FIFO);
-        return new Links(0, new Region[] {own, peer}, new NetLink[2], new ProcessWatch[2]);
+        return new Links(0, new Peer[] {new Mate(own, null), new Mate(peer, null)});
     }
 
     private static FuzzTarget receive() {

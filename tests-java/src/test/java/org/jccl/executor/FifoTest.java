@@ -10,7 +10,6 @@ import org.jccl.platform.Memory;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;
-import org.jccl.transport.net.NetLink;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclResult;
@@ -126,11 +125,8 @@ final class FifoTest {
     /** After what rank 0 has written there itself has come. */
     private static void plant(Links links, long word, long count) {
         long at = links.base(0) + word;
-        NetLink link = links.net(0);
         while (Memory.getLongAcquire(at) != BEFORE) {
-            if (link != null) {
-                link.receive();
-            }
+            links.peer(0).receive();
         }
         Memory.putLongRelease(at, count);
     }

@@ -88,7 +88,7 @@ public final class TransportTargets {
                     try (Region own = own();
                             Region mate = mate(own)) {
                         overwrite(own.base() + RegionLayout.RING_PUBLICATION, input, 8);
-                        boolean mapped = mate.map(Area.RING);
+                        boolean mapped = mate.mapRing();
                         return mapped ? "mapped" : "not yet";
                     }
                 },

@@ -6,6 +6,7 @@ import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
 import org.jccl.transport.Area;
 import org.jccl.transport.CallRecord;
+import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.NcclException;
@@ -20,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Used by the owner of the communicator only.
  */
-public final class NetLink implements AutoCloseable {
+public final class NetLink extends Peer {
     /** Bound of the queue of frames to send. */
     static final int QUEUE = 64;
 
@@ -56,12 +57,15 @@ public final class NetLink implements AutoCloseable {
     private long lookedNs = System.nanoTime();
     private @Nullable SharedMemory rescued;
     private boolean dropped;
+    private boolean saidAll;
+    private boolean parted;
     private boolean lost;
     private @Nullable String ended;
     private boolean closed;
 
-    /** Takes ownership of the descriptor; the mirror stays the caller's. */
+    /** Takes ownership of the descriptor and of the mirror. */
     public NetLink(int descriptor, int peer, int nRanks, Region mirror) {
+        super(mirror);
         this.descriptor = descriptor;
         this.peer = peer;
         this.nRanks = nRanks;
@@ -70,22 +74,28 @@ public final class NetLink implements AutoCloseable {
         Sockets.setUserTimeout(descriptor, 0);
     }
 
-    /** The socket, for poll. */
+    @Override
+    public boolean isRemote() {
+        return true;
+    }
+
+    @Override
+    public boolean endsAlone() {
+        return true;
+    }
+
+    @Override
     public int descriptor() {
         return descriptor;
     }
 
-    /** The rank at the other end. */
-    public int peer() {
-        return peer;
-    }
-
-    /** Why nothing more can arrive, or null while the connection is open. */
+    /** Why nothing more can arrive, or null while the connection is open; asks nobody. */
+    @Override
     public @Nullable String ended() {
         return ended;
     }
 
-    /** Whether nothing of what the peer has sent can arrive any more. */
+    @Override
     public boolean heardOut() {
         return ended != null && received == -1;
     }
@@ -94,6 +104,7 @@ public final class NetLink implements AutoCloseable {
      * Whether the peer's machine has answered nothing for so long that it counts as lost, which
      * then shows in {@link #ended}. A peer that is stopped is no reason: its system answers.
      */
+    @Override
     public boolean silent(long limitMs) {
         if (ended != null || limitMs <= 0) {
             return false;
@@ -108,7 +119,7 @@ public final class NetLink implements AutoCloseable {
         return true;
     }
 
-    /** Whether frames wait to be sent. */
+    @Override
     public boolean sending() {
         return head != tail;
     }
@@ -118,14 +129,7 @@ public final class NetLink implements AutoCloseable {
         return Frame.MAX_PAYLOAD;
     }
 
-    /**
-     * Queues a frame and sends what the socket takes. The payload must stay unchanged until {@link
-     * #sending} is false.
-     *
-     * @param flagOffset where in the base area to store the flag afterwards, -1 for nowhere
-     * @param callNumber the collective call that this belongs to, 0 for none
-     * @return false if the queue is full: progress and try again
-     */
+    @Override
     public boolean post(
             Area area,
             long offset,
@@ -151,11 +155,7 @@ public final class NetLink implements AutoCloseable {
         return true;
     }
 
-    /**
-     * Sends what the socket takes.
-     *
-     * @return whether nothing waits any more
-     */
+    @Override
     public boolean flush() {
         if (head != tail) {
             hear();
@@ -229,7 +229,7 @@ public final class NetLink implements AutoCloseable {
         }
     }
 
-    /** Whether something that was posted will never be sent. */
+    @Override
     public boolean dropped() {
         return dropped;
     }
@@ -240,6 +240,7 @@ public final class NetLink implements AutoCloseable {
      * @return whether anything arrived or the connection ended
      * @throws NcclException REMOTE_ERROR if a frame is impossible
      */
+    @Override
     public boolean receive() {
         if (ended != null && received == -1) {
             return false;
@@ -279,7 +280,6 @@ public final class NetLink implements AutoCloseable {
     private void accept(long header) {
         try {
             Frame.validate(header, nRanks, peer);
-            mirror.map(Frame.area(header));
         } catch (NcclException e) {
             received = -1;
             ended = "it sent something impossible: " + e.getMessage();
@@ -330,6 +330,7 @@ public final class NetLink implements AutoCloseable {
      * Makes the link independent of the caller's buffers: nothing that waits is read from them
      * after this returns. Frames not yet begun are dropped; the rest of a begun one is copied.
      */
+    @Override
     public void rescue() {
         if (head == tail) {
             return;
@@ -352,17 +353,22 @@ public final class NetLink implements AutoCloseable {
         }
     }
 
-    /** Says that nothing more will be sent; what has been sent still arrives. */
-    public void shutdownOutput() {
+    private void shutdownOutput() {
         Sockets.shutdown(descriptor);
     }
 
-    /**
-     * Reads and discards what has arrived; nothing can be received afterwards.
-     *
-     * @return whether the other side has ended, too, or its machine is lost
-     */
-    public boolean drain() {
+    @Override
+    public boolean part() {
+        parted = parted || drain();
+        if (!saidAll && flush()) {
+            saidAll = true;
+            shutdownOutput();
+        }
+        return parted && saidAll;
+    }
+
+    /** Reads and discards what has arrived; whether the other side has ended, or is lost. */
+    private boolean drain() {
         if (lost) {
             return true;
         }
@@ -382,7 +388,7 @@ public final class NetLink implements AutoCloseable {
     }
 
     @Override
-    public void close() {
+    protected void disconnect() {
         if (closed) {
             return;
         }

@@ -1,0 +1,54 @@
+package org.jccl.comm;
+
+import org.jccl.schedule.Nodes;
+
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.IntFunction;
+
+/**
+ * Which ranks reach each other's memory: those that should by what they say of themselves, but for
+ * what they could not map. All ranks find the same.
+ */
+final class Sharing implements Nodes.Sharing {
+    private final RankInfo[] infos;
+    private final BitSet[] unmapped;
+    private final int[] kinds;
+
+    /**
+     * What all ranks have said.
+     *
+     * @param unmapped what a rank could not map, a bit for each rank
+     */
+    Sharing(RankInfo[] infos, IntFunction<byte[]> unmapped) {
+        int n = infos.length;
+        this.infos = infos;
+        this.unmapped = new BitSet[n];
+        this.kinds = new int[n];
+        BitSet odd = new BitSet();
+        for (int q = 0; q < n; q++) {
+            BitSet missed = BitSet.valueOf(unmapped.apply(q));
+            this.unmapped[q] = missed;
+            odd.or(missed);
+            odd.set(q, odd.get(q) || !missed.isEmpty());
+        }
+        Map<RankInfo, Integer> first = new HashMap<>();
+        for (int q = 0; q < n; q++) {
+            boolean asBefore = q > 0 && Objects.equals(infos[q], infos[q - 1]) && !odd.get(q - 1);
+            kinds[q] =
+                    odd.get(q) ? q : asBefore ? kinds[q - 1] : first.merge(infos[q], q, Math::min);
+        }
+    }
+
+    @Override
+    public boolean between(int q, int r) {
+        return infos[q].mayShare(infos[r]) && !unmapped[q].get(r) && !unmapped[r].get(q);
+    }
+
+    @Override
+    public int kind(int q) {
+        return kinds[q];
+    }
+}

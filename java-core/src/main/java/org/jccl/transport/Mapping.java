@@ -1,0 +1,79 @@
+package org.jccl.transport;
+
+import org.jccl.platform.SharedMemory;
+import org.jspecify.annotations.Nullable;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+/**
+ * A region's memory in this process: mapped once for all ranks of the process that use it, and
+ * unmapped when the last of them has closed it. So n ranks that are threads have n mappings, where
+ * the system allows a process some 65,000.
+ */
+final class Mapping implements AutoCloseable {
+    private record Nonce(long first, long second) {}
+
+    private static final Map<Nonce, Mapping> SHARED = new ConcurrentHashMap<>();
+
+    private final @Nullable Nonce nonce;
+    private final SharedMemory memory;
+
+    /** Changed by any thread (atomically); once 0 it is unmapped, and nobody's any more. */
+    private final AtomicInteger users = new AtomicInteger(1);
+
+    private Mapping(@Nullable Nonce nonce, SharedMemory memory) {
+        this.nonce = nonce;
+        this.memory = memory;
+    }
+
+    /** Memory of one rank's mirror. */
+    static Mapping unshared(SharedMemory memory) {
+        return new Mapping(null, memory);
+    }
+
+    /** New memory, which others find by its nonce. */
+    static Mapping shared(long nonce0, long nonce1, SharedMemory memory) {
+        return of(nonce0, nonce1, () -> memory);
+    }
+
+    /**
+     * The memory with this nonce.
+     *
+     * @param map maps it if nobody in this process has; others may do so at the same time
+     */
+    static Mapping of(long nonce0, long nonce1, Supplier<SharedMemory> map) {
+        Nonce nonce = new Nonce(nonce0, nonce1);
+        Mapping known = SHARED.get(nonce);
+        if (known != null && known.use()) {
+            return known;
+        }
+        Mapping mine = new Mapping(nonce, map.get());
+        Mapping first = SHARED.merge(nonce, mine, (other, same) -> other.use() ? other : same);
+        if (first != mine) {
+            mine.memory.close();
+        }
+        return first;
+    }
+
+    private boolean use() {
+        return users.getAndUpdate(count -> count == 0 ? 0 : count + 1) > 0;
+    }
+
+    SharedMemory memory() {
+        return memory;
+    }
+
+    /** One rank uses it no longer. */
+    @Override
+    public void close() {
+        if (users.decrementAndGet() == 0) {
+            if (nonce != null) {
+                SHARED.remove(nonce, this);
+            }
+            memory.close();
+        }
+    }
+}

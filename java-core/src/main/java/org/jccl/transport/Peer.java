@@ -1,0 +1,119 @@
+package org.jccl.transport;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A rank as this one reaches it: its region, and how bytes get into that. What is said here is true
+ * of memory that both ranks reach; a transport that sends bytes overrides it.
+ *
+ * <p>Used by the owner of the communicator only.
+ */
+public abstract class Peer implements AutoCloseable {
+    private final Region region;
+
+    /** A peer that owns the region. */
+    protected Peer(Region region) {
+        this.region = region;
+    }
+
+    /** Its region, or the mirror of it. */
+    public final Region region() {
+        return region;
+    }
+
+    /** Whether bytes have to be sent to it: its region is a mirror. */
+    public boolean isRemote() {
+        return false;
+    }
+
+    /** Whether it may end while this process goes on. */
+    public abstract boolean endsAlone();
+
+    /**
+     * Takes what has arrived from it.
+     *
+     * @return whether looking at its region again makes sense
+     */
+    public boolean receive() {
+        return true;
+    }
+
+    /**
+     * Queues bytes for it and sends what the system takes. They must stay unchanged until {@link
+     * #sending} is false.
+     *
+     * @param area where in its mirror of this rank they belong
+     * @param offset the place in that area
+     * @param flagOffset where in the base area to store the flag afterwards, -1 for nowhere
+     * @param callNumber the collective call that this belongs to, 0 for none
+     * @return false if the queue is full: progress and try again
+     */
+    public abstract boolean post(
+            Area area,
+            long offset,
+            long address,
+            int length,
+            long flagOffset,
+            long flagValue,
+            long callNumber,
+            long callDescription,
+            long callCount);
+
+    /** Sends what the system takes; whether nothing waits any more. */
+    public boolean flush() {
+        return true;
+    }
+
+    /** Whether something waits to be sent. */
+    public boolean sending() {
+        return false;
+    }
+
+    /** Whether something that was posted will never be sent. */
+    public boolean dropped() {
+        return false;
+    }
+
+    /** Makes what waits to be sent independent of the callers' buffers. */
+    public void rescue() {}
+
+    /** The descriptor to poll for what arrives, -1 if there is none. */
+    public int descriptor() {
+        return -1;
+    }
+
+    /** Asks the system, and says why nothing more can come from it; null while it lives. */
+    public abstract @Nullable String ended();
+
+    /** Whether nothing of what it has sent can arrive any more. */
+    public boolean heardOut() {
+        return true;
+    }
+
+    /** Whether its machine has answered nothing for so long, and so counts as lost. */
+    public boolean silent(long limitMs) {
+        return false;
+    }
+
+    /**
+     * Goes on with a parting in which neither side loses what the other has sent; nothing can be
+     * received afterwards.
+     *
+     * @return whether it is over
+     */
+    public boolean part() {
+        return true;
+    }
+
+    /** Frees what belongs to the transport. */
+    protected abstract void disconnect();
+
+    @Override
+    public final void close() {
+        try {
+            disconnect();
+        } finally {
+            region.close();
+        }
+    }
+}
