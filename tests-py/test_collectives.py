@@ -28,7 +28,25 @@ from oracle import KINDS, OPS, Array, Kind
 
 GUARD = 64
 COUNTS = (0, 1, 3, 1023, 65537)
-OPERATIONS = ("allreduce", "broadcast", "allgather", "reduce_scatter", "sendrecv")
+OPERATIONS = (
+    "allreduce",
+    "broadcast",
+    "allgather",
+    "reduce_scatter",
+    "reduce",
+    "alltoall",
+    "gather",
+    "scatter",
+    "sendrecv",
+)
+# Their buffers have a part for each rank: of the input, of the output.
+OF_PARTS = {
+    "allgather": (False, True),
+    "reduce_scatter": (True, False),
+    "alltoall": (True, True),
+    "gather": (False, True),
+    "scatter": (True, False),
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,14 @@ def _expected(case: Case, inputs: list[Array], rank: int, nodes: list[int]) -> A
             return numpy.concatenate(inputs)
         case "reduce_scatter":
             return numpy.split(oracle.fold_on(nodes, inputs, kind, case.op), len(inputs))[rank]
+        case "reduce":
+            return oracle.fold(inputs, kind, case.op)
+        case "alltoall":
+            return numpy.concatenate([numpy.split(each, len(inputs))[rank] for each in inputs])
+        case "gather":
+            return numpy.concatenate(inputs)
+        case "scatter":
+            return numpy.split(inputs[-1], len(inputs))[rank]
         case _:
             return inputs[rank - 1]
 
@@ -84,9 +110,11 @@ def run_case(comm: Communicator, case: Case, seed: int, nodes: list[int]) -> str
     """Runs one cell on this rank; an empty text if everything is right."""
     kind, n, rank = KINDS[case.kind], comm.nranks, comm.rank
     part = case.count // n
-    gathers, scatters = case.operation == "allgather", case.operation == "reduce_scatter"
-    sent = {True: part}.get(gathers, part * n if scatters else case.count)
-    received = part * n if gathers else part if scatters else case.count
+    from_parts, to_parts = OF_PARTS.get(case.operation, (False, False))
+    count = part if case.operation in OF_PARTS else case.count
+    sent = count * n if from_parts else count
+    received = count * n if to_parts else count
+    gathers, scatters = sent < received, sent > received
     inputs = [oracle.samples(sent, kind, [seed, r]) for r in range(n)]
     send = Guarded(sent, kind, case.offset)
     recv = Guarded(received, kind, case.offset)
@@ -101,7 +129,11 @@ def run_case(comm: Communicator, case: Case, seed: int, nodes: list[int]) -> str
     elif case.in_place:
         result, recv_address = own, send_address
     own[:] = inputs[rank]
-    _call(comm, case, send_address, recv_address, part if gathers or scatters else case.count)
+    before = result.copy()
+    _call(comm, case, send_address, recv_address, count)
+    if case.operation in ("reduce", "gather") and rank != n - 1:
+        same = not oracle.differing(result, before, kind)
+        return "" if same else f"rank {rank} of {n}, {case}: wrote, but is not the root"
     wrong = oracle.differing(result, _expected(case, inputs, rank, nodes), kind)
     if wrong:
         return f"rank {rank} of {n}, {case}, seed {seed}: {wrong} of {result.size} wrong"
@@ -125,6 +157,14 @@ def _call(comm: Communicator, case: Case, send: int, recv: int, count: int) -> N
             check(library.all_gather(send, recv, count, number, comm.ptr, 0))
         case "reduce_scatter":
             check(library.reduce_scatter(send, recv, count, number, op, comm.ptr, 0))
+        case "reduce":
+            check(library.reduce(send, recv, count, number, op, n - 1, comm.ptr, 0))
+        case "alltoall":
+            check(library.allto_all(send, recv, count, number, comm.ptr, 0))
+        case "gather":
+            check(library.gather(send, recv, count, number, n - 1, comm.ptr, 0))
+        case "scatter":
+            check(library.scatter(send, recv, count, number, n - 1, comm.ptr, 0))
         case _:
             with group():
                 check(library.send(send, count, number, (rank + 1) % n, comm.ptr, 0))
@@ -141,7 +181,7 @@ def matrix() -> list[Case]:
     """All cells."""
     cells = []
     for operation, kind, count in itertools.product(OPERATIONS, KINDS, COUNTS):
-        reduces = operation in ("allreduce", "reduce_scatter")
+        reduces = operation in ("allreduce", "reduce_scatter", "reduce")
         places = (False,) if operation == "sendrecv" else (False, True)
         for op, in_place in itertools.product(OPS if reduces else ("SUM",), places):
             offset = count % 3 * (1 if kind == "UINT8" else 0)

@@ -121,7 +121,7 @@ WRONG(no_send_buffer, ALL_REDUCE(NULL, &y, 1, ncclFloat, ncclSum, comm, 0))
 WRONG(no_receive_buffer, ALL_REDUCE(&x, NULL, 1, ncclFloat, ncclSum, comm, 0))
 WRONG(count_overflows, ALL_REDUCE(&x, &y, SIZE_MAX / 2, ncclFloat, ncclSum, comm, 0))
 WRONG(buffers_overlap, ALL_REDUCE(&x, (char*)&x + 1, 1, ncclFloat, ncclSum, comm, 0))
-WRONG(not_done, ncclReduce(&x, &y, 1, ncclFloat, ncclSum, 0, comm, NULL))
+WRONG(not_done, ncclReduceConfig(&x, &y, 1, ncclFloat, ncclSum, 0, comm, NULL, NULL))
 WRONG(end_without_start, ncclGroupEnd())
 
 /* The group's end repeats the first error and closes the group. */

@@ -51,10 +51,8 @@ static void try_all(ncclComm_t comm) {
     LATER(ncclCommDeregister, comm, NULL);
     LATER(ncclRedOpCreatePreMulSum, &op, &x, ncclFloat, ncclScalarHostImmediate, comm);
     LATER(ncclRedOpDestroy, op, comm);
-    LATER(ncclReduce, &x, &y, 1, ncclFloat, ncclSum, 0, comm, NULL);
-    LATER(ncclAlltoAll, &x, &y, 1, ncclFloat, comm, NULL);
-    LATER(ncclGather, &x, &y, 1, ncclFloat, 0, comm, NULL);
-    LATER(ncclScatter, &x, &y, 1, ncclFloat, 0, comm, NULL);
+    LATER(ncclAllReduceConfig, &x, &y, 1, ncclFloat, ncclSum, comm, NULL, NULL);
+    LATER(ncclAlltoAllConfig, &x, &y, 1, ncclFloat, comm, NULL, NULL);
     REQUIRE(other == comm && pointer == &x && value == 3 && y == 2);
     REQUIRE(strlen(ncclGetErrorString(ncclInvalidUsage)) > 0);
     REQUIRE(state(comm) == before && count(comm) == counted);

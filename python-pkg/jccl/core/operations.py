@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jccl._numbers import ALL_GATHER, ALL_REDUCE, BROADCAST, IN_PROGRESS, REDUCE_SCATTER, SUCCESS
+from jccl._numbers import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    IN_PROGRESS,
+    REDUCE_SCATTER,
+    SUCCESS,
+)
 from jccl._version import package_version
 from jccl.core.buffers import Buffer, resolve
 from jccl.core.errors import NCCLError, check
@@ -154,6 +162,104 @@ class Operations:
             self._redop("reduce_scatter", op, send, recv),
         )
 
+    def reduce(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        op: int,
+        root: int | None = None,
+        *,
+        stream: int | None = None,
+        config: object = None,
+    ) -> None:
+        """Reduces ``sendbuf`` of all ranks elementwise into ``recvbuf`` of rank ``root``.
+
+        The same buffer twice is the in-place form. ``recvbuf`` may be longer, and is looked at on
+        the root only. Without a root, this is ``allreduce``.
+        """
+        if root is None:
+            self.allreduce(sendbuf, recvbuf, op, stream=stream, config=config)
+            return
+        send, recv = self._to_root("reduce", sendbuf, recvbuf, root)
+        self._fits("reduce", recv, send.count)
+        self._plain("reduce", "ncclReduceConfig", stream, config)
+        self._call(
+            "reduce",
+            self._library.reduce,
+            send,
+            recv,
+            send.count,
+            send.dtype,
+            self._redop("reduce", op, send, recv),
+            root,
+        )
+
+    def alltoall(
+        self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
+    ) -> None:
+        """Sends the r-th of nranks equal parts to rank r, and receives part r from it.
+
+        The same buffer twice is the in-place form. ``recvbuf`` may be longer.
+        """
+        if self._on_arrays(ALL_TO_ALL, sendbuf, recvbuf, 0, self.nranks, stream, config):
+            return
+        send, recv = self._pair("alltoall", sendbuf, recvbuf)
+        count = self._share("alltoall", send)
+        self._fits("alltoall", recv, send.count)
+        self._plain("alltoall", "ncclAlltoAllConfig", stream, config)
+        self._call("alltoall", self._library.allto_all, send, recv, count, send.dtype)
+
+    def gather(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        root: int | None = None,
+        *,
+        stream: int | None = None,
+        config: object = None,
+    ) -> None:
+        """Lays ``sendbuf`` of all ranks one after the other into ``recvbuf`` of rank ``root``.
+
+        In place where ``sendbuf`` is the slice of ``recvbuf`` that belongs to the root.
+        ``recvbuf`` is looked at on the root only. Without a root, this is ``allgather``.
+        """
+        if root is None:
+            self.allgather(sendbuf, recvbuf, stream=stream, config=config)
+            return
+        send, recv = self._to_root("gather", sendbuf, recvbuf, root)
+        self._fits("gather", recv, send.count * (self.nranks if self.rank == root else 1))
+        self._plain("gather", "ncclGatherConfig", stream, config)
+        self._call("gather", self._library.gather, send, recv, send.count, send.dtype, root)
+
+    def scatter(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        root: int,
+        *,
+        stream: int | None = None,
+        config: object = None,
+    ) -> None:
+        """Sends the r-th of nranks equal parts of ``sendbuf`` of ``root`` to rank r.
+
+        In place where ``recvbuf`` is the slice of ``sendbuf`` that belongs to the root.
+        ``sendbuf`` is looked at on the root only; elsewhere ``recvbuf`` has the length of a part.
+        """
+        if self.rank == root:
+            send, recv = self._pair("scatter", sendbuf, recvbuf)
+            count = self._share("scatter", send)
+            if recv.count != count:
+                raise self._refusal(
+                    "scatter",
+                    f"recvbuf has {recv.count} elements and a part of sendbuf {count}:"
+                    " they must be equal on the root of a scatter",
+                )
+        else:
+            send = recv = self._resolve("scatter", recvbuf, "recvbuf", writable=True)
+            count = recv.count
+        self._plain("scatter", "ncclScatterConfig", stream, config)
+        self._call("scatter", self._library.scatter, send, recv, count, recv.dtype, root)
+
     def send(self, sendbuf: Any, peer: int, *, stream: int | None = None) -> None:
         """Sends ``sendbuf`` to rank ``peer``, which receives as many elements."""
         send = self._resolve("send", sendbuf, "sendbuf")
@@ -199,6 +305,15 @@ class Operations:
         except NcclInvalid as refused:
             raise self._refusal(operation, refused.msg) from refused.__cause__
         return send, recv
+
+    def _to_root(
+        self, operation: str, sendbuf: Any, recvbuf: Any, root: int
+    ) -> tuple[Buffer, Buffer]:
+        """Both buffers on the root; elsewhere what is sent is both."""
+        if self.rank == root:
+            return self._pair(operation, sendbuf, recvbuf)
+        send = self._resolve(operation, sendbuf, "sendbuf")
+        return send, send
 
     def _fits(self, operation: str, recv: Buffer, needed: int) -> None:
         """Refuses a receive buffer that is shorter than what arrives."""

@@ -32,7 +32,7 @@ class _Exchange:
         self._comm = group._comm
         self._operation = operation
         self._root = root
-        self.composition = Composition(group._comm.drain)
+        self.composition = Composition(group._comm.drain, exchanges=True)
 
     def keep(self, target: Tensor, source: Tensor) -> None:
         """This rank's own part."""
@@ -148,11 +148,29 @@ def all_to_all_single(
     if output.dtype != tensor.dtype:
         raise ValueError(f"all_to_all from {tensor.dtype} into {output.dtype}")
     output, tensor = real(output), real(tensor)
+    if not output_sizes and not input_sizes:
+        return _all_to_all_equal(group, output, tensor, opts)
     exchange = _Exchange(group, ALL_TO_ALL)
     outputs = _parts(exchange.composition.writes(output), output_sizes, group._size)
     inputs = _parts(exchange.composition.reads(tensor), input_sizes, group._size)
     _all_to_all(exchange, group, outputs, inputs)
     return exchange.start(None, [output], opts)
+
+
+def _all_to_all_equal(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
+    _parts(output, [], group._size)
+    if output.numel() != tensor.numel():
+        raise ValueError(
+            f"all_to_all in equal parts from {tensor.numel()} into {output.numel()} elements"
+        )
+    _parts(tensor, [], group._size)
+    composition = Composition(group._comm.drain)
+    source, buffer = composition.reads(tensor), composition.writes(output)
+    count, kind = moved(source)
+    part = count // group._size
+    call = (ALL_TO_ALL, source.data_ptr(), buffer.data_ptr(), part, kind, 0, 0)
+    waits = opts is not None and not opts.asyncOp
+    return group._comm.run(call, waits, [output], composition)
 
 
 def _parts(tensor: Tensor, rows: list[int], size: int) -> list[Tensor]:

@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 
-from jccl._numbers import ALL_TO_ALL, GATHER, RECV, SCATTER, SEND
+from jccl._numbers import RECV, SEND
 from jccl.torch.arguments import checked, moved
 
 Tensor = torch.Tensor
@@ -37,6 +37,7 @@ class Composition:
 
     Args:
         settle: waits until those are over, for what only torch can read.
+        exchanges: whether the operation consists of sends and receives.
 
     Attributes:
         kept: the tensors that must live until the operation is over.
@@ -49,14 +50,16 @@ class Composition:
         "_afters",
         "_before",
         "_befores",
+        "_exchanges",
         "_settle",
         "_transfers",
         "kept",
         "lazy",
     )
 
-    def __init__(self, settle: Callable[[], None]) -> None:
+    def __init__(self, settle: Callable[[], None], *, exchanges: bool = False) -> None:
         self._settle = settle
+        self._exchanges = exchanges
         self._before: list[int] = []
         self._befores = 0
         self._after: list[int] = []
@@ -150,8 +153,7 @@ class Composition:
 
     def words(self, call: Call) -> array[int] | None:
         """The call in the words of jcclStartComposed; None for one that needs none."""
-        exchanges = call[0] in (ALL_TO_ALL, SCATTER, GATHER)
-        if not (self._befores or self._afters or exchanges):
+        if not (self._befores or self._afters or self._exchanges):
             return None
         counts = (self._befores, len(self._transfers) // 5, self._afters)
         return array("q", [*call, *counts, *self._before, *self._transfers, *self._after])

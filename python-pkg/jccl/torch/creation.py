@@ -36,6 +36,7 @@ _LOOK_AGAIN_S: Final = 0.1
 
 _STATISTICS: Final = {
     "broadcast": 0,
+    "reduce": 1,
     "all_gather": 2,
     "reduce_scatter": 3,
     "all_reduce": 4,
@@ -48,6 +49,7 @@ _STATISTICS: Final = {
     "shm_bytes": 17,
     "net_bytes": 18,
     "broadcast_bytes": 24,
+    "reduce_bytes": 25,
     "all_gather_bytes": 26,
     "reduce_scatter_bytes": 27,
     "all_reduce_bytes": 28,

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch._C._distributed_c10d import ProcessGroup, Store
 
-from jccl._numbers import ALL_GATHER, ALL_REDUCE, BROADCAST, INT32, RECV, REDUCE_SCATTER, SEND
+from jccl._numbers import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    BROADCAST,
+    INT32,
+    RECV,
+    REDUCE,
+    REDUCE_SCATTER,
+    SEND,
+)
 from jccl.torch import composed, creation
 from jccl.torch.arguments import REDUCTIONS, checked, moved, real, reduction
 from jccl.torch.backend import GroupBackend
@@ -153,14 +162,11 @@ class ProcessGroupJccl(ProcessGroup):
             opts = torch.distributed.ReduceOptions()
         kind, op = reduction(opts.reduceOp, tensor.dtype)
         composition = self._composition()
-        # The library has no Reduce yet, so all ranks compute it; only the root's tensor changes.
-        if opts.rootRank == self._rank:
-            source = buffer = composition.updates(tensor)
-        else:
-            source = composition.reads(tensor)
-            buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
-            composition.kept.append(buffer)
-        call = (ALL_REDUCE, source.data_ptr(), buffer.data_ptr(), source.numel(), kind, op, 0)
+        at_root = opts.rootRank == self._rank
+        source = composition.updates(tensor) if at_root else composition.reads(tensor)
+        address = source.data_ptr()
+        into = address if at_root else 0
+        call = (REDUCE, address, into, source.numel(), kind, op, opts.rootRank)
         return self._comm.run(call, not opts.asyncOp, [tensor], composition)
 
     @untraced

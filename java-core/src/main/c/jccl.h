@@ -45,8 +45,7 @@ ncclResult_t jcclCommInterrupt(ncclComm_t comm);
 
 /* Asynchronous forms, on blocking communicators too. */
 
-/* Numbers of operations, as NCCL's plugins see them; the three from jcclAlltoAll on for
- * jcclStartComposed. */
+/* Numbers of operations, as NCCL's plugins see them. */
 enum {
     /* operations written by NumbersTest */
     jcclBroadcast = 0,
@@ -78,14 +77,15 @@ ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size
 /*
  * As jcclStart, for an operation that also copies in its turn: before it begins, which is when the
  * collectives that were called before it are over, and after it has succeeded, before that shows.
- * So do AlltoAll, Gather and Scatter, which are sends and receives with a place in the order of the
- * collectives; those of jcclSend and ncclSend are not mixed up with them. Host communicators only.
+ * AlltoAll, Gather and Scatter may also be sends and receives, of any sizes, with a place in the
+ * order of the collectives; those of jcclSend and ncclSend are not mixed up with them. All ranks
+ * must do them in the same way. Host communicators only.
  *
  * words has n numbers, which are read before the call returns:
- *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as of jcclStart; for AlltoAll,
- *       Gather and Scatter the buffers mean nothing, and count and datatype must only be equal on
- *       all ranks;
- *   how many copies before, transfers (none but for those three) and copies after there are;
+ *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as of jcclStart; AlltoAll,
+ *       Gather and Scatter are sends and receives where both buffers are 0: count and datatype must
+ *       then only be equal on all ranks;
+ *   how many copies before, transfers (none but for those) and copies after there are;
  *   then these, one after the other:
  *   a copy: source, target, bytes of an element, dimensions (64 at most), and for each dimension:
  *       elements, bytes from one to the next at the source, the same at the target. Where

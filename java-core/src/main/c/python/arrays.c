@@ -82,6 +82,9 @@ static bool fits(int operation, size_t sent, size_t received, size_t ranks, size
             return received >= sent;
         case jcclAllGather:
             return received / ranks >= sent;
+        case jcclAlltoAll:
+            *count = sent / ranks;
+            return sent % ranks == 0 && received >= sent;
         case jcclReduceScatter:
             *count = sent / ranks;
             return sent % ranks == 0 && received >= *count;
@@ -102,6 +105,8 @@ static ncclResult_t call(int operation, const array* send, const array* recv, si
             return LIB.ncclAllReduce(from, to, count, type, (ncclRedOp_t)number, comm, NULL);
         case jcclAllGather:
             return LIB.ncclAllGather(from, to, count, type, comm, NULL);
+        case jcclAlltoAll:
+            return LIB.ncclAlltoAll(from, to, count, type, comm, NULL);
         default:
             return LIB.ncclReduceScatter(from, to, count, type, (ncclRedOp_t)number, comm, NULL);
     }

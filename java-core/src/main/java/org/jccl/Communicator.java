@@ -13,12 +13,9 @@ import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.type.CallError;
-import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
-import org.jccl.type.Operation;
-import org.jccl.type.RedOp;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
@@ -52,12 +49,9 @@ import java.util.concurrent.locks.LockSupport;
  * <p>A communicator that is garbage-collected before {@link #close} or {@link #abort} is ended in
  * the background, with a line in the log; its peers learn that this rank has left.
  */
-public final class Communicator implements AutoCloseable {
+public final class Communicator extends Collectives implements AutoCloseable {
     /** The colour of a rank that joins no child of {@link #split}. */
     public static final int NOCOLOR = -1;
-
-    /** Stands for the number of a type or reduction that is null. */
-    private static final int ABSENT = Integer.MIN_VALUE;
 
     /** Each slice is twice as long as the one before: thousands of threads may wait. */
     private static final long SLICE_NS = 20_000_000;
@@ -177,110 +171,8 @@ public final class Communicator implements AutoCloseable {
         }
     }
 
-    /** Reduces count elements of all ranks; every rank gets the result. In place: send is recv. */
-    public void allReduce(
-            MemorySegment send, MemorySegment recv, long count, DataType type, RedOp op) {
-        allReduce(send, recv, count, type, op, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void allReduce(
-            MemorySegment send,
-            MemorySegment recv,
-            long count,
-            DataType type,
-            RedOp op,
-            Stream stream) {
-        Call call = call(Operation.ALL_REDUCE, count, type);
-        run(call.reducedBy(number(op)), send, recv, stream);
-    }
-
-    /**
-     * Copies count elements of the root to every rank. In place: send is recv. On the other ranks
-     * send is not looked at.
-     */
-    public void broadcast(
-            MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
-        broadcast(send, recv, count, type, root, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void broadcast(
-            MemorySegment send,
-            MemorySegment recv,
-            long count,
-            DataType type,
-            int root,
-            Stream stream) {
-        run(call(Operation.BROADCAST, count, type).with(root), send, recv, stream);
-    }
-
-    /**
-     * Gathers sendCount elements of every rank, in the order of ranks; recv holds nRanks times as
-     * many. In place: send is the own part of recv.
-     */
-    public void allGather(MemorySegment send, MemorySegment recv, long sendCount, DataType type) {
-        allGather(send, recv, sendCount, type, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void allGather(
-            MemorySegment send, MemorySegment recv, long sendCount, DataType type, Stream stream) {
-        run(call(Operation.ALL_GATHER, sendCount, type), send, recv, stream);
-    }
-
-    /**
-     * Reduces nRanks times recvCount elements of all ranks; rank r gets part r of the result. In
-     * place: recv is the own part of send.
-     */
-    public void reduceScatter(
-            MemorySegment send, MemorySegment recv, long recvCount, DataType type, RedOp op) {
-        reduceScatter(send, recv, recvCount, type, op, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void reduceScatter(
-            MemorySegment send,
-            MemorySegment recv,
-            long recvCount,
-            DataType type,
-            RedOp op,
-            Stream stream) {
-        Call call = call(Operation.REDUCE_SCATTER, recvCount, type);
-        run(call.reducedBy(number(op)), send, recv, stream);
-    }
-
-    /** Sends count elements to a peer, which must receive as many of the same type. */
-    public void send(MemorySegment buffer, long count, DataType type, int peer) {
-        send(buffer, count, type, peer, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        run(call(Operation.SEND, count, type).with(peer), buffer, null, stream);
-    }
-
-    /** Receives count elements from a peer, which must send as many of the same type. */
-    public void recv(MemorySegment buffer, long count, DataType type, int peer) {
-        recv(buffer, count, type, peer, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void recv(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        run(call(Operation.RECV, count, type).with(peer), null, buffer, stream);
-    }
-
-    private static Call call(Operation operation, long count, @Nullable DataType type) {
-        int number = type == null ? ABSENT : type.number();
-        return org.jccl.group.Group.call(operation).elements(count, number);
-    }
-
-    private static int number(@Nullable RedOp op) {
-        return op == null ? ABSENT : op.number();
-    }
-
-    private void run(
-            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
+    @Override
+    void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
         try {
             String function = call.operation().ncclName();
             Doors.given(function, "datatype", call.typeNumber() == ABSENT ? null : call);

@@ -76,7 +76,7 @@ final class ComposedCall {
     Call read(Comm comm, Operation op) {
         Composed composed = composed(comm, op);
         return Group.call(op)
-                .buffers(op.exchanges() ? 0 : word(1), op.exchanges() ? 0 : word(2))
+                .buffers(word(1), word(2))
                 .elements(word(3), small(4))
                 .reducedBy(small(5))
                 .with(small(6))
@@ -171,7 +171,8 @@ final class ComposedCall {
     }
 
     private List<Task> transfers(Comm comm, Operation op, long total) {
-        if (total < 0 || total > n || (total > 0 && !op.exchanges())) {
+        boolean own = !op.exchanges() || word(1) != 0 || word(2) != 0;
+        if (total < 0 || total > n || (total > 0 && own)) {
             throw wrong(total + " transfers in " + n + " words of nccl" + op.ncclName());
         }
         List<Task> transfers = new ArrayList<>((int) total);

@@ -154,6 +154,29 @@ public final class NcclApi {
         return run(Operation.REDUCE_SCATTER, send, recv, count, type, op, 0, comm, stream);
     }
 
+    /** ncclReduce; {@code recv} is written on the root only. */
+    public static int reduce(
+            long send, long recv, long count, int type, int op, int root, long comm, long stream) {
+        return run(Operation.REDUCE, send, recv, count, type, op, root, comm, stream);
+    }
+
+    /** ncclAlltoAll; {@code count} elements go to each rank. */
+    public static int allToAll(long send, long recv, long count, int type, long comm, long stream) {
+        return run(Operation.ALL_TO_ALL, send, recv, count, type, 0, 0, comm, stream);
+    }
+
+    /** ncclGather; {@code count} elements come from each rank. */
+    public static int gather(
+            long send, long recv, long count, int type, int root, long comm, long stream) {
+        return run(Operation.GATHER, send, recv, count, type, 0, root, comm, stream);
+    }
+
+    /** ncclScatter; {@code count} elements go to each rank. */
+    public static int scatter(
+            long send, long recv, long count, int type, int root, long comm, long stream) {
+        return run(Operation.SCATTER, send, recv, count, type, 0, root, comm, stream);
+    }
+
     /** ncclSend. */
     public static int send(long buffer, long count, int type, int peer, long comm, long stream) {
         return run(Operation.SEND, buffer, 0, count, type, 0, peer, comm, stream);

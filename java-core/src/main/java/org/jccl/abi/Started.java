@@ -46,10 +46,6 @@ final class Started {
         Comm comm = null;
         try {
             Operation op = call.operation();
-            if (op.exchanges()) {
-                throw CallError.STARTED_UNKNOWN.says(
-                        "Start : nccl%s is started by jcclStartComposed", op.ncclName());
-            }
             comm = Handles.get(handle, op.ncclName());
             Checked.pointer("Start", "ticket", ticketOut);
             return started(comm, call, ms, ticketOut);
@@ -61,7 +57,7 @@ final class Started {
     /** The operation that a caller means. */
     static Operation operation(String function, int number) {
         Operation op = Operation.of(number);
-        if (op == null || op == Operation.REDUCE) {
+        if (op == null) {
             throw CallError.STARTED_UNKNOWN.says("%s : invalid operation %s", function, number);
         }
         return op;

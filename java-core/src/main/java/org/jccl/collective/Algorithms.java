@@ -8,8 +8,9 @@ import java.util.function.Predicate;
 /** All algorithms, and which one a call gets unless somebody says otherwise. */
 public final class Algorithms {
     /**
-     * AllReduce is flat while (n - 2) s is at most this. Against slices it saves one signal, about
-     * 1.5 &micro;s with a core for each rank, and folds (n - 2) s bytes more at some 10 GB/s.
+     * AllReduce and Reduce are flat while (n - 2) s is at most this. Against slices it saves one
+     * signal, about 1.5 &micro;s with a core for each rank, and folds (n - 2) s bytes more at some
+     * 10 GB/s.
      */
     private static final long FLAT_EXTRA_BYTES = 16384;
 
@@ -31,9 +32,7 @@ public final class Algorithms {
             List.of(
                     always(new AllReduceTiny()),
                     new Choice(new AllReduceHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(
-                            new AllReduceFlat(),
-                            s -> s.bytes() * (s.nRanks() - 2) <= FLAT_EXTRA_BYTES),
+                    new Choice(new AllReduceFlat(), Algorithms::foldsLittle),
                     always(new AllReduceSliced()),
                     always(new AllGatherTiny()),
                     new Choice(new AllGatherHierarchical(), Algorithms::isWorthRelaying),
@@ -48,6 +47,15 @@ public final class Algorithms {
                     new Choice(new BroadcastHierarchical(), Algorithms::isWorthRelaying),
                     new Choice(new BroadcastFlat(), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
                     always(new BroadcastChunked()),
+                    always(new ReduceTiny()),
+                    new Choice(new ReduceFlat(), Algorithms::foldsLittle),
+                    always(new ReduceSliced()),
+                    always(new AllToAllTiny()),
+                    always(new AllToAllSliced()),
+                    always(new GatherTiny()),
+                    always(new GatherChunked()),
+                    always(new ScatterTiny()),
+                    always(new ScatterChunked()),
                     always(new SendFifo()),
                     always(new RecvFifo()));
 
@@ -57,6 +65,10 @@ public final class Algorithms {
         return new Choice(algorithm, shape -> true);
     }
 
+    private static boolean foldsLittle(Shape shape) {
+        return shape.bytes() * (shape.nRanks() - 2) <= FLAT_EXTRA_BYTES;
+    }
+
     private static boolean isWorthRelaying(Shape shape) {
         return Math.max(shape.inBytes(), shape.outBytes()) > HIERARCHICAL_BYTES;
     }
@@ -64,6 +76,11 @@ public final class Algorithms {
     /** Every algorithm; of each operation, those with the least latency first. */
     public static List<Algorithm> all() {
         return TABLE.stream().map(Choice::algorithm).toList();
+    }
+
+    /** Whether there is one for a call. */
+    public static boolean exist(Shape shape) {
+        return TABLE.stream().anyMatch(choice -> choice.is(shape));
     }
 
     /**

@@ -29,7 +29,7 @@ final class AllGatherTiny extends Algorithm {
             steps.copy(steps.out(rank * bytes), steps.in(0), bytes);
         }
         for (int q : steps.othersFromNext()) {
-            steps.add(new Step.TinyCopy(steps.out(q * bytes), q, bytes));
+            steps.add(new Step.TinyCopy(steps.out(q * bytes), q, 0, bytes, bytes));
         }
         return 0;
     }

@@ -26,7 +26,7 @@ final class AllReduceTiny extends Algorithm {
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         steps.add(new Step.TinyPut(steps.in(0), shape.bytes(), steps.others()));
-        steps.add(new Step.TinyFold(steps.out(0), shape.bytes()));
+        steps.add(new Step.TinyFold(steps.out(0), steps.in(0), shape.bytes()));
         return 0;
     }
 }

@@ -24,7 +24,8 @@ final class BroadcastTiny extends Algorithm {
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         if (rank != shape.root()) {
-            steps.add(new Step.TinyCopy(steps.out(0), shape.root(), shape.bytes()));
+            steps.add(
+                    new Step.TinyCopy(steps.out(0), shape.root(), 0, shape.bytes(), shape.bytes()));
             return 0;
         }
         steps.add(new Step.TinyPut(steps.in(0), shape.bytes(), steps.others()));

@@ -29,7 +29,7 @@ final class ReduceScatterTiny extends Algorithm {
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         Ref scratch = new Ref(Space.SMALL, rank, 0);
         steps.add(new Step.TinyPut(steps.in(0), shape.inBytes(), steps.others()));
-        steps.add(new Step.TinyFold(scratch, shape.inBytes()));
+        steps.add(new Step.TinyFold(scratch, steps.in(0), shape.inBytes()));
         steps.copy(steps.out(0), scratch.plus(rank * shape.bytes()), shape.bytes());
         return 0;
     }

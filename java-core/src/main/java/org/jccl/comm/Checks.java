@@ -22,7 +22,7 @@ public final class Checks {
         numbers(comm, call);
         count(comm, call);
         // The transfers of an exchange have the buffers, each checked by itself.
-        if (!call.operation().exchanges()) {
+        if (!call.exchanges()) {
             buffers(comm, call);
         }
     }

@@ -56,7 +56,7 @@ public final class Operations {
         if (op.pointToPoint()) {
             return null;
         }
-        return op.exchanges()
+        return call.exchanges()
                 ? comm.planner().exchange(op)
                 : comm.planner().plan(call, Checks.inPlace(comm, call));
     }

@@ -149,6 +149,11 @@ public class Call {
         return composed;
     }
 
+    /** Whether it consists of sends and receives, which have the buffers. */
+    public final boolean exchanges() {
+        return composed != null && operation.exchanges() && input == 0 && output == 0;
+    }
+
     /** The bytes of a part. */
     public final long partBytes() {
         return count * type().sizeBytes();

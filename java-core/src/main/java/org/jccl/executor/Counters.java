@@ -16,7 +16,7 @@ public final class Counters {
     void collective(Task task, Plan plan, int nRanks) {
         int number = task.operation.number();
         calls[number]++;
-        if (task.operation.exchanges()) {
+        if (task.exchanges()) {
             payloadBytes[number] += exchangedBytes(task);
             return;
         }

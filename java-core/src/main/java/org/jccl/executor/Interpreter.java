@@ -422,12 +422,12 @@ public final class Interpreter {
     private boolean tinyCopy(int[] c, int at) {
         int q = c[at + 2];
         int a = c[at + 3];
-        int bytes = (int) args[a + 1];
+        int bytes = (int) args[a + 3];
         if (!awaitTiny(q, bytes)) {
             return false;
         }
-        long from = links.base(q) + RegionLayout.tiny(nRanks, calls.number(), bytes);
-        Memory.copy(from, buffers[c[at + 1]] + args[a], bytes);
+        long message = links.base(q) + RegionLayout.tiny(nRanks, calls.number(), bytes);
+        Memory.copy(message + args[a + 2], buffers[c[at + 1]] + args[a], args[a + 1]);
         return true;
     }
 

@@ -25,7 +25,7 @@ public final class OpCode {
     /** TINY_FOLD dst own @(dstOffset, length, ownOffset): wait for all, fold their messages. */
     public static final int TINY_FOLD = 6;
 
-    /** TINY_COPY dst rank @(dstOffset, length). */
+    /** TINY_COPY dst rank @(dstOffset, length, from, messageLength). */
     public static final int TINY_COPY = 7;
 
     /** NET_PUT peer src dst flag delta @(dstOffset, srcOffset, length); flag -1 for none. */

@@ -38,7 +38,6 @@ final class PlanCompiler {
     private final boolean[] addressed;
     private final boolean[] heard;
     private final List<Pending> pending = new ArrayList<>();
-    private Ref tinySource = new Ref(Space.IN, 0, 0);
     private int mergeableCopy = -1;
     private boolean usesArea;
     private boolean usesRing;
@@ -121,12 +120,12 @@ final class PlanCompiler {
             case Step.TinyPut put -> tinyPut(put);
             case Step.TinyFold fold -> {
                 Arrays.fill(heard, true);
-                int a = args.add(fold.dst().offset(), fold.length(), tinySource.offset());
-                emitBarrier(OpCode.TINY_FOLD, buffer(fold.dst()), buffer(tinySource), a);
+                int a = args.add(fold.dst().offset(), fold.length(), fold.src().offset());
+                emitBarrier(OpCode.TINY_FOLD, buffer(fold.dst()), buffer(fold.src()), a);
             }
             case Step.TinyCopy copy -> {
                 heard[copy.rank()] = true;
-                int a = args.add(copy.dst().offset(), copy.length());
+                int a = args.add(copy.dst().offset(), copy.length(), copy.from(), copy.message());
                 emitBarrier(OpCode.TINY_COPY, buffer(copy.dst()), copy.rank(), a);
             }
             default ->
@@ -212,7 +211,6 @@ final class PlanCompiler {
 
     private void tinyPut(Step.TinyPut put) {
         publishesTiny = true;
-        tinySource = put.src();
         emitBarrier(OpCode.TINY_PUT, buffer(put.src()), args.add(put.src().offset(), put.length()));
         for (int q : put.readers()) {
             addressed[q] = true;

@@ -159,6 +159,13 @@ public final class Planner {
     }
 
     private static void requirePlannable(Shape shape) {
+        int mostRanks = RegionLayout.RING_SLOT_BYTES / shape.elementBytes();
+        if (shape.nRanks() > mostRanks && !Algorithms.exist(shape)) {
+            throw CallError.TOO_MANY_RANKS.says(
+                    "%s of elements of %s bytes is done among at most %s ranks, not %s; call it "
+                            + "for smaller elements",
+                    shape.operation().ncclName(), shape.elementBytes(), mostRanks, shape.nRanks());
+        }
         long bytes = Math.max(shape.inBytes(), shape.outBytes());
         long most = MAX_CHUNKS / shape.nRanks() * RegionLayout.RING_SLOT_BYTES;
         if (bytes > most && shape.nRanks() > 1) {

@@ -88,10 +88,11 @@ public record Schedule(int rank, int nRanks, List<Step> steps, Order order, int 
                                 fits(put.src(), put.length(), shape) && tiny(put.length(), shape);
                         case TinyFold fold ->
                                 fits(fold.dst(), fold.length(), shape)
+                                        && fits(fold.src(), fold.length(), shape)
                                         && tiny(fold.length(), shape);
                         case TinyCopy copy ->
                                 fits(copy.dst(), copy.length(), shape)
-                                        && tiny(copy.length(), shape);
+                                        && tiny(copy.message(), shape);
                         case FifoSend send -> fits(send.src(), send.length(), shape);
                         case FifoRecv recv -> fits(recv.dst(), recv.length(), shape);
                     };
@@ -138,7 +139,7 @@ public record Schedule(int rank, int nRanks, List<Step> steps, Order order, int 
                                     && copy.src().rank() < nRanks
                                     && (own(copy.src(), rank) || copy.src().space().isArea());
                     case TinyPut put -> own(put.src(), rank) && others(put.readers(), rank, nRanks);
-                    case TinyFold fold -> writable(fold.dst(), rank);
+                    case TinyFold fold -> writable(fold.dst(), rank) && own(fold.src(), rank);
                     case TinyCopy copy -> writable(copy.dst(), rank) && copy.rank() < nRanks;
                     case FifoSend send ->
                             own(send.src(), rank) && send.peer() != rank && send.peer() < nRanks;

@@ -109,22 +109,30 @@ public sealed interface Step {
     }
 
     /**
-     * Waits for the tiny messages of all ranks and folds them, in rank order, into {@code dst} (OUT
-     * or own area); follows the own {@link TinyPut}.
+     * Waits for the tiny messages of all other ranks and folds them, in rank order, with the own
+     * {@code src} (IN) into {@code dst} (OUT or own area).
      */
-    record TinyFold(Ref dst, long length) implements Step {
+    record TinyFold(Ref dst, Ref src, long length) implements Step {
         public TinyFold {
             requireLength(length, 1);
         }
     }
 
     /**
-     * Waits for the tiny message of {@code rank} and copies it to {@code dst} (OUT or own area).
+     * Waits for the tiny message of {@code rank} and copies a part of it to {@code dst} (OUT or own
+     * area).
+     *
+     * @param from where in the message the part begins
+     * @param length bytes of the part
+     * @param message bytes of the message
      */
-    record TinyCopy(Ref dst, int rank, long length) implements Step {
+    record TinyCopy(Ref dst, int rank, long from, long length, long message) implements Step {
         public TinyCopy {
             requireRank(rank);
             requireLength(length, 1);
+            if (from < 0 || from > message - length) {
+                throw new IllegalArgumentException(from + " + " + length + " of " + message);
+            }
         }
     }
 

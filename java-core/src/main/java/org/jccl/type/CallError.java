@@ -173,6 +173,12 @@ public enum CallError implements ErrorKind {
             NcclResult.INVALID_USAGE,
             "One call moves more than JCCL plans for, 64 GiB divided by the number of ranks.",
             "Call the operation several times, for a part each."),
+    TOO_MANY_RANKS(
+            NcclResult.INVALID_USAGE,
+            "AlltoAll and Scatter move a part for each rank at a time: an element of each has to"
+                    + " fit into 256 KiB.",
+            "Call the operation for an eighth as large elements and eight times as many of them, or"
+                    + " send and receive."),
     TOO_MANY_PENDING(
             NcclResult.INVALID_USAGE,
             "The sentence says of what there are more at once than are kept: operations under way "

@@ -157,7 +157,7 @@ public enum Operation {
         return in == NONE || out == NONE;
     }
 
-    /** Whether the operation is a collective that consists of sends and receives. */
+    /** Whether the operation is a collective that may consist of sends and receives. */
     public boolean exchanges() {
         return this == ALL_TO_ALL || this == SCATTER || this == GATHER;
     }

@@ -73,7 +73,7 @@ final class ScheduleTest {
         assertRefused(() -> of(new Step.Copy(OUT.plus(8), IN, 32)).requireWithin(shape));
         Ref end = OWN.plus(RegionLayout.LIMITS.smallBytes() - 8);
         assertRefused(() -> of(new Step.Put(IN, 16, end, new int[] {1})).requireWithin(shape));
-        assertRefused(() -> of(new Step.TinyFold(OUT, 1024)).requireWithin(shape));
+        assertRefused(() -> of(new Step.TinyFold(OUT, IN, 1024)).requireWithin(shape));
         assertRefused(
                 () -> of(new Step.Fold(OUT, List.of(IN, PEERS), 12, true)).requireWithin(shape));
         assertRefused(() -> of(new Step.Wait(1, 8, 1)).requireWithin(shape));

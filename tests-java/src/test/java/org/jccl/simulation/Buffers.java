@@ -20,15 +20,17 @@ final class Buffers {
     Buffers(Shape shape, int rank, int sender) {
         int size = shape.elementBytes();
         int count = Math.toIntExact(shape.count());
-        boolean sends = sender < 0 || sender == rank;
-        boolean hasInput = shape.operation() != Operation.BROADCAST || rank == shape.root();
-        inCells = sends && hasInput ? Math.toIntExact(shape.inBytes() / size) : 0;
         if (sender >= 0) {
-            outCells = sends ? 0 : count;
+            inCells = sender == rank ? count : 0;
+            outCells = sender == rank ? 0 : count;
         } else {
-            outCells = Math.toIntExact(shape.outBytes() / size);
+            Operation operation = shape.operation();
+            boolean sends = operation.sends(rank, shape.root());
+            boolean receives = operation.receives(rank, shape.root());
+            inCells = sends ? Math.toIntExact(shape.inBytes() / size) : 0;
+            outCells = receives ? Math.toIntExact(shape.outBytes() / size) : 0;
         }
-        if (!shape.inPlace()) {
+        if (!shape.inPlace() || inCells == 0 || outCells == 0) {
             input = new long[inCells];
             output = new long[outCells];
             inBase = 0;
@@ -37,8 +39,8 @@ final class Buffers {
         }
         input = new long[Math.max(inCells, outCells)];
         output = input;
-        inBase = shape.operation() == Operation.ALL_GATHER ? rank * count : 0;
-        outBase = shape.operation() == Operation.REDUCE_SCATTER ? rank * count : 0;
+        inBase = inCells < outCells ? rank * count : 0;
+        outBase = outCells < inCells ? rank * count : 0;
     }
 
     int inCells() {

@@ -53,13 +53,19 @@ record Call(int number, String name, Shape shape, int from, List<@Nullable Sched
     /** What element {@code i} of {@code rank}'s output must be after the call. */
     long expected(Terms terms, int rank, long i) {
         return switch (shape.operation()) {
-            case ALL_REDUCE -> folded(terms, i);
+            case ALL_REDUCE, REDUCE -> folded(terms, i);
             case REDUCE_SCATTER -> folded(terms, rank * shape.count() + i);
-            case ALL_GATHER -> Terms.input(number, (int) (i / shape.count()), i % shape.count());
+            case ALL_GATHER, GATHER -> part(i, i % shape.count());
+            case ALL_TO_ALL -> part(i, rank * shape.count() + i % shape.count());
             case BROADCAST -> Terms.input(number, shape.root(), i);
+            case SCATTER -> Terms.input(number, shape.root(), rank * shape.count() + i);
             case SEND, RECV -> Terms.input(number, from, i);
-            case REDUCE, ALL_TO_ALL, SCATTER, GATHER -> throw new IllegalStateException(name);
         };
+    }
+
+    /** Element {@code index} of the rank whose part of an output has element {@code i}. */
+    private long part(long i, long index) {
+        return Terms.input(number, (int) (i / shape.count()), index);
     }
 
     /** One rank alone does not fold, it copies. */

@@ -316,13 +316,14 @@ final class Lane {
     private boolean tinyFold(Step.TinyFold fold) {
         int n = simulation.nRanks();
         for (int q = 0; q < n; q++) {
-            if (tiny(q, fold.length()) == null) {
+            if (q != me.rank && tiny(q, fold.length()) == null) {
                 return false;
             }
         }
         long[][] sources = new long[n][];
+        sources[me.rank] = read(fold.src(), fold.length());
         for (int q = 0; q < n; q++) {
-            Tiny message = tiny(q, fold.length());
+            Tiny message = q == me.rank ? null : tiny(q, fold.length());
             if (message != null) {
                 take(q, message);
                 sources[q] = message.terms();
@@ -333,12 +334,14 @@ final class Lane {
     }
 
     private boolean tinyCopy(Step.TinyCopy copy) {
-        Tiny message = tiny(copy.rank(), copy.length());
+        Tiny message = tiny(copy.rank(), copy.message());
         if (message == null) {
             return false;
         }
         take(copy.rank(), message);
-        write(copy.dst(), message.terms());
+        int from = simulation.cells(copy.from());
+        int to = from + simulation.cells(copy.length());
+        write(copy.dst(), Arrays.copyOfRange(message.terms(), from, to));
         return true;
     }
 

@@ -85,7 +85,7 @@ record Matrix(Nodes nodes, int elementBytes, Limits limits) {
     private List<Long> counts(Operation operation, int mostChunks) {
         long line = UNIT_BYTES / elementBytes;
         long slot = limits.ringSlotBytes() / elementBytes;
-        if (operation == Operation.REDUCE_SCATTER) {
+        if (operation.in() == Operation.Parts.EACH) {
             slot = Math.max(line, slot / nRanks() / line * line);
         }
         long tiny = limits.tinyBytes() / elementBytes;

@@ -115,10 +115,18 @@ final class Mutations {
                     replace(i, new Step.Copy(c.dst(), c.src(), less(c.length())));
                 }
             }
-            case Step.TinyCopy c ->
-                    replace(i, new Step.TinyCopy(shift(c.dst()), c.rank(), c.length()));
+            case Step.TinyCopy c -> {
+                replace(i, tinyCopy(c, shift(c.dst()), c.from()));
+                if (c.from() + elementBytes <= c.message() - c.length()) {
+                    replace(i, tinyCopy(c, c.dst(), c.from() + elementBytes));
+                }
+            }
             default -> {}
         }
+    }
+
+    private static Step tinyCopy(Step.TinyCopy c, Ref dst, long from) {
+        return new Step.TinyCopy(dst, c.rank(), from, c.length(), c.message());
     }
 
     private void replace(int i, Step with) {

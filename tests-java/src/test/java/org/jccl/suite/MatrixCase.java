@@ -36,6 +36,10 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
                     Operation.REDUCE_SCATTER,
                     Operation.BROADCAST,
                     Operation.ALL_GATHER,
+                    Operation.REDUCE,
+                    Operation.ALL_TO_ALL,
+                    Operation.GATHER,
+                    Operation.SCATTER,
                     Operation.SEND);
 
     /** Every cell, in a fixed order. */
@@ -92,19 +96,29 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
 
     /** The count of the call: the whole buffer's, or each rank's part of it, rounded up. */
     int count(int nRanks) {
+        return isOfParts() ? (size + nRanks - 1) / nRanks : size;
+    }
+
+    private boolean isOfParts() {
         return switch (operation) {
-            case ALL_GATHER, REDUCE_SCATTER -> (size + nRanks - 1) / nRanks;
-            default -> size;
+            case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER, SCATTER -> true;
+            default -> false;
         };
     }
 
     /** Elements of each rank's input. */
     int inputCount(int nRanks) {
-        return operation == Operation.REDUCE_SCATTER ? count(nRanks) * nRanks : count(nRanks);
+        return switch (operation) {
+            case REDUCE_SCATTER, ALL_TO_ALL, SCATTER -> count(nRanks) * nRanks;
+            default -> count(nRanks);
+        };
     }
 
     /** Elements of each rank's output. */
     int outputCount(int nRanks) {
-        return operation == Operation.ALL_GATHER ? count(nRanks) * nRanks : count(nRanks);
+        return switch (operation) {
+            case ALL_GATHER, ALL_TO_ALL, GATHER -> count(nRanks) * nRanks;
+            default -> count(nRanks);
+        };
     }
 }

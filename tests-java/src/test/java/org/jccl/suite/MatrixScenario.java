@@ -79,25 +79,31 @@ public final class MatrixScenario implements Scenario {
         GuardedBuffer out = GuardedBuffer.allocate(arena, outBytes, shift(place));
         MemorySegment send = in.buffer();
         MemorySegment recv = out.buffer();
-        if (cell.inPlace() && cell.operation() == Operation.ALL_GATHER) {
+        if (cell.inPlace() && inBytes < outBytes) {
             send = recv.asSlice(from, partBytes);
-        } else if (cell.inPlace() && cell.operation() == Operation.REDUCE_SCATTER) {
+        } else if (cell.inPlace() && inBytes > outBytes) {
             recv = send.asSlice(from, partBytes);
         } else if (cell.inPlace()) {
             recv = send;
         }
+        boolean receives = cell.operation().receives(me, root);
         MemorySegment.copy(input, 0, send, ValueLayout.JAVA_BYTE, 0, input.length);
+        byte[] before = receives ? new byte[0] : recv.toArray(ValueLayout.JAVA_BYTE);
         call(comm, cell, send, recv, root);
         in.checkUntouchedOutside(0, inBytes);
         out.checkUntouchedOutside(0, outBytes);
         if (!cell.inPlace()) {
             require(send.mismatch(MemorySegment.ofArray(input)) < 0, "the input was changed");
-        } else if (cell.operation() == Operation.REDUCE_SCATTER) {
+        } else if (inBytes > outBytes) {
             byte[] others = send.toArray(ValueLayout.JAVA_BYTE);
             System.arraycopy(input, (int) from, others, (int) from, partBytes);
             require(Arrays.equals(input, others), "the input outside the result was changed");
         }
-        checkResult(cell, seed, root, recv.toArray(ValueLayout.JAVA_BYTE), results);
+        if (receives) {
+            checkResult(cell, seed, root, recv.toArray(ValueLayout.JAVA_BYTE), results);
+        } else {
+            require(Arrays.equals(before, recv.toArray(ValueLayout.JAVA_BYTE)), "not the root's");
+        }
     }
 
     private static int shift(Random random) {
@@ -113,6 +119,10 @@ public final class MatrixScenario implements Scenario {
             case REDUCE_SCATTER -> comm.reduceScatter(in, out, count, type, cell.op());
             case BROADCAST -> comm.broadcast(in, out, count, type, root);
             case ALL_GATHER -> comm.allGather(in, out, count, type);
+            case REDUCE -> comm.reduce(in, out, count, type, cell.op(), root);
+            case ALL_TO_ALL -> comm.allToAll(in, out, count, type);
+            case GATHER -> comm.gather(in, out, count, type, root);
+            case SCATTER -> comm.scatter(in, out, count, type, root);
             default ->
                     Group.run(
                             () -> {
@@ -151,18 +161,27 @@ public final class MatrixScenario implements Scenario {
         return switch (cell.operation()) {
             case BROADCAST -> inputOf(cell, seed, root);
             case SEND -> inputOf(cell, seed, (me + nRanks - 1) % nRanks);
-            case ALL_GATHER -> gathered(cell, seed);
+            case ALL_GATHER, GATHER -> gathered(cell, seed, 0);
+            case ALL_TO_ALL -> gathered(cell, seed, me);
+            case SCATTER -> part(cell, inputOf(cell, seed, root), me);
             default -> folded(cell, seed);
         };
     }
 
-    private byte[] gathered(MatrixCase cell, long seed) {
+    /** This part of every rank's input. */
+    private byte[] gathered(MatrixCase cell, long seed, int part) {
         int partBytes = cell.count(nRanks) * cell.type().sizeBytes();
         byte[] all = new byte[partBytes * nRanks];
         for (int rank = 0; rank < nRanks; rank++) {
-            System.arraycopy(inputOf(cell, seed, rank), 0, all, rank * partBytes, partBytes);
+            byte[] own = part(cell, inputOf(cell, seed, rank), part);
+            System.arraycopy(own, 0, all, rank * partBytes, partBytes);
         }
         return all;
+    }
+
+    private byte[] part(MatrixCase cell, byte[] all, int part) {
+        int partBytes = cell.count(nRanks) * cell.type().sizeBytes();
+        return Arrays.copyOfRange(all, part * partBytes, (part + 1) * partBytes);
     }
 
     private byte[] folded(MatrixCase cell, long seed) {
@@ -174,6 +193,7 @@ public final class MatrixScenario implements Scenario {
             inputs[rank] = Arrays.copyOfRange(all, from, from + partBytes);
         }
         boolean large = cell.inputCount(nRanks) * cell.type().sizeBytes() > BY_NODE_BYTES;
+        large &= cell.operation() != Operation.REDUCE;
         boolean keepsRankOrder = cell.type() == DataType.FLOAT16 && cell.op() == RedOp.AVG;
         if (large && nNodes > 1 && nNodes < nRanks && !keepsRankOrder) {
             int[] nodeOf = IntStream.range(0, nRanks).map(r -> r * nNodes / nRanks).toArray();
