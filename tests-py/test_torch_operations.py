@@ -123,6 +123,40 @@ def all_to_all_of_unequal_parts(rank: Rank) -> None:
         dist.all_to_all_single(output, tensor, receives, [100] * n)
 
 
+def all_to_all_of_equal_parts(rank: Rank) -> None:
+    n, me = rank.nranks, rank.rank
+    for rows, dtype in ((1, torch.int64), (3, torch.bfloat16), (9000, torch.int16)):
+        sent = torch.cat([torch.full((rows, 2), 10 * me + t, dtype=dtype) for t in range(n)])
+        wanted = torch.cat([torch.full((rows, 2), 10 * s + me, dtype=dtype) for s in range(n)])
+        output = torch.empty_like(sent)
+        dist.all_to_all_single(output, sent)
+        assert torch.equal(output, wanted)
+        turned = torch.empty(2, n * rows, dtype=dtype).t()
+        dist.all_to_all_single(turned, sent.flip(0).flip(0), async_op=True).wait()
+        assert torch.equal(turned, wanted)
+        dist.all_to_all_single(sent, sent)
+        assert torch.equal(sent, wanted)
+    with pytest.raises(ValueError, match="first dimension that"):
+        dist.all_to_all_single(torch.empty(n + 1), torch.empty(n + 1))
+    with pytest.raises(ValueError, match="equal parts from"):
+        dist.all_to_all_single(torch.empty(n), torch.empty(2 * n))
+
+
+def a_reduction_to_a_root_leaves_the_others_alone(rank: Rank) -> None:
+    n, me = rank.nranks, rank.rank
+    for count in (1, 5000, 300_000):
+        rows = of_all(rank, count, torch.float32)
+        for root in range(n):
+            reduced = rows[me].clone()
+            dist.reduce(reduced, dst=root, op=dist.ReduceOp.MAX)
+            assert torch.equal(reduced, rows.amax(0) if me == root else rows[me])
+            gaps = torch.full((count, 2), -1.0)
+            gaps[:, 0] = rows[me]
+            dist.reduce(gaps[:, 0], dst=root, async_op=True).wait()
+            assert torch.equal(gaps[:, 0], rows.sum(0) if me == root else rows[me])
+            assert bool((gaps[:, 1] == -1).all())
+
+
 def views_give_what_contiguous_tensors_give(rank: Rank) -> None:
     n, me = rank.nranks, rank.rank
     rows = of_all(rank, 12, torch.float32)
@@ -236,6 +270,8 @@ def wrong_arguments_are_sentences(rank: Rank) -> None:
         small_types_reduce_where_bits_allow,
         gathers_and_scatters,
         all_to_all_of_unequal_parts,
+        all_to_all_of_equal_parts,
+        a_reduction_to_a_root_leaves_the_others_alone,
         views_give_what_contiguous_tensors_give,
         complex_and_sparse_tensors,
         coalesced,

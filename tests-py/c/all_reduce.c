@@ -3,6 +3,30 @@
 
 enum { COUNT = 100003 };
 
+/* Operations that have a part for each rank, and the one that reduces to a root. */
+static void parts(ncclComm_t comm, int rank, int n) {
+    int* each = calloc(2 * (size_t)n, sizeof *each);
+    for (int r = 0; r < n; r++) {
+        each[r] = 100 * rank + r;
+    }
+    OK(ncclAlltoAll(each, each + n, 1, ncclInt, comm, NULL));
+    OK(ncclAlltoAll(each, each, 1, ncclInt, comm, NULL));
+    for (int r = 0; r < n; r++) {
+        REQUIRE(each[r] == 100 * r + rank && each[n + r] == each[r]);
+    }
+    int own = -1;
+    OK(ncclScatter(each, &own, 1, ncclInt, 1, comm, NULL));
+    REQUIRE(own == 100 * rank + 1);
+    OK(ncclGather(&own, rank == 0 ? each : NULL, 1, ncclInt, 0, comm, NULL));
+    for (int r = 0; r < n && rank == 0; r++) {
+        REQUIRE(each[r] == 100 * r + 1);
+    }
+    int sum = -1;
+    OK(ncclReduce(&rank, rank == 1 ? &sum : NULL, 1, ncclInt, ncclSum, 1, comm, NULL));
+    REQUIRE(sum == (rank == 1 ? n * (n - 1) / 2 : -1));
+    free(each);
+}
+
 int main(int argc, char** argv) {
     REQUIRE(argc == 4);
     int rank = atoi(argv[1]);
@@ -35,26 +59,7 @@ int main(int argc, char** argv) {
     for (int r = 0; r < n; r++) {
         REQUIRE(mine[r] == 10 + r);
     }
-    int* each = calloc(2 * (size_t)n, sizeof *each);
-    for (int r = 0; r < n; r++) {
-        each[r] = 100 * rank + r;
-    }
-    OK(ncclAlltoAll(each, each + n, 1, ncclInt, comm, NULL));
-    OK(ncclAlltoAll(each, each, 1, ncclInt, comm, NULL));
-    for (int r = 0; r < n; r++) {
-        REQUIRE(each[r] == 100 * r + rank && each[n + r] == each[r]);
-    }
-    int own = -1;
-    OK(ncclScatter(each, &own, 1, ncclInt, 1, comm, NULL));
-    REQUIRE(own == 100 * rank + 1);
-    OK(ncclGather(&own, rank == 0 ? each : NULL, 1, ncclInt, 0, comm, NULL));
-    for (int r = 0; r < n && rank == 0; r++) {
-        REQUIRE(each[r] == 100 * r + 1);
-    }
-    int sum = -1;
-    OK(ncclReduce(&rank, rank == 1 ? &sum : NULL, 1, ncclInt, ncclSum, 1, comm, NULL));
-    REQUIRE(sum == (rank == 1 ? n * (n - 1) / 2 : -1));
-    free(each);
+    parts(comm, rank, n);
     int word = rank == 1 ? 4711 : 0;
     OK(ncclBcast(&word, 1, ncclInt, 1, comm, NULL));
     REQUIRE(word == 4711);

@@ -19,7 +19,7 @@ Measures an operation between ranks on this machine, in the columns of nccl-test
 
 time is the median span from the last rank's entering a call to the last rank's leaving it.
 algbw is size / time; busbw is what every rank's link carries (2(n-1)/n of it for all_reduce,
-(n-1)/n for all_gather and reduce_scatter). #wrong counts elements that differ from the expected
+(n-1)/n where each rank has a part). #wrong counts elements that differ from the expected
 result, on all ranks. Before each call one word of every cache line of the input is written, after
 it one word of every line of the output is read, as programs do; both lie outside the time.
 --untouched leaves that away, as other suites do, and so shows hotter caches.
@@ -47,7 +47,17 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    names = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "sendrecv"]
+    names = [
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "broadcast",
+        "reduce",
+        "alltoall",
+        "gather",
+        "scatter",
+        "sendrecv",
+    ]
     add("operation", choices=names, help="what is measured")
     add("-b", "--minbytes", type=bytes_of, default=8, help="smallest size: 8, 64K, 1M (default 8)")
     add(
@@ -69,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-t", "--datatype", default="float", help=types)
     reductions = ["sum", "max", "min", "avg"]
     add("-o", "--op", default="sum", choices=reductions, help="reduction (default sum)")
-    add("-r", "--root", type=int, default=0, help="root of a broadcast (default 0)")
+    add("-r", "--root", type=int, default=0, help="root, where there is one (default 0)")
     add("--iters", type=int, help="calls measured per size (default 1000, large sizes less)")
     add("--warmup", type=int, help="calls before them (default: as many)")
     add("--untouched", action="store_true", help="neither write inputs nor read outputs")

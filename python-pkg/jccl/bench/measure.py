@@ -29,7 +29,7 @@ class Plan:
         operation: the operation.
         dtype: the data type.
         op: number of the reduction.
-        root: the root of a broadcast.
+        root: the root of an operation that has one.
         touched: whether inputs are written before and outputs read after each call.
         iters: calls in the measurement, None: by size.
         warmup: calls before it, None: as many as are measured.
@@ -152,7 +152,10 @@ def _wrong(plan: Plan, buffers: Buffers, comm: Communicator) -> int:
     buffers.recv.fill(99)
     buffers.send[:] = encoded(inputs[comm.rank], plan.dtype)
     check(plan.operation.call(comm._library, *buffers.addresses, buffers.call))
-    right = encoded(plan.operation.expected(inputs, comm.rank, plan.op, plan.root), plan.dtype)
-    wrong = numpy.array([numpy.count_nonzero(buffers.recv != right)], "int64")
+    right = plan.operation.expected(inputs, comm.rank, plan.op, plan.root)
+    differing = 0
+    if right is not None:
+        differing = int(numpy.count_nonzero(buffers.recv != encoded(right, plan.dtype)))
+    wrong = numpy.array([differing], "int64")
     comm.allreduce(wrong, wrong, 0)
     return int(wrong[0])

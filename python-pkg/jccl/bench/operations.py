@@ -41,7 +41,7 @@ class Call:
         count: the count of the NCCL call.
         dtype: number of the data type.
         op: number of the reduction.
-        root: the root of a broadcast.
+        root: the root of an operation that has one.
         comm: the communicator's handle.
         rank: this rank.
         nranks: number of ranks.
@@ -63,7 +63,8 @@ class Operation:
     Attributes:
         layout: (elements of the whole buffer, rank, ranks) to buffers.
         call: runs it on (binding, send address, receive address, arguments), gives a code.
-        expected: (all ranks' inputs decoded, rank, reduction, root) to the decoded output.
+        expected: (all ranks' inputs decoded, rank, reduction, root) to the decoded output, None
+            where nothing is written.
         bus_factor: ranks to bus bandwidth over algorithm bandwidth.
         reduces: whether it has a reduction.
         rooted: whether it has a root.
@@ -72,7 +73,7 @@ class Operation:
 
     layout: Callable[[int, int, int], Layout]
     call: Callable[[Binding, int, int, Call], int]
-    expected: Callable[[list[Array], int, int, int], Array]
+    expected: Callable[[list[Array], int, int, int], Array | None]
     bus_factor: Callable[[int], float]
     reduces: bool = False
     rooted: bool = False
@@ -115,6 +116,22 @@ def _broadcast(binding: Binding, send: int, recv: int, c: Call) -> int:
     return binding.broadcast(send, recv, c.count, c.dtype, c.root, c.comm, 0)
 
 
+def _reduce(binding: Binding, send: int, recv: int, c: Call) -> int:
+    return binding.reduce(send, recv, c.count, c.dtype, c.op, c.root, c.comm, 0)
+
+
+def _alltoall(binding: Binding, send: int, recv: int, c: Call) -> int:
+    return binding.allto_all(send, recv, c.count, c.dtype, c.comm, 0)
+
+
+def _gather(binding: Binding, send: int, recv: int, c: Call) -> int:
+    return binding.gather(send, recv, c.count, c.dtype, c.root, c.comm, 0)
+
+
+def _scatter(binding: Binding, send: int, recv: int, c: Call) -> int:
+    return binding.scatter(send, recv, c.count, c.dtype, c.root, c.comm, 0)
+
+
 def _sendrecv(binding: Binding, send: int, recv: int, c: Call) -> int:
     code = binding.group_start()
     code = code or binding.send(send, c.count, c.dtype, (c.rank + 1) % c.nranks, c.comm, 0)
@@ -132,6 +149,15 @@ def _gathered(n: int, rank: int, ranks: int) -> Layout:
 
 def _scattered(n: int, rank: int, ranks: int) -> Layout:
     return Layout(n // ranks, n // ranks * ranks, n // ranks, in_place_recv=rank * (n // ranks))
+
+
+def _exchanged(n: int, rank: int, ranks: int) -> Layout:
+    return Layout(n // ranks, n // ranks * ranks, n // ranks * ranks)
+
+
+def _parts(inputs: list[Array], rank: int) -> Array:
+    """Part ``rank`` of every input."""
+    return numpy.concatenate([numpy.split(each, len(inputs))[rank] for each in inputs])
 
 
 OPERATIONS = {
@@ -160,6 +186,34 @@ OPERATIONS = {
         _broadcast,
         lambda inputs, rank, op, root: inputs[root],
         lambda n: 1.0,
+        rooted=True,
+    ),
+    "reduce": Operation(
+        _whole,
+        _reduce,
+        lambda inputs, rank, op, root: reduced(inputs, op) if rank == root else None,
+        lambda n: 1.0,
+        reduces=True,
+        rooted=True,
+    ),
+    "alltoall": Operation(
+        _exchanged,
+        _alltoall,
+        lambda inputs, rank, op, root: _parts(inputs, rank),
+        lambda n: (n - 1) / n,
+    ),
+    "gather": Operation(
+        _gathered,
+        _gather,
+        lambda inputs, rank, op, root: numpy.concatenate(inputs) if rank == root else None,
+        lambda n: (n - 1) / n,
+        rooted=True,
+    ),
+    "scatter": Operation(
+        _scattered,
+        _scatter,
+        lambda inputs, rank, op, root: numpy.split(inputs[root], len(inputs))[rank],
+        lambda n: (n - 1) / n,
         rooted=True,
     ),
     "sendrecv": Operation(

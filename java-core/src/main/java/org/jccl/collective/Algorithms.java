@@ -40,7 +40,6 @@ public final class Algorithms {
                     always(new AllGatherSliced()),
                     always(new ReduceScatterTiny()),
                     new Choice(new ReduceScatterHierarchical(), Algorithms::isWorthRelaying),
-                    always(new ReduceScatterFlat()),
                     always(new ReduceScatterSliced()),
                     always(new ReduceScatterChunked()),
                     always(new BroadcastTiny()),

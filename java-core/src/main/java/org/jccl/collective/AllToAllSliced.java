@@ -23,7 +23,8 @@ final class AllToAllSliced extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return Lookahead.possible(shape.limits()) && Parts.fit(shape);
+        return Parts.inOneSlot(shape)
+                || (Lookahead.possible(shape.limits()) && Parts.inElements(shape));
     }
 
     @Override
@@ -32,29 +33,24 @@ final class AllToAllSliced extends Algorithm {
         Lookahead.order(
                 parts.chunks(),
                 shape.limits(),
-                c -> contribute(shape, rank, steps, parts, c),
-                c -> take(shape, rank, steps, parts, c));
+                c -> give(shape, rank, steps, parts, c),
+                c -> take(rank, steps, parts, c));
         return parts.chunks();
     }
 
-    private static void contribute(
-            Shape shape, int rank, ScheduleBuilder steps, Parts parts, int chunk) {
-        for (int q : steps.others()) {
-            Ref src = steps.in(q * shape.bytes() + parts.start(chunk));
-            steps.put(src, parts.staged(rank, chunk, q), parts.length(chunk), q);
-        }
-        steps.signal(Flags.CONTRIBUTED, chunk + 1, steps.others());
+    private static void give(Shape shape, int rank, ScheduleBuilder steps, Parts parts, int chunk) {
+        parts.give(steps, rank, chunk);
         if (!shape.inPlace()) {
-            long own = rank * shape.bytes() + parts.start(chunk);
+            long own = parts.at(chunk, rank);
             steps.copy(steps.out(own), steps.in(own), parts.length(chunk));
         }
     }
 
-    private static void take(Shape shape, int rank, ScheduleBuilder steps, Parts parts, int chunk) {
+    private static void take(int rank, ScheduleBuilder steps, Parts parts, int chunk) {
         for (int q : steps.othersFromNext()) {
             steps.await(q, Flags.CONTRIBUTED, chunk + 1);
-            Ref dst = steps.out(q * shape.bytes() + parts.start(chunk));
-            steps.copy(dst, parts.staged(q, chunk, rank), parts.length(chunk));
+            Ref from = parts.staged(q, chunk, rank);
+            steps.copy(steps.out(parts.at(chunk, q)), from, parts.length(chunk));
         }
     }
 }

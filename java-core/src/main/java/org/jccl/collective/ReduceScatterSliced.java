@@ -9,12 +9,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * {@link ReduceScatterFlat} in chunks through the ring, one ahead of those that are folded: a slot
- * holds the same chunk of every part. The ring needs no acknowledgement ({@link Lookahead}).
+ * Everybody makes its contribution to each of the others' parts readable, and folds those of all to
+ * its own part: in one slot if the whole input fits, else the same chunk of all parts at a time
+ * through the ring, one ahead of those that are folded. The ring needs no acknowledgement ({@link
+ * Lookahead}).
  *
  * <p>Source: reduce-scatter by direct exchange, chunked. Cost: &alpha; + s (1 - 1/n) &beta; + s
- * &gamma;, s the whole input. Limits: a slot holds 64 bytes for each rank. Order of reduction:
- * ranks 0 to n-1.
+ * &gamma;, s the whole input. Limits: of more than one slot, each holds 64 bytes for each rank.
+ * Order of reduction: ranks 0 to n-1.
  */
 final class ReduceScatterSliced extends Algorithm {
     ReduceScatterSliced() {
@@ -23,47 +25,29 @@ final class ReduceScatterSliced extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return Lookahead.possible(shape.limits()) && partBytes(shape) >= Slices.UNIT_BYTES;
-    }
-
-    private static long partBytes(Shape shape) {
-        return shape.limits().ringSlotBytes() / shape.nRanks();
+        return Parts.inOneSlot(shape)
+                || (Lookahead.possible(shape.limits()) && Parts.inLines(shape));
     }
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        Slices chunks = Slices.atMost(shape.bytes(), partBytes(shape));
-        Staging ring = Staging.ring(shape.limits());
+        Parts parts = new Parts(shape);
         Lookahead.order(
-                chunks.parts(),
+                parts.chunks(),
                 shape.limits(),
-                c -> contribute(shape, rank, steps, chunks, ring, c),
-                c -> fold(shape, rank, steps, chunks, ring, c));
-        return chunks.parts();
+                c -> parts.give(steps, rank, c),
+                c -> fold(shape, rank, steps, parts, c));
+        return parts.chunks();
     }
 
-    private static void contribute(
-            Shape shape, int rank, ScheduleBuilder steps, Slices chunks, Staging ring, int c) {
-        for (int q : steps.others()) {
-            Ref src = steps.in(q * shape.bytes() + chunks.start(c));
-            Ref dst = ring.of(rank, c).plus(q * chunks.stride());
-            steps.put(src, dst, chunks.length(c), q);
-        }
-        steps.signal(Flags.CONTRIBUTED, c + 1, steps.others());
-    }
-
-    private static void fold(
-            Shape shape, int rank, ScheduleBuilder steps, Slices chunks, Staging ring, int c) {
+    private static void fold(Shape shape, int rank, ScheduleBuilder steps, Parts parts, int chunk) {
         List<Ref> sources = new ArrayList<>();
         for (int q = 0; q < shape.nRanks(); q++) {
-            sources.add(
-                    q == rank
-                            ? steps.in(rank * shape.bytes() + chunks.start(c))
-                            : ring.of(q, c).plus(rank * chunks.stride()));
+            sources.add(q == rank ? steps.in(parts.at(chunk, rank)) : parts.staged(q, chunk, rank));
         }
         for (int q : steps.othersFromNext()) {
-            steps.await(q, Flags.CONTRIBUTED, c + 1);
+            steps.await(q, Flags.CONTRIBUTED, chunk + 1);
         }
-        steps.fold(steps.out(chunks.start(c)), sources, chunks.length(c));
+        steps.fold(steps.out(parts.start(chunk)), sources, parts.length(chunk));
     }
 }

@@ -1,5 +1,6 @@
 package org.jccl.collective;
 
+import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
@@ -19,7 +20,8 @@ final class ScatterChunked extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return shape.limits().flags() > Flags.TAKEN && Parts.fit(shape);
+        return Parts.inOneSlot(shape)
+                || (shape.limits().flags() > Flags.TAKEN && Parts.inElements(shape));
     }
 
     @Override
@@ -42,14 +44,10 @@ final class ScatterChunked extends Algorithm {
                 steps.await(q, Flags.TAKEN, chunk - parts.slots() + 1);
             }
         }
-        for (int q : steps.others()) {
-            long from = q * shape.bytes() + parts.start(chunk);
-            steps.put(steps.in(from), parts.staged(root, chunk, q), parts.length(chunk), q);
-        }
-        steps.signal(Flags.CONTRIBUTED, chunk + 1, steps.others());
+        parts.give(steps, root, chunk);
         if (!shape.inPlace()) {
-            long own = root * shape.bytes() + parts.start(chunk);
-            steps.copy(steps.out(parts.start(chunk)), steps.in(own), parts.length(chunk));
+            Ref own = steps.in(parts.at(chunk, root));
+            steps.copy(steps.out(parts.start(chunk)), own, parts.length(chunk));
         }
     }
 
