@@ -44,9 +44,12 @@ KINDS = {
         Kind("INT32", 2, "int32", "int32"),
         Kind("INT64", 4, "int64", "int64"),
         Kind("UINT8", 1, "uint8", "uint8"),
+        Kind("INT8", 0, "int8", "int8"),
+        Kind("UINT32", 3, "uint32", "uint32"),
+        Kind("UINT64", 5, "uint64", "uint64"),
     )
 }
-OPS = {"SUM": 0, "MAX": 2, "MIN": 3, "AVG": 4}
+OPS = {"SUM": 0, "MAX": 2, "MIN": 3, "AVG": 4, "PROD": 1}
 
 
 def widened(stored: Array, kind: Kind) -> Array:
@@ -76,7 +79,11 @@ BY_NODE_BYTES = 16384
 def fold_on(nodes: list[int], inputs: list[Array], kind: Kind, op: str) -> Array:
     """The reduction among ranks of these nodes, which are numbered by their first ranks."""
     several = 1 < len(set(nodes)) < len(nodes)
-    if not several or inputs[0].nbytes <= BY_NODE_BYTES or (kind.name, op) == ("FLOAT16", "AVG"):
+    if (
+        not several
+        or inputs[0].nbytes <= BY_NODE_BYTES
+        or (kind.name == "FLOAT16" and op in ("AVG", "PROD"))
+    ):
         return fold(inputs, kind, op)
     part = "SUM" if op == "AVG" else op
     sums = [
@@ -96,7 +103,12 @@ def fold(inputs: list[Array], kind: Kind, op: str) -> Array:
     with numpy.errstate(all="ignore"):
         for stored in inputs[1:]:
             other = widened(stored, kind)
-            result = result + other if op in ("SUM", "AVG") else _extreme(result, other, op)
+            if op in ("SUM", "AVG"):
+                result = result + other
+            elif op == "PROD":
+                result = result * other
+            else:
+                result = _extreme(result, other, op)
         if op == "AVG":
             result = _divided(result, len(inputs))
     return rounded(result, kind)

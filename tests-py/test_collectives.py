@@ -28,6 +28,9 @@ from oracle import KINDS, OPS, Array, Kind
 
 GUARD = 64
 COUNTS = (0, 1, 3, 1023, 65537)
+FEW_COUNTS = (3, 65537)
+# Types that differ from another one in how they are folded alone.
+SIBLINGS = ("INT8", "UINT32", "UINT64")
 OPERATIONS = (
     "allreduce",
     "broadcast",
@@ -184,6 +187,8 @@ def matrix() -> list[Case]:
         reduces = operation in ("allreduce", "reduce_scatter", "reduce")
         places = (False,) if operation == "sendrecv" else (False, True)
         for op, in_place in itertools.product(OPS if reduces else ("SUM",), places):
+            if (kind in SIBLINGS or op == "PROD") and count not in FEW_COUNTS:
+                continue
             offset = count % 3 * (1 if kind == "UINT8" else 0)
             cells.append(Case(operation, kind, op, count, in_place, offset))
     return cells
@@ -363,8 +368,8 @@ def _errors(rank: Rank) -> list[str]:
             lambda: comm.allreduce(one, one, 77),
             lambda: comm.broadcast(one, one, 5),
             lambda: comm.send(one, 9),
-            lambda: comm.allreduce(one, one, 1),
-            lambda: comm.allreduce(one.astype("int8"), one.astype("int8"), SUM),
+            lambda: comm.allreduce(one, one, 5),
+            lambda: comm.allreduce(one.astype("c16"), one.astype("c16"), SUM),
         ]
         for call in calls:
             try:

@@ -61,7 +61,7 @@ def whole_life_of_bytes(rank: Rank) -> None:
         assert torch.equal(tensor.view(torch.uint8), last.view(torch.uint8)), dtype
 
 
-def small_types_reduce_where_bits_allow(rank: Rank) -> None:
+def other_types_and_operations_reduce(rank: Rank) -> None:
     tensor = torch.tensor([100 + rank.rank, -3], dtype=torch.int8)
     dist.all_reduce(tensor)
     total = sum(100 + r for r in range(rank.nranks))
@@ -72,12 +72,24 @@ def small_types_reduce_where_bits_allow(rank: Rank) -> None:
     flags = torch.tensor([rank.rank == 0, True, False])
     dist.all_reduce(flags, dist.ReduceOp.MIN)
     assert flags.tolist() == [False, True, False]
-    with pytest.raises(TypeError, match="int8 by MAX"):
-        dist.all_reduce(torch.ones(1, dtype=torch.int8), dist.ReduceOp.MAX)
+    dist.all_reduce(flags, dist.ReduceOp.PRODUCT)
+    assert flags.tolist() == [False, True, False]
+    wide = torch.tensor([-3, 2], dtype=torch.int8)
+    dist.all_reduce(wide, dist.ReduceOp.PRODUCT)
+    assert wide.tolist() == [torch.tensor(x**rank.nranks).to(torch.int8).item() for x in (-3, 2)]
+    for dtype, bits in ((torch.uint32, 32), (torch.uint64, 64)):
+        large = torch.tensor([2 ** (bits - 1), rank.rank], dtype=dtype)
+        dist.all_reduce(large, dist.ReduceOp.MAX)
+        assert large.tolist() == [2 ** (bits - 1), rank.nranks - 1]
+        dist.all_reduce(large)
+        assert large.tolist() == [0, rank.nranks * (rank.nranks - 1)]
+    with pytest.raises(TypeError, match="complex tensors by SUM and AVG, not by PRODUCT"):
+        dist.reduce(torch.ones(1, dtype=torch.complex64), 0, dist.ReduceOp.PRODUCT)
+    product = torch.tensor([2.0, 0.5])
+    dist.all_reduce(product, dist.ReduceOp.PRODUCT)
+    assert product.tolist() == [2.0**rank.nranks, 0.5**rank.nranks]
     with pytest.raises(TypeError, match="bool by AVG"):
         dist.all_reduce(torch.ones(1, dtype=torch.bool), dist.ReduceOp.AVG)
-    with pytest.raises(ValueError, match="not by PRODUCT"):
-        dist.all_reduce(torch.ones(1), dist.ReduceOp.PRODUCT)
     with pytest.raises(ValueError, match="not by BXOR"):
         dist.all_reduce(torch.ones(1, dtype=torch.int32), dist.ReduceOp.BXOR)
 
@@ -267,7 +279,7 @@ def wrong_arguments_are_sentences(rank: Rank) -> None:
     [
         every_type_and_operation,
         whole_life_of_bytes,
-        small_types_reduce_where_bits_allow,
+        other_types_and_operations_reduce,
         gathers_and_scatters,
         all_to_all_of_unequal_parts,
         all_to_all_of_equal_parts,

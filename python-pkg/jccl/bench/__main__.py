@@ -75,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
         help="factor from one size to the next (default 2)",
     )
     add("-n", "--nranks", type=int, default=2, help="number of ranks (default 2)")
-    types = "uint8, int32, int64, half, float, double or bfloat16 (default float)"
+    types = (
+        "int8, uint8, int32, uint32, int64, uint64, half, float, double or bfloat16 (default float)"
+    )
     add("-t", "--datatype", default="float", help=types)
     reductions = ["sum", "max", "min", "avg"]
     add("-o", "--op", default="sum", choices=reductions, help="reduction (default sum)")

@@ -226,9 +226,12 @@ OPERATIONS = {
 }
 
 TYPES = {
+    "int8": NcclDataType.INT8,
     "uint8": NcclDataType.UINT8,
     "int32": NcclDataType.INT32,
+    "uint32": NcclDataType.UINT32,
     "int64": NcclDataType.INT64,
+    "uint64": NcclDataType.UINT64,
     "half": NcclDataType.FLOAT16,
     "float": NcclDataType.FLOAT32,
     "double": NcclDataType.FLOAT64,

@@ -13,18 +13,25 @@ from jccl._numbers import (
     FLOAT16,
     FLOAT32,
     FLOAT64,
+    INT8,
     INT32,
     INT64,
     MAX,
     MIN,
+    PROD,
     SUM,
     UINT8,
+    UINT32,
+    UINT64,
 )
 
 TYPES: Final[dict[torch.dtype, int]] = {
+    torch.int8: INT8,
     torch.uint8: UINT8,
     torch.int32: INT32,
+    torch.uint32: UINT32,
     torch.int64: INT64,
+    torch.uint64: UINT64,
     torch.float16: FLOAT16,
     torch.float32: FLOAT32,
     torch.float64: FLOAT64,
@@ -39,20 +46,27 @@ Reduction = tuple[int, int]
 def _reductions() -> tuple[dict[torch.dtype, Reduction], ...]:
     """For each ReduceOp, by its number in torch, the element types it works on.
 
-    int8 and bool have no type of their own in the library; they travel as uint8 where the bits
-    of the result are the same: a sum of int8 wraps around like that of uint8, and on the bytes
-    0 and 1 of bool the sum (logical or, as torch has it) is the maximum.
+    bool has no type of its own in the library. It travels as uint8, whose bytes 0 and 1 have a
+    maximum that is the sum (logical or, as torch has it), and a minimum that is the product.
     """
     by_op: list[dict[torch.dtype, Reduction]] = [{} for _ in range(9)]
-    ours = {ReduceOp.SUM: SUM, ReduceOp.AVG: AVG, ReduceOp.MIN: MIN, ReduceOp.MAX: MAX}
+    ours = {
+        ReduceOp.SUM: SUM,
+        ReduceOp.AVG: AVG,
+        ReduceOp.PRODUCT: PROD,
+        ReduceOp.MIN: MIN,
+        ReduceOp.MAX: MAX,
+    }
     for op, number in ours.items():
         by_op[hash(op)] = {dtype: (kind, number) for dtype, kind in TYPES.items()}
-    by_op[hash(ReduceOp.SUM)][torch.int8] = (UINT8, SUM)
     by_op[hash(ReduceOp.SUM)][torch.bool] = (UINT8, MAX)
+    by_op[hash(ReduceOp.PRODUCT)][torch.bool] = (UINT8, MIN)
     by_op[hash(ReduceOp.MAX)][torch.bool] = (UINT8, MAX)
     by_op[hash(ReduceOp.MIN)][torch.bool] = (UINT8, MIN)
     return tuple(by_op)
 
+
+_PARTWISE: Final = (hash(ReduceOp.SUM), hash(ReduceOp.AVG))
 
 REDUCTIONS: Final = _reductions()
 """Indexed by ``hash(reduce_op)``, which torch defines as the operation's number."""
@@ -71,10 +85,10 @@ def reduction(reduce_op: ReduceOp, dtype: torch.dtype) -> Reduction:
         return found
     name = str(reduce_op.op).rpartition(".")[2]
     if number >= len(REDUCTIONS) or not REDUCTIONS[number]:
-        raise ValueError(f"jccl reduces by SUM, AVG, MIN and MAX, not by {name}")
+        raise ValueError(f"jccl reduces by SUM, AVG, PRODUCT, MIN and MAX, not by {name}")
     raise TypeError(
-        f"jccl cannot reduce {dtype} by {name}; it reduces float16, bfloat16, float32, float64, "
-        "int32, int64 and uint8 by SUM, AVG, MIN and MAX, int8 by SUM, bool by SUM, MIN and MAX"
+        f"jccl cannot reduce {dtype} by {name}; it reduces float16, bfloat16, float32, float64 and "
+        "integers of 8, 32 and 64 bits, and bool by SUM, PRODUCT, MIN and MAX"
     )
 
 
@@ -98,6 +112,18 @@ def checked(tensor: torch.Tensor) -> torch.Tensor:
 def real(tensor: torch.Tensor) -> torch.Tensor:
     """A complex tensor as pairs of its parts, any other as it is."""
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def summands(tensor: torch.Tensor, reduce_op: ReduceOp) -> torch.Tensor:
+    """As ``real``, for a reduction.
+
+    Raises:
+        TypeError: a complex tensor, by an operation that does not work on its parts alone.
+    """
+    if tensor.is_complex() and hash(reduce_op) not in _PARTWISE:
+        name = str(reduce_op.op).rpartition(".")[2]
+        raise TypeError(f"jccl reduces complex tensors by SUM and AVG, not by {name}")
+    return real(tensor)
 
 
 def moved(tensor: torch.Tensor) -> tuple[int, int]:

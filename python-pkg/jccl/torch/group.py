@@ -19,7 +19,7 @@ from jccl._numbers import (
     SEND,
 )
 from jccl.torch import composed, creation
-from jccl.torch.arguments import REDUCTIONS, checked, moved, real, reduction
+from jccl.torch.arguments import REDUCTIONS, checked, moved, real, reduction, summands
 from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Communicator, Part
 from jccl.torch.composition import Composition, resolved
@@ -111,8 +111,7 @@ class ProcessGroupJccl(ProcessGroup):
     def _unusual_allreduce(self, tensor: Tensor, opts: Any) -> Handle:
         if tensor.layout is torch.sparse_coo:
             return composed.sparse_allreduce(self, tensor, opts)
-        if tensor.is_complex():
-            tensor = real(tensor)
+        tensor = summands(tensor, opts.reduceOp)
         kind, op = reduction(opts.reduceOp, tensor.dtype)
         composition = self._composition()
         buffer = composition.updates(tensor)
@@ -129,7 +128,8 @@ class ProcessGroupJccl(ProcessGroup):
         if opts is None:
             opts = torch.distributed.AllreduceCoalescedOptions()
         parts: list[Part] = []
-        for tensor in map(real, tensors):
+        for each in tensors:
+            tensor = summands(each, opts.reduceOp)
             kind, op = reduction(opts.reduceOp, tensor.dtype)
             composition = self._composition()
             buffer = composition.updates(tensor)
@@ -157,9 +157,10 @@ class ProcessGroupJccl(ProcessGroup):
     @untraced
     def reduce(self, tensors: list[Tensor] | Tensor, opts: Any = None) -> Handle:
         """Reduces a tensor over all ranks into the root's."""
-        tensor = real(tensors if isinstance(tensors, Tensor) else single(tensors))
         if opts is None:
             opts = torch.distributed.ReduceOptions()
+        given = tensors if isinstance(tensors, Tensor) else single(tensors)
+        tensor = summands(given, opts.reduceOp)
         kind, op = reduction(opts.reduceOp, tensor.dtype)
         composition = self._composition()
         at_root = opts.rootRank == self._rank
@@ -248,7 +249,7 @@ class ProcessGroupJccl(ProcessGroup):
         return self._comm.run_all(parts, not opts.asyncOp, outputs)
 
     def _scatter_part(self, output: Tensor, tensor: Tensor, opts: Any) -> Part:
-        output, tensor = real(output), real(tensor)
+        output, tensor = real(output), summands(tensor, opts.reduceOp)
         if output.dtype != tensor.dtype or tensor.numel() != output.numel() * self._size:
             raise ValueError(
                 f"reduce_scatter of {tensor.numel()} elements of {tensor.dtype} over {self._size} "
@@ -275,7 +276,7 @@ class ProcessGroupJccl(ProcessGroup):
         if opts is None:
             opts = torch.distributed.ReduceScatterOptions()
         alike("reduce_scatter", self._size, inputs, output)
-        into, parts = real(output), [real(tensor) for tensor in inputs]
+        into, parts = real(output), [summands(tensor, opts.reduceOp) for tensor in inputs]
         composition = self._composition()
         joined = torch.empty((self._size, into.numel()), dtype=into.dtype)
         composition.kept.append(joined)

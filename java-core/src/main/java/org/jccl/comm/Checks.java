@@ -97,10 +97,10 @@ public final class Checks {
 
     private static void reduction(Call call) {
         int number = call.redOp();
-        if (!RedOp.isValid(number) || number == RedOp.PROD.number()) {
+        if (!RedOp.isValid(number)) {
             throw CallError.REDUCTION_UNKNOWN.says(
-                    "%sinvalid reduction operation %s; ncclSum, ncclAvg, ncclMax and "
-                            + "ncclMin are supported",
+                    "%sinvalid reduction operation %s; use ncclSum, ncclProd, ncclMax, ncclMin or "
+                            + "ncclAvg",
                     called(call), number);
         }
     }

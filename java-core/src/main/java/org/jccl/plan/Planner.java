@@ -106,11 +106,12 @@ public final class Planner {
         return plan;
     }
 
-    /** A sum of a node's float16 may be infinite where the average is not. */
+    /** A node's sum or product of float16 may be infinite where the whole result is not. */
     private boolean inRankOrder(Call call) {
+        int op = call.redOp();
+        boolean overflows = op == RedOp.AVG.number() || op == RedOp.PROD.number();
         return call.operation().reduces()
-                && (rankOrder
-                        || (call.type() == DataType.FLOAT16 && call.redOp() == RedOp.AVG.number()));
+                && (rankOrder || (call.type() == DataType.FLOAT16 && overflows));
     }
 
     private static int slot(long key, long count) {

@@ -56,8 +56,8 @@ public enum DataType {
     /** Whether JCCL moves and reduces this type; the others are refused by a sentence. */
     public boolean supported() {
         return switch (this) {
-            case UINT8, INT32, INT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16 -> true;
-            case INT8, UINT32, UINT64, FLOAT8E4M3, FLOAT8E5M2 -> false;
+            case FLOAT8E4M3, FLOAT8E5M2 -> false;
+            default -> true;
         };
     }
 

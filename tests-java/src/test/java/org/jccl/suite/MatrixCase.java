@@ -7,6 +7,7 @@ import org.jccl.type.RedOp;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 
 /**
  * One cell of the matrix.
@@ -26,10 +27,19 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
                     DataType.BFLOAT16,
                     DataType.INT32,
                     DataType.INT64,
-                    DataType.UINT8);
-    static final List<RedOp> OPS = List.of(RedOp.SUM, RedOp.AVG, RedOp.MAX, RedOp.MIN);
+                    DataType.UINT8,
+                    DataType.INT8,
+                    DataType.UINT32,
+                    DataType.UINT64);
+    static final List<RedOp> OPS = List.of(RedOp.SUM, RedOp.AVG, RedOp.MAX, RedOp.MIN, RedOp.PROD);
+
+    /** Types that differ from another one in how they are folded alone. */
+    private static final Set<DataType> SIBLINGS =
+            Set.of(DataType.INT8, DataType.UINT32, DataType.UINT64);
+
     static final int LARGE = 3 * (1 << 20) + 1;
     private static final int[] SIZES = {0, 1, 3, 1023, 65537};
+    private static final Set<Integer> FEW_SIZES = Set.of(3, 65537);
     private static final List<Operation> OPERATIONS =
             List.of(
                     Operation.ALL_REDUCE,
@@ -87,6 +97,9 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
     private static void add(List<MatrixCase> cases, Operation operation, DataType type, int size) {
         List<RedOp> ops = operation.reduces() ? OPS : List.of(RedOp.SUM);
         for (RedOp op : ops) {
+            if ((SIBLINGS.contains(type) || op == RedOp.PROD) && !FEW_SIZES.contains(size)) {
+                continue;
+            }
             cases.add(new MatrixCase(operation, type, op, size, false));
             if (operation != Operation.SEND) {
                 cases.add(new MatrixCase(operation, type, op, size, true));

@@ -194,7 +194,9 @@ public final class MatrixScenario implements Scenario {
         }
         boolean large = cell.inputCount(nRanks) * cell.type().sizeBytes() > BY_NODE_BYTES;
         large &= cell.operation() != Operation.REDUCE;
-        boolean keepsRankOrder = cell.type() == DataType.FLOAT16 && cell.op() == RedOp.AVG;
+        boolean keepsRankOrder =
+                cell.type() == DataType.FLOAT16
+                        && (cell.op() == RedOp.AVG || cell.op() == RedOp.PROD);
         if (large && nNodes > 1 && nNodes < nRanks && !keepsRankOrder) {
             int[] nodeOf = IntStream.range(0, nRanks).map(r -> r * nNodes / nRanks).toArray();
             return Oracle.foldByNode(cell.type(), cell.op(), inputs, nodeOf);
