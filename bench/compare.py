@@ -12,6 +12,11 @@ up to 2 KiB, and the table has, behind each median, the 90th percentile as a mul
 
 python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
 python bench/compare.py --fresh 20 --only java c intelmpi
+
+--against measures Java and C of the installed JCCL and of another one in turns: 15 rounds, unless
+--rounds says otherwise. The status is 1 if a size is slower for certain.
+
+python bench/compare.py --against ../before --only java --ranks 2
 """
 
 from __future__ import annotations
@@ -33,6 +38,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import against
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = ROOT / "build" / "bench"
@@ -41,6 +48,7 @@ FRESH_SIZES = SIZES[:5]
 #: Gone through first and measured again: compilers need seconds on cores that ranks keep busy.
 WARM_UP = SIZES[:6]
 RUN_LIMIT_S = 600
+ROUNDS = 3
 QUIET_LOAD = 0.10
 #: Whether each rank has a session of its own, raised above others, and a core where there are
 #: enough. beside.py wants none of that.
@@ -179,9 +187,9 @@ def run_java(setting: Setting, ranks: int, sizes: list[str]) -> Table:
 
 
 def run_c(setting: Setting, ranks: int, sizes: list[str]) -> Table:
-    """The C ABI."""
-    client = str(BUILD / "nccl_client")
-    return _ranks("C", ranks, lambda r, at: [client, str(r), str(ranks), at, *sizes])
+    """The C ABI; the client looks for the library where it was built, or else where it is told."""
+    client = ["env", f"LD_LIBRARY_PATH={setting.library}", str(BUILD / "nccl_client")]
+    return _ranks("C", ranks, lambda r, at: [*client, str(r), str(ranks), at, *sizes])
 
 
 def _run_torch(backend: str, ranks: int, sizes: list[str]) -> Table:
@@ -370,22 +378,47 @@ def present(setting: Setting, wanted: list[str]) -> list[str]:
     return names
 
 
+def compare_with(found: Setting, other: Setting, options: argparse.Namespace) -> bool:
+    """Two installations in turns; whether a size of this one is slower for certain."""
+    sizes = [str(size) for size in WARM_UP + SIZES]
+    slower = False
+    for ranks in options.ranks:
+        for name in [one for one in ("java", "c") if one in options.only]:
+            now: list[Table] = []
+            before: list[Table] = []
+            for number in range(options.rounds or against.ROUNDS):
+                for setting, tables in ((found, now), (other, before)):
+                    wait_until_quiet(options.patience)
+                    tables.append(LIBRARIES[name](setting, ranks, sizes))
+                print(f"# {ranks} ranks, round {number + 1}, {name}", flush=True)
+            print(f"\n**{ranks} ranks, {name}, µs per call**\n")
+            print("| size | now | before | ratio | 95 % | |\n|---|---|---|---|---|---|")
+            for size, cells in zip(SIZES, against.rows(now, before, SIZES), strict=True):
+                print(f"| {size_name(size)} | {' | '.join(cells)} |")
+                slower |= bool(cells[-1])
+    return slower
+
+
 def main() -> None:
     """Runs the comparison, prints the tables, writes the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int)
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--fresh", type=int, metavar="PROCESSES")
+    parser.add_argument("--against", type=Path, metavar="INSTALLATION")
     parser.add_argument("--only", nargs="+", choices=sorted(LIBRARIES), default=list(LIBRARIES))
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for quiet")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found = setting()
     build(found)
+    if options.against:
+        other = Setting(against.library_in(options.against), found.java.parent)
+        sys.exit(int(compare_with(found, other, options)))
     names = present(found, options.only)
     measured = FRESH_SIZES if options.fresh else SIZES
     sizes = [str(size) for size in WARM_UP + measured]
-    n_rounds = options.fresh or options.rounds
+    n_rounds = options.fresh or options.rounds or ROUNDS
     report: dict[str, Any] = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": "python bench/compare.py " + " ".join(sys.argv[1:]),
