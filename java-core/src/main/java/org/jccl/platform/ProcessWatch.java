@@ -4,22 +4,33 @@ import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
 /**
  * Another process of this machine, to be looked at from time to time: whether it has ended. It is
  * held by a descriptor, so that the reuse of its number misleads nobody: a pidfd or, where the
- * system refuses those, its status in /proc, whose file tells of no other process either.
- *
- * <p>Used by one thread at a time.
+ * system refuses those, its status in /proc, whose file tells of no other process either. This
+ * process has one descriptor for each process that its ranks look at.
  */
 public final class ProcessWatch implements AutoCloseable {
     private static final int FIRST_FIELD = 2;
     private static final int STATE_FIELD = 3;
     private static final int THREADS_FIELD = 20;
 
-    private final int refusal;
-    private int fd;
+    /** A process: its number alone may be given again. */
+    private record Watched(int pid, long startTime) {}
 
-    private ProcessWatch(int fd, int refusal) {
+    /** One for each process, whichever ranks of this one and communicators of theirs look at it. */
+    private static final Map<Watched, ProcessWatch> SHARED = new ConcurrentHashMap<>();
+
+    private final Watched process;
+    private final int refusal;
+    private final int fd;
+    private final Users users = new Users();
+
+    private ProcessWatch(Watched process, int fd, int refusal) {
+        this.process = process;
         this.fd = fd;
         this.refusal = refusal;
     }
@@ -33,6 +44,33 @@ public final class ProcessWatch implements AutoCloseable {
      *     tells its end can be opened
      */
     public static @Nullable ProcessWatch open(int pid, long startTime) {
+        Watched process = new Watched(pid, startTime);
+        ProcessWatch known = SHARED.get(process);
+        if (known != null && known.users.join()) {
+            return known.orNull();
+        }
+        ProcessWatch mine = openAnew(process);
+        if (mine == null) {
+            return null;
+        }
+        ProcessWatch first =
+                SHARED.merge(process, mine, (other, same) -> other.users.join() ? other : same);
+        if (first != mine) {
+            Descriptors.close(mine.fd);
+        }
+        return first;
+    }
+
+    private @Nullable ProcessWatch orNull() {
+        if (!ended()) {
+            return this;
+        }
+        close();
+        return null;
+    }
+
+    private static @Nullable ProcessWatch openAnew(Watched process) {
+        int pid = process.pid;
         int fd = (int) SystemCall.call(SystemCall.PIDFD_OPEN, pid, 0);
         if (fd == -Errno.ESRCH) {
             return null;
@@ -41,34 +79,31 @@ public final class ProcessWatch implements AutoCloseable {
             throw LibraryError.SYSTEM_CALL.says(
                     "cannot watch process %s: %s", pid, Errno.text(-fd));
         }
-        return fd >= 0 ? byPidfd(fd, pid, startTime) : byStatus(-fd, pid, startTime);
+        return fd >= 0 ? byPidfd(fd, process) : byStatus(-fd, process);
     }
 
-    private static @Nullable ProcessWatch byPidfd(int fd, int pid, long startTime) {
-        ProcessWatch watch = new ProcessWatch(fd, 0);
+    private static @Nullable ProcessWatch byPidfd(int fd, Watched process) {
         int status = -1;
+        boolean same = false;
         try {
             // Whoever has that number now has had it since before.
-            status = ProcessIdentity.openStatus(pid);
-            if (status >= 0 && ProcessIdentity.startTimeIn(status) == startTime) {
-                return watch;
-            }
-            watch.close();
-            return null;
-        } catch (RuntimeException | Error unreadable) {
-            watch.close();
-            throw unreadable;
+            status = ProcessIdentity.openStatus(process.pid);
+            same = status >= 0 && ProcessIdentity.startTimeIn(status) == process.startTime;
+            return same ? new ProcessWatch(process, fd, 0) : null;
         } finally {
+            if (!same) {
+                Descriptors.close(fd);
+            }
             if (status >= 0) {
                 Descriptors.close(status);
             }
         }
     }
 
-    private static @Nullable ProcessWatch byStatus(int refusal, int pid, long startTime) {
-        int status = ProcessIdentity.openStatus(pid);
-        if (status >= 0 && ProcessIdentity.startTimeIn(status) == startTime) {
-            return new ProcessWatch(status, refusal);
+    private static @Nullable ProcessWatch byStatus(int refusal, Watched process) {
+        int status = ProcessIdentity.openStatus(process.pid);
+        if (status >= 0 && ProcessIdentity.startTimeIn(status) == process.startTime) {
+            return new ProcessWatch(process, status, refusal);
         }
         if (status >= 0) {
             Descriptors.close(status);
@@ -122,11 +157,12 @@ public final class ProcessWatch implements AutoCloseable {
         return field == number ? at : 0;
     }
 
+    /** Who has opened it does not look at it any more; to be called once for each opening. */
     @Override
     public void close() {
-        if (fd >= 0) {
+        if (users.leave()) {
+            SHARED.remove(process, this);
             Descriptors.close(fd);
-            fd = -1;
         }
     }
 }

@@ -1,11 +1,11 @@
 package org.jccl.transport;
 
 import org.jccl.platform.SharedMemory;
+import org.jccl.platform.Users;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 /**
@@ -21,8 +21,7 @@ final class Mapping implements AutoCloseable {
     private final @Nullable Nonce nonce;
     private final SharedMemory memory;
 
-    /** Changed by any thread (atomically); once 0 it is unmapped, and nobody's any more. */
-    private final AtomicInteger users = new AtomicInteger(1);
+    private final Users users = new Users();
 
     private Mapping(@Nullable Nonce nonce, SharedMemory memory) {
         this.nonce = nonce;
@@ -47,19 +46,16 @@ final class Mapping implements AutoCloseable {
     static Mapping of(long nonce0, long nonce1, Supplier<SharedMemory> map) {
         Nonce nonce = new Nonce(nonce0, nonce1);
         Mapping known = SHARED.get(nonce);
-        if (known != null && known.use()) {
+        if (known != null && known.users.join()) {
             return known;
         }
         Mapping mine = new Mapping(nonce, map.get());
-        Mapping first = SHARED.merge(nonce, mine, (other, same) -> other.use() ? other : same);
+        Mapping first =
+                SHARED.merge(nonce, mine, (other, same) -> other.users.join() ? other : same);
         if (first != mine) {
             mine.memory.close();
         }
         return first;
-    }
-
-    private boolean use() {
-        return users.getAndUpdate(count -> count == 0 ? 0 : count + 1) > 0;
     }
 
     SharedMemory memory() {
@@ -69,7 +65,7 @@ final class Mapping implements AutoCloseable {
     /** One rank uses it no longer. */
     @Override
     public void close() {
-        if (users.decrementAndGet() == 0) {
+        if (users.leave()) {
             if (nonce != null) {
                 SHARED.remove(nonce, this);
             }

@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 /** A rank whose region this one maps: another of its process or node, or itself. */
 public final class Mate extends Peer {
     private final @Nullable ProcessWatch watch;
+    private boolean disconnected;
 
     /**
      * A mate, which owns the region and the watch.
@@ -44,7 +45,8 @@ public final class Mate extends Peer {
 
     @Override
     protected void disconnect() {
-        if (watch != null) {
+        if (watch != null && !disconnected) {
+            disconnected = true;
             watch.close();
         }
     }

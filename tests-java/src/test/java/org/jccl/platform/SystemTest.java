@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
@@ -107,6 +108,22 @@ class SystemTest {
         long time = ProcessIdentity.startTimeIn(status);
         Descriptors.close(status);
         return time;
+    }
+
+    @Test
+    void thoseWhoWatchAProcessShareADescriptor() throws Exception {
+        Process child = new ProcessBuilder("sleep", "600").start();
+        ProcessWatch first = watch((int) child.pid());
+        ProcessWatch second = watch((int) child.pid());
+        assertSame(first, second);
+        first.close();
+        assertFalse(second.ended());
+        long startTime = startTime((int) child.pid());
+        child.destroyForcibly();
+        child.waitFor();
+        assertTrue(second.ended());
+        assertNull(ProcessWatch.open((int) child.pid(), startTime));
+        second.close();
     }
 
     @Test
