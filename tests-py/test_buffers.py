@@ -311,4 +311,4 @@ def test_bool_is_reduced_by_or_and_and_only(
     else:
         sentence = rf"op is {op.name} and the elements are bool.*MAX \(or\) or MIN \(and\)"
         with pytest.raises(NcclInvalid, match=rf"{sentence} \({name}, rank {RANK}\)"):
-            getattr(comm, name)(send, recv, op, *([0] if name == "reduce" else []))
+            getattr(comm, name)(send, recv, op, *([RANK] if name == "reduce" else []))

@@ -78,8 +78,8 @@ ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size
  * As jcclStart, for an operation that also copies in its turn: before it begins, which is when the
  * collectives that were called before it are over, and after it has succeeded, before that shows.
  * AlltoAll, Gather and Scatter may also be sends and receives, of any sizes, with a place in the
- * order of the collectives; those of jcclSend and ncclSend are not mixed up with them. All ranks
- * must do them in the same way. Host communicators only.
+ * order of the collectives; those of jcclSend and ncclSend are not mixed up with them. Ranks
+ * that do them in different ways have called differently. Host communicators only.
  *
  * words has n numbers, which are read before the call returns:
  *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as of jcclStart; AlltoAll,

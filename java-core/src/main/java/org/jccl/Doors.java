@@ -78,12 +78,12 @@ final class Doors {
 
     /** The same of a segment that the operation writes. */
     static long writable(Comm comm, Call call, @Nullable MemorySegment segment) {
-        if (segment != null && segment.isReadOnly()) {
+        boolean receives = call.operation().receives(comm.rank(), call.peer());
+        if (receives && segment != null && segment.isReadOnly()) {
             throw CallError.BUFFER_READ_ONLY.says(
                     "%s: recvbuff is read-only; pass a buffer that may be written",
                     call.operation().ncclName());
         }
-        boolean receives = call.operation().receives(comm.rank(), call.peer());
         long elements = receives ? call.operation().outSize(call.count(), comm.nRanks()) : 0;
         return address(call, "recvbuff", segment, elements);
     }

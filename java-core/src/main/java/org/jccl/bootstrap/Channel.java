@@ -148,6 +148,12 @@ final class Channel {
         return frame.position(Frame.HEADER_BYTES);
     }
 
+    /** Whether {@link #frame} finds one that was read with those before. */
+    boolean hasFrame() {
+        return inCount >= Frame.HEADER_BYTES
+                && inCount - Frame.HEADER_BYTES >= ByteBuffer.wrap(in).getInt(inFrom);
+    }
+
     /** Queues bytes, which must not change any more; the caller's own may be shared. */
     void send(byte[] bytes) {
         out.add(bytes);

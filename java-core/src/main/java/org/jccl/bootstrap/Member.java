@@ -75,7 +75,8 @@ final class Member implements Pollable {
     @Override
     public void ready(long nowNs) {
         channel.flush();
-        for (int i = 0; i < FRAMES_PER_TURN && !closed; i++) {
+        // What was read ahead makes the socket ready for nobody.
+        for (int i = 0; (i < FRAMES_PER_TURN || channel.hasFrame()) && !closed; i++) {
             ByteBuffer frame = channel.frame();
             if (frame != null) {
                 read(frame, nowNs);

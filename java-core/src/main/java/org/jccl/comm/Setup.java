@@ -97,7 +97,10 @@ final class Setup {
             if (own.descriptor() < 0) {
                 Log.info(
                         Subsystem.INIT,
-                        "rank " + rank + " offers no shared memory, which the system refuses: TCP");
+                        "rank "
+                                + rank
+                                + " offers other processes no shared memory, which the system"
+                                + " refuses: TCP");
             }
             rounds.begin(
                     ByteBuffer.allocate(REGION_BLOB_BYTES)

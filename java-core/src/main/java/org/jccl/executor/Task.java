@@ -93,7 +93,8 @@ public final class Task extends Call {
         take(call);
         plan = compiled;
         bytes = compiled == null ? partBytes() : 0;
-        description = CallRecord.describe(operation.number(), dataType, redOp, peer);
+        int way = exchanges() ? CallRecord.EXCHANGE : redOp;
+        description = CallRecord.describe(operation.number(), dataType, way, peer);
         moved = 0;
         begun = false;
         slept = false;

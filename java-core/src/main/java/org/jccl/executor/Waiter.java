@@ -16,8 +16,9 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * A thread that waits for a task and lends itself to the communicator meanwhile: polls, then
  * yields, then sleeps. A sleep that what is waited for ends lasts at most 100 ms; one that has to
- * look again by itself, a sixteenth of the time waited so far, from 1 to 40 ms. The thread never
- * sleeps while it owns the communicator, so that any other can go on.
+ * look again by itself, a sixteenth of the time waited so far, from 1 to 40 ms, and longer on a
+ * node of many ranks. The thread never sleeps while it owns the communicator, so that any other can
+ * go on.
  */
 public final class Waiter {
     private static final long MS = 1_000_000;
@@ -25,7 +26,7 @@ public final class Waiter {
     private static final long LONGEST_NS = 100 * MS;
 
     /** On a node each nap of each rank takes some of the time of the same cores. */
-    private static final long NAP_NS_PER_RANK = 15_000;
+    private static final long NAP_NS_PER_MATE = 15_000;
 
     private static final long LONGEST_UNTOLD_NS = 40 * MS;
 
@@ -369,7 +370,8 @@ public final class Waiter {
     }
 
     private static long napNs(CommExecutor executor, long stuckNs, boolean told, long untilNs) {
-        long least = Math.clamp(executor.links().nRanks() * NAP_NS_PER_RANK, MS, LONGEST_NS);
+        long mates = executor.links().nRanks() - executor.links().remote().length;
+        long least = Math.clamp(mates * NAP_NS_PER_MATE, MS, LONGEST_UNTOLD_NS);
         long most = Math.max(least, told ? LONGEST_NS : LONGEST_UNTOLD_NS);
         long ns = Math.clamp(stuckNs / (told ? FRACTION : UNTOLD_FRACTION), least, most);
         return until(untilNs, ns);

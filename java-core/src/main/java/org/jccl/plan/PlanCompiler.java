@@ -12,7 +12,9 @@ import org.jccl.type.LibraryError;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Compiles one rank's schedule for the transports to its peers: what node mates read becomes one
@@ -25,7 +27,8 @@ import java.util.List;
 final class PlanCompiler {
     private static final int NO_FLAG = -1;
 
-    private record Pending(int buffer, long from, long to) {}
+    /** Bytes of a buffer that frames may still be read from. */
+    private record Span(long from, long to) {}
 
     private final Schedule schedule;
     private final Shape shape;
@@ -37,7 +40,7 @@ final class PlanCompiler {
     private final int[] unflaggedPut;
     private final boolean[] addressed;
     private final boolean[] heard;
-    private final List<Pending> pending = new ArrayList<>();
+    private final Map<Integer, List<Span>> pending = new HashMap<>();
     private int mergeableCopy = -1;
     private boolean usesArea;
     private boolean usesRing;
@@ -165,7 +168,11 @@ final class PlanCompiler {
             emitBarrier(OpCode.NET_PUT, q, src, dst, NO_FLAG, 0, a);
         }
         netBytes += put.length();
-        pending.add(new Pending(src, put.src().offset(), put.src().offset() + put.length()));
+        Span span = new Span(put.src().offset(), put.src().offset() + put.length());
+        List<Span> spans = pending.computeIfAbsent(src, buffer -> new ArrayList<>());
+        if (spans.isEmpty() || !spans.getLast().equals(span)) {
+            spans.add(span);
+        }
     }
 
     private void signal(Step.Signal signal) {
@@ -271,15 +278,18 @@ final class PlanCompiler {
     /** Inserts a flush if frames that wait may still be read from what is about to be written. */
     private void flushBefore(Ref dst, long length) {
         int to = buffer(dst);
-        long from = dst.offset();
-        for (Pending p : pending) {
-            long shift = shift(to, p.buffer());
-            if (shift != Long.MIN_VALUE
-                    && from + shift < p.to()
-                    && from + shift + length > p.from()) {
-                emitBarrier(OpCode.NET_FLUSH);
-                pending.clear();
-                return;
+        for (Map.Entry<Integer, List<Span>> ofBuffer : pending.entrySet()) {
+            long shift = shift(to, ofBuffer.getKey());
+            if (shift == Long.MIN_VALUE) {
+                continue;
+            }
+            long from = dst.offset() + shift;
+            for (Span span : ofBuffer.getValue()) {
+                if (from < span.to && from + length > span.from) {
+                    emitBarrier(OpCode.NET_FLUSH);
+                    pending.clear();
+                    return;
+                }
             }
         }
     }

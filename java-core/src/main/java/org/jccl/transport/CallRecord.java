@@ -16,6 +16,9 @@ public final class CallRecord {
     /** Where a reduction operation would stand: the call is part of a split. */
     public static final int SPLIT = 0x80;
 
+    /** Where a reduction operation would stand: the call consists of sends and receives. */
+    public static final int EXCHANGE = 0x81;
+
     private CallRecord() {}
 
     /** Packs a call into one word; {@code redOp} and {@code root} are 0 where they mean nothing. */
@@ -73,6 +76,9 @@ public final class CallRecord {
         }
         if (operation != null && operation.rooted()) {
             text.append(", root ").append((int) description);
+        }
+        if (redOp == EXCHANGE) {
+            text.append(", as sends and receives");
         }
         return text.append(')').toString();
     }
