@@ -267,7 +267,7 @@ def messages_of_one_all_to_all_are_no_part_of_the_next(rank: Rank) -> None:
             sends[1] = 1
         dist.all_to_all_single(torch.zeros(0), torch.full((sum(sends),), 111.0), [0] * n, sends)
         output = torch.zeros(n)
-        dist.all_to_all_single(output, torch.full((n,), 222.0))
+        dist.all_to_all_single(output, torch.full((n,), 222.0), [1] * n, [1] * n)
         assert output.tolist() == [222.0] * n, output
         dist.barrier()
 
