@@ -21,9 +21,13 @@ import java.util.Arrays;
 
 /**
  * An exchange among the ranks of a communicator that exists already: all-gathers in its order of
- * operations. Serves split.
+ * operations. Serves split. A round is one all-gather of short messages, and another one of long
+ * messages if a rank has more to say; every rank sees that in the lengths of the first.
  */
 final class CommExchange implements Exchange {
+    /** A length, and what a rank says in a round that goes well. */
+    private static final int SHORT_BYTES = 64;
+
     /** A reason to give up, and a number. */
     private static final int TEXT_BYTES = 512;
 
@@ -32,8 +36,12 @@ final class CommExchange implements Exchange {
 
     private final Comm comm;
     private final CommExecutor executor;
-    private final int blobBytes;
+    private final int longBytes;
     private final SharedMemory buffers;
+
+    /** The bytes of a rank's message in the all-gather that was begun last. */
+    private int messageBytes;
+
     private @Nullable Task task;
 
     /** Since when a rank that is waited for has been in the next round, null if none is. */
@@ -42,24 +50,30 @@ final class CommExchange implements Exchange {
     CommExchange(Comm comm) {
         this.comm = comm;
         this.executor = comm.executor();
-        this.blobBytes = TEXT_BYTES + comm.nRanks() / Byte.SIZE;
-        this.buffers = SharedMemory.anonymous((long) blobBytes * (comm.nRanks() + 1));
+        this.longBytes = TEXT_BYTES + comm.nRanks() / Byte.SIZE;
+        this.buffers = SharedMemory.anonymous((long) longBytes * (comm.nRanks() + 1));
     }
 
     @Override
     public void begin(byte[] mine) {
-        task = null;
-        if (mine.length + 4 > blobBytes) {
+        if (mine.length + Integer.BYTES > longBytes) {
             throw LibraryError.IMPOSSIBLE.says("%s bytes in a round of an exchange", mine.length);
         }
         long at = buffers.address();
         Memory.putInt(at, mine.length);
-        Memory.copyIn(mine, 0, at + 4, mine.length);
+        Memory.copyIn(mine, 0, at + Integer.BYTES, mine.length);
+        gather(SHORT_BYTES);
+    }
+
+    private void gather(int bytes) {
+        task = null;
+        messageBytes = bytes;
+        long at = buffers.address();
         Call call =
                 new Call()
                         .of(Operation.ALL_GATHER)
-                        .buffers(at, at + blobBytes)
-                        .elements(blobBytes, DataType.UINT8.number())
+                        .buffers(at, at + longBytes)
+                        .elements(bytes, DataType.UINT8.number())
                         .reducedBy(CallRecord.SPLIT);
         Plan plan = comm.planner().plan(call, false);
         Task next = new Task().of(call, plan).onHost();
@@ -77,7 +91,33 @@ final class CommExchange implements Exchange {
         if (failed != null) {
             throw failed;
         }
+        if (messageBytes == SHORT_BYTES && anyIsLong()) {
+            gather(longBytes);
+            return false;
+        }
         return true;
+    }
+
+    private boolean anyIsLong() {
+        for (int q = 0; q < comm.nRanks(); q++) {
+            if (length(q) > SHORT_BYTES - Integer.BYTES) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Where the message of a rank stands. */
+    private long message(int rank) {
+        return buffers.address() + longBytes + (long) messageBytes * rank;
+    }
+
+    private int length(int rank) {
+        int length = Memory.getInt(message(rank));
+        if (length < 0 || length > longBytes - Integer.BYTES) {
+            throw PeerError.NONSENSE.says("rank %s sent an unreadable message", rank);
+        }
+        return length;
     }
 
     @Override
@@ -102,13 +142,8 @@ final class CommExchange implements Exchange {
     public byte[][] result() {
         byte[][] all = new byte[comm.nRanks()][];
         for (int q = 0; q < all.length; q++) {
-            long at = buffers.address() + (long) blobBytes * (q + 1);
-            int length = Memory.getInt(at);
-            if (length < 0 || length > blobBytes - 4) {
-                throw PeerError.NONSENSE.says("rank %s sent an unreadable message", q);
-            }
-            all[q] = new byte[length];
-            Memory.copyOut(at + 4, all[q], 0, length);
+            all[q] = new byte[length(q)];
+            Memory.copyOut(message(q) + Integer.BYTES, all[q], 0, all[q].length);
         }
         return all;
     }

@@ -10,7 +10,13 @@ import java.util.function.BooleanSupplier;
 
 /** A communicator in the making: its job, run by whoever waits or in the background. */
 public final class Creation implements Group.GroupJob, Job {
+    /** Every rank that waits wakes this often, to see that it is asked to stop. */
     private static final int STEP_WAIT_MS = 10;
+
+    /** Of many ranks each wakes less often: they may be threads of one process. */
+    private static final int LONGEST_STEP_WAIT_MS = 100;
+
+    private static final int RANKS_PER_MS = 8;
     private static final long MS = 1_000_000;
 
     private final Comm comm;
@@ -116,13 +122,18 @@ public final class Creation implements Group.GroupJob, Job {
 
     private boolean run(long untilNs) {
         while (!isOver() && !JobAgent.step(this)) {
-            long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;
-            if (leftMs < 0 || (untilNs != 0 && untilNs - System.nanoTime() <= 0)) {
+            long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
+            if (leftNs <= 0) {
                 return false;
             }
-            job.awaitActivity((int) Math.max(1, Math.min(STEP_WAIT_MS, leftMs)));
+            job.awaitActivity((int) Math.clamp(leftNs / MS, 1, stepWaitMs()));
         }
         return true;
+    }
+
+    private int stepWaitMs() {
+        int ranks = job.meeting().nRanks();
+        return Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
     }
 
     private synchronized boolean inBackground() {

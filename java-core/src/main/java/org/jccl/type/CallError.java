@@ -135,7 +135,8 @@ public enum CallError implements ErrorKind {
     REDUCTION_UNKNOWN(
             NcclResult.INVALID_ARGUMENT,
             "The number is no reduction that this version of JCCL offers.",
-            "Use ncclSum, ncclAvg, ncclMax or ncclMin; check the order of the arguments."),
+            "Use ncclSum, ncclProd, ncclMax, ncclMin or ncclAvg; check the order of the"
+                    + " arguments."),
     ROOT_OR_PEER(
             NcclResult.INVALID_ARGUMENT,
             "The root, or the peer of a send or receive, is no rank of this communicator.",
