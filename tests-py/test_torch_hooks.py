@@ -73,8 +73,10 @@ def test_callbacks_wait_for_operations_behind_them(two: Team) -> None:
 def an_abort_runs_no_callback_itself(rank: Rank) -> None:
     """The callback of an operation that the abort ends waits for one that it ends, too."""
     if rank.rank == 1:
+        rank.put("joined")
         rank.get("aborted")
         return
+    rank.get("joined")
     first = dist.all_reduce(torch.ones(10), async_op=True).get_future()
     second = dist.all_reduce(torch.ones(10), async_op=True).get_future()
     seen: list[str] = []

@@ -126,7 +126,7 @@ public final class Creation implements Group.GroupJob, Job {
             if (leftNs <= 0) {
                 return false;
             }
-            job.awaitActivity((int) Math.clamp(leftNs / MS, 1, stepWaitMs()));
+            job.awaitActivity(Math.clamp(leftNs / MS, 1, stepWaitMs()));
         }
         return true;
     }
