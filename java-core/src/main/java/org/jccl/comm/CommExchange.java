@@ -26,7 +26,7 @@ import java.util.Arrays;
  */
 final class CommExchange implements Exchange {
     /** A length, and what a rank says in a round that goes well. */
-    private static final int SHORT_BYTES = 64;
+    static final int SHORT_BYTES = 64;
 
     /** A reason to give up, and a number. */
     private static final int TEXT_BYTES = 512;
@@ -50,8 +50,13 @@ final class CommExchange implements Exchange {
     CommExchange(Comm comm) {
         this.comm = comm;
         this.executor = comm.executor();
-        this.longBytes = TEXT_BYTES + comm.nRanks() / Byte.SIZE;
+        this.longBytes = longBytes(comm.nRanks());
         this.buffers = SharedMemory.anonymous((long) longBytes * (comm.nRanks() + 1));
+    }
+
+    /** A length, and the most that a rank says in a round. */
+    static int longBytes(int nRanks) {
+        return TEXT_BYTES + nRanks / Byte.SIZE;
     }
 
     @Override

@@ -370,7 +370,7 @@ public final class Waiter {
     }
 
     private static long napNs(CommExecutor executor, long stuckNs, boolean told, long untilNs) {
-        long mates = executor.links().nRanks() - executor.links().remote().length;
+        int mates = executor.links().nRanks() - executor.links().remote().length;
         long least = Math.clamp(mates * NAP_NS_PER_MATE, MS, LONGEST_UNTOLD_NS);
         long most = Math.max(least, told ? LONGEST_NS : LONGEST_UNTOLD_NS);
         long ns = Math.clamp(stuckNs / (told ? FRACTION : UNTOLD_FRACTION), least, most);

@@ -17,22 +17,82 @@ import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.PeerError;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.lang.foreign.Arena;
 
-/** What a rank believes of the length that another one states in a round of a split. */
+/** The rounds of a split: short and long messages, and lengths that cannot be. */
 final class CommExchangeTest {
-    /** As CommExchange has it for two ranks. */
-    private static final int BLOB_BYTES = 1024 + 2;
+    private static final int LONG_BYTES = CommExchange.longBytes(2);
+    private static final byte[] SAID = {1, 2, 3};
 
+    /** The length that rank 1 states in its short message and, unless -2, in its long one. */
     @ParameterizedTest
-    @ValueSource(ints = {-1, BLOB_BYTES - 3, BLOB_BYTES, Integer.MIN_VALUE})
-    void lengthOutsideTheMessageNamesItsSender(int length) {
-        Cluster.threads(2).runHere(rank -> exchange(rank, length)).assertAllSucceeded();
+    @CsvSource({
+        "-1, -2",
+        "509, -2",
+        "512, -2",
+        "-2147483648, -2",
+        "61, -1",
+        "508, 509",
+        "61, 2147483647"
+    })
+    void lengthOutsideTheMessageNamesItsSender(int inShort, int inLong) {
+        Cluster.threads(2)
+                .runHere(
+                        rank ->
+                                with(
+                                        rank,
+                                        comm -> {
+                                            if (rank.number() == 0) {
+                                                refuse(comm);
+                                            } else {
+                                                state(comm, CommExchange.SHORT_BYTES, inShort);
+                                                if (inLong != -2) {
+                                                    state(comm, LONG_BYTES, inLong);
+                                                }
+                                            }
+                                        }))
+                .assertAllSucceeded();
     }
 
-    private static void exchange(Rank rank, int length) throws InterruptedException {
+    @ParameterizedTest
+    @CsvSource({"0, 0", "60, 60", "61, 0", "3, 61", "508, 508", "60, 508"})
+    void everyRankHearsTheWholeOfEveryMessage(int first, int second) {
+        int[] lengths = {first, second};
+        Cluster.threads(2)
+                .runHere(rank -> with(rank, comm -> exchangeThrice(comm, lengths)))
+                .assertAllSucceeded();
+    }
+
+    private static void exchangeThrice(Comm comm, int[] lengths) {
+        try (CommExchange exchange = new CommExchange(comm)) {
+            for (int round = 0; round < 3; round++) {
+                exchange.begin(message(comm.rank(), round, lengths));
+                while (!exchange.advance()) {
+                    exchange.awaitActivity(100);
+                }
+                for (int q = 0; q < 2; q++) {
+                    assertArrayEquals(message(q, round, lengths), exchange.result()[q]);
+                }
+            }
+        }
+    }
+
+    /** In round 1 the ranks swap their lengths. */
+    private static byte[] message(int rank, int round, int[] lengths) {
+        byte[] bytes = new byte[lengths[(rank + round) % 2]];
+        for (int i = 0; i < bytes.length; i++) {
+            bytes[i] = (byte) (i + 7 * rank + 31 * round);
+        }
+        return bytes;
+    }
+
+    private interface Body {
+        void run(Comm comm) throws InterruptedException;
+    }
+
+    private static void with(Rank rank, Body body) throws InterruptedException {
         Creation creation =
                 Comm.createBlocking(
                         rank.uniqueId("exchange"), 2, rank.number(), NcclConfig.DEFAULT);
@@ -41,42 +101,51 @@ final class CommExchangeTest {
         }
         creation.result();
         Comm comm = creation.comm();
-        try (CommExchange exchange = new CommExchange(comm)) {
-            if (rank.number() == 0) {
-                exchange.begin(new byte[] {1, 2, 3});
-                while (!exchange.advance()) {
-                    exchange.awaitActivity(100);
-                }
-                NcclException why = assertThrows(NcclException.class, exchange::result);
-                assertEquals(PeerError.NONSENSE, why.kind());
-                assertEquals("rank 1 sent an unreadable message", why.getMessage());
-            } else {
-                state(comm, length);
-            }
+        try {
+            body.run(comm);
+            rank.post("done" + rank.number(), "");
+            rank.await("done" + (1 - rank.number()));
         } finally {
             comm.abort();
         }
     }
 
-    /** Takes part in the round with a message that states this length. */
-    private static void state(Comm comm, int length) {
+    private static void refuse(Comm comm) {
+        try (CommExchange exchange = new CommExchange(comm)) {
+            exchange.begin(SAID);
+            NcclException why =
+                    assertThrows(
+                            NcclException.class,
+                            () -> {
+                                while (!exchange.advance()) {
+                                    exchange.awaitActivity(100);
+                                }
+                                exchange.result();
+                            });
+            assertEquals(PeerError.NONSENSE, why.kind());
+            assertEquals("rank 1 sent an unreadable message", why.getMessage());
+        }
+    }
+
+    /** Takes part in an all-gather of a round with a message that states this length. */
+    private static void state(Comm comm, int bytes, int length) {
         try (Arena arena = Arena.ofConfined()) {
-            long own = arena.allocate(BLOB_BYTES, 8).address();
-            long all = arena.allocate(2 * BLOB_BYTES, 8).address();
+            long own = arena.allocate(bytes, 8).address();
+            long all = arena.allocate(2L * bytes, 8).address();
             Memory.putInt(own, length);
             Call call =
                     new Call()
                             .of(Operation.ALL_GATHER)
                             .buffers(own, all)
-                            .elements(BLOB_BYTES, DataType.UINT8.number())
+                            .elements(bytes, DataType.UINT8.number())
                             .reducedBy(CallRecord.SPLIT);
             Task task = new Task().of(call, comm.planner().plan(call, false));
             comm.executor().submit(task);
             Waiter.await(comm.executor(), task, 0);
-            byte[] heard = new byte[3];
-            Memory.copyOut(all + 4, heard, 0, 3);
-            assertEquals(3, Memory.getInt(all));
-            assertArrayEquals(new byte[] {1, 2, 3}, heard);
+            byte[] heard = new byte[SAID.length];
+            Memory.copyOut(all + 4, heard, 0, heard.length);
+            assertEquals(SAID.length, Memory.getInt(all));
+            assertArrayEquals(SAID, heard);
         }
     }
 }
