@@ -1,6 +1,6 @@
 package org.jccl.executor;
 
-import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Time in which this process, or its machine, was stopped: that is nobody's lateness, since the
@@ -13,27 +13,32 @@ final class Suspension {
     /** Looks that follow so soon tell nothing, and all threads that wait would write here. */
     private static final long SOON_NS = 1_000_000;
 
-    /** When a wait of this process looked last, and how long the pauses have been until then. */
-    private record Look(long atNs, long totalNs) {}
+    /** When a wait of this process looked last, 0 before (atomic, any thread that looks). */
+    private static final AtomicLong LAST_LOOK_NS = new AtomicLong();
 
-    /** Replaced by whichever thread looks (atomically). */
-    private static final AtomicReference<Look> LAST =
-            new AtomicReference<>(new Look(System.nanoTime(), 0));
+    /** How long the pauses have been; written under the monitor, before LAST_LOOK_NS, volatile. */
+    private static volatile long pausesNs;
 
     private Suspension() {}
 
     /** A wait looks now: how long such pauses have been so far. */
     static long totalNs(long nowNs) {
-        Look last = LAST.get();
-        while (nowNs - last.atNs > SOON_NS) {
-            long pauseNs = nowNs - last.atNs;
-            long counted = pauseNs > LONGEST_NS ? pauseNs : 0;
-            Look next = new Look(nowNs, last.totalNs + counted);
-            if (LAST.compareAndSet(last, next)) {
-                return next.totalNs;
-            }
-            last = LAST.get();
+        long last = LAST_LOOK_NS.get();
+        long sinceNs = last == 0 ? 0 : nowNs - last;
+        if (sinceNs > LONGEST_NS) {
+            addPause(nowNs);
+        } else if (sinceNs > SOON_NS || last == 0) {
+            LAST_LOOK_NS.compareAndSet(last, nowNs);
         }
-        return last.totalNs;
+        return pausesNs;
+    }
+
+    /** The others that look after a pause wait here until it is counted. */
+    private static synchronized void addPause(long nowNs) {
+        long sinceNs = nowNs - LAST_LOOK_NS.get();
+        if (sinceNs > LONGEST_NS) {
+            pausesNs += sinceNs;
+            LAST_LOOK_NS.set(nowNs);
+        }
     }
 }

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * A copy of JCCL's classes and of the programs that use it, for one simulated process at a time.
@@ -30,9 +31,12 @@ final class ProcessClasses extends ClassLoader {
                     "org.jccl.executor.StagingPool.ORPHANS",
                     "org.jccl.executor.Gate.NUMBERS",
                     "org.jccl.executor.StreamAgent.AGENTS",
-                    "org.jccl.executor.Suspension.lookedNs",
+                    "org.jccl.executor.Suspension.LAST_LOOK_NS",
+                    "org.jccl.executor.Suspension.pausesNs",
                     "org.jccl.platform.ProcessIdentity.current",
-                    "org.jccl.platform.Threads.dearUntilNs");
+                    "org.jccl.platform.ProcessWatch.SHARED",
+                    "org.jccl.platform.Threads.dearUntilNs",
+                    "org.jccl.transport.Mapping.SHARED");
 
     private final Set<String> faults;
 
@@ -96,7 +100,11 @@ final class ProcessClasses extends ClassLoader {
         Object value = field.get(null);
         if (value instanceof AtomicInteger number) {
             number.set(0);
+        } else if (value instanceof AtomicLong number) {
+            number.set(0);
         } else if (value instanceof Collection<?> all) {
+            all.clear();
+        } else if (value instanceof Map<?, ?> all) {
             all.clear();
         } else if (value instanceof Object[] all) {
             Arrays.fill(all, null);

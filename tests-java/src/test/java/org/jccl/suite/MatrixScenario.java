@@ -86,7 +86,8 @@ public final class MatrixScenario implements Scenario {
         } else if (cell.inPlace()) {
             recv = send;
         }
-        boolean receives = cell.operation().receives(me, root);
+        boolean receives =
+                cell.operation() == Operation.SEND || cell.operation().receives(me, root);
         MemorySegment.copy(input, 0, send, ValueLayout.JAVA_BYTE, 0, input.length);
         byte[] before = receives ? new byte[0] : recv.toArray(ValueLayout.JAVA_BYTE);
         call(comm, cell, send, recv, root);
