@@ -3,7 +3,7 @@ package org.jccl;
 import org.jccl.executor.Call;
 import org.jccl.type.DataType;
 import org.jccl.type.Operation;
-import org.jccl.type.RedOp;
+import org.jccl.type.Reduction;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
@@ -19,7 +19,7 @@ abstract sealed class Collectives permits Communicator {
 
     /** Reduces count elements of all ranks; every rank gets the result. In place: send is recv. */
     public void allReduce(
-            MemorySegment send, MemorySegment recv, long count, DataType type, RedOp op) {
+            MemorySegment send, MemorySegment recv, long count, DataType type, Reduction op) {
         allReduce(send, recv, count, type, op, Stream.DEFAULT);
     }
 
@@ -29,7 +29,7 @@ abstract sealed class Collectives permits Communicator {
             MemorySegment recv,
             long count,
             DataType type,
-            RedOp op,
+            Reduction op,
             Stream stream) {
         Call call = call(Operation.ALL_REDUCE, count, type);
         run(call.reducedBy(number(op)), send, recv, stream);
@@ -74,7 +74,7 @@ abstract sealed class Collectives permits Communicator {
      * place: recv is the own part of send.
      */
     public void reduceScatter(
-            MemorySegment send, MemorySegment recv, long recvCount, DataType type, RedOp op) {
+            MemorySegment send, MemorySegment recv, long recvCount, DataType type, Reduction op) {
         reduceScatter(send, recv, recvCount, type, op, Stream.DEFAULT);
     }
 
@@ -84,7 +84,7 @@ abstract sealed class Collectives permits Communicator {
             MemorySegment recv,
             long recvCount,
             DataType type,
-            RedOp op,
+            Reduction op,
             Stream stream) {
         Call call = call(Operation.REDUCE_SCATTER, recvCount, type);
         run(call.reducedBy(number(op)), send, recv, stream);
@@ -95,7 +95,7 @@ abstract sealed class Collectives permits Communicator {
      * other ranks recv is not looked at.
      */
     public void reduce(
-            MemorySegment send, MemorySegment recv, long count, DataType type, RedOp op, int root) {
+            MemorySegment send, MemorySegment recv, long count, DataType type, Reduction op, int root) {
         reduce(send, recv, count, type, op, root, Stream.DEFAULT);
     }
 
@@ -105,7 +105,7 @@ abstract sealed class Collectives permits Communicator {
             MemorySegment recv,
             long count,
             DataType type,
-            RedOp op,
+            Reduction op,
             int root,
             Stream stream) {
         Call call = call(Operation.REDUCE, count, type).with(root);
@@ -192,7 +192,7 @@ abstract sealed class Collectives permits Communicator {
         return org.jccl.group.Group.call(operation).elements(count, number);
     }
 
-    private static int number(@Nullable RedOp op) {
+    private static int number(@Nullable Reduction op) {
         return op == null ? ABSENT : op.number();
     }
 }

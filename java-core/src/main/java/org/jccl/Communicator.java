@@ -5,6 +5,7 @@ import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
 import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
+import org.jccl.comm.CustomOps;
 import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
@@ -13,13 +14,16 @@ import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.type.CallError;
+import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.PreMulSum;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 import java.time.Duration;
@@ -224,6 +228,28 @@ public final class Communicator extends Collectives implements AutoCloseable {
             Thread.currentThread().interrupt();
         }
         pending.result();
+    }
+
+    /**
+     * A reduction that sums what each rank multiplies first, by a factor that it gives here and
+     * that may differ between ranks. It serves operations of this communicator on elements of this
+     * type.
+     *
+     * @param factor one element, which is read now
+     * @throws NcclException INVALID_ARGUMENT if the segment is shorter than an element
+     */
+    public PreMulSum preMulSum(MemorySegment factor, DataType type) {
+        Doors.given("RedOpCreatePreMulSum", "scalar", factor);
+        Doors.given("RedOpCreatePreMulSum", "datatype", type);
+        int size = type.sizeBytes();
+        if (factor.byteSize() < size) {
+            throw CallError.BUFFER_TOO_SMALL.says(
+                    "%s: %s has %s bytes, but %s elements of %s need %s; allocate them, or "
+                            + "pass a smaller count",
+                    "RedOpCreatePreMulSum", "scalar", factor.byteSize(), 1, type.ncclName(), size);
+        }
+        byte[] bytes = factor.asSlice(0, size).toArray(ValueLayout.JAVA_BYTE);
+        return CustomOps.preMulSum(comm, type, bytes, 0);
     }
 
     /** This rank's number. */

@@ -177,6 +177,27 @@ public final class NcclApi {
         return run(Operation.SCATTER, send, recv, count, type, 0, root, comm, stream);
     }
 
+    /** ncclRedOpCreatePreMulSum. */
+    public static int redOpCreatePreMulSum(
+            long op, long scalar, int type, int residence, long comm) {
+        return Resources.createPreMulSum(op, scalar, type, residence, comm);
+    }
+
+    /** ncclRedOpDestroy. */
+    public static int redOpDestroy(int op, long comm) {
+        return Resources.destroyRedOp(op, comm);
+    }
+
+    /** ncclMemAlloc: zeroed pages of host memory. */
+    public static int memAlloc(long out, long bytes) {
+        return Resources.memAlloc(out, bytes);
+    }
+
+    /** ncclMemFree. */
+    public static int memFree(long address) {
+        return Resources.memFree(address);
+    }
+
     /** ncclSend. */
     public static int send(long buffer, long count, int type, int peer, long comm, long stream) {
         return run(Operation.SEND, buffer, 0, count, type, 0, peer, comm, stream);

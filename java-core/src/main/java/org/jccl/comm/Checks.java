@@ -7,6 +7,7 @@ import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
+import org.jccl.type.PreMulSum;
 import org.jccl.type.RedOp;
 
 /** What NCCL demands of the numbers and addresses of a call. */
@@ -54,7 +55,7 @@ public final class Checks {
         stream(comm, call);
         type(call);
         if (op.reduces()) {
-            reduction(call);
+            reduction(comm, call);
         } else {
             call.reducedBy(0);
         }
@@ -95,14 +96,21 @@ public final class Checks {
         }
     }
 
-    private static void reduction(Call call) {
+    private static void reduction(Comm comm, Call call) {
         int number = call.redOp();
-        if (!RedOp.isValid(number)) {
-            throw CallError.REDUCTION_UNKNOWN.says(
-                    "%sinvalid reduction operation %s; use ncclSum, ncclProd, ncclMax, ncclMin or "
-                            + "ncclAvg",
-                    called(call), number);
+        if (RedOp.isValid(number)) {
+            return;
         }
+        PreMulSum op = comm.customOps.find(number);
+        if (op == null) {
+            throw CustomOps.unknown(called(call), number);
+        }
+        if (op.type() != call.type()) {
+            throw CallError.REDUCTION_TYPE.says(
+                    "%sthe reduction operation was created for %s, not for %s",
+                    called(call), op.type().ncclName(), call.type().ncclName());
+        }
+        call.premultipliedBy(op);
     }
 
     private static void peer(Comm comm, Call call) {

@@ -55,6 +55,7 @@ public final class Comm implements GroupMember {
     private volatile @Nullable NcclException stopRequest;
 
     private final Splits splits = new Splits();
+    final CustomOps customOps = new CustomOps();
 
     /** Of operations, 0 for none; anybody changes it (volatile). */
     private volatile long timeLimitMs;

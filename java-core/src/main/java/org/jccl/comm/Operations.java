@@ -58,7 +58,7 @@ public final class Operations {
         }
         return call.exchanges()
                 ? comm.planner().exchange(op)
-                : comm.planner().plan(call, Checks.inPlace(comm, call));
+                : comm.planner().plan(call, Checks.inPlace(comm, call) && call.factor() == null);
     }
 
     private static @Nullable Pending submit(Comm comm, Task task) {

@@ -2,6 +2,8 @@ package org.jccl.executor;
 
 import org.jccl.type.DataType;
 import org.jccl.type.Operation;
+import org.jccl.type.PreMulSum;
+import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +17,10 @@ public class Call {
     long count;
     int dataType;
     int redOp;
+
+    /** What the input is multiplied by before it is summed; null for nothing. */
+    @Nullable PreMulSum factor;
+
     int peer;
 
     /** A stream of the communicator's device; 0 for the default one, and on the host. */
@@ -33,6 +39,7 @@ public class Call {
         count = 0;
         dataType = 0;
         redOp = 0;
+        factor = null;
         peer = 0;
         stream = 0;
         composed = null;
@@ -47,6 +54,7 @@ public class Call {
         count = other.count;
         dataType = other.dataType;
         redOp = other.redOp;
+        factor = other.factor;
         peer = other.peer;
         stream = other.stream;
         composed = other.composed;
@@ -78,6 +86,13 @@ public class Call {
     /** The number of the reduction. */
     public final Call reducedBy(int number) {
         redOp = number;
+        return this;
+    }
+
+    /** Says that it sums what each rank multiplies first. */
+    public final Call premultipliedBy(PreMulSum op) {
+        redOp = RedOp.SUM.number();
+        factor = op;
         return this;
     }
 
@@ -132,6 +147,11 @@ public class Call {
     /** The number of the reduction. */
     public final int redOp() {
         return redOp;
+    }
+
+    /** What the input is multiplied by before it is summed; null for nothing. */
+    public final @Nullable PreMulSum factor() {
+        return factor;
     }
 
     /** The root of a rooted operation, the peer of a send or receive. */

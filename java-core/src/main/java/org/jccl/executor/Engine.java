@@ -249,6 +249,7 @@ final class Engine {
 
     /** Frees what no thread uses any more. */
     void close() {
+        interpreter.close();
         if (device != null) {
             device.close();
         }

@@ -55,6 +55,7 @@ public final class Interpreter {
     private boolean announced;
     private int told;
     private final Blocked blocked = new Blocked();
+    private final Premultiplied premultiplied;
     private int dice;
 
     /** An interpreter for the ranks behind {@code links}. */
@@ -64,6 +65,7 @@ public final class Interpreter {
         this.nRanks = links.nRanks();
         this.sources = new long[nRanks];
         this.calls = new CallWords(links, blocked);
+        this.premultiplied = new Premultiplied(nRanks);
         this.bufferTable = new BufferTable(links, calls);
         this.buffers = bufferTable.ofParity(0);
     }
@@ -117,7 +119,7 @@ public final class Interpreter {
         told = 0;
         calls.next(call.description, call.count);
         buffers = bufferTable.ofParity(calls.parity());
-        buffers[Plan.IN] = call.input;
+        buffers[Plan.IN] = premultiplied.input(call);
         buffers[Plan.OUT] = call.output;
         phase = Phase.CREDIT;
     }
@@ -152,6 +154,7 @@ public final class Interpreter {
                 lastRingCall = calls.number();
             }
         }
+        premultiplied.release();
         phase = Phase.IDLE;
     }
 
@@ -488,5 +491,10 @@ public final class Interpreter {
     /** Drops the running call, after a failure. */
     public void drop() {
         phase = Phase.IDLE;
+    }
+
+    /** Frees what calls have used. */
+    void close() {
+        premultiplied.close();
     }
 }

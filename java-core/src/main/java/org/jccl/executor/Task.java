@@ -94,6 +94,7 @@ public final class Task extends Call {
         plan = compiled;
         bytes = compiled == null ? partBytes() : 0;
         int way = exchanges() ? CallRecord.EXCHANGE : redOp;
+        way = factor == null ? way : CallRecord.PRE_MUL_SUM;
         description = CallRecord.describe(operation.number(), dataType, way, peer);
         moved = 0;
         begun = false;

@@ -19,6 +19,9 @@ public final class CallRecord {
     /** Where a reduction operation would stand: the call consists of sends and receives. */
     public static final int EXCHANGE = 0x81;
 
+    /** Where a reduction operation would stand: each rank multiplies by a factor of its own first. */
+    public static final int PRE_MUL_SUM = 0x82;
+
     private CallRecord() {}
 
     /** Packs a call into one word; {@code redOp} and {@code root} are 0 where they mean nothing. */
@@ -72,7 +75,7 @@ public final class CallRecord {
         text.append('(').append(count).append(" x ");
         text.append(DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type);
         if (operation != null && operation.reduces()) {
-            text.append(", ").append(RedOp.isValid(redOp) ? RedOp.of(redOp).ncclName() : "op ?");
+            text.append(", ").append(name(redOp));
         }
         if (operation != null && operation.rooted()) {
             text.append(", root ").append((int) description);
@@ -81,6 +84,13 @@ public final class CallRecord {
             text.append(", as sends and receives");
         }
         return text.append(')').toString();
+    }
+
+    private static String name(int redOp) {
+        if (redOp == PRE_MUL_SUM) {
+            return "premultiplied ncclSum";
+        }
+        return RedOp.isValid(redOp) ? RedOp.of(redOp).ncclName() : "op ?";
     }
 
     /** A send or receive in words. */

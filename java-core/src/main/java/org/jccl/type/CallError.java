@@ -137,6 +137,22 @@ public enum CallError implements ErrorKind {
             "The number is no reduction that this version of JCCL offers.",
             "Use ncclSum, ncclProd, ncclMax, ncclMin or ncclAvg; check the order of the"
                     + " arguments."),
+    REDUCTION_ENDED(
+            NcclResult.INVALID_ARGUMENT,
+            "The reduction was destroyed, or belongs to another communicator.",
+            "Create it on the communicator of the call, and destroy it after the last call."),
+    REDUCTION_TYPE(
+            NcclResult.INVALID_ARGUMENT,
+            "A factor has one element type, and the call another.",
+            "Create one reduction for each element type."),
+    RESIDENCE_UNKNOWN(
+            NcclResult.INVALID_ARGUMENT,
+            "The number is no value of ncclScalarResidence_t.",
+            "Pass ncclScalarHostImmediate or ncclScalarDevice; check the order of the arguments."),
+    NOT_ALLOCATED(
+            NcclResult.INVALID_ARGUMENT,
+            "The address was not given by ncclMemAlloc, or has been freed.",
+            "Free what ncclMemAlloc wrote, once."),
     ROOT_OR_PEER(
             NcclResult.INVALID_ARGUMENT,
             "The root, or the peer of a send or receive, is no rank of this communicator.",

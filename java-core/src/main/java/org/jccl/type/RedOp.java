@@ -1,7 +1,7 @@
 package org.jccl.type;
 
 /** Reduction operations with NCCL's numbers ({@code ncclRedOp_t}). */
-public enum RedOp {
+public enum RedOp implements Reduction {
     SUM(0, "ncclSum"),
     PROD(1, "ncclProd"),
     MAX(2, "ncclMax"),
@@ -9,6 +9,9 @@ public enum RedOp {
     AVG(4, "ncclAvg");
 
     private static final RedOp[] BY_NUMBER = values();
+
+    /** Numbers of predefined operations are below, those of created ones are not. */
+    public static final int NUMBERS = BY_NUMBER.length;
 
     private final int number;
     private final String ncclName;
@@ -18,7 +21,7 @@ public enum RedOp {
         this.ncclName = ncclName;
     }
 
-    /** The value of {@code ncclRedOp_t}. */
+    @Override
     public int number() {
         return number;
     }

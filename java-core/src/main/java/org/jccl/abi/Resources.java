@@ -1,0 +1,103 @@
+package org.jccl.abi;
+
+import org.jccl.comm.Comm;
+import org.jccl.comm.CustomOps;
+import org.jccl.platform.Memory;
+import org.jccl.platform.SharedMemory;
+import org.jccl.type.CallError;
+import org.jccl.type.DataType;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** What callers create and destroy besides communicators, for {@link NcclApi}. */
+final class Resources {
+    /** The values of {@code ncclScalarResidence_t}. */
+    private static final int SCALAR_DEVICE = 0;
+
+    private static final int SCALAR_HOST_IMMEDIATE = 1;
+
+    /** By address, what ncclMemAlloc gave and ncclMemFree has not taken. */
+    private static final Map<Long, SharedMemory> MEMORY = new ConcurrentHashMap<>();
+
+    private Resources() {}
+
+    static int memAlloc(long out, long bytes) {
+        try {
+            Checked.pointer("MemAlloc", "ptr", out);
+            if (bytes < 0) {
+                throw CallError.COUNT_OVERFLOW.says(
+                        "MemAlloc : size %s is more than a process can have",
+                        Long.toUnsignedString(bytes));
+            }
+            long address = 0;
+            if (bytes > 0) {
+                SharedMemory memory = SharedMemory.anonymous(bytes);
+                address = memory.address();
+                MEMORY.put(address, memory);
+            }
+            Memory.putLong(out, address);
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    static int memFree(long address) {
+        try {
+            if (address == 0) {
+                return NcclApi.SUCCESS;
+            }
+            SharedMemory memory = MEMORY.remove(address);
+            if (memory == null) {
+                throw CallError.NOT_ALLOCATED.says(
+                        "MemFree : 0x%s is no address that ncclMemAlloc gave, or was freed before",
+                        Long.toHexString(address));
+            }
+            memory.close();
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(t);
+        }
+    }
+
+    static int createPreMulSum(long out, long scalar, int type, int residence, long handle) {
+        Comm comm = null;
+        try {
+            comm = Handles.get(handle, "RedOpCreatePreMulSum");
+            Checked.pointer("RedOpCreatePreMulSum", "op", out);
+            Checked.pointer("RedOpCreatePreMulSum", "scalar", scalar);
+            if (residence != SCALAR_DEVICE && residence != SCALAR_HOST_IMMEDIATE) {
+                throw CallError.RESIDENCE_UNKNOWN.says(
+                        "ncclRedOpCreatePreMulSum : invalid residence %s; use a value of "
+                                + "ncclScalarResidence_t",
+                        residence);
+            }
+            if (!DataType.isValid(type)) {
+                throw CallError.TYPE_UNKNOWN.says(
+                        "%sinvalid type %s; use a value of ncclDataType_t",
+                        "ncclRedOpCreatePreMulSum : ", type);
+            }
+            DataType of = DataType.of(type);
+            boolean later = residence == SCALAR_DEVICE;
+            byte[] factor = new byte[later ? 0 : of.sizeBytes()];
+            Memory.copyOut(scalar, factor, 0, factor.length);
+            Memory.putInt(
+                    out, CustomOps.preMulSum(comm, of, factor, later ? scalar : 0).number());
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(comm, t);
+        }
+    }
+
+    static int destroyRedOp(int op, long handle) {
+        Comm comm = null;
+        try {
+            comm = Handles.get(handle, "RedOpDestroy");
+            CustomOps.destroy(comm, op);
+            return NcclApi.SUCCESS;
+        } catch (Throwable t) {
+            return NcclApi.refused(comm, t);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package org.jccl.comm;
+
+import org.jccl.type.CallError;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
+import org.jccl.type.PreMulSum;
+import org.jccl.type.RedOp;
+import org.jspecify.annotations.Nullable;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The reductions that were created on one communicator. Any thread may use them. */
+public final class CustomOps {
+    /** No number is given twice in a process, so that none stands for two operations. */
+    private static final AtomicInteger NEXT = new AtomicInteger(RedOp.NUMBERS);
+
+    private final Map<Integer, PreMulSum> byNumber = new ConcurrentHashMap<>();
+
+    CustomOps() {}
+
+    /**
+     * Creates a sum of what this rank multiplies by a factor first.
+     *
+     * @param factor as it lies in memory; empty if there is an address
+     * @param address where it is read when operations begin, else 0
+     * @throws NcclException INVALID_USAGE for a factor that is memory of a device
+     */
+    public static PreMulSum preMulSum(Comm comm, DataType type, byte[] factor, long address) {
+        comm.ensureReady();
+        if (address != 0 && comm.device() != null) {
+            throw CallError.NOT_DONE_YET.says(
+                    "a factor of ncclRedOpCreatePreMulSum in memory of a device is not done yet "
+                            + "in JCCL; pass ncclScalarHostImmediate; see DIFFERENCES.md");
+        }
+        int number = NEXT.getAndIncrement();
+        Map<Integer, PreMulSum> all = comm.customOps.byNumber;
+        PreMulSum made = new PreMulSum(number, type, factor, address, () -> all.remove(number));
+        all.put(number, made);
+        return made;
+    }
+
+    /**
+     * Destroys an operation; calls that were made with it go on.
+     *
+     * @throws NcclException INVALID_ARGUMENT if the communicator has none with this number
+     */
+    public static void destroy(Comm comm, int number) {
+        if (RedOp.isValid(number)) {
+            throw CallError.REDUCTION_UNKNOWN.says(
+                    "ncclRedOpDestroy : %s is a predefined operation; destroy what "
+                            + "ncclRedOpCreatePreMulSum wrote",
+                    RedOp.of(number).ncclName());
+        }
+        if (comm.customOps.byNumber.remove(number) == null) {
+            throw unknown("ncclRedOpDestroy : ", number);
+        }
+    }
+
+    /** The operation with this number; null if this communicator has none. */
+    @Nullable PreMulSum find(int number) {
+        return byNumber.get(number);
+    }
+
+    static NcclException unknown(String called, int number) {
+        return number >= RedOp.NUMBERS && number < NEXT.get()
+                ? CallError.REDUCTION_ENDED.says(
+                        "%sreduction operation %s was destroyed, or created on another "
+                                + "communicator; create one on this communicator",
+                        called, number)
+                : CallError.REDUCTION_UNKNOWN.says(
+                        "%sinvalid reduction operation %s; use ncclSum, ncclProd, ncclMax, "
+                                + "ncclMin or ncclAvg",
+                        called, number);
+    }
+}
