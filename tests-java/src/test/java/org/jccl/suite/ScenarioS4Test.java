@@ -69,20 +69,16 @@ final class ScenarioS4Test {
                 for (int i = 0; i < longs; i++) {
                     long found = recv.getAtIndex(ValueLayout.JAVA_LONG, (long) from * longs + i);
                     long expected = value(from, me, round, i);
-                    Sums.require(
-                            found == expected,
-                            "rank "
-                                    + me
-                                    + " round "
-                                    + round
-                                    + ": from "
-                                    + from
-                                    + " element "
-                                    + i
-                                    + " is "
-                                    + Long.toHexString(found));
+                    if (found != expected) {
+                        throw wrong(round, from, i, found);
+                    }
                 }
             }
+        }
+
+        private AssertionError wrong(int round, int from, int i, long found) {
+            String where = "rank " + me + " round " + round + ": from " + from + " element " + i;
+            return new AssertionError(where + " is " + Long.toHexString(found));
         }
 
         private void inAGroup(Communicator comm, MemorySegment send, MemorySegment recv) {
