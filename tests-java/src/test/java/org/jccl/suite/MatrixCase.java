@@ -30,7 +30,9 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
                     DataType.UINT8,
                     DataType.INT8,
                     DataType.UINT32,
-                    DataType.UINT64);
+                    DataType.UINT64,
+                    DataType.FLOAT8E4M3,
+                    DataType.FLOAT8E5M2);
     static final List<RedOp> OPS = List.of(RedOp.SUM, RedOp.AVG, RedOp.MAX, RedOp.MIN, RedOp.PROD);
 
     /** Types that differ from another one in how they are folded alone. */
