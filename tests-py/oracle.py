@@ -1,10 +1,10 @@
 """What collectives should give, computed by numpy alone and compared bit for bit.
 
-Every element is folded in rank order, or the ranks of each node and then the nodes. float16 and
-bfloat16 are accumulated in float32 and rounded once a fold, to the nearest with ties to even.
-Averages divide the folded sum: floats by true division in the type of the sum, integers (whose sum
-wraps around) toward zero. Max and min: NaN wins, -0 is less than +0. bfloat16 lies in
-uint16 arrays.
+Every element is folded in rank order, or the ranks of each node and then the nodes. Floats of 8 and
+16 bits are accumulated in float32 and rounded once a fold, to the nearest with ties to even; those
+of 8 bits saturate. Averages divide the folded sum: floats by true division in the type of the sum,
+integers (whose sum wraps around) toward zero. Max and min: NaN wins, -0 is less than +0. A single
+input is its own result. bfloat16 lies in uint16 arrays, 8-bit floats in uint8.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy
 
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
@@ -47,8 +48,11 @@ KINDS = {
         Kind("INT8", 0, "int8", "int8"),
         Kind("UINT32", 3, "uint32", "uint32"),
         Kind("UINT64", 5, "uint64", "uint64"),
+        Kind("FLOAT8E4M3", 10, "uint8", "float32"),
+        Kind("FLOAT8E5M2", 11, "uint8", "float32"),
     )
 }
+FLOAT8 = {"FLOAT8E4M3": ml_dtypes.float8_e4m3fn, "FLOAT8E5M2": ml_dtypes.float8_e5m2}
 OPS = {"SUM": 0, "MAX": 2, "MIN": 3, "AVG": 4, "PROD": 1}
 
 
@@ -58,11 +62,18 @@ def widened(stored: Array, kind: Kind) -> Array:
         bits: Array = stored.astype("uint32") << 16
         values: Array = bits.view("float32")
         return values
+    if kind.name in FLOAT8:
+        stored = stored.view(FLOAT8[kind.name])
     return stored.astype(kind.sums)
 
 
 def rounded(values: Array, kind: Kind) -> Array:
     """Folded values as stored elements."""
+    if kind.name in FLOAT8:
+        narrow = FLOAT8[kind.name]
+        largest = numpy.float32(ml_dtypes.finfo(narrow).max)
+        codes: Array = numpy.clip(values, -largest, largest).astype(narrow).view("uint8")
+        return codes
     if kind.name != "BFLOAT16":
         with numpy.errstate(over="ignore"):
             return values.astype(kind.stored)
@@ -83,6 +94,7 @@ def fold_on(nodes: list[int], inputs: list[Array], kind: Kind, op: str) -> Array
         not several
         or inputs[0].nbytes <= BY_NODE_BYTES
         or (kind.name == "FLOAT16" and op in ("AVG", "PROD"))
+        or (kind.name in FLOAT8 and op in ("SUM", "AVG", "PROD"))
     ):
         return fold(inputs, kind, op)
     part = "SUM" if op == "AVG" else op
@@ -99,6 +111,8 @@ def fold_on(nodes: list[int], inputs: list[Array], kind: Kind, op: str) -> Array
 
 def fold(inputs: list[Array], kind: Kind, op: str) -> Array:
     """The reduction of stored inputs, as stored elements."""
+    if len(inputs) == 1:
+        return inputs[0].copy()
     result = widened(inputs[0], kind)
     with numpy.errstate(all="ignore"):
         for stored in inputs[1:]:
@@ -156,7 +170,12 @@ def _samples(count: int, kind: Kind, seed: list[int]) -> Array:
         where = random.random(count) < 0.05
         values[where] = random.choice(special, int(where.sum()))
         with numpy.errstate(over="ignore"):
-            return rounded(values.astype(kind.sums), kind)
+            result = rounded(values.astype(kind.sums), kind)
+        if kind.name in FLOAT8:
+            # Nothing rounds to an infinity.
+            where = random.random(count) < 0.05
+            result[where] = random.integers(0, 256, int(where.sum()))
+        return result
     limits = numpy.iinfo(stored)
     return random.integers(limits.min, limits.max, count, stored, endpoint=True)
 

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy
 import pytest
+from jccl.bench import float8
 from jccl.bench.__main__ import bytes_of, sizes
 from jccl.bench.operations import (
     OPERATIONS,
@@ -20,6 +22,7 @@ from jccl.bench.operations import (
     reduced,
     sample,
 )
+from jccl.core import NcclDataType
 
 LIMIT_S = 900
 KINDS = ("half", "double", "int32", "int64", "uint8")
@@ -53,11 +56,31 @@ def test_each_operation_prints_nccl_tests_columns(operation: str, kind: str) -> 
         assert name in done.stdout
 
 
-def test_an_average_of_bfloat16_is_measured_without_wrong_elements() -> None:
-    options = ["-b", "4K", "-e", "4K", "-t", "bfloat16", "-o", "avg", "--iters", "3"]
+@pytest.mark.parametrize("kind", ["bfloat16", "f8e4m3", "f8e5m2"])
+def test_an_average_of_a_narrow_float_is_measured_without_wrong_elements(kind: str) -> None:
+    options = ["-b", "4K", "-e", "4K", "-t", kind, "-o", "avg", "--iters", "3"]
     done = bench("all_reduce", *options)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert " bfloat16 " in done.stdout
+    assert f" {kind} " in done.stdout
+    assert "# wrong elements: 0" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
+def test_the_benchmark_rounds_to_eight_bits_as_ml_dtypes_does(name: str) -> None:
+    dtype, stored = NcclDataType(name), numpy.arange(256, dtype="uint8")
+    theirs = stored.view(getattr(ml_dtypes, name)).astype("float32")
+    finite, largest = numpy.isfinite(theirs), float(ml_dtypes.finfo(name).max)
+    assert (float8.decoded(stored[finite], dtype) == theirs[finite]).all()
+    numbers = numpy.sort(theirs[finite])
+    middles = (numbers[1:] + numbers[:-1]) / 2
+    for values in (numbers, middles, numpy.nextafter(middles, 0), 0.9 * numbers, 1.02 * numbers):
+        values = values.astype("float32").clip(-largest, largest)
+        theirs = values.astype(getattr(ml_dtypes, name)).view("uint8")
+        assert (float8.encoded(values, dtype) == theirs).all()
+    assert float8.encoded(numpy.float32([9e9, -numpy.inf]), dtype).tolist() == [
+        stored[finite & (stored < 128)].max(),
+        stored[finite].max(),
+    ]
 
 
 def test_a_report_is_written_as_json(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ GUARD = 64
 COUNTS = (0, 1, 3, 1023, 65537)
 FEW_COUNTS = (3, 65537)
 # Types that differ from another one in how they are folded alone.
-SIBLINGS = ("INT8", "UINT32", "UINT64")
+SIBLINGS = ("INT8", "UINT32", "UINT64", "FLOAT8E5M2")
 OPERATIONS = (
     "allreduce",
     "broadcast",

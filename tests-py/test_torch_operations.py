@@ -18,6 +18,8 @@ TYPES = [
     torch.int32,
     torch.int64,
     torch.uint8,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
 ]
 
 
@@ -44,11 +46,14 @@ def every_type_and_operation(rank: Rank) -> None:
             for op, result in wanted.items():
                 tensor = own(rank.rank, count, dtype)
                 dist.all_reduce(tensor, op)
-                assert torch.equal(tensor, result.to(dtype)), (dtype, count, op)
+                # By their bytes, since torch.equal does not know 8-bit floats.
+                wanted_bytes = result.to(dtype).view(torch.uint8)
+                assert torch.equal(tensor.view(torch.uint8), wanted_bytes), (dtype, count, op)
 
 
 def whole_life_of_bytes(rank: Rank) -> None:
-    dtypes = [*TYPES, torch.int8, torch.bool, torch.int16, torch.complex64, torch.float8_e4m3fn]
+    others = [torch.int8, torch.bool, torch.int16, torch.complex64, torch.float8_e4m3fnuz]
+    dtypes = [*TYPES, *others]
     for dtype in dtypes:
         tensor = own(rank.rank, 5, torch.float32).to(dtype)
         parts = [torch.empty_like(tensor) for _ in range(rank.nranks)]
@@ -85,6 +90,16 @@ def other_types_and_operations_reduce(rank: Rank) -> None:
         assert large.tolist() == [0, rank.nranks * (rank.nranks - 1)]
     with pytest.raises(TypeError, match="complex tensors by SUM and AVG, not by PRODUCT"):
         dist.reduce(torch.ones(1, dtype=torch.complex64), 0, dist.ReduceOp.PRODUCT)
+    for narrow, largest in ((torch.float8_e4m3fn, 448.0), (torch.float8_e5m2, 57344.0)):
+        full = torch.tensor([largest, -largest, -0.0, 0.0]).to(narrow)
+        dist.all_reduce(full)
+        assert full.tolist() == [largest, -largest, 0.0, 0.0]
+        full[3] = float("nan")
+        dist.all_reduce(full, dist.ReduceOp.PRODUCT)
+        assert full.float().isnan().tolist() == [False, False, False, True]
+        assert full.tolist()[:2] == [largest, largest]
+    with pytest.raises(TypeError, match="cannot reduce torch.float8_e4m3fnuz by SUM"):
+        dist.all_reduce(torch.ones(1).to(torch.float8_e4m3fnuz))
     product = torch.tensor([2.0, 0.5])
     dist.all_reduce(product, dist.ReduceOp.PRODUCT)
     assert product.tolist() == [2.0**rank.nranks, 0.5**rank.nranks]

@@ -76,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("-n", "--nranks", type=int, default=2, help="number of ranks (default 2)")
     types = (
-        "int8, uint8, int32, uint32, int64, uint64, half, float, double or bfloat16 (default float)"
+        "int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, f8e4m3 or "
+        "f8e5m2 (default float)"
     )
     add("-t", "--datatype", default="float", help=types)
     reductions = ["sum", "max", "min", "avg"]

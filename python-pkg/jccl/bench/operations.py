@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from jccl.bench import float8
 from jccl.bindings import Binding
 from jccl.core.types import NcclDataType, NcclRedOp
 
@@ -236,12 +237,16 @@ TYPES = {
     "float": NcclDataType.FLOAT32,
     "double": NcclDataType.FLOAT64,
     "bfloat16": NcclDataType.BFLOAT16,
+    "f8e4m3": NcclDataType.FLOAT8E4M3,
+    "f8e5m2": NcclDataType.FLOAT8E5M2,
 }
 REDUCTIONS = {op.name.lower(): op for op in NcclRedOp if op is not NcclRedOp.PROD}
 
 
 def storage(dtype: NcclDataType) -> numpy.dtype[Any]:
-    """The numpy type that holds elements of ``dtype``; bfloat16 lies in uint16."""
+    """The numpy type that holds elements; bfloat16 lies in uint16, 8-bit floats in uint8."""
+    if dtype in float8.TYPES:
+        return numpy.dtype("uint8")
     return numpy.dtype("uint16") if dtype is NcclDataType.BFLOAT16 else dtype.numpy_dtype
 
 
@@ -251,11 +256,15 @@ def decoded(stored: Array, dtype: NcclDataType) -> Array:
         wide: Array = stored.astype("uint32") << 16
         numbers: Array = wide.view("float32")
         return numbers
+    if dtype in float8.TYPES:
+        return float8.decoded(stored, dtype)
     return stored.astype("float32") if dtype is NcclDataType.FLOAT16 else stored
 
 
 def encoded(numbers: Array, dtype: NcclDataType) -> Array:
     """Numbers as stored elements, rounded once to the nearest, ties to even."""
+    if dtype in float8.TYPES:
+        return float8.encoded(numbers, dtype)
     if dtype is not NcclDataType.BFLOAT16:
         return numbers.astype(storage(dtype))
     bits: Array = numpy.ascontiguousarray(numbers, "float32").view("uint32")
@@ -265,5 +274,7 @@ def encoded(numbers: Array, dtype: NcclDataType) -> Array:
 
 def sample(rank: int, count: int, dtype: NcclDataType) -> Array:
     """Small whole numbers, different for each rank, whose sums every type represents."""
-    values = (numpy.arange(count, dtype="int64") * 7 + rank * 3) % 5
+    # 8-bit floats have no room for more: FLOAT8E5M2 ends to represent all of them at 8.
+    different = 2 if dtype in float8.TYPES else 5
+    values = (numpy.arange(count, dtype="int64") * 7 + rank * 3) % different
     return encoded(values.astype(decoded(numpy.empty(0, storage(dtype)), dtype).dtype), dtype)

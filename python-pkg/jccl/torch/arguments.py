@@ -10,6 +10,8 @@ from torch.distributed import ReduceOp
 from jccl._numbers import (
     AVG,
     BFLOAT16,
+    FLOAT8E4M3,
+    FLOAT8E5M2,
     FLOAT16,
     FLOAT32,
     FLOAT64,
@@ -36,6 +38,8 @@ TYPES: Final[dict[torch.dtype, int]] = {
     torch.float32: FLOAT32,
     torch.float64: FLOAT64,
     torch.bfloat16: BFLOAT16,
+    torch.float8_e4m3fn: FLOAT8E4M3,
+    torch.float8_e5m2: FLOAT8E5M2,
 }
 """ncclDataType_t of the element types that JCCL reduces."""
 
@@ -87,8 +91,9 @@ def reduction(reduce_op: ReduceOp, dtype: torch.dtype) -> Reduction:
     if number >= len(REDUCTIONS) or not REDUCTIONS[number]:
         raise ValueError(f"jccl reduces by SUM, AVG, PRODUCT, MIN and MAX, not by {name}")
     raise TypeError(
-        f"jccl cannot reduce {dtype} by {name}; it reduces float16, bfloat16, float32, float64 and "
-        "integers of 8, 32 and 64 bits, and bool by SUM, PRODUCT, MIN and MAX"
+        f"jccl cannot reduce {dtype} by {name}; it reduces float8_e4m3fn, float8_e5m2, float16, "
+        "bfloat16, float32, float64 and integers of 8, 32 and 64 bits, and bool by SUM, PRODUCT, "
+        "MIN and MAX"
     )
 
 

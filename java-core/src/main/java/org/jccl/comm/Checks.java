@@ -89,11 +89,6 @@ public final class Checks {
             throw CallError.TYPE_UNKNOWN.says(
                     "%sinvalid type %s; use a value of ncclDataType_t", called(call), number);
         }
-        if (!call.type().supported()) {
-            throw CallError.TYPE_NOT_DONE.says(
-                    "%s%s is not done yet in JCCL; see DIFFERENCES.md",
-                    called(call), call.type().ncclName());
-        }
     }
 
     private static void reduction(Comm comm, Call call) {

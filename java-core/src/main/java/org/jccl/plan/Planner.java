@@ -106,12 +106,22 @@ public final class Planner {
         return plan;
     }
 
-    /** A node's sum or product of float16 may be infinite where the whole result is not. */
     private boolean inRankOrder(Call call) {
-        int op = call.redOp();
-        boolean overflows = op == RedOp.AVG.number() || op == RedOp.PROD.number();
         return call.operation().reduces()
-                && (rankOrder || (call.type() == DataType.FLOAT16 && overflows));
+                && (rankOrder || leavesTheType(call.type(), call.redOp()));
+    }
+
+    /**
+     * Whether a node's result may be beyond the type where the whole result is not: of float16 it
+     * is infinite then, of 8-bit floats the largest number, which nobody could tell from a right
+     * one. These would also lose most of a sum's digits by rounding it for each node.
+     */
+    private static boolean leavesTheType(DataType type, int op) {
+        return switch (type) {
+            case FLOAT16 -> op == RedOp.AVG.number() || op == RedOp.PROD.number();
+            case FLOAT8E4M3, FLOAT8E5M2 -> op != RedOp.MAX.number() && op != RedOp.MIN.number();
+            default -> false;
+        };
     }
 
     private static int slot(long key, long count) {

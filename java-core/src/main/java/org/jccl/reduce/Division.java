@@ -5,6 +5,8 @@ import static org.jccl.reduce.Fold.BFLOAT16;
 import static org.jccl.reduce.Fold.FLOAT16;
 import static org.jccl.reduce.Fold.FLOAT32;
 import static org.jccl.reduce.Fold.FLOAT64;
+import static org.jccl.reduce.Fold.FLOAT8E4M3;
+import static org.jccl.reduce.Fold.FLOAT8E5M2;
 import static org.jccl.reduce.Fold.INT32;
 import static org.jccl.reduce.Fold.INT64;
 import static org.jccl.reduce.Fold.INT8;
@@ -77,7 +79,15 @@ final class Division {
                     ALL.set(I16, at, ScalarFold.toBfloat16(x / n));
                 }
             }
+            case FLOAT8E4M3 -> float8(Float8.E4M3, dst, n, end);
+            case FLOAT8E5M2 -> float8(Float8.E5M2, dst, n, end);
             default -> throw new IllegalArgumentException("no reduction of data type " + dataType);
+        }
+    }
+
+    private static void float8(Float8 format, long dst, int n, long end) {
+        for (long at = dst; at < end; at++) {
+            ALL.set(I8, at, format.encode(format.decode(ALL.get(I8, at)) / n));
         }
     }
 }

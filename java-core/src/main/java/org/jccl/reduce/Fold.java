@@ -15,9 +15,11 @@ interface Fold {
     int FLOAT32 = 7;
     int FLOAT64 = 8;
     int BFLOAT16 = 9;
+    int FLOAT8E4M3 = 10;
+    int FLOAT8E5M2 = 11;
 
     /** Number of types that can be folded: 0 up to this, exclusive. */
-    int TYPES = 10;
+    int TYPES = 12;
 
     int SUM = 0;
     int PROD = 1;
@@ -38,7 +40,7 @@ interface Fold {
     /** Bytes of one element of a type that can be folded. */
     static int sizeBytes(int dataType) {
         return switch (dataType) {
-            case INT8, UINT8 -> 1;
+            case INT8, UINT8, FLOAT8E4M3, FLOAT8E5M2 -> 1;
             case FLOAT16, BFLOAT16 -> 2;
             case INT32, UINT32, FLOAT32 -> 4;
             case INT64, UINT64, FLOAT64 -> 8;

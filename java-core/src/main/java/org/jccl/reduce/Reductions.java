@@ -7,7 +7,8 @@ import org.jccl.platform.Memory;
  * last, so that every rank computes the same bits.
  *
  * <ul>
- *   <li>float16 and bfloat16 are accumulated in float32 and rounded once, to nearest even.
+ *   <li>float16, bfloat16 and the 8-bit floats are accumulated in float32 and rounded once, to
+ *       nearest even; 8-bit floats saturate, so that only NaNs and finite numbers come out.
  *   <li>AVG divides the sum by n: floats in the type of the accumulator, integers toward zero after
  *       the sum has wrapped to their width.
  *   <li>MAX and MIN: a NaN wins, −0 is less than +0. Sums and products of integers wrap.
@@ -24,7 +25,7 @@ public final class Reductions {
      * alignment; dst may equal one source, or several, but not overlap one partly. Nothing is
      * checked: a wrong address is SIGSEGV. Allocates nothing once the thread has folded the type.
      *
-     * @param dataType NCCL's number of a type up to {@code ncclBfloat16}
+     * @param dataType NCCL's number of a type
      * @param redOp NCCL's number of a predefined operation
      * @param dst address of the result
      * @param sources addresses in rank order; entries from n on are ignored
@@ -47,7 +48,7 @@ public final class Reductions {
     /**
      * dst = dst / n, as AVG divides. Addresses as of {@link #fold}.
      *
-     * @param dataType NCCL's number of a type up to {@code ncclBfloat16}
+     * @param dataType NCCL's number of a type
      * @param n at least 1
      * @param count elements, at least 0
      */

@@ -75,7 +75,17 @@ final class ScalarFold implements Fold {
                     ALL.set(I16, dst + at, toBfloat16(x + y));
                 }
             }
+            case FLOAT8E4M3 -> sumTwo(Float8.E4M3, dst, a, b, first, count);
+            case FLOAT8E5M2 -> sumTwo(Float8.E5M2, dst, a, b, first, count);
             default -> throw new IllegalArgumentException("no reduction of data type " + dataType);
+        }
+    }
+
+    private static void sumTwo(Float8 format, long dst, long a, long b, long first, long count) {
+        for (long at = first; at < count; at++) {
+            float x = format.decode(ALL.get(I8, a + at));
+            float y = format.decode(ALL.get(I8, b + at));
+            ALL.set(I8, dst + at, format.encode(x + y));
         }
     }
 
@@ -92,6 +102,8 @@ final class ScalarFold implements Fold {
             case FLOAT32 -> float32(redOp, dst, sources, n, first, count);
             case FLOAT64 -> float64(redOp, dst, sources, n, first, count);
             case BFLOAT16 -> bfloat16(redOp, dst, sources, n, first, count);
+            case FLOAT8E4M3 -> float8(Float8.E4M3, redOp, dst, sources, n, first, count);
+            case FLOAT8E5M2 -> float8(Float8.E5M2, redOp, dst, sources, n, first, count);
             default -> throw new IllegalArgumentException("no reduction of data type " + dataType);
         }
     }
@@ -174,6 +186,24 @@ final class ScalarFold implements Fold {
                         };
             }
             ALL.set(I16, dst + at, toBfloat16(op == AVG ? x / n : x));
+        }
+    }
+
+    private static void float8(
+            Float8 format, int op, long dst, long[] sources, int n, long first, long count) {
+        for (long at = first; at < count; at++) {
+            float x = format.decode(ALL.get(I8, sources[0] + at));
+            for (int k = 1; k < n; k++) {
+                float y = format.decode(ALL.get(I8, sources[k] + at));
+                x =
+                        switch (op) {
+                            case PROD -> x * y;
+                            case MAX -> Math.max(x, y);
+                            case MIN -> Math.min(x, y);
+                            default -> x + y;
+                        };
+            }
+            ALL.set(I8, dst + at, format.encode(op == AVG ? x / n : x));
         }
     }
 

@@ -45,13 +45,13 @@ final class StagedBfloat16 {
         for (int k = 1; k < n; k++) {
             MemorySegment.copy(ALL, I32, sources[k] + at, pairs, 0, m);
             tiles.next.widenLow(pairs, m);
-            combine(op, tiles.sumLow.values, tiles.next.values, m);
+            StagedFloat32.combine(op, tiles.sumLow.values, tiles.next.values, m);
             tiles.next.widenHigh(pairs, m);
-            combine(op, tiles.sumHigh.values, tiles.next.values, m);
+            StagedFloat32.combine(op, tiles.sumHigh.values, tiles.next.values, m);
         }
         if (op == AVG) {
-            divide(tiles.sumLow.values, n, m);
-            divide(tiles.sumHigh.values, n, m);
+            StagedFloat32.divide(tiles.sumLow.values, n, m);
+            StagedFloat32.divide(tiles.sumHigh.values, n, m);
         }
         tiles.sumLow.takeBits(m);
         tiles.sumHigh.takeBits(m);
@@ -89,45 +89,6 @@ final class StagedBfloat16 {
             int lower = (x + 0x7fff + ((x >>> 16) & 1)) >>> 16;
             int upper = (y + 0x7fff + ((y >>> 16) & 1)) & 0xffff0000;
             pairs[i] = lower | upper;
-        }
-    }
-
-    private static void combine(int op, float[] x, float[] y, int m) {
-        switch (op) {
-            case PROD -> prod(x, y, m);
-            case MAX -> max(x, y, m);
-            case MIN -> min(x, y, m);
-            default -> sum(x, y, m);
-        }
-    }
-
-    private static void sum(float[] x, float[] y, int m) {
-        for (int i = 0; i < m; i++) {
-            x[i] += y[i];
-        }
-    }
-
-    private static void prod(float[] x, float[] y, int m) {
-        for (int i = 0; i < m; i++) {
-            x[i] *= y[i];
-        }
-    }
-
-    private static void max(float[] x, float[] y, int m) {
-        for (int i = 0; i < m; i++) {
-            x[i] = Math.max(x[i], y[i]);
-        }
-    }
-
-    private static void min(float[] x, float[] y, int m) {
-        for (int i = 0; i < m; i++) {
-            x[i] = Math.min(x[i], y[i]);
-        }
-    }
-
-    private static void divide(float[] x, int n, int m) {
-        for (int i = 0; i < m; i++) {
-            x[i] /= n;
         }
     }
 

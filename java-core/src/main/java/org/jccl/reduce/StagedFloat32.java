@@ -29,17 +29,29 @@ final class StagedFloat32 {
             MemorySegment.copy(ALL, F32, sources[0] + at, x, 0, m);
             for (int k = 1; k < n; k++) {
                 MemorySegment.copy(ALL, F32, sources[k] + at, y, 0, m);
-                switch (op) {
-                    case PROD -> prod(x, y, m);
-                    case MAX -> max(x, y, m);
-                    case MIN -> min(x, y, m);
-                    default -> sum(x, y, m);
-                }
+                combine(op, x, y, m);
             }
             if (op == AVG) {
                 divide(x, n, m);
             }
             MemorySegment.copy(x, 0, ALL, F32, dst + at, m);
+        }
+    }
+
+    /** x = x op y, for the first m elements; an average's is the sum. */
+    static void combine(int op, float[] x, float[] y, int m) {
+        switch (op) {
+            case PROD -> prod(x, y, m);
+            case MAX -> max(x, y, m);
+            case MIN -> min(x, y, m);
+            default -> sum(x, y, m);
+        }
+    }
+
+    /** x = x / n. */
+    static void divide(float[] x, int n, int m) {
+        for (int i = 0; i < m; i++) {
+            x[i] = x[i] / n;
         }
     }
 
@@ -64,12 +76,6 @@ final class StagedFloat32 {
     private static void min(float[] x, float[] y, int m) {
         for (int i = 0; i < m; i++) {
             x[i] = Math.min(x[i], y[i]);
-        }
-    }
-
-    private static void divide(float[] x, int n, int m) {
-        for (int i = 0; i < m; i++) {
-            x[i] = x[i] / n;
         }
     }
 }

@@ -34,6 +34,8 @@ final class StagedFold implements Fold {
             case FLOAT32 -> StagedFloat32.fold(redOp, dst, sources, n, count);
             case FLOAT64 -> StagedFloat64.fold(redOp, dst, sources, n, count);
             case BFLOAT16 -> StagedBfloat16.fold(redOp, dst, sources, n, count);
+            case FLOAT8E4M3 -> StagedFloat8.fold(Float8.E4M3, redOp, dst, sources, n, count);
+            case FLOAT8E5M2 -> StagedFloat8.fold(Float8.E5M2, redOp, dst, sources, n, count);
             default -> throw new IllegalArgumentException("no reduction of data type " + dataType);
         }
     }

@@ -30,7 +30,7 @@ record VectorKernel(int dataType, int redOp, int sources) {
     /** Whether there are kernels for the pair. Integers cannot be divided in vectors. */
     static boolean exists(int dataType, int redOp) {
         return switch (dataType) {
-            case Fold.FLOAT16 -> false;
+            case Fold.FLOAT16, Fold.FLOAT8E4M3, Fold.FLOAT8E5M2 -> false;
             case Fold.FLOAT32, Fold.FLOAT64, Fold.BFLOAT16 -> true;
             default -> redOp != Fold.AVG;
         };

@@ -124,10 +124,6 @@ public enum CallError implements ErrorKind {
             "The function is one of NCCL that this version of JCCL does not offer yet.",
             "See the list in DIFFERENCES.md. Gather, scatter and all-to-all can be made of sends "
                     + "and receives in a group."),
-    TYPE_NOT_DONE(
-            NcclResult.INVALID_ARGUMENT,
-            "The type is one of NCCL, but this version of JCCL does not reduce or move it.",
-            "Convert the data to a type that DIFFERENCES.md lists."),
     TYPE_UNKNOWN(
             NcclResult.INVALID_ARGUMENT,
             "The number is no value of ncclDataType_t.",

@@ -1,6 +1,14 @@
 package org.jccl.type;
 
-/** Element types with NCCL's numbers ({@code ncclDataType_t}). */
+/**
+ * Element types with NCCL's numbers ({@code ncclDataType_t}).
+ *
+ * <p>{@link #FLOAT8E4M3} has no infinities, and one NaN of each sign beyond its largest number, 448
+ * (the E4M3 of the OCP specification); {@link #FLOAT8E5M2} has both, as IEEE 754 makes small
+ * formats, and 57344 is its largest number. Reductions widen both to float32, fold that, and round
+ * the result once, to nearest even and with saturation: what is larger than the largest number, an
+ * infinity included, becomes that number, and a NaN stays a NaN.
+ */
 public enum DataType {
     INT8(0, 1, "ncclInt8", "ncclChar"),
     UINT8(1, 1, "ncclUint8"),
@@ -51,14 +59,6 @@ public enum DataType {
     /** The second name in {@code nccl.h}, empty if there is none. */
     public String shortName() {
         return shortName;
-    }
-
-    /** Whether JCCL moves and reduces this type; the others are refused by a sentence. */
-    public boolean supported() {
-        return switch (this) {
-            case FLOAT8E4M3, FLOAT8E5M2 -> false;
-            default -> true;
-        };
     }
 
     /** Whether {@code number} is a value of {@code ncclDataType_t}. */

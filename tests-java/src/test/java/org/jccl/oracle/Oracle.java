@@ -23,12 +23,16 @@ public final class Oracle {
     private Oracle() {}
 
     /**
-     * What a reduction of these inputs must give: float16 and bfloat16 accumulated in float32 and
-     * rounded once; AVG divided at the end; NaN wins MAX and MIN, and −0 is less than +0.
+     * What a reduction of these inputs must give: the floats narrower than float32 accumulated in
+     * float32 and rounded once; AVG divided at the end; NaN wins MAX and MIN, and −0 is less than
+     * +0. A single input is the result as it is, infinities of 8-bit floats included.
      *
      * @param inputs one array per rank, in rank order, all of one length
      */
     public static byte[] fold(DataType type, RedOp op, byte[][] inputs) {
+        if (inputs.length == 1) {
+            return inputs[0].clone();
+        }
         byte[] result = new byte[inputs[0].length];
         ByteBuffer out = little(result);
         ByteBuffer[] in = new ByteBuffer[inputs.length];
@@ -37,7 +41,7 @@ public final class Oracle {
         }
         for (int at = 0; at < result.length; at += type.sizeBytes()) {
             switch (type) {
-                case FLOAT16, BFLOAT16, FLOAT32 ->
+                case FLOAT16, BFLOAT16, FLOAT32, FLOAT8E4M3, FLOAT8E5M2 ->
                         putFloat(type, out, at, floats(type, op, in, at));
                 case FLOAT64 -> out.putDouble(at, doubles(op, in, at));
                 default -> putInteger(type, out, at, integers(type, op, in, at));
@@ -74,7 +78,7 @@ public final class Oracle {
         ByteBuffer out = little(result);
         for (int at = 0; at < sums.length; at += type.sizeBytes()) {
             switch (type) {
-                case FLOAT16, BFLOAT16, FLOAT32 ->
+                case FLOAT16, BFLOAT16, FLOAT32, FLOAT8E4M3, FLOAT8E5M2 ->
                         putFloat(type, out, at, (float) getFloat(type, in, at) / (float) n);
                 case FLOAT64 -> out.putDouble(at, in.getDouble(at) / n);
                 default -> {
@@ -256,6 +260,8 @@ public final class Oracle {
                 switch (type) {
                     case FLOAT16 -> 0x1p-24;
                     case BFLOAT16 -> 0x1p-133;
+                    case FLOAT8E4M3 -> 0x1p-9;
+                    case FLOAT8E5M2 -> 0x1p-16;
                     case FLOAT32 -> Float.MIN_VALUE;
                     default -> Double.MIN_VALUE;
                 };
@@ -263,6 +269,8 @@ public final class Oracle {
                 switch (type) {
                     case FLOAT16 -> 65504;
                     case BFLOAT16 -> 0x1.fep127;
+                    case FLOAT8E4M3 -> 448;
+                    case FLOAT8E5M2 -> 57344;
                     case FLOAT32 -> Float.MAX_VALUE;
                     default -> Double.MAX_VALUE;
                 };
@@ -288,6 +296,8 @@ public final class Oracle {
         return switch (type) {
             case FLOAT16 -> FloatFormat.FLOAT16.decode(from.getShort(at));
             case BFLOAT16 -> FloatFormat.BFLOAT16.decode(from.getShort(at));
+            case FLOAT8E4M3 -> SmallFloat.E4M3.decode(from.get(at));
+            case FLOAT8E5M2 -> SmallFloat.E5M2.decode(from.get(at));
             case FLOAT32 -> from.getFloat(at);
             default -> from.getDouble(at);
         };
@@ -297,6 +307,8 @@ public final class Oracle {
         switch (type) {
             case FLOAT16 -> to.putShort(at, (short) FloatFormat.FLOAT16.encode(value));
             case BFLOAT16 -> to.putShort(at, (short) FloatFormat.BFLOAT16.encode(value));
+            case FLOAT8E4M3 -> to.put(at, (byte) SmallFloat.E4M3.encode(value));
+            case FLOAT8E5M2 -> to.put(at, (byte) SmallFloat.E5M2.encode(value));
             case FLOAT32 -> to.putFloat(at, (float) value);
             default -> to.putDouble(at, value);
         }
@@ -332,10 +344,8 @@ public final class Oracle {
 
     private static boolean isFloat(DataType type) {
         return switch (type) {
-            case FLOAT16, FLOAT32, FLOAT64, BFLOAT16 -> true;
+            case FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT8E4M3, FLOAT8E5M2 -> true;
             case INT8, UINT8, INT32, UINT32, INT64, UINT64 -> false;
-            case FLOAT8E4M3, FLOAT8E5M2 ->
-                    throw new IllegalArgumentException("the oracle does not know " + type);
         };
     }
 

@@ -41,6 +41,50 @@ final class OracleTest {
     }
 
     @Test
+    void decodesTheTextbookValuesOfTheEightBitFloats() {
+        assertEquals(1.0, SmallFloat.E4M3.decode(0x38));
+        assertEquals(-2.0, SmallFloat.E4M3.decode(0xc0));
+        assertEquals(448.0, SmallFloat.E4M3.decode(0x7e));
+        assertEquals(0x1p-9, SmallFloat.E4M3.decode(0x01));
+        assertTrue(Double.isNaN(SmallFloat.E4M3.decode(0xff)));
+        assertEquals(1.0, SmallFloat.E5M2.decode(0x3c));
+        assertEquals(57344.0, SmallFloat.E5M2.decode(0x7b));
+        assertEquals(0x1p-16, SmallFloat.E5M2.decode(0x01));
+        assertEquals(Double.NEGATIVE_INFINITY, SmallFloat.E5M2.decode(0xfc));
+        assertTrue(Double.isNaN(SmallFloat.E5M2.decode(0x7d)));
+    }
+
+    /** Which it is by definition, but for the width of the fraction and what is not a number. */
+    @Test
+    void theUpperByteOfFloat16IsAnEightBitFloat() {
+        for (int code = 0; code < 256; code++) {
+            double half = FloatFormat.FLOAT16.decode(code << 8);
+            assertEquals(half, SmallFloat.E5M2.decode(code));
+        }
+    }
+
+    @Test
+    void roundsToEightBitsToTheNearestOrEvenAndSaturates() {
+        for (SmallFloat format : new SmallFloat[] {SmallFloat.E4M3, SmallFloat.E5M2}) {
+            int largest = format == SmallFloat.E4M3 ? 0x7e : 0x7b;
+            for (int code = 0; code < largest; code++) {
+                double middle = (format.decode(code) + format.decode(code + 1)) / 2;
+                int even = code % 2 == 0 ? code : code + 1;
+                assertEquals(code, format.encode(format.decode(code)));
+                assertEquals(code, format.encode(Math.nextDown(middle)));
+                assertEquals(code + 1, format.encode(Math.nextUp(middle)));
+                assertEquals(even, format.encode(middle));
+                assertEquals(even | 0x80, format.encode(-middle));
+            }
+            assertEquals(largest, format.encode(format.decode(largest)));
+            assertEquals(largest, format.encode(Double.MAX_VALUE));
+            assertEquals(largest | 0x80, format.encode(Double.NEGATIVE_INFINITY));
+            assertEquals(0x80, format.encode(-Double.MIN_VALUE));
+            assertEquals(0x7f, format.encode(Double.NaN));
+        }
+    }
+
+    @Test
     void encodesEveryNumberToItself() {
         for (FloatFormat format : formats()) {
             for (int bits = 0; bits < 0x10000; bits++) {
@@ -78,7 +122,7 @@ final class OracleTest {
     @ParameterizedTest
     @EnumSource(
             value = DataType.class,
-            names = {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64"})
+            names = {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "FLOAT8E4M3", "FLOAT8E5M2"})
     void agreesWithExactArithmeticOnFloats(DataType type) {
         long seed = new Random().nextLong();
         Random random = new Random(seed);
@@ -193,15 +237,17 @@ final class OracleTest {
 
     /** Fails unless no other value of the type is nearer to {@code exact}, or as near and even. */
     private static void assertNearest(DataType type, BigDecimal exact, double got, String what) {
-        if (type == DataType.FLOAT16 || type == DataType.BFLOAT16) {
-            // Rounded twice by contract, to float32 and then once more.
-            FloatFormat format =
-                    type == DataType.FLOAT16 ? FloatFormat.FLOAT16 : FloatFormat.BFLOAT16;
-            double rounded = format.decode(format.encode(exact.floatValue()));
-            assertEquals(Math.abs(rounded), Math.abs(got), what);
-            return;
-        }
-        double nearest = type == DataType.FLOAT32 ? exact.floatValue() : exact.doubleValue();
+        // The narrow ones are rounded twice by contract, to float32 and then once more.
+        float wide = exact.floatValue();
+        double nearest =
+                switch (type) {
+                    case FLOAT16 -> FloatFormat.FLOAT16.decode(FloatFormat.FLOAT16.encode(wide));
+                    case BFLOAT16 -> FloatFormat.BFLOAT16.decode(FloatFormat.BFLOAT16.encode(wide));
+                    case FLOAT8E4M3 -> SmallFloat.E4M3.decode(SmallFloat.E4M3.encode(wide));
+                    case FLOAT8E5M2 -> SmallFloat.E5M2.decode(SmallFloat.E5M2.encode(wide));
+                    case FLOAT32 -> wide;
+                    default -> exact.doubleValue();
+                };
         assertEquals(Math.abs(nearest), Math.abs(got), what);
     }
 
@@ -211,6 +257,8 @@ final class OracleTest {
             case FLOAT16 -> FloatFormat.FLOAT16.decode(buffer.getShort(2 * index));
             case BFLOAT16 -> FloatFormat.BFLOAT16.decode(buffer.getShort(2 * index));
             case FLOAT32 -> buffer.getFloat(4 * index);
+            case FLOAT8E4M3 -> SmallFloat.E4M3.decode(buffer.get(index));
+            case FLOAT8E5M2 -> SmallFloat.E5M2.decode(buffer.get(index));
             default -> buffer.getDouble(8 * index);
         };
     }

@@ -35,12 +35,15 @@ abstract class FoldContractTest {
 
     static Stream<Arguments> typesAndOps() {
         return Stream.of(DataType.values())
-                .filter(type -> type.number() < Fold.TYPES)
                 .flatMap(type -> Stream.of(RedOp.values()).map(op -> Arguments.of(type, op)));
     }
 
     static Stream<Arguments> halvesAndOps() {
         return typesAndOps().filter(both -> ((DataType) both.get()[0]).sizeBytes() == 2);
+    }
+
+    static Stream<Arguments> bytesAndOps() {
+        return typesAndOps().filter(both -> ((DataType) both.get()[0]).sizeBytes() == 1);
     }
 
     @ParameterizedTest
@@ -103,6 +106,26 @@ abstract class FoldContractTest {
             shared.checkPatterns(3, partner);
         }
         shared.checkPatterns(5, 0x3f81);
+    }
+
+    /** Every pair of codes, and every third code after some of them. */
+    @ParameterizedTest
+    @MethodSource("bytesAndOps")
+    void foldsEveryBitPatternOfEightBits(DataType type, RedOp op) {
+        byte[] left = new byte[1 << 16];
+        byte[] right = new byte[1 << 16];
+        for (int pair = 0; pair < 1 << 16; pair++) {
+            left[pair] = (byte) pair;
+            right[pair] = (byte) (pair >> 8);
+        }
+        Case shared = new Case(type, op);
+        String what = type + " " + op + " of all pairs";
+        shared.judge(new byte[][] {left, right}, 0, -1, what);
+        for (int third : new int[] {0x01, 0x3b, 0x7b, 0x7c, 0x7e, 0xfc, 0xff, 0xfe, 0xb9}) {
+            byte[] same = new byte[1 << 16];
+            Arrays.fill(same, (byte) third);
+            shared.judge(new byte[][] {left, right, same}, 0, -1, what + " and " + third);
+        }
     }
 
     /** Inputs of one type and operation, and the judgement of one call. */

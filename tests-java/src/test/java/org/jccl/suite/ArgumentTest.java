@@ -131,16 +131,6 @@ final class ArgumentTest {
     }
 
     @Test
-    void typeThatIsNotSupportedIsRefused() {
-        NcclException thrown =
-                assertThrows(
-                        NcclException.class,
-                        () -> comm.allReduce(eight, eight, 1, DataType.FLOAT8E4M3, RedOp.SUM));
-        assertTrue(
-                String.valueOf(thrown.getMessage()).contains("ncclFloat8e4m3"), thrown::toString);
-    }
-
-    @Test
     void rankOutsideTheCommunicatorIsRefused() {
         UniqueId id = Communicator.uniqueId();
         refused("2", () -> Communicator.initRank(2, id, 2));

@@ -30,12 +30,14 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
                     DataType.UINT8,
                     DataType.INT8,
                     DataType.UINT32,
-                    DataType.UINT64);
+                    DataType.UINT64,
+                    DataType.FLOAT8E4M3,
+                    DataType.FLOAT8E5M2);
     static final List<RedOp> OPS = List.of(RedOp.SUM, RedOp.AVG, RedOp.MAX, RedOp.MIN, RedOp.PROD);
 
     /** Types that differ from another one in how they are folded alone. */
     private static final Set<DataType> SIBLINGS =
-            Set.of(DataType.INT8, DataType.UINT32, DataType.UINT64);
+            Set.of(DataType.INT8, DataType.UINT32, DataType.UINT64, DataType.FLOAT8E5M2);
 
     static final int LARGE = 3 * (1 << 20) + 1;
     private static final int[] SIZES = {0, 1, 3, 1023, 65537};

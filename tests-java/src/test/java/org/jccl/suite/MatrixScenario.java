@@ -195,14 +195,20 @@ public final class MatrixScenario implements Scenario {
         }
         boolean large = cell.inputCount(nRanks) * cell.type().sizeBytes() > BY_NODE_BYTES;
         large &= cell.operation() != Operation.REDUCE;
-        boolean keepsRankOrder =
-                cell.type() == DataType.FLOAT16
-                        && (cell.op() == RedOp.AVG || cell.op() == RedOp.PROD);
-        if (large && nNodes > 1 && nNodes < nRanks && !keepsRankOrder) {
+        if (large && nNodes > 1 && nNodes < nRanks && !keepsRankOrder(cell)) {
             int[] nodeOf = IntStream.range(0, nRanks).map(r -> r * nNodes / nRanks).toArray();
             return Oracle.foldByNode(cell.type(), cell.op(), inputs, nodeOf);
         }
         return Oracle.fold(cell.type(), cell.op(), inputs);
+    }
+
+    private static boolean keepsRankOrder(MatrixCase cell) {
+        boolean isExtreme = cell.op() == RedOp.MAX || cell.op() == RedOp.MIN;
+        return switch (cell.type()) {
+            case FLOAT16 -> cell.op() == RedOp.AVG || cell.op() == RedOp.PROD;
+            case FLOAT8E4M3, FLOAT8E5M2 -> !isExtreme;
+            default -> false;
+        };
     }
 
     private byte[] inputOf(MatrixCase cell, long seed, int rank) {
@@ -220,6 +226,8 @@ public final class MatrixScenario implements Scenario {
                 case FLOAT32 -> elements.putInt(at, Float.floatToIntBits(elements.getFloat(at)));
                 case FLOAT64 ->
                         elements.putLong(at, Double.doubleToLongBits(elements.getDouble(at)));
+                case FLOAT8E4M3 -> canonicalByte(elements, at, 0x7E);
+                case FLOAT8E5M2 -> canonicalByte(elements, at, 0x7C);
                 default -> {}
             }
         }
@@ -228,6 +236,12 @@ public final class MatrixScenario implements Scenario {
     private static void canonicalShort(ByteBuffer elements, int at, int infinity) {
         if ((elements.getShort(at) & 0x7FFF) > infinity) {
             elements.putShort(at, (short) 0x7FFF);
+        }
+    }
+
+    private static void canonicalByte(ByteBuffer elements, int at, int beforeNan) {
+        if ((elements.get(at) & 0x7F) > beforeNan) {
+            elements.put(at, (byte) 0x7F);
         }
     }
 
