@@ -29,6 +29,7 @@ _ANSWERS: dict[str, Any] = {
     "comm_grow": (5, 0),
     "comm_get_unique_id": (5, b""),
     "comm_mem_stats": (5, 0),
+    "red_op_create_pre_mul_sum": (0, 5),
     "comm_drop": 4,
 }
 

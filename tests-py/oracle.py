@@ -53,6 +53,7 @@ KINDS = {
     )
 }
 FLOAT8 = {"FLOAT8E4M3": ml_dtypes.float8_e4m3fn, "FLOAT8E5M2": ml_dtypes.float8_e5m2}
+LARGEST = {"FLOAT8E4M3": 448.0, "FLOAT8E5M2": 57344.0}
 OPS = {"SUM": 0, "MAX": 2, "MIN": 3, "AVG": 4, "PROD": 1}
 
 
@@ -71,7 +72,7 @@ def rounded(values: Array, kind: Kind) -> Array:
     """Folded values as stored elements."""
     if kind.name in FLOAT8:
         narrow = FLOAT8[kind.name]
-        largest = numpy.float32(ml_dtypes.finfo(narrow).max)
+        largest = numpy.float32(LARGEST[kind.name])
         codes: Array = numpy.clip(values, -largest, largest).astype(narrow).view("uint8")
         return codes
     if kind.name != "BFLOAT16":

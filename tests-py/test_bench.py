@@ -65,11 +65,11 @@ def test_an_average_of_a_narrow_float_is_measured_without_wrong_elements(kind: s
     assert "# wrong elements: 0" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
-def test_the_benchmark_rounds_to_eight_bits_as_ml_dtypes_does(name: str) -> None:
+@pytest.mark.parametrize(("name", "largest"), [("float8_e4m3fn", 448.0), ("float8_e5m2", 57344.0)])
+def test_the_benchmark_rounds_to_eight_bits_as_ml_dtypes_does(name: str, largest: float) -> None:
     dtype, stored = NcclDataType(name), numpy.arange(256, dtype="uint8")
     theirs = stored.view(getattr(ml_dtypes, name)).astype("float32")
-    finite, largest = numpy.isfinite(theirs), float(ml_dtypes.finfo(name).max)
+    finite = numpy.isfinite(theirs)
     assert (float8.decoded(stored[finite], dtype) == theirs[finite]).all()
     numbers = numpy.sort(theirs[finite])
     middles = (numbers[1:] + numbers[:-1]) / 2
@@ -77,7 +77,7 @@ def test_the_benchmark_rounds_to_eight_bits_as_ml_dtypes_does(name: str) -> None
         values = values.astype("float32").clip(-largest, largest)
         theirs = values.astype(getattr(ml_dtypes, name)).view("uint8")
         assert (float8.encoded(values, dtype) == theirs).all()
-    assert float8.encoded(numpy.float32([9e9, -numpy.inf]), dtype).tolist() == [
+    assert float8.encoded(numpy.array([9e9, -numpy.inf], "float32"), dtype).tolist() == [
         stored[finite & (stored < 128)].max(),
         stored[finite].max(),
     ]

@@ -289,7 +289,6 @@ def test_what_is_not_done_raises_the_librarys_sentence(
     [
         lambda c: c.register_buffer(floats(1)),
         lambda c: c.register_window(floats(1)),
-        lambda c: c.create_pre_mul_sum(2.0),
         lambda c: c.create_dev_comm(),
         lambda c: c.put_signal(floats(1), 0, None),
         lambda c: c.signal(0),

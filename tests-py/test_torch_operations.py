@@ -66,6 +66,25 @@ def whole_life_of_bytes(rank: Rank) -> None:
         assert torch.equal(tensor.view(torch.uint8), last.view(torch.uint8)), dtype
 
 
+def factors_of_premul_sum(rank: Rank) -> None:
+    """Each rank has a factor of its own, a number or a tensor; the largest input is 8 * 3."""
+    n = rank.nranks
+    total = sum(range(1, n + 1))
+    for dtype in (torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.complex64):
+        for factor in (float(rank.rank + 1), torch.tensor([rank.rank + 1.0])):
+            by: Any = dist._make_nccl_premul_sum(factor)
+            tensor = torch.full((5,), 2.0).to(dtype)
+            dist.all_reduce(tensor, by)
+            assert tensor.tolist() == [2.0 * total] * 5, (dtype, factor)
+            parts = torch.arange(n).to(dtype)
+            part = torch.zeros(1).to(dtype)
+            dist.reduce_scatter_single(part, parts, by)
+            assert part.tolist() == [rank.rank * total]
+            tensor = torch.full((3,), 2.0).to(dtype)
+            dist.reduce(tensor, 0, by)
+            assert tensor.tolist() == [2.0 * (total if rank.rank == 0 else 1)] * 3
+
+
 def other_types_and_operations_reduce(rank: Rank) -> None:
     tensor = torch.tensor([100 + rank.rank, -3], dtype=torch.int8)
     dist.all_reduce(tensor)
@@ -88,7 +107,9 @@ def other_types_and_operations_reduce(rank: Rank) -> None:
         assert large.tolist() == [2 ** (bits - 1), rank.nranks - 1]
         dist.all_reduce(large)
         assert large.tolist() == [0, rank.nranks * (rank.nranks - 1)]
-    with pytest.raises(TypeError, match="complex tensors by SUM and AVG, not by PRODUCT"):
+    with pytest.raises(
+        TypeError, match="complex tensors by SUM, AVG and PREMUL_SUM, not by PRODUCT"
+    ):
         dist.reduce(torch.ones(1, dtype=torch.complex64), 0, dist.ReduceOp.PRODUCT)
     for narrow, largest in ((torch.float8_e4m3fn, 448.0), (torch.float8_e5m2, 57344.0)):
         full = torch.tensor([largest, -largest, -0.0, 0.0]).to(narrow)
@@ -98,8 +119,9 @@ def other_types_and_operations_reduce(rank: Rank) -> None:
         dist.all_reduce(full, dist.ReduceOp.PRODUCT)
         assert full.float().isnan().tolist() == [False, False, False, True]
         assert full.tolist()[:2] == [largest, largest]
-    with pytest.raises(TypeError, match="cannot reduce torch.float8_e4m3fnuz by SUM"):
+    with pytest.raises(TypeError, match=r"cannot reduce torch\.float8_e4m3fnuz by SUM"):
         dist.all_reduce(torch.ones(1).to(torch.float8_e4m3fnuz))
+    factors_of_premul_sum(rank)
     product = torch.tensor([2.0, 0.5])
     dist.all_reduce(product, dist.ReduceOp.PRODUCT)
     assert product.tolist() == [2.0**rank.nranks, 0.5**rank.nranks]

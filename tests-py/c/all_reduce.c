@@ -27,6 +27,36 @@ static void parts(ncclComm_t comm, int rank, int n) {
     free(each);
 }
 
+/* Each rank has a factor of its own; memory is the library's. */
+static void factors(ncclComm_t comm, int rank, int n) {
+    void* memory = NULL;
+    float factor = (float)rank + 1;
+    ncclRedOp_t now;
+    ncclRedOp_t later;
+    OK(ncclMemAlloc(&memory, 4 * sizeof(float)));
+    float* x = memory;
+    REQUIRE(x[0] == 0 && x[3] == 0);
+    OK(ncclRedOpCreatePreMulSum(&now, &factor, ncclFloat, ncclScalarHostImmediate, comm));
+    OK(ncclRedOpCreatePreMulSum(&later, x + 2, ncclFloat, ncclScalarDevice, comm));
+    factor = -1;
+    x[0] = 2;
+    x[2] = 10;
+    OK(ncclAllReduce(x, x + 1, 1, ncclFloat, now, comm, NULL));
+    REQUIRE(x[0] == 2 && x[1] == (float)(n * (n + 1)));
+    OK(ncclAllReduce(x, x + 1, 1, ncclFloat, later, comm, NULL));
+    REQUIRE(x[1] == (float)(20 * n));
+    EXPECT(ncclInvalidArgument, ncclAllReduce(x, x + 1, 1, ncclInt, now, comm, NULL));
+    OK(ncclRedOpDestroy(now, comm));
+    OK(ncclRedOpDestroy(later, comm));
+    EXPECT(ncclInvalidArgument, ncclRedOpDestroy(now, comm));
+    EXPECT(ncclInvalidArgument, ncclRedOpDestroy(ncclSum, comm));
+    EXPECT(ncclInvalidArgument, ncclAllReduce(x, x + 1, 1, ncclFloat, now, comm, NULL));
+    EXPECT(ncclInvalidArgument, ncclMemFree(x + 1));
+    OK(ncclMemFree(memory));
+    EXPECT(ncclInvalidArgument, ncclMemFree(memory));
+    OK(ncclMemFree(NULL));
+}
+
 int main(int argc, char** argv) {
     REQUIRE(argc == 4);
     int rank = atoi(argv[1]);
@@ -60,6 +90,7 @@ int main(int argc, char** argv) {
         REQUIRE(mine[r] == 10 + r);
     }
     parts(comm, rank, n);
+    factors(comm, rank, n);
     int word = rank == 1 ? 4711 : 0;
     OK(ncclBcast(&word, 1, ncclInt, 1, comm, NULL));
     REQUIRE(word == 4711);

@@ -37,7 +37,6 @@ static void try_all(ncclComm_t comm) {
     void* pointer = &x;
     ncclUniqueId id;
     ncclComm_t other = comm;
-    ncclRedOp_t op = ncclSum;
     ncclResult_t before = state(comm);
     ncclResult_t counted = count(comm);
     LATER(ncclCommRevoke, comm, 0);
@@ -49,8 +48,6 @@ static void try_all(ncclComm_t comm) {
     LATER(ncclCommMemStats, comm, (ncclCommMemStat_t)0, &value);
     LATER(ncclCommRegister, comm, &x, sizeof x, &pointer);
     LATER(ncclCommDeregister, comm, NULL);
-    LATER(ncclRedOpCreatePreMulSum, &op, &x, ncclFloat, ncclScalarHostImmediate, comm);
-    LATER(ncclRedOpDestroy, op, comm);
     LATER(ncclAllReduceConfig, &x, &y, 1, ncclFloat, ncclSum, comm, NULL, NULL);
     LATER(ncclAlltoAllConfig, &x, &y, 1, ncclFloat, comm, NULL, NULL);
     REQUIRE(other == comm && pointer == &x && value == 3 && y == 2);

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsIndex
 
 CodeInt = tuple[int, int]
 """A result code and the out parameter (0 where the call failed)."""
@@ -117,10 +117,21 @@ class Binding(Protocol):
     # group is open. number is the reduction or the root.
     def know_arrays(self, array: type, numbers: dict[Any, int]) -> None: ...
     def on_arrays(
-        self, operation: int, send: object, recv: object, number: int, nranks: int, comm: int
+        self,
+        operation: int,
+        send: object,
+        recv: object,
+        number: SupportsIndex,
+        nranks: int,
+        comm: int,
     ) -> int: ...
 
-    # ncclMemAlloc and ncclMemFree, which are not done yet.
+    # ncclRedOpCreatePreMulSum: the address of the factor, its type, where it lies.
+    def red_op_create_pre_mul_sum(
+        self, scalar: int, datatype: int, residence: int, comm: int
+    ) -> CodeInt: ...
+    def red_op_destroy(self, op: int, comm: int) -> int: ...
+
     def mem_alloc(self, size: int) -> CodeInt: ...
     def mem_free(self, ptr: int) -> int: ...
 

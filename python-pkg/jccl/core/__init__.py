@@ -15,6 +15,7 @@ from jccl.core.communicator import SPLIT_NOCOLOR, Communicator
 from jccl.core.config import NCCLConfig
 from jccl.core.errors import NCCLError, check, get_error_string
 from jccl.core.group import GroupSimInfo, group, group_end, group_start
+from jccl.core.reductions import CustomRedOp
 from jccl.core.types import (
     AVG,
     BFLOAT16,
@@ -109,6 +110,7 @@ __all__ = [
     "CommShrinkFlag",
     "CommSuspendFlag",
     "Communicator",
+    "CustomRedOp",
     "GroupSimInfo",
     "NCCLConfig",
     "NCCLError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from jccl._numbers import (
     ALL_GATHER,
@@ -19,6 +19,7 @@ from jccl.core.buffers import Buffer, resolve
 from jccl.core.errors import NCCLError, check
 from jccl.core.group import queued
 from jccl.core.held import Kept, forget_lost
+from jccl.core.reductions import CustomRedOp, pre_mul_sum
 from jccl.core.types import NcclDataType, NcclInvalid, NcclRedOp, Result, redop
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Operations:
         self,
         sendbuf: Any,
         recvbuf: Any,
-        op: int,
+        op: SupportsIndex,
         *,
         stream: int | None = None,
         config: object = None,
@@ -137,7 +138,7 @@ class Operations:
         self,
         sendbuf: Any,
         recvbuf: Any,
-        op: int,
+        op: SupportsIndex,
         *,
         stream: int | None = None,
         config: object = None,
@@ -166,7 +167,7 @@ class Operations:
         self,
         sendbuf: Any,
         recvbuf: Any,
-        op: int,
+        op: SupportsIndex,
         root: int | None = None,
         *,
         stream: int | None = None,
@@ -324,16 +325,32 @@ class Operations:
                 " pass a longer one",
             )
 
+    def create_pre_mul_sum(self, scalar: Any, datatype: NcclDataType | None = None) -> CustomRedOp:
+        """A reduction that sums what each rank multiplies first.
+
+        Args:
+            scalar: the factor of this rank: a number, or an array of one element, read at once.
+                Factors may differ between ranks.
+            datatype: the type of the elements; needed where ``scalar`` is a number.
+        """
+        comm = self._require("create_pre_mul_sum")
+        try:
+            return pre_mul_sum(self._library, comm, scalar, datatype)
+        except NcclInvalid as refused:
+            raise self._refusal("create_pre_mul_sum", refused.msg) from None
+
     def _redop(self, operation: str, op: object, send: Buffer, recv: Buffer) -> int:
         """The number of a reduction that gives bools if its buffers are bools."""
         try:
             number = redop(op)
         except NcclInvalid as refused:
             raise self._refusal(operation, refused.msg) from None
-        if number in (NcclRedOp.SUM, NcclRedOp.AVG) and (send.is_bool or recv.is_bool):
+        sums = number in (NcclRedOp.SUM, NcclRedOp.AVG) or isinstance(op, CustomRedOp)
+        if sums and (send.is_bool or recv.is_bool):
+            name = "a CustomRedOp" if isinstance(op, CustomRedOp) else NcclRedOp(number).name
             raise self._refusal(
                 operation,
-                f"op is {NcclRedOp(number).name} and the elements are bool, which it makes other"
+                f"op is {name} and the elements are bool, which it makes other"
                 " numbers of than 0 and 1: pass MAX (or) or MIN (and)",
             )
         return number
@@ -353,7 +370,7 @@ class Operations:
         operation: int,
         sendbuf: Any,
         recvbuf: Any,
-        number: int,
+        number: SupportsIndex,
         nranks: int,
         stream: int | None,
         config: object,

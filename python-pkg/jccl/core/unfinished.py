@@ -16,7 +16,6 @@ from jccl.core.types import (
     CommShrinkFlag,
     CommSuspendFlag,
     NcclCommMemStat,
-    NcclDataType,
 )
 from jccl.core.unique_id import UniqueId
 
@@ -87,10 +86,6 @@ class Unfinished(Operations):
     def register_window(self, buffer: Any, flags: int | None = None) -> NoReturn:
         """Registers a window."""
         not_done("ncclCommWindowRegister")
-
-    def create_pre_mul_sum(self, scalar: Any, datatype: NcclDataType | None = None) -> NoReturn:
-        """A reduction that multiplies each input by ``scalar`` first."""
-        not_done("ncclRedOpCreatePreMulSum")
 
     def create_dev_comm(self, requirements: object = None) -> NoReturn:
         """A communicator for CUDA kernels."""

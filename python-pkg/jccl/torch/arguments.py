@@ -70,7 +70,10 @@ def _reductions() -> tuple[dict[torch.dtype, Reduction], ...]:
     return tuple(by_op)
 
 
-_PARTWISE: Final = (hash(ReduceOp.SUM), hash(ReduceOp.AVG))
+PREMUL_SUM: Final = hash(ReduceOp.PREMUL_SUM)
+"""Its factor makes a reduction of one communicator; see ``Communicator.reduction``."""
+
+_PARTWISE: Final = (hash(ReduceOp.SUM), hash(ReduceOp.AVG), PREMUL_SUM)
 
 REDUCTIONS: Final = _reductions()
 """Indexed by ``hash(reduce_op)``, which torch defines as the operation's number."""
@@ -89,7 +92,9 @@ def reduction(reduce_op: ReduceOp, dtype: torch.dtype) -> Reduction:
         return found
     name = str(reduce_op.op).rpartition(".")[2]
     if number >= len(REDUCTIONS) or not REDUCTIONS[number]:
-        raise ValueError(f"jccl reduces by SUM, AVG, PRODUCT, MIN and MAX, not by {name}")
+        raise ValueError(
+            f"jccl reduces by SUM, AVG, PRODUCT, MIN, MAX and PREMUL_SUM, not by {name}"
+        )
     raise TypeError(
         f"jccl cannot reduce {dtype} by {name}; it reduces float8_e4m3fn, float8_e5m2, float16, "
         "bfloat16, float32, float64 and integers of 8, 32 and 64 bits, and bool by SUM, PRODUCT, "
@@ -127,7 +132,7 @@ def summands(tensor: torch.Tensor, reduce_op: ReduceOp) -> torch.Tensor:
     """
     if tensor.is_complex() and hash(reduce_op) not in _PARTWISE:
         name = str(reduce_op.op).rpartition(".")[2]
-        raise TypeError(f"jccl reduces complex tensors by SUM and AVG, not by {name}")
+        raise TypeError(f"jccl reduces complex tensors by SUM, AVG and PREMUL_SUM, not by {name}")
     return real(tensor)
 
 

@@ -12,10 +12,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch.distributed import DistBackendError
+from torch.distributed import DistBackendError, ReduceOp
 
 from jccl._numbers import IN_PROGRESS, RECV, SEND
+from jccl.torch.arguments import PREMUL_SUM, Reduction, reduction
 from jccl.torch.composition import Call, Composition
+from jccl.torch.factors import Factors
 from jccl.torch.futures import completer
 from jccl.torch.tensors import Writes
 from jccl.torch.work import DoneWork, QueuedWork, SeveralWorks, StartedWork, failure
@@ -72,6 +74,7 @@ class Communicator:
         # The handles of each thread's open batch. Only that thread writes its own.
         self._batches: dict[int, list[StartedWork]] = {}
         self.writes = Writes()
+        self._factors = Factors(native)
         # Whether a thread has begun to shut the communicator down; under the lock of writes.
         self._finalizing = False
         self.set_timeout(timeout)
@@ -80,6 +83,12 @@ class Communicator:
         """Sets the limit of the operations that start from now on."""
         milliseconds = max(1, round(timeout.total_seconds() * 1000))
         self.check(self.native.comm_options(self.handle, milliseconds))
+
+    def reduction(self, reduce_op: ReduceOp, dtype: torch.dtype) -> Reduction:
+        """The library's type and operation for a reduction; raises as ``arguments.reduction``."""
+        if hash(reduce_op) == PREMUL_SUM:
+            return self._factors.reduction(reduce_op, dtype, self.handle)
+        return reduction(reduce_op, dtype)
 
     def check(self, code: int) -> None:
         """Raises DistBackendError unless the code is success or in progress."""

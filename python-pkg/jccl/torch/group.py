@@ -19,7 +19,7 @@ from jccl._numbers import (
     SEND,
 )
 from jccl.torch import composed, creation
-from jccl.torch.arguments import REDUCTIONS, checked, moved, real, reduction, summands
+from jccl.torch.arguments import REDUCTIONS, checked, moved, real, summands
 from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Communicator, Part
 from jccl.torch.composition import Composition, resolved
@@ -112,7 +112,7 @@ class ProcessGroupJccl(ProcessGroup):
         if tensor.layout is torch.sparse_coo:
             return composed.sparse_allreduce(self, tensor, opts)
         tensor = summands(tensor, opts.reduceOp)
-        kind, op = reduction(opts.reduceOp, tensor.dtype)
+        kind, op = self._comm.reduction(opts.reduceOp, tensor.dtype)
         composition = self._composition()
         buffer = composition.updates(tensor)
         address = buffer.data_ptr()
@@ -130,7 +130,7 @@ class ProcessGroupJccl(ProcessGroup):
         parts: list[Part] = []
         for each in tensors:
             tensor = summands(each, opts.reduceOp)
-            kind, op = reduction(opts.reduceOp, tensor.dtype)
+            kind, op = self._comm.reduction(opts.reduceOp, tensor.dtype)
             composition = self._composition()
             buffer = composition.updates(tensor)
             address = buffer.data_ptr()
@@ -161,7 +161,7 @@ class ProcessGroupJccl(ProcessGroup):
             opts = torch.distributed.ReduceOptions()
         given = tensors if isinstance(tensors, Tensor) else single(tensors)
         tensor = summands(given, opts.reduceOp)
-        kind, op = reduction(opts.reduceOp, tensor.dtype)
+        kind, op = self._comm.reduction(opts.reduceOp, tensor.dtype)
         composition = self._composition()
         at_root = opts.rootRank == self._rank
         source = composition.updates(tensor) if at_root else composition.reads(tensor)
@@ -261,7 +261,7 @@ class ProcessGroupJccl(ProcessGroup):
     def _scatter_from(
         self, source: Tensor, output: Tensor, composition: Composition, opts: Any
     ) -> Part:
-        kind, op = reduction(opts.reduceOp, source.dtype)
+        kind, op = self._comm.reduction(opts.reduceOp, source.dtype)
         buffer = composition.writes(output)
         count = buffer.numel()
         call = (REDUCE_SCATTER, source.data_ptr(), buffer.data_ptr(), count, kind, op, 0)

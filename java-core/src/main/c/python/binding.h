@@ -25,7 +25,7 @@
     X(ncclReduce) X(ncclAllGather) X(ncclReduceScatter) X(ncclAlltoAll) X(ncclGather) \
     X(ncclScatter) X(ncclSend) X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) \
     X(ncclGroupSimulateEnd) X(ncclMemAlloc) X(ncclMemFree) X(jcclSliced) X(jcclResume) \
-    X(jcclInterrupt) X(jcclCommInterrupt) X(jcclStart) X(jcclStartComposed) X(jcclPoll) X(jcclStartGroup) \
+    X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(jcclInterrupt) X(jcclCommInterrupt) X(jcclStart) X(jcclStartComposed) X(jcclPoll) X(jcclStartGroup) \
     X(jcclAbandonGroup) X(jcclEndGroup) \
     X(jcclWaitCompletion) X(jcclCommOptions) X(jcclCommStats) X(jcclCommDrop) X(jcclJavaStart) \
     X(jcclJavaStarted) X(jcclJavaHome) X(jcclVersionString) X(jcclShutdown) X(jcclWarm) \

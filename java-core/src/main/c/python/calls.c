@@ -289,6 +289,10 @@ WAIT_CODE(send, "wwiiww", "buff count datatype peer comm stream",
           LIB.ncclSend(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
 WAIT_CODE(recv, "wwiiww", "buff count datatype peer comm stream",
           LIB.ncclRecv(PTR(0), SIZE(1), TYPE(2), INT(3), COMM(4), STREAM(5)));
+QUICK_NUMBER(red_op_create_pre_mul_sum, "wiiw", "scalar datatype residence comm", ncclRedOp_t,
+             LIB.ncclRedOpCreatePreMulSum(&out, PTR(0), TYPE(1), (ncclScalarResidence_t)INT(2),
+                                          COMM(3)));
+QUICK_CODE(red_op_destroy, "iw", "op comm", LIB.ncclRedOpDestroy(OP(0), COMM(1)));
 QUICK_WORD(mem_alloc, "w", "size", void*, LIB.ncclMemAlloc(&out, SIZE(0)));
 QUICK_CODE(mem_free, "w", "ptr", LIB.ncclMemFree(PTR(0)));
 
@@ -382,6 +386,8 @@ PyMethodDef jccl_py_calls[] = {
     FAST("memory", jccl_py_memory),
     FAST("know_arrays", jccl_py_know_arrays),
     FAST("on_arrays", jccl_py_on_arrays),
+    ENTRY(red_op_create_pre_mul_sum),
+    ENTRY(red_op_destroy),
     ENTRY(mem_alloc),
     ENTRY(mem_free),
     ENTRY(start),

@@ -95,7 +95,12 @@ abstract sealed class Collectives permits Communicator {
      * other ranks recv is not looked at.
      */
     public void reduce(
-            MemorySegment send, MemorySegment recv, long count, DataType type, Reduction op, int root) {
+            MemorySegment send,
+            MemorySegment recv,
+            long count,
+            DataType type,
+            Reduction op,
+            int root) {
         reduce(send, recv, count, type, op, root, Stream.DEFAULT);
     }
 

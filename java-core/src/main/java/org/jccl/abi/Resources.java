@@ -82,8 +82,7 @@ final class Resources {
             boolean later = residence == SCALAR_DEVICE;
             byte[] factor = new byte[later ? 0 : of.sizeBytes()];
             Memory.copyOut(scalar, factor, 0, factor.length);
-            Memory.putInt(
-                    out, CustomOps.preMulSum(comm, of, factor, later ? scalar : 0).number());
+            Memory.putInt(out, CustomOps.preMulSum(comm, of, factor, later ? scalar : 0).number());
             return NcclApi.SUCCESS;
         } catch (Throwable t) {
             return NcclApi.refused(comm, t);

@@ -12,7 +12,9 @@ import org.jspecify.annotations.Nullable;
  * other. For the owner.
  */
 final class Premultiplied {
-    /** A factor for each element of this many bytes: products are made by the kernels for ncclProd. */
+    /**
+     * A factor for each element of this many bytes: products are made by the kernels for ncclProd.
+     */
     private static final int TILE_BYTES = 4096;
 
     /** What a larger call has needed is not kept for the next one. */

@@ -19,7 +19,9 @@ public final class CallRecord {
     /** Where a reduction operation would stand: the call consists of sends and receives. */
     public static final int EXCHANGE = 0x81;
 
-    /** Where a reduction operation would stand: each rank multiplies by a factor of its own first. */
+    /**
+     * Where a reduction operation would stand: each rank multiplies by a factor of its own first.
+     */
     public static final int PRE_MUL_SUM = 0x82;
 
     private CallRecord() {}

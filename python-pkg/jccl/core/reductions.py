@@ -1,0 +1,101 @@
+"""Reductions that a program makes: sums of what each rank multiplies first."""
+
+from __future__ import annotations
+
+import array
+import struct
+from typing import TYPE_CHECKING, Any
+
+from jccl import _numbers
+from jccl.core.buffers import resolve
+from jccl.core.errors import check
+from jccl.core.types import NcclDataType, NcclInvalid
+
+if TYPE_CHECKING:
+    from jccl.bindings import Binding
+
+#: ncclScalarHostImmediate: the factor is read at once.
+_IMMEDIATE = 1
+
+_FORMATS = {
+    _numbers.INT8: "b",
+    _numbers.UINT8: "B",
+    _numbers.INT32: "i",
+    _numbers.UINT32: "I",
+    _numbers.INT64: "q",
+    _numbers.UINT64: "Q",
+    _numbers.FLOAT16: "e",
+    _numbers.FLOAT32: "f",
+    _numbers.FLOAT64: "d",
+}
+
+
+class CustomRedOp:
+    """A reduction of one communicator; stands where SUM could stand.
+
+    Close it when no further call is made with it; calls that were made go on.
+    """
+
+    def __init__(self, library: Binding, op: int, comm: int) -> None:
+        self._library = library
+        self._op = op
+        self._comm = comm
+        self._open = True
+
+    @property
+    def op(self) -> int:
+        """The number of the reduction (``ncclRedOp_t``)."""
+        return self._op
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it has not been closed."""
+        return self._open
+
+    def __int__(self) -> int:
+        return self._op
+
+    def __index__(self) -> int:
+        return self._op
+
+    def close(self) -> None:
+        """Destroys it. Once more does nothing, nor does it after the communicator's end."""
+        if self._open:
+            self._open = False
+            self._library.red_op_destroy(self._op, self._comm)
+
+
+def pre_mul_sum(
+    library: Binding, comm: int, scalar: Any, datatype: NcclDataType | None
+) -> CustomRedOp:
+    """Creates a sum of what this rank multiplies by ``scalar`` first."""
+    if isinstance(scalar, (int, float)):
+        kind, kept = _packed(scalar, datatype)
+        pointer = kept.buffer_info()[0]
+    else:
+        buffer = resolve(scalar, "scalar")
+        if buffer.count < 1 or (datatype is not None and int(datatype) != buffer.dtype):
+            wanted = "" if datatype is None else f" of {NcclDataType(datatype).name}"
+            raise NcclInvalid(
+                f"scalar has {buffer.count} elements of {NcclDataType(buffer.dtype).name}:"
+                f" pass one element{wanted}"
+            )
+        kind, pointer = buffer.dtype, buffer.ptr
+    code, op = library.red_op_create_pre_mul_sum(pointer, kind, _IMMEDIATE, comm)
+    check(code)
+    return CustomRedOp(library, op, comm)
+
+
+def _packed(scalar: float, datatype: NcclDataType | None) -> tuple[int, array.array[int]]:
+    if datatype is None:
+        raise NcclInvalid(f"scalar is {scalar!r}: pass datatype, or an array of one element")
+    kind = int(datatype)
+    letter = _FORMATS.get(kind)
+    if letter is None:
+        raise NcclInvalid(
+            f"Python has no numbers of {NcclDataType(kind).name}: pass an array of one element"
+        )
+    try:
+        return kind, array.array("B", struct.pack(letter, scalar))
+    except (struct.error, OverflowError) as error:
+        raise NcclInvalid(f"scalar {scalar!r} is no {NcclDataType(kind).name}: {error}") from None

@@ -1,0 +1,67 @@
+"""torch's PREMUL_SUM: sums of what each rank multiplies by a factor of its own first."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch.distributed import DistBackendError, ReduceOp
+
+from jccl.torch.arguments import TYPES, Reduction
+from jccl.torch.work import failure
+
+if TYPE_CHECKING:
+    from jccl.bindings.protocol import Binding
+
+_KEPT: Final = 1024
+"""Reductions that are kept for the next call. Training uses a few factors again and again."""
+
+_IMMEDIATE: Final = 1
+"""ncclScalarHostImmediate: the library reads the factor at once."""
+
+
+class Factors:
+    """The reductions of one communicator that have a factor, by factor and type."""
+
+    def __init__(self, native: Binding) -> None:
+        self._native = native
+        self._lock = threading.Lock()
+        self._numbers: dict[tuple[bytes, torch.dtype], int] = {}
+
+    def reduction(self, reduce_op: ReduceOp, dtype: torch.dtype, handle: int) -> Reduction:
+        """The library's type and operation.
+
+        Raises:
+            TypeError: a type that the library does not reduce.
+            ValueError: a factor that is not in host memory.
+        """
+        kind = TYPES.get(dtype)
+        if kind is None:
+            raise TypeError(f"jccl cannot reduce {dtype} by PREMUL_SUM")
+        state: Any = reduce_op.__getstate__()
+        given = state[1]
+        factor = torch.as_tensor(given).detach()
+        if not factor.is_cpu:
+            raise ValueError(
+                f"the factor of PREMUL_SUM is on {factor.device}; pass a number, or a CPU tensor"
+            )
+        element = factor.reshape(1).to(dtype)
+        key = (bytes(element.view(torch.uint8).tolist()), dtype)
+        with self._lock:
+            number = self._numbers.get(key)
+            if number is None:
+                number = self._create(element, kind, handle)
+                self._numbers[key] = number
+        return kind, number
+
+    def _create(self, element: torch.Tensor, kind: int, handle: int) -> int:
+        code, number = self._native.red_op_create_pre_mul_sum(
+            element.data_ptr(), kind, _IMMEDIATE, handle
+        )
+        if code:
+            raise DistBackendError(failure(self._native, code, handle))
+        if len(self._numbers) >= _KEPT:
+            oldest = next(iter(self._numbers))
+            self._native.red_op_destroy(self._numbers.pop(oldest), handle)
+        return number
