@@ -190,9 +190,8 @@ def test_a_full_disk_costs_lines_and_nothing_else() -> None:
 
 def test_warnings_without_java_wait_for_nobody_either() -> None:
     code = """
-    memory = ctypes.c_void_p()
     def not_done():
-        assert library.ncclMemAlloc(ctypes.byref(memory), 1) == 5
+        assert library.ncclCommRevoke(None, 0) == 5
     say("refused", timed(lambda: [not_done() for _ in range(100)]))
     # Nor does a thread that was forked away write any more.
     child = os.fork()
@@ -213,11 +212,11 @@ def test_warnings_without_java_wait_for_nobody_either() -> None:
             took = float(_answer(process, word)[0])
             assert took < ABORT_S + stolen_s() - stolen
         _answer(process, "reaped")
-        first = _drain_until(reading, re.compile("NCCL WARN ncclMemAlloc is not done yet .*\n"))
+        first = _drain_until(reading, re.compile("NCCL WARN ncclCommRevoke is not done yet .*\n"))
         assert "lost" not in first
         time.sleep(0.2)
         _go_on(process)
-        last = _drain_until(reading, re.compile("lost[^\0]*NCCL WARN ncclMemAlloc is not .*\n"))
+        last = _drain_until(reading, re.compile("lost[^\0]*NCCL WARN ncclCommRevoke is not .*\n"))
         assert [int(n) for n in LOST.findall(last)] == [99]
         process.communicate(timeout=LIMIT_S)
         assert process.returncode == 0

@@ -16,10 +16,10 @@ static _Atomic int running;
 /* C's own sentence, now of one length and now of another. */
 static void fails_in_c(int thread, int time) {
     bool is_short = (thread + time) % 2 == 0;
-    ncclResult_t code = is_short ? ncclMemAlloc(NULL, 0) : ncclCommWindowDeregister(NULL, NULL);
+    ncclResult_t code = is_short ? ncclCommRevoke(NULL, 0) : ncclCommWindowDeregister(NULL, NULL);
     char expected[64];
     snprintf(expected, sizeof expected, "%s is not done yet in JCCL ",
-             is_short ? "ncclMemAlloc" : "ncclCommWindowDeregister");
+             is_short ? "ncclCommRevoke" : "ncclCommWindowDeregister");
     const char* text = ncclGetLastError(NULL);
     REQUIRE(code == ncclInvalidUsage);
     REQUIRE(strncmp(text, expected, strlen(expected)) == 0);
@@ -55,9 +55,9 @@ static void* fails(void* argument) {
 }
 
 static bool is_whole(const char* text) {
-    static const char* const begins[] = {"ncclMemAlloc is not done yet in JCCL ",
+    static const char* const begins[] = {"ncclCommRevoke is not done yet in JCCL ",
                                          "ncclCommWindowDeregister is not done yet in JCCL ",
-                                         "ncclMemFree is not done yet in JCCL ",
+                                         "ncclCommResume is not done yet in JCCL ",
                                          "CommUserRank : comm 0x"};
     static const char* const ends[] = {"; see DIFFERENCES.md", "; see DIFFERENCES.md",
                                        "; see DIFFERENCES.md", " wrote, whole"};
@@ -101,15 +101,15 @@ static void elsewhere(void* (*body)(void*)) {
 
 /* This thread's failure comes first, but what fails after it was shown is news. */
 static void order(void) {
-    EXPECT(ncclInvalidUsage, ncclMemAlloc(NULL, 0));
-    elsewhere(fails_once);
-    REQUIRE(strstr(ncclGetLastError(NULL), "ncclMemAlloc is") != NULL);
-    REQUIRE(strstr(ncclGetLastError(NULL), "ncclMemAlloc is") != NULL);
+    EXPECT(ncclInvalidUsage, ncclCommRevoke(NULL, 0));
     elsewhere(fails_once);
     REQUIRE(strstr(ncclGetLastError(NULL), "ncclCommRevoke is") != NULL);
     REQUIRE(strstr(ncclGetLastError(NULL), "ncclCommRevoke is") != NULL);
-    EXPECT(ncclInvalidUsage, ncclMemAlloc(NULL, 0));
-    REQUIRE(strstr(ncclGetLastError(NULL), "ncclMemAlloc is") != NULL);
+    elsewhere(fails_once);
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclCommRevoke is") != NULL);
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclCommRevoke is") != NULL);
+    EXPECT(ncclInvalidUsage, ncclCommRevoke(NULL, 0));
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclCommRevoke is") != NULL);
 }
 
 /* More threads than there is room for fail, and end; the newest failure is shown. */
@@ -118,14 +118,14 @@ static void* many(void* unused) {
     for (int i = 0; i < 100; i++) {
         elsewhere(fails_once);
     }
-    EXPECT(ncclInvalidUsage, ncclMemFree(NULL));
+    EXPECT(ncclInvalidUsage, ncclCommResume(NULL));
     return NULL;
 }
 
 static void everything(int last) {
     order();
     elsewhere(many);
-    REQUIRE(strstr(ncclGetLastError(NULL), "ncclMemFree is") != NULL);
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclCommResume is") != NULL);
     all_at_once(0, last);
 }
 
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     times = 20 * atoi(argv[1]);
     everything(2);
     times = atoi(argv[1]);
-    EXPECT(ncclInvalidUsage, ncclMemFree(NULL));
+    EXPECT(ncclInvalidUsage, ncclCommResume(NULL));
     char before[1024];
     snprintf(before, sizeof before, "%s", ncclGetLastError(NULL));
     ncclUniqueId id;
