@@ -42,6 +42,14 @@ final class NeededRankTest {
         return List.of(Cluster.processes(3), Cluster.processes(3).nodes(3));
     }
 
+    /** Also as threads of one process, which need not look at each other's processes. */
+    static List<Cluster> threesThatMayLeave() {
+        return List.of(
+                Cluster.processes(3),
+                Cluster.processes(3).nodes(3),
+                Cluster.processes(3).ranksPerProcess(3));
+    }
+
     /** Rank 1 comes when it is let. Rank 2 never does: it is killed, or leaves. */
     public static final class OthersAreLate implements Scenario {
         @Override
@@ -192,7 +200,7 @@ final class NeededRankTest {
     }
 
     @ParameterizedTest
-    @MethodSource("threes")
+    @MethodSource("threesThatMayLeave")
     void leavingOfARankIsKnownWhereAnotherIsLate(Cluster cluster) throws InterruptedException {
         for (List<?> needed : List.of(List.of("all-reduce", 1), List.of("group", 1))) {
             try (RunningCluster running =
