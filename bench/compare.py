@@ -33,6 +33,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -75,6 +76,8 @@ class Setting:
         self.library = library
         self.java = java_home / "bin"
         self.jar = next(library.glob("jccl-core-*.jar"))
+        # The Java client fits the jar that it is compiled against.
+        self.classes = BUILD / f"java-{zlib.crc32(str(self.jar).encode()):08x}"
         # Where pip installs impi-rt and impi-devel.
         self.intel_mpi = Path(sys.prefix)
 
@@ -112,7 +115,13 @@ def build(setting: Setting) -> None:
         at = setting.intel_mpi
         intel = [f"-I{at}/include", f"-L{at}/lib", "-l:libmpi.so.12", f"-Wl,-rpath,{at}/lib"]
         _run(["cc", *flags, mpi, measure, "-o", str(BUILD / "intel_mpi_client"), *intel])
-    javac = [str(setting.java / "javac"), "-cp", str(setting.jar), "-d", str(BUILD)]
+    build_java(setting)
+
+
+def build_java(setting: Setting) -> None:
+    """Compiles the client of the Java API."""
+    out = ["-d", str(setting.classes)]
+    javac = [str(setting.java / "javac"), "-cp", str(setting.jar), *out]
     _run([*javac, str(HERE / "java/AllReduceClient.java")])
 
 
@@ -180,7 +189,7 @@ def _ranks(
 
 def run_java(setting: Setting, ranks: int, sizes: list[str]) -> Table:
     """The Java API."""
-    java = [str(setting.java / "java"), *JVM_FLAGS, "-cp", f"{setting.jar}:{BUILD}"]
+    java = [str(setting.java / "java"), *JVM_FLAGS, "-cp", f"{setting.jar}:{setting.classes}"]
     return _ranks(
         "Java", ranks, lambda r, at: [*java, "AllReduceClient", str(r), str(ranks), at, *sizes]
     )
@@ -414,6 +423,7 @@ def main() -> None:
     build(found)
     if options.against:
         other = Setting(against.library_in(options.against), found.java.parent)
+        build_java(other)
         sys.exit(int(compare_with(found, other, options)))
     names = present(found, options.only)
     measured = FRESH_SIZES if options.fresh else SIZES
