@@ -8,7 +8,7 @@ import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Completions;
 import org.jccl.executor.StreamAgent;
 import org.jccl.executor.Task;
-import org.jccl.executor.Waiter;
+import org.jccl.executor.Wait;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
 import org.jccl.platform.Memory;
@@ -98,8 +98,8 @@ final class Started {
             }
             boolean over =
                     ms <= 0
-                            ? Waiter.look(executor, task)
-                            : Waiter.await(executor, task, System.nanoTime() + ms * MS);
+                            ? executor.look(task)
+                            : Wait.of(executor, task).await(System.nanoTime() + ms * MS);
             if (!over) {
                 return NcclApi.IN_PROGRESS;
             }

@@ -3,7 +3,7 @@ package org.jccl.comm;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.device.Device;
 import org.jccl.executor.CommExecutor;
-import org.jccl.executor.Health;
+import org.jccl.executor.Parting;
 import org.jccl.executor.StreamAgent;
 import org.jccl.executor.Task;
 import org.jccl.group.GroupMember;
@@ -11,10 +11,10 @@ import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.param.Param;
-import org.jccl.param.Params;
 import org.jccl.plan.Planner;
 import org.jccl.platform.Threads;
 import org.jccl.reduce.Warmup;
+import org.jccl.transport.Links;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
@@ -23,6 +23,8 @@ import org.jccl.type.UniqueId;
 import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
+import java.util.function.Consumer;
+
 /**
  * A communicator: one rank's membership in a group of ranks. The C door and the Java facade are
  * thin faces of it. Every method may be called from any thread.
@@ -30,6 +32,9 @@ import org.jspecify.annotations.Nullable;
 public final class Comm implements GroupMember {
     private static final long JOBS_END_MS = 500;
     private static final int[] NOBODY = {};
+
+    /** Made with the class, so that a rank can go where there is no memory for it. */
+    private static final Consumer<Links> FAREWELL = Farewell::linger;
 
     private final NcclConfig config;
 
@@ -125,12 +130,12 @@ public final class Comm implements GroupMember {
     }
 
     void connected(Setup setup) {
-        Health health = new Health(identity(), Params.LATE_WARN.getMs(), Farewell::linger);
         boolean rankOrder = setup.reducesInRankOrder();
         planner = new Planner(rank, setup.nodes(), rankOrder, setup.net(), identity());
         boolean alone = setup.nodeRanks() <= Threads.processorCount();
-        executor = new CommExecutor(setup.links(), health, alone, device);
-        health.timeLimitMs(timeLimitMs);
+        CommExecutor made = new CommExecutor(setup.links(), identity(), alone, device);
+        made.timeLimitMs(timeLimitMs);
+        executor = made;
     }
 
     void setupEnded(@Nullable NcclException why, String what) {
@@ -155,7 +160,7 @@ public final class Comm implements GroupMember {
             // Named anew: the child of a split had no rank yet.
             NcclException reason = gone || why == null ? aborted() : why;
             ex.requestStop(reason);
-            ex.close(reason);
+            Parting.close(ex, reason, FAREWELL);
         }
     }
 
@@ -270,7 +275,8 @@ public final class Comm implements GroupMember {
             return NcclResult.IN_PROGRESS;
         }
         if (ex != null) {
-            boolean polled = !config.blocking() && (!ex.onDevice() || now == CommState.FINALIZED);
+            boolean polled =
+                    !config.blocking() && (ex.callersWait() || now == CommState.FINALIZED);
             if (polled && ex.busy()) {
                 return NcclResult.IN_PROGRESS;
             }
@@ -342,7 +348,7 @@ public final class Comm implements GroupMember {
         timeLimitMs = ms;
         CommExecutor ex = executor;
         if (ex != null) {
-            ex.health().timeLimitMs(ms);
+            ex.timeLimitMs(ms);
         }
     }
 
@@ -353,7 +359,7 @@ public final class Comm implements GroupMember {
         stopRequest = goodbye;
         CommExecutor ex = executor;
         if (ex != null && life.end(this)) {
-            ex.health().leave(ex, goodbye);
+            Parting.leave(ex, goodbye);
         }
     }
 
@@ -458,7 +464,7 @@ public final class Comm implements GroupMember {
             if (what.equals("Destroy")) {
                 PendingFinalize.settle(this, ex);
             }
-            ex.close(goodbye);
+            Parting.close(ex, goodbye, FAREWELL);
         }
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " COMPLETE");
         return true;
@@ -471,7 +477,7 @@ public final class Comm implements GroupMember {
                         "rank %s was interrupted by its user (%s)", rank, identity());
         CommExecutor ex = executor;
         if (ex != null) {
-            ex.interrupt();
+            Parting.interrupt(ex);
         }
     }
 

@@ -5,7 +5,7 @@ import org.jccl.executor.Call;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Plan;
 import org.jccl.executor.Task;
-import org.jccl.executor.Waiter;
+import org.jccl.executor.Wait;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.WatchedTime;
@@ -89,7 +89,7 @@ final class CommExchange implements Exchange {
     @Override
     public boolean advance() {
         Task running = task;
-        if (running == null || !Waiter.look(executor, running)) {
+        if (running == null || !executor.look(running)) {
             return false;
         }
         NcclException failed = running.failure();
@@ -134,7 +134,7 @@ final class CommExchange implements Exchange {
         }
         int ahead = -1;
         for (int q : awaited) {
-            ahead = executor.health().inNextCall(executor, q) ? q : ahead;
+            ahead = executor.inNextCall(q) ? q : ahead;
         }
         WatchedTime since = ahead < 0 ? null : aheadSince == null ? new WatchedTime() : aheadSince;
         aheadSince = since;
@@ -158,7 +158,7 @@ final class CommExchange implements Exchange {
         int[] late = new int[comm.nRanks()];
         int n = 0;
         for (int q = 0; q < late.length; q++) {
-            if (q != comm.rank() && !executor.health().inLastCall(executor, q)) {
+            if (q != comm.rank() && !executor.inLastCall(q)) {
                 late[n++] = q;
             }
         }
@@ -169,7 +169,7 @@ final class CommExchange implements Exchange {
     public void awaitActivity(int maxMs) {
         Task running = task;
         if (running != null) {
-            Waiter.await(executor, running, System.nanoTime() + maxMs * 1_000_000L);
+            Wait.of(executor, running).await(System.nanoTime() + maxMs * 1_000_000L);
         }
     }
 
@@ -177,7 +177,7 @@ final class CommExchange implements Exchange {
     public void close() {
         Task running = task;
         if (running != null) {
-            Waiter.awaitEnd(executor, running);
+            Wait.of(executor, running).await(0);
         }
         buffers.close();
     }

@@ -3,11 +3,10 @@ package org.jccl.comm;
 import org.jccl.executor.Call;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.Plan;
+import org.jccl.executor.Submission;
 import org.jccl.executor.Task;
-import org.jccl.executor.Waiter;
 import org.jccl.group.Group;
 import org.jccl.group.Pending;
-import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
@@ -43,10 +42,7 @@ public final class Operations {
             queue(comm, group, new Task().of(call, plan));
             return null;
         }
-        if (plan == null || !comm.blocking() || ex.onDevice()) {
-            return submit(comm, new Task().of(call, plan));
-        }
-        Task task = ex.collective(call, plan);
+        Task task = Submission.run(ex, call, plan, comm.blocking());
         return task == null ? null : comm.pending(task);
     }
 
@@ -61,23 +57,6 @@ public final class Operations {
                 : comm.planner().plan(call, Checks.inPlace(comm, call) && call.factor() == null);
     }
 
-    private static @Nullable Pending submit(Comm comm, Task task) {
-        CommExecutor ex = comm.executor();
-        ex.submit(task);
-        if (ex.onDevice()) {
-            ex.awaitInStream(task);
-            return null;
-        }
-        if (Waiter.look(ex, task)) {
-            NcclException failed = task.failure();
-            if (failed != null) {
-                throw failed;
-            }
-            return null;
-        }
-        return new PendingTask(comm, task);
-    }
-
     /** A call on a communicator that has failed says so, and not only its group's end. */
     private static void queue(Comm comm, Group group, Task task) {
         comm.ensureUnbroken();
@@ -87,17 +66,13 @@ public final class Operations {
     /**
      * Submits a call.
      *
-     * @param ms how long to wait for its end, as of {@link CommExecutor#start}
+     * @param ms how long to wait for its end, as of {@link Submission#start}
      * @return 0 if it is already complete, or queued in the thread's group; else its ticket
      * @throws NcclException as of {@link #run}
      */
     public static long start(Comm comm, Call call, int ms) {
         requireUsable(comm);
         CommExecutor ex = comm.executor();
-        if (call.composed() != null && ex.onDevice()) {
-            throw CallError.NOT_DONE_YET.says(
-                    "jcclStartComposed is not done yet on a device; see DIFFERENCES.md");
-        }
         Task task = new Task().of(call, plan(comm, call));
         // The thread keeps the call, but not what belongs to this one.
         call.composed(null);
@@ -107,6 +82,6 @@ public final class Operations {
             queue(comm, group, task);
             return 0;
         }
-        return ex.start(task, ms);
+        return Submission.start(ex, task, ms);
     }
 }

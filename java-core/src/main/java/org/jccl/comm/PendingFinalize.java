@@ -1,7 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.executor.CommExecutor;
-import org.jccl.executor.Waiter;
+import org.jccl.executor.Wait;
 import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
@@ -16,15 +16,17 @@ final class PendingFinalize implements Pending {
 
     private final Comm comm;
     private final CommExecutor executor;
+    private final Wait wait;
 
     PendingFinalize(Comm comm) {
         this.comm = comm;
         this.executor = comm.executor();
+        this.wait = Wait.untilIdle(executor);
     }
 
     /** Waits, for a bounded time, until nothing is under way; warns if it is given up then. */
     static void settle(Comm comm, CommExecutor executor) {
-        if (!Waiter.awaitIdle(executor, System.nanoTime() + SETTLE_NS)) {
+        if (!Wait.untilIdle(executor).await(System.nanoTime() + SETTLE_NS)) {
             Log.warn(
                     CallError.GIVEN_UP.says(
                             "%s is destroyed while operations are under way, which have not ended"
@@ -35,7 +37,7 @@ final class PendingFinalize implements Pending {
 
     @Override
     public boolean await(long untilNs) {
-        return Waiter.awaitIdle(executor, untilNs);
+        return wait.await(untilNs);
     }
 
     @Override

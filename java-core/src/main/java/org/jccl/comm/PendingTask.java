@@ -1,7 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.executor.Task;
-import org.jccl.executor.Waiter;
+import org.jccl.executor.Wait;
 import org.jccl.group.Pending;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -10,10 +10,12 @@ import org.jccl.type.NcclResult;
 final class PendingTask implements Pending {
     private final Comm comm;
     private final Task task;
+    private final Wait wait;
 
     PendingTask(Comm comm, Task task) {
         this.comm = comm;
         this.task = task;
+        this.wait = Wait.of(comm.executor(), task);
     }
 
     boolean isFor(Task other) {
@@ -22,7 +24,7 @@ final class PendingTask implements Pending {
 
     @Override
     public boolean await(long untilNs) {
-        return Waiter.await(comm.executor(), task, untilNs);
+        return wait.await(untilNs);
     }
 
     @Override

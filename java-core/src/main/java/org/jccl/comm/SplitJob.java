@@ -1,5 +1,6 @@
 package org.jccl.comm;
 
+import org.jccl.executor.Parting;
 import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
 import org.jccl.type.CallError;
@@ -122,7 +123,7 @@ final class SplitJob extends SetupJob {
     public void ended(@Nullable NcclException why) {
         broken = opened() && !allRounds();
         if (why != null && broken) {
-            parent.executor().stop(why);
+            Parting.stop(parent.executor(), why);
         }
         // A child that has found no place yet has no rank to be named by.
         super.ended(why == null || comm.rank() >= 0 ? why : why.on(parent.identity()));

@@ -1,13 +1,33 @@
 package org.jccl.executor;
 
+import org.jspecify.annotations.Nullable;
+
 /**
- * What cannot go on: for which rank it waits and, where that is known, which word of the rank's
- * region must change. Used by the owner of the communicator only.
+ * The first operation of a lane, which cannot go on: for which rank it waits, which word of that
+ * rank's region must change where that is known, and for how long it has waited. A lane keeps one
+ * and fills it whenever it cannot go on; a look at what is under way adds the times.
+ *
+ * <p>Used by the owner of the communicator only.
  */
-final class Blocked {
+public final class Blocked {
     private int rank = -1;
     private long address;
     private long value;
+    private @Nullable Task task;
+
+    /** When a look first found the operation here, System.nanoTime. */
+    private long sinceNs;
+
+    /** Since when it has not moved, and where it is. */
+    private long stuckSinceNs;
+
+    private long position;
+
+    /** When the next late warning is due. */
+    private long warnAtNs;
+
+    /** {@link Suspension#totalNs} at the last look. */
+    private long suspendedNs;
 
     /** The rank, -1 if none is known. */
     int rank() {
@@ -24,7 +44,16 @@ final class Blocked {
         return value;
     }
 
-    /** It waits for this; false, as an answer whether it goes on. */
+    /** The operation. */
+    Task task() {
+        Task shown = task;
+        if (shown == null) {
+            throw new IllegalStateException("nothing was shown");
+        }
+        return shown;
+    }
+
+    /** Says that the lane waits for this; false, which is the answer whether it goes on. */
     boolean on(int itsRank, long itsAddress, long seen) {
         rank = itsRank;
         address = itsAddress;
@@ -32,8 +61,62 @@ final class Blocked {
         return false;
     }
 
-    /** It does not say for what it waits. */
+    /** Says that the lane does not know for what it waits. */
     void unknown() {
         on(-1, 0, 0);
+    }
+
+    /** Shows the operation that is first in the lane now. */
+    Blocked of(Task first) {
+        if (task != first || !first.shown) {
+            first.shown = true;
+            task = first;
+            sinceNs = 0;
+        }
+        return this;
+    }
+
+    /**
+     * A look finds the operation at this position.
+     *
+     * @param suspended how long this process has been suspended so far, which counts for no limit
+     */
+    void look(long at, long nowNs, long suspended, long warnAfterNs) {
+        boolean first = sinceNs == 0;
+        if (!first) {
+            long forgivenNs = suspended - suspendedNs;
+            sinceNs += forgivenNs;
+            stuckSinceNs += forgivenNs;
+            warnAtNs += forgivenNs;
+        }
+        suspendedNs = suspended;
+        if (first || at != position) {
+            position = at;
+            stuckSinceNs = nowNs;
+            warnAtNs = nowNs + warnAfterNs;
+        }
+        if (first) {
+            sinceNs = nowNs;
+        }
+    }
+
+    /** How long the operation has been first in its lane. */
+    long waitedNs(long nowNs) {
+        return sinceNs == 0 ? 0 : nowNs - sinceNs;
+    }
+
+    /** How long it has not moved. */
+    long stuckNs(long nowNs) {
+        return sinceNs == 0 ? 0 : nowNs - stuckSinceNs;
+    }
+
+    /** When the next late warning is due. */
+    long warnAtNs() {
+        return warnAtNs;
+    }
+
+    /** The user has been warned: the next time comes after twice as long. */
+    void warned(long nowNs) {
+        warnAtNs = nowNs + 2 * stuckNs(nowNs);
     }
 }

@@ -2,6 +2,7 @@ package org.jccl.executor;
 
 import org.jccl.device.Device;
 import org.jccl.transport.Links;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -27,6 +28,7 @@ public final class CommExecutor {
     private final Links links;
     private final Engine engine;
     private final Health health;
+    private final String name;
     private final boolean loneOnCores;
     private final Gate gate;
 
@@ -37,7 +39,7 @@ public final class CommExecutor {
     private final AtomicLong pending = new AtomicLong();
 
     private final Tickets tickets = new Tickets();
-    final Lingering lingering = new Lingering();
+    private final Lingering lingering = new Lingering();
 
     private final Task direct = new Task();
 
@@ -63,17 +65,19 @@ public final class CommExecutor {
     private volatile boolean failed;
 
     /**
-     * An executor over {@code links}, which it closes.
+     * An executor over {@code links}.
      *
+     * @param name how sentences call the communicator
      * @param loneOnCores whether each rank of this node has a core, so that polling makes sense
      * @param device what the buffers belong to, null for the host
      */
-    public CommExecutor(Links links, Health health, boolean loneOnCores, @Nullable Device device) {
+    public CommExecutor(Links links, String name, boolean loneOnCores, @Nullable Device device) {
         this.links = links;
+        this.name = name;
         this.gate = new Gate(links.nRanks());
         this.loneOnCores = loneOnCores;
-        this.engine = new Engine(links, device, this::over);
-        this.health = health;
+        this.engine = EngineProvider.find(links, device, this::succeeded);
+        this.health = new Health(this);
     }
 
     /** The counters. */
@@ -90,13 +94,14 @@ public final class CommExecutor {
         return engine;
     }
 
-    Interpreter interpreter() {
-        return engine.interpreter();
+    /** How sentences call the communicator. */
+    String name() {
+        return name;
     }
 
-    /** Whether calls return once their operation is in its stream, and the device does the rest. */
-    public boolean onDevice() {
-        return engine.device() != null;
+    /** Whether callers, and not their streams, wait for the end of operations. */
+    public boolean callersWait() {
+        return engine.callersWait();
     }
 
     /** Why no operation can succeed any more, or null. */
@@ -113,9 +118,17 @@ public final class CommExecutor {
         return gate;
     }
 
-    /** The communicator's health. */
-    public Health health() {
+    Health health() {
         return health;
+    }
+
+    /** Sets the time limit of operations, 0 for none. */
+    public void timeLimitMs(long ms) {
+        health.timeLimitMs(ms);
+    }
+
+    Lingering lingering() {
+        return lingering;
     }
 
     boolean loneOnCores() {
@@ -137,12 +150,6 @@ public final class CommExecutor {
         return gate.closed() || (stopRequest != null && !failed) || !inbox.isEmpty();
     }
 
-    void stopWaiting() {
-        if (gate.stopWaiting() && busy()) {
-            StreamAgent.recall(this);
-        }
-    }
-
     /**
      * Runs a collective in the calling thread as far as possible. When nothing else is under way
      * this is the whole fast path: no object is made and no clock is read.
@@ -150,7 +157,7 @@ public final class CommExecutor {
      * @return null if it is complete, else the task to wait for
      * @throws NcclException if the communicator has failed or this call fails at once
      */
-    public @Nullable Task collective(Call call, Plan plan) {
+    @Nullable Task collective(Call call, Plan plan) {
         if (gate.tryOwn()) {
             try {
                 if (engine.isFree()
@@ -187,8 +194,7 @@ public final class CommExecutor {
     }
 
     /**
-     * Hands a task over; the caller then waits for it or leaves it to a stream thread. On a device
-     * {@link #awaitInStream} must follow, after the other tasks of a group.
+     * Hands a task over. {@link #follow} goes on with it, after the other tasks of a group.
      *
      * @throws NcclException if the communicator has failed or too much is under way
      */
@@ -203,7 +209,7 @@ public final class CommExecutor {
             throw Failures.tooMany(MAX_PENDING);
         }
         put(task);
-        health.wakeSleepers(this);
+        wakeSleepers();
         if ((failure != null || gate.closed()) && gate.tryOwn()) {
             try {
                 drainInbox();
@@ -214,70 +220,50 @@ public final class CommExecutor {
     }
 
     private void put(Task task) {
-        DeviceQueue device = engine.device();
         boolean put = false;
+        boolean visits = usesStream(task);
         try {
-            if (device == null || task.hostData) {
-                inbox.add(task);
-            } else {
-                device.stage(gate, task, inbox);
+            if (visits && !gate.enter()) {
+                visits = false;
+                throw CallError.ALREADY_ENDED.says("the communicator has been ended meanwhile");
             }
+            engine.enqueue(task, inbox);
             put = true;
         } finally {
             if (!put) {
                 pending.getAndDecrement();
+                if (visits) {
+                    gate.leave();
+                }
             }
         }
     }
 
+    /** Whether its thread is inside the gate until {@link #follow} is over. */
+    private boolean usesStream(Task task) {
+        return !engine.callersWait() && !task.hostData;
+    }
+
     /**
-     * The stream of a task that was submitted goes on when the task is over; a stream thread sees
-     * to that.
+     * Goes on with a task that was submitted.
      *
+     * @return whether its stream waits for its end, so that the caller need not; somebody must then
+     *     attend to it
      * @throws NcclException if the device refuses
      */
-    public void awaitInStream(Task task) {
-        DeviceQueue device = engine.device();
-        if (device == null) {
-            return;
+    boolean follow(Task task) {
+        if (!usesStream(task)) {
+            return false;
         }
         try {
-            device.awaitInStream(task);
+            return engine.follow(task);
         } catch (NcclException refused) {
             // The stream does not wait, so that the operation must not go on.
             requestStop(refused);
             throw refused;
         } finally {
             gate.leave();
-            StreamAgent.attend(this);
         }
-    }
-
-    /**
-     * Submits a task, lends the thread to it and leaves the rest to a stream thread.
-     *
-     * @param ms for how long at most; 0 as of {@link Waiter#accompany}
-     * @return 0 if it is complete, else its ticket
-     * @throws NcclException if it failed at once
-     */
-    public long start(Task task, int ms) {
-        long ticket = tickets.give(task);
-        try {
-            submit(task);
-            awaitInStream(task);
-        } catch (NcclException e) {
-            tickets.forget(ticket);
-            throw e;
-        }
-        if (!Waiter.accompany(this, task, ms)) {
-            return ticket;
-        }
-        tickets.forget(ticket);
-        NcclException failed = task.failure();
-        if (failed != null) {
-            throw failed;
-        }
-        return 0;
     }
 
     /** The tickets of operations that were started. */
@@ -292,14 +278,14 @@ public final class CommExecutor {
         gate.ifFree(
                 () -> {
                     if (!gate.closed() && failure == null) {
-                        health.lookForLoss(this, awaited);
+                        health.lookForLoss(awaited);
                     }
                 });
     }
 
     /** The same for the peers of what is under way, and for its time limit. */
     void lookAtPeers() {
-        gate.ifFree(() -> health.look(this, true));
+        gate.ifFree(() -> health.look(true));
     }
 
     /**
@@ -320,7 +306,7 @@ public final class CommExecutor {
         }
         try {
             boolean moved = engine.progress();
-            health.lookNowAndThen(this);
+            health.lookNowAndThen();
             return moved;
         } catch (RuntimeException | Error e) {
             torn(e);
@@ -381,6 +367,11 @@ public final class CommExecutor {
         fail(Failures.of(t), -1);
     }
 
+    private void succeeded(Task task) {
+        task.done();
+        over(task);
+    }
+
     private void over(Task task) {
         pending.getAndDecrement();
         long ticket = task.ticket();
@@ -419,7 +410,7 @@ public final class CommExecutor {
             }
             NcclException first = failure == null ? why : failure;
             endAll(first);
-            Parting.announce(this, first, culprit);
+            Notice.giveUp(links, first, culprit);
             failed = true;
             Failures.log(first);
         } finally {
@@ -453,40 +444,63 @@ public final class CommExecutor {
         }
     }
 
+    /** Moves what can be moved without waiting; whether the task is over. */
+    public boolean look(Task task) {
+        if (!task.over()) {
+            tryProgress();
+        }
+        return task.over();
+    }
+
     /** Asks whoever owns, or will own, the communicator to end everything with this failure. */
     public void requestStop(NcclException why) {
         if (stopRequest == null) {
             stopRequest = why;
         }
-        health.wakeSleepers(this);
-        if (gate.tryOwn()) {
+        wakeSleepers();
+        tryProgress();
+    }
+
+    /** Moves everything that can move, unless another thread does; whether anything moved. */
+    boolean tryProgress() {
+        if (!gate.tryOwn()) {
+            return false;
+        }
+        try {
+            return progress();
+        } finally {
+            gate.release();
+        }
+    }
+
+    /** Wakes threads of this process that may sleep for what the owner now has to do. */
+    void wakeSleepers() {
+        if (gate.anySleeper() && gate.enter()) {
             try {
-                progress();
+                wakeAllSleepers();
             } finally {
-                gate.release();
+                gate.leave();
             }
         }
     }
 
-    /** As {@link #requestStop}, and waits until it has taken effect, which is short. */
-    public void stop(NcclException why) {
-        requestStop(why);
-        Waiter.awaitStop(this);
+    void wakeAllSleepers() {
+        gate.forEachSleptOn(links::wakeSleepersOn);
     }
 
-    /** The user interrupted a thread that waits here: buffers are the caller's on return. */
-    public void interrupt() {
-        stop(Failures.interrupted(links.rank()));
+    /** Whether rank {@code q} has begun the call after the one that this rank made last. */
+    public boolean inNextCall(int q) {
+        return gate.enter() && left(engine.interpreter().calls().inNextCall(q));
     }
 
-    /**
-     * Frees everything, once no thread is inside. The caller has made sure that nothing is under
-     * way or wanted any more.
-     *
-     * @param goodbye published for the other ranks
-     */
-    public void close(NcclException goodbye) {
-        health.shut(this, goodbye);
+    /** Whether rank {@code q} has come to the call that this rank made last; for diagnosis. */
+    public boolean inLastCall(int q) {
+        return !gate.enter() || left(engine.interpreter().calls().inThisCall(q));
+    }
+
+    private boolean left(boolean answer) {
+        gate.leave();
+        return answer;
     }
 
     /** Ends what is under way and forbids everything; for the owner. */

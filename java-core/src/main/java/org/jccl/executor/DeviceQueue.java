@@ -5,6 +5,7 @@ import org.jccl.log.Log;
 import org.jccl.type.CallError;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
 import java.util.Queue;
@@ -42,26 +43,11 @@ final class DeviceQueue {
 
     /**
      * Gives the task's stream what comes before it, and queues the task in the same order. {@link
-     * #awaitInStream} must follow; the caller is inside the gate until then.
+     * #awaitInStream} must follow.
      *
-     * @throws NcclException if it does not fit, the device refuses or the gate is closed
+     * @throws NcclException if it does not fit or the device refuses
      */
-    void stage(Gate gate, Task task, Queue<Task> queue) {
-        if (!gate.enter()) {
-            throw CallError.ALREADY_ENDED.says("the communicator has been ended meanwhile");
-        }
-        boolean staged = false;
-        try {
-            stage(task, queue);
-            staged = true;
-        } finally {
-            if (!staged) {
-                gate.leave();
-            }
-        }
-    }
-
-    private void stage(Task task, Queue<Task> queue) {
+    void stage(Task task, Queue<Task> queue) {
         long in = inputBytes(task);
         long out = outputBytes(task);
         boolean inPlace = in > 0 && out > 0 && overlap(task, in, out);
@@ -168,6 +154,11 @@ final class DeviceQueue {
             moved = true;
         }
         return moved;
+    }
+
+    /** The first whose result is on its way to the device; for the owner. */
+    @Nullable Task first() {
+        return delivering.peek();
     }
 
     /** Forgets results that have not come to the device; for the owner. */

@@ -25,7 +25,6 @@ final class Fifo {
     private final int rank;
     private final long[] put;
     private final long[] taken;
-    private final Blocked blocked = new Blocked();
 
     /**
      * The FIFOs to and from all peers.
@@ -40,17 +39,21 @@ final class Fifo {
         this.taken = new long[links.nRanks()];
     }
 
-    /** For what the lane waits that was advanced last. */
-    Blocked blocked() {
-        return blocked;
-    }
-
-    /** Goes as far as possible with a task; whether it is complete. */
-    boolean advance(Task task) {
+    /**
+     * Goes as far as possible with a task.
+     *
+     * @param blocked of the task's lane; is told what the task waits for
+     * @return whether it is complete
+     */
+    boolean advance(Task task, Blocked blocked) {
         blocked.unknown();
         Peer peer = links.peer(task.peer);
         peer.receive();
-        return task.operation == Operation.SEND ? send(task, peer) : receive(task, peer);
+        boolean over =
+                task.operation == Operation.SEND
+                        ? send(task, peer, blocked)
+                        : receive(task, peer, blocked);
+        return over || (blocked.rank() < 0 ? blocked.on(task.peer, 0, 0) : false);
     }
 
     /** A send and a receive of this rank to itself. */
@@ -59,7 +62,7 @@ final class Fifo {
         Memory.copy(send.input, receive.output, send.bytes);
     }
 
-    private boolean send(Task task, Peer link) {
+    private boolean send(Task task, Peer link, Blocked blocked) {
         int peer = task.peer;
         if (put[peer] == 0 && !task.begun) {
             links.region(rank).allocateSlots(area, peer);
@@ -67,7 +70,7 @@ final class Fifo {
         long fifo = links.region(rank).address(area);
         long tailAt = links.base(peer) + RegionLayout.fifoTail(area, rank);
         while (!task.begun || task.moved < task.bytes) {
-            if (!roomFor(peer, tailAt)) {
+            if (!roomFor(peer, tailAt, blocked)) {
                 return false;
             }
             long slotOffset = RegionLayout.fifoSlot(peer, put[peer]);
@@ -95,7 +98,7 @@ final class Fifo {
         return links.flushed(peer);
     }
 
-    private boolean roomFor(int peer, long tailAt) {
+    private boolean roomFor(int peer, long tailAt, Blocked blocked) {
         for (int i = 0; i < POLLS; i++) {
             long tail = Memory.getLongAcquire(tailAt);
             long under = put[peer] - tail;
@@ -113,11 +116,11 @@ final class Fifo {
         return false;
     }
 
-    private boolean receive(Task task, Peer link) {
+    private boolean receive(Task task, Peer link, Blocked blocked) {
         int peer = task.peer;
         long headAt = links.base(peer) + RegionLayout.fifoHead(area, rank);
         while (!task.begun || task.moved < task.bytes) {
-            if (!arrived(peer, headAt)) {
+            if (!arrived(peer, headAt, blocked)) {
                 return false;
             }
             long slot = links.region(peer).address(area) + RegionLayout.fifoSlot(rank, taken[peer]);
@@ -145,7 +148,7 @@ final class Fifo {
         return link.flush();
     }
 
-    private boolean arrived(int peer, long headAt) {
+    private boolean arrived(int peer, long headAt, Blocked blocked) {
         for (int i = 0; i < POLLS; i++) {
             long head = Memory.getLongAcquire(headAt);
             long more = head - taken[peer];

@@ -17,7 +17,7 @@ import java.util.function.ObjLongConsumer;
  * late. One look is for everything that is under way, whoever waits for it and whatever moves
  * beside it. Fields without a word are the owner's, and plain.
  */
-public final class Health {
+final class Health {
     private static final long MS = 1_000_000;
 
     /** How often it is asked whether a process or a machine has ended: one call for each rank. */
@@ -34,13 +34,13 @@ public final class Health {
     /** How often everything is moved between two looks at the clock, a power of two. */
     private static final int TURNS = 16;
 
-    private final String name;
-    private final long lateWarnNs;
+    private final CommExecutor executor;
+    private final Links links;
+    private final Engine engine;
+    private final long lateWarnNs = Params.LATE_WARN.getMs() * MS;
 
     /** After how long without an answer a machine counts as lost, 0 for never. */
     private final long hostLostMs = Params.HOST_LOST.getMs();
-
-    private final Lingering lingering;
 
     /** Changed by any thread (volatile): operations of this communicator may take so long. */
     private volatile long timeLimitMs;
@@ -64,9 +64,9 @@ public final class Health {
     private long nowNs;
 
     private long suspendedNs;
-    private @Nullable Task overdue;
-    private @Nullable Task late;
-    private final ObjLongConsumer<Task> lookAtTime = this::lookAtTime;
+    private @Nullable Blocked overdue;
+    private @Nullable Blocked late;
+    private final ObjLongConsumer<Blocked> lookAtTime = this::lookAtTime;
 
     /** What still moves may not need a rank that is gone; for so long that is believed. */
     private static final class Doubt {
@@ -85,44 +85,27 @@ public final class Health {
         }
     }
 
-    /** Takes over links that may still hold undelivered bytes. */
-    public interface Lingering {
-        /** Keeps the links until the other sides have ended; closes everything then. */
-        void linger(Links links);
-    }
-
-    /**
-     * The health of one communicator.
-     *
-     * @param name how to call the communicator in sentences
-     * @param lateWarnMs after how long the late ranks are named, 0 for never
-     */
-    public Health(String name, long lateWarnMs, Lingering lingering) {
-        this.name = name;
-        this.lateWarnNs = lateWarnMs * MS;
-        this.lingering = lingering;
-    }
-
-    /** How the communicator is called in sentences. */
-    String name() {
-        return name;
+    Health(CommExecutor executor) {
+        this.executor = executor;
+        this.links = executor.links();
+        this.engine = executor.engine();
     }
 
     /** Sets the time limit of operations, 0 for none. */
-    public void timeLimitMs(long ms) {
+    void timeLimitMs(long ms) {
         timeLimitMs = ms;
     }
 
     /** The owner has moved everything once more: looks if it was long ago that somebody did. */
-    void lookNowAndThen(CommExecutor executor) {
+    void lookNowAndThen() {
         turns++;
-        if ((turns & (TURNS - 1)) == 0 && System.nanoTime() - askedNs >= intervalNs(executor)) {
-            look(executor, true);
+        if ((turns & (TURNS - 1)) == 0 && System.nanoTime() - askedNs >= intervalNs()) {
+            look(true);
         }
     }
 
-    private static long intervalNs(CommExecutor executor) {
-        return Math.max(ASK_NS, executor.links().watched().length * ASK_NS_PER_RANK);
+    private long intervalNs() {
+        return Math.max(ASK_NS, links.watched().length * ASK_NS_PER_RANK);
     }
 
     /**
@@ -130,57 +113,48 @@ public final class Health {
      *
      * @param moving whether something may be about to move
      */
-    void look(CommExecutor executor, boolean moving) {
+    void look(boolean moving) {
         // What a look moves looks by itself.
         if (looking || executor.failure() != null || executor.gate().closed()) {
             return;
         }
         looking = true;
         try {
-            lookOnce(executor, moving);
+            lookOnce(moving);
         } finally {
             looking = false;
         }
     }
 
-    private void lookOnce(CommExecutor executor, boolean moving) {
+    private void lookOnce(boolean moving) {
         nowNs = System.nanoTime();
-        boolean ask = nowNs - askedNs >= intervalNs(executor);
+        boolean ask = nowNs - askedNs >= intervalNs();
         if (ask) {
             askedNs = nowNs;
         }
-        if (executor.engine().idle()) {
+        if (failedByItself() || engine.idle() || calledDifferently()) {
             return;
         }
-        if (calledDifferently(executor)) {
-            return;
-        }
-        if (lookForReports(executor, moving) || (ask && lookForDeath(executor))) {
+        if (lookForReports(moving) || (ask && lookForDeath())) {
             return;
         }
         suspendedNs = Suspension.totalNs(nowNs);
         overdue = null;
         late = null;
-        executor.engine().forEachFirst(lookAtTime);
+        engine.forEachBlocked(lookAtTime);
         if (overdue != null) {
             // A rank that is dead must not be called late.
-            if (ask || !lookForDeath(executor)) {
-                endOverdue(executor, overdue);
+            if (ask || !lookForDeath()) {
+                endOverdue(overdue);
             }
         } else if (late != null) {
-            warn(executor, late);
+            warn(late);
         }
     }
 
-    private boolean calledDifferently(CommExecutor executor) {
-        long nRanks = executor.links().nRanks();
-        long everyNs = Math.min(COMPARE_NS, nRanks * nRanks * COMPARE_NS_PER_PAIR);
-        if (nowNs - comparedNs < everyNs) {
-            return false;
-        }
-        comparedNs = nowNs;
+    private boolean failedByItself() {
         try {
-            executor.interpreter().checkPeers();
+            engine.requireSound();
             return false;
         } catch (NcclException e) {
             executor.fail(e, -1);
@@ -188,54 +162,48 @@ public final class Health {
         }
     }
 
-    private void lookAtTime(Task task, long at) {
-        boolean first = task.blockedSinceNs == 0;
-        if (!first) {
-            task.forgive(suspendedNs - task.suspendedNs);
+    private boolean calledDifferently() {
+        long nRanks = links.nRanks();
+        long everyNs = Math.min(COMPARE_NS, nRanks * nRanks * COMPARE_NS_PER_PAIR);
+        if (nowNs - comparedNs < everyNs) {
+            return false;
         }
-        task.suspendedNs = suspendedNs;
-        if (first || at != task.stuckAt) {
-            task.stuckAt = at;
-            task.stuckSinceNs = nowNs;
-            task.warnAtNs = nowNs + lateWarnNs;
+        comparedNs = nowNs;
+        try {
+            engine.interpreter().checkPeers();
+            return false;
+        } catch (NcclException e) {
+            executor.fail(e, -1);
+            return true;
         }
-        if (first) {
-            task.blockedSinceNs = nowNs;
-            return;
-        }
+    }
+
+    private void lookAtTime(Blocked blocked, long at) {
+        blocked.look(at, nowNs, suspendedNs, lateWarnNs);
         long limit = timeLimitMs;
-        if (limit > 0 && (nowNs - task.blockedSinceNs) / MS >= limit) {
-            overdue = overdue == null ? task : overdue;
-        } else if (lateWarnNs > 0 && nowNs - task.warnAtNs >= 0) {
+        if (limit > 0 && blocked.waitedNs(nowNs) / MS >= limit) {
+            overdue = overdue == null ? blocked : overdue;
+        } else if (lateWarnNs > 0 && nowNs - blocked.warnAtNs() >= 0) {
             // The others' turn comes with the next looks.
-            late = late == null || task.warnAtNs - late.warnAtNs < 0 ? task : late;
+            late = late == null || blocked.warnAtNs() - late.warnAtNs() < 0 ? blocked : late;
         }
     }
 
-    private void endOverdue(CommExecutor executor, Task task) {
-        if (task.over()) {
-            return;
+    private void endOverdue(Blocked blocked) {
+        if (!blocked.task().over()) {
+            long waitedMs = blocked.waitedNs(nowNs) / MS;
+            executor.fail(wording().overdue(blocked, waitedMs, timeLimitMs), -1);
         }
-        long waitedMs = (nowNs - task.blockedSinceNs) / MS;
-        executor.fail(Wording.overdue(executor, task, waitedMs, timeLimitMs), -1);
     }
 
-    private void warn(CommExecutor executor, Task task) {
-        long stuckNs = nowNs - task.stuckSinceNs;
-        task.warnAtNs = nowNs + 2 * stuckNs;
-        Log.warn(Wording.slow(executor, task, stuckNs / MS));
+    private void warn(Blocked blocked) {
+        long stuckMs = blocked.stuckNs(nowNs) / MS;
+        blocked.warned(nowNs);
+        Log.warn(wording().slow(blocked, stuckMs));
     }
 
-    /** Ends the communicator's operations if its device does nothing any more; for the owner. */
-    void checkDevice(CommExecutor executor) {
-        DeviceQueue device = executor.engine().device();
-        if (device != null && executor.failure() == null) {
-            try {
-                device.requireSound();
-            } catch (NcclException e) {
-                executor.fail(e, -1);
-            }
-        }
+    private Wording wording() {
+        return new Wording(links, engine, executor.name());
     }
 
     /**
@@ -243,13 +211,12 @@ public final class Health {
      *
      * @return whether the communicator has failed
      */
-    private boolean lookForReports(CommExecutor executor, boolean moving) {
-        Links links = executor.links();
+    private boolean lookForReports(boolean moving) {
         boolean any = false;
         for (int q : links.watched()) {
-            if (executor.failure() == null && hasGivenUp(links, q)) {
+            if (executor.failure() == null && hasGivenUp(q)) {
                 any = true;
-                endReported(executor, q, moving);
+                endReported(q, moving);
             }
         }
         if (!any) {
@@ -263,19 +230,17 @@ public final class Health {
      *
      * @return whether the communicator has failed
      */
-    private boolean lookForDeath(CommExecutor executor) {
-        Links links = executor.links();
+    private boolean lookForDeath() {
         for (int q : links.watched()) {
-            if (executor.failure() == null && isGone(links, q)) {
-                endNeeding(executor, q);
+            if (executor.failure() == null && isGone(q)) {
+                endNeeding(q);
             }
         }
         return executor.failure() != null;
     }
 
     /** Looks for ranks that gave up, and for awaited ones that died or left; for the owner. */
-    void lookForLoss(CommExecutor executor, int[] awaited) {
-        Links links = executor.links();
+    void lookForLoss(int[] awaited) {
         if (links.anyNet()) {
             executor.progress();
         }
@@ -284,11 +249,11 @@ public final class Health {
             if (executor.failure() != null) {
                 break;
             }
-            boolean gaveUp = hasGivenUp(links, q);
-            if (gaveUp || (Arrays.binarySearch(awaited, q) >= 0 && isGone(links, q))) {
+            boolean gaveUp = hasGivenUp(q);
+            if (gaveUp || (Arrays.binarySearch(awaited, q) >= 0 && isGone(q))) {
                 any = true;
                 if (!executor.progress() || aboutSplit.isOver()) {
-                    end(executor, q, gaveUp, null);
+                    end(q, gaveUp, null);
                 }
             }
         }
@@ -297,39 +262,36 @@ public final class Health {
         }
     }
 
-    private static boolean hasGivenUp(Links links, int q) {
+    private boolean hasGivenUp(int q) {
         return links.region(q).status() != 0 && !links.region(q).hasLeft();
     }
 
     /** Whether rank {@code q} has left, or died; asks the system. */
-    private boolean isGone(Links links, int q) {
+    private boolean isGone(int q) {
         Peer peer = links.peer(q);
         peer.silent(hostLostMs);
         return peer.region().hasLeft() || peer.ended() != null;
     }
 
     /** Fails the communicator unless the bytes of a rank that gave up suffice after all. */
-    private void endReported(CommExecutor executor, int q, boolean moving) {
-        Engine engine = executor.engine();
+    private void endReported(int q, boolean moving) {
         boolean moved = executor.progress() || moving;
         boolean over = engine.idle() || executor.failure() != null;
         if (!over && (!moved || engine.needing(q) != null || aboutOperations.isOver())) {
-            end(executor, q, true, null);
+            end(q, true, null);
         }
     }
 
     /** Fails the communicator if something needs more from a rank that is gone. */
-    private void endNeeding(CommExecutor executor, int q) {
-        Engine engine = executor.engine();
+    private void endNeeding(int q) {
         if (engine.needing(q) == null) {
             return;
         }
-        Links links = executor.links();
         boolean moved = executor.progress();
         boolean heard = links.peer(q).heardOut() || links.region(q).hasLeft();
         Task task = executor.failure() == null ? engine.needing(q) : null;
         if (task != null && (heard || !moved)) {
-            end(executor, q, false, task);
+            end(q, false, task);
         }
     }
 
@@ -339,66 +301,12 @@ public final class Health {
      * @param gaveUp whether it said itself why
      * @param needing what misses it, if that is an operation
      */
-    private static void end(CommExecutor executor, int q, boolean gaveUp, @Nullable Task needing) {
-        Links links = executor.links();
+    private void end(int q, boolean gaveUp, @Nullable Task needing) {
         if (!gaveUp) {
-            executor.fail(Wording.loss(executor, q, needing), q);
+            executor.fail(wording().loss(q, needing), q);
         } else {
             long status = links.region(q).status();
             executor.fail(Wording.reported(links, q, status), Wording.culprit(links, q, status));
         }
-    }
-
-    /** Whether rank {@code q} has begun the call after the one that this rank made last. */
-    public boolean inNextCall(CommExecutor executor, int q) {
-        if (!executor.gate().enter()) {
-            return false;
-        }
-        try {
-            return executor.interpreter().calls().inNextCall(q);
-        } finally {
-            executor.gate().leave();
-        }
-    }
-
-    /** Whether rank {@code q} has come to the call that this rank made last; for diagnosis. */
-    public boolean inLastCall(CommExecutor executor, int q) {
-        if (!executor.gate().enter()) {
-            return true;
-        }
-        try {
-            return executor.interpreter().calls().inThisCall(q);
-        } finally {
-            executor.gate().leave();
-        }
-    }
-
-    /** Wakes threads of this process that may sleep for what the owner now has to do. */
-    void wakeSleepers(CommExecutor executor) {
-        if (executor.gate().anySleeper() && executor.gate().enter()) {
-            try {
-                wakeSleepersOf(executor);
-            } finally {
-                executor.gate().leave();
-            }
-        }
-    }
-
-    static void wakeSleepersOf(CommExecutor executor) {
-        executor.gate().forEachSleptOn(executor.links()::wakeSleepersOn);
-    }
-
-    /** Leaves the communicator: says goodbye, waits for visitors, frees everything. */
-    void shut(CommExecutor executor, NcclException goodbye) {
-        Parting.shut(executor, goodbye, lingering);
-    }
-
-    /**
-     * Says goodbye, or why the communicator was stopped, and forbids everything else.
-     *
-     * @return false if that has been done before
-     */
-    public boolean leave(CommExecutor executor, NcclException goodbye) {
-        return Parting.leave(executor, goodbye);
     }
 }

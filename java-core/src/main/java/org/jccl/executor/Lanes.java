@@ -36,6 +36,7 @@ final class Lanes {
         private static final long serialVersionUID = 1;
 
         final int peer;
+        private final transient Blocked blocked = new Blocked();
 
         Lane(int peer) {
             super(FIRST_SIZE);
@@ -45,6 +46,12 @@ final class Lanes {
         boolean hasArrived() {
             Task first = peek();
             return first != null && first.arrived();
+        }
+
+        /** What the first waits for; null if there is none. */
+        @Nullable Blocked blocked() {
+            Task first = peek();
+            return first == null ? null : blocked.of(first);
         }
     }
 
@@ -59,10 +66,6 @@ final class Lanes {
         this.byPeer = new Lane[2 * links.nRanks()];
     }
 
-    Fifo fifo() {
-        return fifo;
-    }
-
     int size() {
         return size;
     }
@@ -72,30 +75,34 @@ final class Lanes {
         size++;
     }
 
-    /** The first of the lane that the task is in. */
-    @Nullable Task first(Task task) {
-        return lane(task).peek();
+    /** What the lane waits for that the task is in. */
+    @Nullable Blocked blocked(Task task) {
+        return lane(task).blocked();
     }
 
-    /** The first of a lane, in turn of another one; of one whose stream has come, if any has. */
-    @Nullable Task any(int turn) {
-        Task found = null;
+    /**
+     * What a lane waits for, in turn another one; one whose stream has come, if any has.
+     *
+     * @return null if nothing is under way
+     */
+    @Nullable Blocked any(int turn) {
+        Blocked found = null;
         for (int i = 0; size > 0 && i < made.size(); i++) {
-            Task task = made.get((turn + i) % made.size()).peek();
-            if (task != null && task.arrived()) {
-                return task;
+            Lane lane = made.get((turn + i) % made.size());
+            if (lane.hasArrived()) {
+                return lane.blocked();
             }
-            found = found == null ? task : found;
+            found = found == null ? lane.blocked() : found;
         }
         return found;
     }
 
-    /** The first of each lane, and how far it has come. */
-    void forEachFirst(ObjLongConsumer<Task> action) {
+    /** What each lane waits for, and how far its first has come. */
+    void forEachBlocked(ObjLongConsumer<Blocked> action) {
         for (int i = 0; size > 0 && i < made.size(); i++) {
-            Task first = made.get(i).peek();
-            if (first != null) {
-                action.accept(first, first.moved);
+            Blocked blocked = made.get(i).blocked();
+            if (blocked != null) {
+                action.accept(blocked, blocked.task().moved);
             }
         }
     }
@@ -167,7 +174,7 @@ final class Lanes {
             if (!task.arrived()) {
                 return moved;
             }
-            if (!fifo.advance(task)) {
+            if (!fifo.advance(task, lane.blocked)) {
                 return moved || task.moved != before;
             }
             finished.accept(lane.remove());

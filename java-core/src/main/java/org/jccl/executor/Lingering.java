@@ -25,14 +25,9 @@ final class Lingering {
 
     private int passed;
 
-    /** Whether who has started this task stays. */
-    boolean pays(CommExecutor executor, Task task) {
-        return executor.loneOnCores()
-                && executor.oneUnderWay()
-                && !executor.onDevice()
-                && !task.operation().pointToPoint()
-                && task.partBytes() <= MOST_BYTES
-                && pays();
+    /** Whether the thread that has started this task stays. */
+    boolean pays(Task task) {
+        return !task.operation().pointToPoint() && task.partBytes() <= MOST_BYTES && pays();
     }
 
     /** Whether the next start stays. */

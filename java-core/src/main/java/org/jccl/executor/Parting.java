@@ -1,96 +1,57 @@
 package org.jccl.executor;
 
-import org.jccl.platform.Memory;
-import org.jccl.platform.SharedMemory;
-import org.jccl.platform.Sockets;
 import org.jccl.platform.Threads;
-import org.jccl.transport.Area;
 import org.jccl.transport.Links;
-import org.jccl.transport.Peer;
-import org.jccl.transport.Region;
-import org.jccl.transport.RegionLayout;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 
-/** How a rank tells the others that it gives up or leaves, and goes. */
-final class Parting {
-    private static final long MS = 1_000_000;
+import java.util.function.Consumer;
 
-    /** How long a rank that gives up tries to tell the others over TCP. */
-    private static final long FAREWELL_NS = 200 * MS;
-
-    /** How long a rank that leaves waits for its last bytes to be taken over TCP. */
-    private static final long LEAVE_NS = 2000 * MS;
-
+/** How a communicator is stopped, and how its rank leaves it. */
+public final class Parting {
     private Parting() {}
 
-    /** Publishes why this rank gave up, to node mates and over TCP; for the owner. */
-    static void announce(CommExecutor executor, NcclException why, int culprit) {
-        Links links = executor.links();
-        int named =
-                why.result() == NcclResult.REMOTE_ERROR && culprit >= 0 ? culprit : links.rank();
-        say(links, why.result().code(), named, String.valueOf(why.getMessage()));
-        flush(links, FAREWELL_NS);
-    }
-
-    private static void say(Links links, int code, int culprit, String text) {
-        links.region(links.rank()).publishStatus(code, culprit, text);
-        links.wakeSleepersOn(links.rank());
-        long own = links.ownBase();
-        for (Peer link : links.remote()) {
-            link.rescue();
-            link.post(
-                    Area.BASE,
-                    RegionLayout.STATUS_TEXT,
-                    own + RegionLayout.STATUS_TEXT,
-                    4 + RegionLayout.STATUS_TEXT_BYTES,
-                    RegionLayout.STATUS,
-                    links.region(links.rank()).status(),
-                    0,
-                    0,
-                    0);
+    /**
+     * Ends everything with this failure and waits until that has taken effect: whoever owns the
+     * communicator may be copying into a caller's buffer. That is short: no owner waits longer than
+     * a quiet link is given to finish a frame.
+     */
+    public static void stop(CommExecutor executor, NcclException why) {
+        executor.requestStop(why);
+        for (int round = 0; !stopped(executor); round++) {
+            Threads.pause(round);
         }
     }
 
-    private static void flush(Links links, long limitNs) {
-        if (!links.anyNet()) {
-            return;
-        }
-        long end = System.nanoTime() + limitNs;
-        try (SharedMemory polls = SharedMemory.anonymous(8L * links.nRanks())) {
-            while (true) {
-                int n = 0;
-                for (Peer link : links.remote()) {
-                    if (!link.flush()) {
-                        Memory.putInt(polls.address() + 8L * n, link.descriptor());
-                        Memory.putInt(polls.address() + 8L * n + 4, 4);
-                        n++;
-                    }
-                }
-                if (n == 0 || System.nanoTime() - end >= 0) {
-                    return;
-                }
-                Sockets.poll(polls.address(), n, 20);
-            }
-        } catch (NcclException noMemory) {
-            // The sockets have had a first look when it was posted.
-        }
+    private static boolean stopped(CommExecutor executor) {
+        executor.tryProgress();
+        return executor.failure() != null || executor.closed();
     }
 
-    /** Leaves the communicator: says goodbye, waits for visitors, frees everything. */
-    static void shut(CommExecutor executor, NcclException goodbye, Health.Lingering lingering) {
+    /** The user has interrupted a thread that waits here: buffers are the caller's on return. */
+    public static void interrupt(CommExecutor executor) {
+        stop(executor, Failures.interrupted(executor.links().rank()));
+    }
+
+    /**
+     * Frees everything, once no thread is inside. The caller has made sure that nothing is under
+     * way or wanted any more.
+     *
+     * @param goodbye published for the other ranks
+     * @param links takes the links over, which may still hold undelivered bytes, and closes them
+     */
+    public static void close(CommExecutor executor, NcclException goodbye, Consumer<Links> links) {
         if (!leave(executor, goodbye)) {
             return;
         }
-        Health.wakeSleepersOf(executor);
+        executor.wakeAllSleepers();
         for (int round = 0; executor.gate().visitors() > 0; round++) {
             Threads.pause(round);
-            Health.wakeSleepersOf(executor);
+            executor.wakeAllSleepers();
         }
         try {
             executor.engine().close();
         } finally {
-            lingering.linger(executor.links());
+            links.accept(executor.links());
         }
     }
 
@@ -99,23 +60,23 @@ final class Parting {
      *
      * @return false if that has been done before
      */
-    static boolean leave(CommExecutor executor, NcclException goodbye) {
+    public static boolean leave(CommExecutor executor, NcclException goodbye) {
         for (int round = 0; !executor.gate().tryOwn(); round++) {
             Threads.pause(round);
         }
         try {
             Links links = executor.links();
-            if (executor.gate().closed()) {
+            if (executor.closed()) {
                 return false;
             }
             executor.failIfStopped();
             boolean well = executor.failure() == null;
             executor.forbid(goodbye);
             if (well) {
-                flush(links, LEAVE_NS);
-                say(links, Region.LEFT, links.rank(), String.valueOf(goodbye.getMessage()));
+                Notice.leave(links, goodbye);
+            } else {
+                Notice.flush(links);
             }
-            flush(links, FAREWELL_NS);
             return true;
         } finally {
             executor.gate().release();

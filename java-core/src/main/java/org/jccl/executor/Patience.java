@@ -17,7 +17,7 @@ final class Patience {
     static final int TIRED = 1 << 30;
 
     /** Rounds without a clock. */
-    private static final int SPINS = 8;
+    static final int SPINS = 8;
 
     private static final int YIELDS = 50;
     private static final long LEAST_NS = 50_000;

@@ -62,19 +62,19 @@ public final class StreamAgent implements Runnable {
             agent.arrivals.add(executor);
         } catch (RuntimeException | Error e) {
             executor.gate().stopAttending();
-            executor.stop(Unforeseen.of(e, "in an operation").on(executor.health().name()));
+            Parting.stop(executor, Unforeseen.of(e, "in an operation").on(executor.name()));
             return;
         }
         LockSupport.unpark(agent.thread);
         CommExecutor asleep = agent.asleepOn;
         if (asleep != null) {
-            asleep.health().wakeSleepers(asleep);
+            asleep.wakeSleepers();
         }
     }
 
-    /** Somebody who waited on the communicator has gone. */
-    static void recall(CommExecutor executor) {
-        if (executor.gate().attended()) {
+    /** The calling thread does not wait on the communicator any more. */
+    static void stopWaiting(CommExecutor executor) {
+        if (executor.gate().stopWaiting() && executor.busy() && executor.gate().attended()) {
             LockSupport.unpark(of(executor).thread);
         }
     }
@@ -181,14 +181,7 @@ public final class StreamAgent implements Runnable {
             return false;
         }
         try {
-            if (!executor.gate().tryOwn()) {
-                return false;
-            }
-            try {
-                return executor.progress();
-            } finally {
-                executor.gate().release();
-            }
+            return executor.tryProgress();
         } finally {
             executor.gate().leave();
         }
@@ -207,7 +200,7 @@ public final class StreamAgent implements Runnable {
         } else {
             for (CommExecutor executor : active) {
                 long untilNs = System.nanoTime() + NAP_NS / active.size();
-                Waiter.sleep(executor, null, false, untilNs, arrivals);
+                Sleep.once(executor, null, false, untilNs, arrivals);
             }
         }
     }
@@ -217,7 +210,7 @@ public final class StreamAgent implements Runnable {
         asleepOn = executor;
         try {
             if (arrivals.isEmpty()) {
-                Waiter.sleep(executor, null, true, 0, arrivals);
+                Sleep.once(executor, null, true, 0, arrivals);
             }
         } finally {
             asleepOn = null;

@@ -4,8 +4,25 @@ import org.jccl.transport.CallRecord;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
 /** One operation on its way: what the caller asked for, and how far it has come. */
 public final class Task extends Call {
+    private static final VarHandle LISTENERS;
+
+    static {
+        try {
+            LISTENERS =
+                    MethodHandles.lookup()
+                            .findVarHandle(Task.class, "listeners", Listener.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private record Listener(Runnable action, @Nullable Listener before) {}
+
     /** Not yet finished. */
     public static final int PENDING = 0;
 
@@ -56,22 +73,8 @@ public final class Task extends Call {
     /** Whether a wait for it has slept. Written and read by whoever waits (plain). */
     boolean slept;
 
-    /**
-     * When a look first found it in front of its lane or running, System.nanoTime, 0 before; owner
-     * only.
-     */
-    long blockedSinceNs;
-
-    /** Since when it has been blocked where it is now, and where that is. */
-    long stuckSinceNs;
-
-    long stuckAt;
-
-    /** {@link Suspension#totalNs} at the last look; owner only. */
-    long suspendedNs;
-
-    /** When the next late warning is due. */
-    long warnAtNs;
+    /** Whether a look has found it first in its lane; owner only. */
+    boolean shown;
 
     private long ticket;
 
@@ -80,6 +83,9 @@ public final class Task extends Call {
 
     /** Written by the owner of the communicator (volatile), read by anybody who waits. */
     private volatile int state = DONE;
+
+    /** Who wants to hear of the end, the last one first; any thread (compare and set). */
+    private volatile @Nullable Listener listeners;
 
     /** Written before state becomes FAILED. */
     private @Nullable NcclException failure;
@@ -99,7 +105,7 @@ public final class Task extends Call {
         moved = 0;
         begun = false;
         slept = false;
-        blockedSinceNs = 0;
+        shown = false;
         failure = null;
         state = PENDING;
         return this;
@@ -129,18 +135,6 @@ public final class Task extends Call {
     boolean arrived() {
         StagingBlock staging = block;
         return staging == null || staging.arrived();
-    }
-
-    /** How long it has been blocked where it is. */
-    long stuckNs(long nowNs) {
-        return blockedSinceNs == 0 ? 0 : nowNs - stuckSinceNs;
-    }
-
-    /** What lies between two looks at it was not its peers' time. */
-    void forgive(long ns) {
-        blockedSinceNs += ns;
-        stuckSinceNs += ns;
-        warnAtNs += ns;
     }
 
     /** Number of the task among those started asynchronously, 0 if it was not. */
@@ -178,12 +172,34 @@ public final class Task extends Call {
         return failure;
     }
 
+    /** Runs an action at the end, or now: on the thread that ends the task, so it must be short. */
+    void whenOver(Runnable action) {
+        Listener first;
+        do {
+            first = listeners;
+        } while (!LISTENERS.compareAndSet(this, first, new Listener(action, first)));
+        if (over()) {
+            tell();
+        }
+    }
+
+    private void tell() {
+        if (listeners != null) {
+            Listener next = (Listener) LISTENERS.getAndSet(this, null);
+            for (; next != null; next = next.before) {
+                next.action.run();
+            }
+        }
+    }
+
     void done() {
         state = DONE;
+        tell();
     }
 
     void fail(NcclException why) {
         failure = why;
         state = FAILED;
+        tell();
     }
 }

@@ -11,31 +11,28 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** What a rank says of the others: who is late, gone or at fault, and in which operation. */
-final class Wording {
+record Wording(Links links, Engine engine, String name) {
     private static final String REPORTED_BY = " (reported by rank ";
     private static final int MOST_NAMED = 16;
 
-    private Wording() {}
-
     /** Why rank {@code q} is gone, from which the task, if there is one, needs more. */
-    static NcclException loss(CommExecutor executor, int q, @Nullable Task task) {
-        Links links = executor.links();
-        String where = task == null ? "" : where(executor, task);
+    NcclException loss(int q, @Nullable Task task) {
+        String where = task == null ? "" : where(task);
         if (links.region(q).hasLeft()) {
-            return PeerError.LEFT.says("rank %s has left %s%s", q, executor.health().name(), where);
+            return PeerError.LEFT.says("rank %s has left %s%s", q, name, where);
         }
         String ended = links.peer(q).ended();
         return PeerError.LOST.says(
                 "rank %s is lost: %s%s", q, ended == null ? "its process ended" : ended, where);
     }
 
-    private static String where(CommExecutor executor, Task task) {
+    private String where(Task task) {
         return " while rank "
-                + executor.links().rank()
+                + links.rank()
                 + " waited for it in "
-                + describe(executor, task)
+                + describe(task)
                 + " on "
-                + executor.health().name()
+                + name
                 + "; abort or destroy the communicator";
     }
 
@@ -61,31 +58,32 @@ final class Wording {
         return PeerError.REPORTED.says(result, named ? text : "rank " + q + " gave up: " + text);
     }
 
-    private static String describe(CommExecutor executor, Task task) {
+    private String describe(Task task) {
         if (!task.arrived()) {
             return "nccl" + task.operation().ncclName() + " of " + task.count + " elements";
         }
         return task.operation().pointToPoint()
                 ? CallRecord.pointToPointText(task.description, task.count)
-                : CallRecord.text(executor.engine().numberOf(task), task.description, task.count);
+                : CallRecord.text(engine.numberOf(task), task.description, task.count);
     }
 
     /** Who has not come to an operation yet. */
-    private static String late(CommExecutor executor, Task task, long waitedMs) {
+    private String late(Blocked blocked, long waitedMs) {
+        Task task = blocked.task();
         String waited =
                 "rank "
-                        + executor.links().rank()
+                        + links.rank()
                         + " has waited "
                         + waitedMs
                         + " ms in "
-                        + describe(executor, task)
+                        + describe(task)
                         + " on "
-                        + executor.health().name();
+                        + name;
         if (!task.arrived()) {
             return waited + " for its own stream, which has not come to the operation";
         }
         StringBuilder late = new StringBuilder();
-        List<Integer> ranks = lateRanks(executor, task);
+        List<Integer> ranks = lateRanks(blocked);
         for (int q : ranks.subList(0, Math.min(MOST_NAMED, ranks.size()))) {
             late.append(late.isEmpty() ? "" : ", ").append(q);
         }
@@ -98,28 +96,29 @@ final class Wording {
     }
 
     /** A task has waited longer than it may. */
-    static NcclException overdue(CommExecutor executor, Task task, long waitedMs, long limitMs) {
+    NcclException overdue(Blocked blocked, long waitedMs, long limitMs) {
         return PeerError.LATE.says(
-                "%s; the time limit is %s ms", late(executor, task, waitedMs), limitMs);
+                "%s; the time limit is %s ms", late(blocked, waitedMs), limitMs);
     }
 
     /** A task has waited for long, which is said and no failure. */
-    static NcclException slow(CommExecutor executor, Task task, long waitedMs) {
-        return PeerError.LATE.says(late(executor, task, waitedMs));
+    NcclException slow(Blocked blocked, long waitedMs) {
+        return PeerError.LATE.says(late(blocked, waitedMs));
     }
 
-    private static List<Integer> lateRanks(CommExecutor executor, Task task) {
+    private List<Integer> lateRanks(Blocked blocked) {
+        Task task = blocked.task();
         if (task.operation().pointToPoint()) {
             return List.of(task.peer);
         }
-        Interpreter interpreter = executor.interpreter();
+        Interpreter interpreter = engine.interpreter();
         List<Integer> ranks = new ArrayList<>();
-        for (int q = 0; q < executor.links().nRanks(); q++) {
+        for (int q = 0; q < links.nRanks(); q++) {
             if (!interpreter.calls().inThisCall(q)) {
                 ranks.add(q);
             }
         }
-        int awaited = executor.engine().awaitedRank(task);
+        int awaited = blocked.rank();
         if (ranks.isEmpty() && awaited >= 0) {
             ranks.add(awaited);
         }

@@ -3,6 +3,7 @@ package org.jccl.group;
 import org.jccl.executor.Call;
 import org.jccl.executor.CommExecutor;
 import org.jccl.executor.StreamAgent;
+import org.jccl.executor.Submission;
 import org.jccl.executor.Task;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
@@ -197,27 +198,32 @@ public final class Group {
                 background.isEmpty()
                         ? queued.getFirst().member.blocking()
                         : background.getFirst().blocking();
-        List<CommExecutor> executors = new ArrayList<>(queued.size());
-        List<Task> tasks = new ArrayList<>(queued.size());
-        List<Operation> staged = new ArrayList<>(queued.size());
+        List<Operation> submitted = new ArrayList<>(queued.size());
         NcclException failed = null;
         for (Operation operation : queued) {
             try {
-                CommExecutor executor = operation.member.executor();
-                executor.submit(operation.task);
-                if (executor.onDevice()) {
-                    staged.add(operation);
-                }
-                if (!executor.onDevice() || operation.task.isStarted()) {
-                    executors.add(executor);
-                    tasks.add(operation.task);
-                }
+                operation.member.executor().submit(operation.task);
+                submitted.add(operation);
             } catch (RuntimeException | Error e) {
                 failed = failure(e);
             }
         }
-        NcclException refused = awaitInStreams(staged);
-        failed = failed == null ? refused : failed;
+        List<CommExecutor> executors = new ArrayList<>(queued.size());
+        List<Task> tasks = new ArrayList<>(queued.size());
+        // Not before all are submitted: operations of one stream may need each other.
+        for (Operation operation : submitted) {
+            CommExecutor executor = operation.member.executor();
+            boolean awaited = true;
+            try {
+                awaited = !Submission.follow(executor, operation.task);
+            } catch (RuntimeException | Error e) {
+                failed = failed == null ? failure(e) : failed;
+            }
+            if (awaited || operation.task.isStarted()) {
+                executors.add(executor);
+                tasks.add(operation.task);
+            }
+        }
         if (!blocking) {
             background.forEach(GroupJob::start);
         }
@@ -226,19 +232,6 @@ public final class Group {
 
     private static NcclException failure(Throwable thrown) {
         return thrown instanceof NcclException known ? known : Unforeseen.of(thrown, "in a group");
-    }
-
-    /** Not before all are submitted: operations of one stream may need each other. */
-    private static @Nullable NcclException awaitInStreams(List<Operation> staged) {
-        NcclException refused = null;
-        for (Operation operation : staged) {
-            try {
-                operation.member.executor().awaitInStream(operation.task);
-            } catch (RuntimeException | Error e) {
-                refused = failure(e);
-            }
-        }
-        return refused;
     }
 
     /** The result of an outermost end for a group that cannot be waited for here. */

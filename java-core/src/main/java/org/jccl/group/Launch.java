@@ -1,8 +1,9 @@
 package org.jccl.group;
 
 import org.jccl.executor.CommExecutor;
-import org.jccl.executor.GroupWait;
+import org.jccl.executor.Parting;
 import org.jccl.executor.Task;
+import org.jccl.executor.Wait;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
@@ -17,7 +18,7 @@ public final class Launch implements Pending {
 
     private final List<CommExecutor> executors;
     private final List<Task> tasks;
-    private final GroupWait wait;
+    private final Wait wait;
     private final List<Group.GroupJob> jobs;
     private final boolean blocking;
     private final @Nullable NcclException failed;
@@ -33,7 +34,7 @@ public final class Launch implements Pending {
             @Nullable NcclException failed) {
         this.executors = executors;
         this.tasks = tasks;
-        this.wait = new GroupWait(executors, tasks);
+        this.wait = Wait.ofAll(executors, tasks);
         this.jobs = jobs;
         this.blocking = blocking;
         this.failed = failed;
@@ -145,7 +146,7 @@ public final class Launch implements Pending {
     public void interrupt() {
         for (int i = 0; i < tasks.size(); i++) {
             if (!tasks.get(i).over()) {
-                executors.get(i).interrupt();
+                Parting.interrupt(executors.get(i));
             }
         }
         jobs.forEach(Pending::interrupt);

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import org.jccl.executor.Call;
 import org.jccl.executor.Task;
-import org.jccl.executor.Waiter;
+import org.jccl.executor.Wait;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.platform.Memory;
@@ -141,7 +141,7 @@ final class CommExchangeTest {
                             .reducedBy(CallRecord.SPLIT);
             Task task = new Task().of(call, comm.planner().plan(call, false));
             comm.executor().submit(task);
-            Waiter.await(comm.executor(), task, 0);
+            Wait.of(comm.executor(), task).await(0);
             byte[] heard = new byte[SAID.length];
             Memory.copyOut(all + 4, heard, 0, heard.length);
             assertEquals(SAID.length, Memory.getInt(all));

@@ -58,7 +58,7 @@ public final class FifoTargets {
                         Memory.copyIn(padded, 8, slots + RegionLayout.fifoSlot(0, 0), 12);
                         long out = buffer.address() + GUARD;
                         Task task = new Task().of(call(Operation.RECV, out, COUNT), null);
-                        boolean done = new Fifo(links, Area.FIFO).advance(task);
+                        boolean done = new Fifo(links, Area.FIFO).advance(task, new Blocked());
                         return done ? "received" : "waits";
                     }
                 },
@@ -84,7 +84,7 @@ public final class FifoTargets {
                                 padded, 0, links.base(1) + RegionLayout.fifoTail(Area.FIFO, 0), 8);
                         Task task =
                                 new Task().of(call(Operation.SEND, buffer.address(), bytes), null);
-                        boolean done = new Fifo(links, Area.FIFO).advance(task);
+                        boolean done = new Fifo(links, Area.FIFO).advance(task, new Blocked());
                         return done ? "sent" : "waits";
                     }
                 },

@@ -102,7 +102,7 @@ final class StreamAgentTest {
                 long ticket = allReduce(comm, found.address(), 0);
                 mine += ticket == 0 ? 1 : 0;
                 Task task = comm.executor().tickets().task(ticket);
-                assertTrue(task == null || Waiter.await(comm.executor(), task, 0));
+                assertTrue(task == null || Wait.of(comm.executor(), task).await(0));
                 all = found.get(ValueLayout.JAVA_INT, 0);
             }
             rank.post("over" + rank.number(), "");
@@ -173,7 +173,7 @@ final class StreamAgentTest {
             long data = arena.allocate(8, 8).address();
             Task needy = started(comm, data, 2);
             rank.post("begun", "");
-            while (!Waiter.look(comm.executor(), needy)) {
+            while (!comm.executor().look(needy)) {
                 Thread.onSpinWait();
             }
             requireLeft(needy);
@@ -195,8 +195,8 @@ final class StreamAgentTest {
             Task late = started(comm, data, 1);
             rank.post("begun", "");
             // Whoever ends them ends one after the other.
-            assertTrue(Waiter.await(comm.executor(), late, 0));
-            assertTrue(Waiter.await(comm.executor(), needy, 0));
+            assertTrue(Wait.of(comm.executor(), late).await(0));
+            assertTrue(Wait.of(comm.executor(), needy).await(0));
             requireLeft(late);
             requireLeft(needy);
         } finally {
@@ -283,7 +283,7 @@ final class StreamAgentTest {
             assertTrue(waited != null && late != null);
             CommExecutor executor = waited.executor();
             Task task = executor.tickets().task(start(waited, Operation.RECV, data));
-            Thread waiter = Thread.ofPlatform().start(() -> Waiter.await(executor, task, 0));
+            Thread waiter = Thread.ofPlatform().start(() -> Wait.of(executor, task).await(0));
             while (!executor.gate().waiting()) {
                 Thread.sleep(1);
             }
@@ -331,7 +331,7 @@ final class StreamAgentTest {
                             throw new AssertionError();
                         }
                     };
-            Waiter.sleep(comm.executor(), null, false, 0, arrivals);
+            Sleep.once(comm.executor(), null, false, 0, arrivals);
             assertEquals(List.of(true), looks);
             assertFalse(gate.anySleeper());
             rank.post("over", "");

@@ -1,0 +1,342 @@
+package org.jccl.executor;
+
+import org.jccl.transport.Area;
+import org.jccl.transport.Links;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayDeque;
+import java.util.Queue;
+import java.util.function.Consumer;
+import java.util.function.ObjLongConsumer;
+
+/**
+ * What moves operations on host memory. Collectives run one after the other in the order in which
+ * they were added, those that consist of sends and receives among them; the callers' own sends and
+ * receives run beside them, in order for each peer and direction. An operation begins when its data
+ * has arrived, which on the host it always has.
+ */
+final class HostEngine implements Engine {
+    /** What a rank does in a call so far ahead of this one's, it cannot have done yet. */
+    private static final int MOST_AHEAD = 3;
+
+    private final Links links;
+    private final Interpreter interpreter;
+    private final Lanes lanes;
+
+    /** Sends and receives of the collective that is current. */
+    private final Lanes exchange;
+
+    private final Counters counters = new Counters();
+    private final Consumer<Task> finished;
+    private final Consumer<Task> finishPointToPoint = this::finishPointToPoint;
+    private final Consumer<Task> transferred = this::transferred;
+    private final ArrayDeque<Task> collectives = new ArrayDeque<>();
+    private @Nullable Task current;
+
+    /** Whether the plan of {@link #current} is done and its sends and receives are under way. */
+    private boolean exchanging;
+
+    /** Counts how often something of it moved. */
+    private long exchanged;
+
+    private int turn;
+
+    /**
+     * An engine over {@code links}.
+     *
+     * @param finished gets each task that was added, when all its data is there
+     */
+    HostEngine(Links links, Consumer<Task> finished) {
+        this.links = links;
+        this.interpreter = new Interpreter(links);
+        this.lanes = new Lanes(links, Area.FIFO);
+        this.exchange = new Lanes(links, Area.EXCHANGE);
+        this.finished = finished;
+    }
+
+    @Override
+    public Counters counters() {
+        return counters;
+    }
+
+    @Override
+    public Interpreter interpreter() {
+        return interpreter;
+    }
+
+    @Override
+    public void enqueue(Task task, Queue<Task> queue) {
+        queue.add(task);
+    }
+
+    @Override
+    public boolean follow(Task task) {
+        return false;
+    }
+
+    @Override
+    public boolean callersWait() {
+        return true;
+    }
+
+    @Override
+    public boolean isFree() {
+        return current == null && collectives.isEmpty();
+    }
+
+    @Override
+    public void add(Task task) {
+        if (task.operation.pointToPoint()) {
+            lanes.add(task);
+        } else {
+            collectives.add(task);
+        }
+    }
+
+    @Override
+    public boolean runNow(Task task, int tries) {
+        current = task;
+        interpreter.begin(task);
+        for (int i = 0; i < tries; i++) {
+            if (interpreter.advance()) {
+                current = null;
+                count(task);
+                task.done();
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public boolean progress() {
+        boolean moved = links.anyNet() && links.progressNet();
+        moved |= progressCollectives();
+        if (lanes.size() > 0) {
+            moved |= lanes.progress(finishPointToPoint);
+        }
+        return moved;
+    }
+
+    private boolean progressCollectives() {
+        boolean moved = false;
+        while (true) {
+            Task task = current;
+            if (task == null) {
+                task = collectives.peek();
+                if (task == null || !task.arrived()) {
+                    return moved;
+                }
+                collectives.remove();
+                current = task;
+                begin(task);
+            }
+            if (!exchanging && !interpreter.advance()) {
+                return moved;
+            }
+            if (task.composed != null) {
+                moved |= exchange(task.composed);
+                if (exchanging) {
+                    return moved;
+                }
+                task.composed.end();
+            }
+            moved = true;
+            current = null;
+            count(task);
+            finished.accept(task);
+        }
+    }
+
+    private void begin(Task task) {
+        if (task.composed != null) {
+            task.composed.begin();
+        }
+        interpreter.begin(task);
+    }
+
+    /** Moves the sends and receives of the current collective; whether any moved. */
+    private boolean exchange(Composed composed) {
+        if (!exchanging) {
+            exchanging = true;
+            for (Task transfer : composed.transfers()) {
+                transfer.call = interpreter.calls().number();
+                exchange.add(transfer);
+            }
+        }
+        boolean moved = exchange.size() > 0 && exchange.progress(transferred);
+        exchanging = exchange.size() > 0;
+        exchanged += moved ? 1 : 0;
+        return moved;
+    }
+
+    private void transferred(Task transfer) {
+        counters.transfer(transfer, links.peer(transfer.peer).isRemote());
+    }
+
+    private void count(Task task) {
+        Plan plan = task.plan;
+        if (plan != null) {
+            counters.collective(task, plan, links.nRanks());
+        }
+    }
+
+    private void finishPointToPoint(Task task) {
+        boolean self = task.peer == links.rank();
+        counters.pointToPoint(task, self, links.peer(task.peer).isRemote());
+        if (task.composed != null) {
+            task.composed.end();
+        }
+        finished.accept(task);
+    }
+
+    @Override
+    public void clear(Consumer<Task> dropped) {
+        interpreter.drop();
+        Task running = current;
+        current = null;
+        exchanging = false;
+        exchange.clear(transfer -> {});
+        if (running != null) {
+            dropped.accept(running);
+        }
+        collectives.forEach(dropped);
+        collectives.clear();
+        lanes.clear(dropped);
+    }
+
+    @Override
+    public void release(Task task) {}
+
+    @Override
+    public void close() {
+        interpreter.close();
+    }
+
+    @Override
+    public long longestNapNs() {
+        return 0;
+    }
+
+    @Override
+    public void requireSound() {}
+
+    @Override
+    public boolean idle() {
+        return isFree() && lanes.size() == 0;
+    }
+
+    @Override
+    public @Nullable Blocked blocked(@Nullable Task task) {
+        if (task == null) {
+            return any();
+        }
+        return task.operation.pointToPoint() ? lanes.blocked(task) : awaited();
+    }
+
+    /** What the first collective waits for, of several ranks another one each time. */
+    private @Nullable Blocked awaited() {
+        if (current != null && !exchanging) {
+            interpreter.awaitAnother();
+        }
+        return collective();
+    }
+
+    /**
+     * In turn another one, so that whoever comes first soon ends a sleep; one whose own stream has
+     * not come to it only if there is no other.
+     */
+    private @Nullable Blocked any() {
+        turn++;
+        Task first = firstCollective();
+        boolean running = first != null && first.arrived();
+        if (running && (lanes.size() == 0 || (turn & 1) == 0)) {
+            return awaited();
+        }
+        Blocked other = lanes.any(turn >>> 1);
+        return other != null && (other.task().arrived() || !running) ? other : awaited();
+    }
+
+    private @Nullable Task firstCollective() {
+        return current != null ? current : collectives.peek();
+    }
+
+    /** What the first collective waits for, where it consists of transfers one of these. */
+    private @Nullable Blocked collective() {
+        Task first = firstCollective();
+        if (first == null) {
+            return null;
+        }
+        Blocked blocked = interpreter.blocked().of(first);
+        if (exchanging) {
+            Blocked transfer = exchange.any(turn >>> 1);
+            if (transfer != null) {
+                blocked.on(transfer.task().peer, transfer.address(), transfer.value());
+            }
+        } else if (first != current) {
+            blocked.unknown();
+        }
+        return blocked;
+    }
+
+    @Override
+    public void forEachBlocked(ObjLongConsumer<Blocked> action) {
+        Blocked first = collective();
+        if (first != null) {
+            action.accept(first, exchanging ? exchanged : interpreter.position());
+        }
+        lanes.forEachBlocked(action);
+    }
+
+    @Override
+    public @Nullable Task needing(int q) {
+        CallWords calls = interpreter.calls();
+        Task running = current;
+        if (running != null && (exchanging ? exchange.needing(q) != null : needs(running, q))) {
+            return running;
+        }
+        long number = calls.number();
+        for (Task queued : collectives) {
+            number++;
+            if (!queued.arrived() || number > calls.number() + MOST_AHEAD) {
+                break;
+            }
+            boolean receives = receivesIn(queued, number, q);
+            Plan plan = queued.plan;
+            if (receives || (plan != null && Remaining.neverEnds(links, calls, plan, number, q))) {
+                return queued;
+            }
+        }
+        return lanes.needing(q);
+    }
+
+    private boolean needs(Task running, int q) {
+        return interpreter.needs(q) || receivesIn(running, interpreter.calls().number(), q);
+    }
+
+    /** Whether a collective receives something from a rank that has not come so far. */
+    private boolean receivesIn(Task task, long number, int q) {
+        Composed composed = task.composed;
+        return composed != null
+                && !interpreter.calls().reached(q, number)
+                && composed.receivesFrom(q);
+    }
+
+    @Override
+    public long numberOf(Task task) {
+        long number = interpreter.calls().number();
+        for (Task queued : collectives) {
+            number++;
+            if (queued == task) {
+                return number;
+            }
+        }
+        return interpreter.calls().number();
+    }
+
+    @Override
+    public boolean severalLanes() {
+        boolean several = lanes.size() > 1 || (lanes.size() == 1 && current != null);
+        return several || exchange.size() > 1;
+    }
+}

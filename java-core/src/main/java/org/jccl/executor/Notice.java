@@ -1,0 +1,93 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Memory;
+import org.jccl.platform.SharedMemory;
+import org.jccl.platform.Sockets;
+import org.jccl.transport.Area;
+import org.jccl.transport.Links;
+import org.jccl.transport.Peer;
+import org.jccl.transport.Region;
+import org.jccl.transport.RegionLayout;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+
+/** What a rank tells all others about itself: that it gives up and why, or that it leaves. */
+final class Notice {
+    private static final long MS = 1_000_000;
+
+    /** How long a rank that gives up tries to tell the others over TCP. */
+    private static final long FAREWELL_NS = 200 * MS;
+
+    /** How long a rank that leaves waits for its last bytes to be taken over TCP. */
+    private static final long LEAVE_NS = 2000 * MS;
+
+    private Notice() {}
+
+    /**
+     * Publishes why this rank gives up, to node mates and over TCP; for the owner.
+     *
+     * @param culprit the rank at fault, -1 for none
+     */
+    static void giveUp(Links links, NcclException why, int culprit) {
+        int named =
+                why.result() == NcclResult.REMOTE_ERROR && culprit >= 0 ? culprit : links.rank();
+        say(links, why.result().code(), named, String.valueOf(why.getMessage()));
+        flush(links, FAREWELL_NS);
+    }
+
+    /** Publishes that this rank leaves in good order, once its last bytes are sent. */
+    static void leave(Links links, NcclException goodbye) {
+        flush(links, LEAVE_NS);
+        say(links, Region.LEFT, links.rank(), String.valueOf(goodbye.getMessage()));
+        flush(links, FAREWELL_NS);
+    }
+
+    /** Gives what was said before a moment to be sent. */
+    static void flush(Links links) {
+        flush(links, FAREWELL_NS);
+    }
+
+    private static void say(Links links, int code, int culprit, String text) {
+        links.region(links.rank()).publishStatus(code, culprit, text);
+        links.wakeSleepersOn(links.rank());
+        long own = links.ownBase();
+        for (Peer link : links.remote()) {
+            link.rescue();
+            link.post(
+                    Area.BASE,
+                    RegionLayout.STATUS_TEXT,
+                    own + RegionLayout.STATUS_TEXT,
+                    4 + RegionLayout.STATUS_TEXT_BYTES,
+                    RegionLayout.STATUS,
+                    links.region(links.rank()).status(),
+                    0,
+                    0,
+                    0);
+        }
+    }
+
+    private static void flush(Links links, long limitNs) {
+        if (!links.anyNet()) {
+            return;
+        }
+        long end = System.nanoTime() + limitNs;
+        try (SharedMemory polls = SharedMemory.anonymous(8L * links.nRanks())) {
+            while (true) {
+                int n = 0;
+                for (Peer link : links.remote()) {
+                    if (!link.flush()) {
+                        Memory.putInt(polls.address() + 8L * n, link.descriptor());
+                        Memory.putInt(polls.address() + 8L * n + 4, 4);
+                        n++;
+                    }
+                }
+                if (n == 0 || System.nanoTime() - end >= 0) {
+                    return;
+                }
+                Sockets.poll(polls.address(), n, 20);
+            }
+        } catch (NcclException noMemory) {
+            // The sockets have had a first look when it was posted.
+        }
+    }
+}

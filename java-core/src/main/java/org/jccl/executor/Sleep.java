@@ -1,0 +1,207 @@
+package org.jccl.executor;
+
+import org.jccl.platform.Futex;
+import org.jccl.platform.Membarrier;
+import org.jccl.platform.Memory;
+import org.jccl.platform.Sockets;
+import org.jccl.transport.Links;
+import org.jccl.transport.Peer;
+import org.jccl.transport.RegionLayout;
+import org.jspecify.annotations.Nullable;
+
+import java.util.Collection;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * One sleep of a thread that waits for what is under way on a communicator, after a look at the
+ * peers' health. A sleep that ends when the awaited word changes lasts at most 100 ms. Where the
+ * thread has to look again by itself, a sleep lasts a sixteenth of the time waited so far, from 1
+ * to 40 ms, and longer on a node of many ranks.
+ */
+final class Sleep {
+    private static final long MS = 1_000_000;
+    private static final long LONGEST_NS = 100 * MS;
+
+    /** On a node each nap of each rank takes some of the time of the same cores. */
+    private static final long NAP_NS_PER_MATE = 15_000;
+
+    private static final long LONGEST_UNTOLD_NS = 40 * MS;
+
+    /** Of a thread that is wanted elsewhere perhaps, where nobody can wake it. */
+    private static final long LONGEST_UNWOKEN_NS = 10 * MS;
+
+    private static final int FRACTION = 4;
+    private static final int UNTOLD_FRACTION = 16;
+
+    /** Where another thread owns the communicator, or closes it. */
+    private static final long SHORT_NS = 50_000;
+
+    private static final short POLLIN = 1;
+    private static final short POLLOUT = 4;
+
+    private Sleep() {}
+
+    /**
+     * Sleeps once.
+     *
+     * @param task what is waited for, null for everything
+     * @param alone whether no other communicator is waited for, and no other task
+     * @param elsewhere what the thread must not sleep beside, unless it is empty. Who adds to it
+     *     wakes the sleeper afterwards, where that can be done
+     */
+    static void once(
+            CommExecutor executor,
+            @Nullable Task task,
+            boolean alone,
+            long untilNs,
+            @Nullable Collection<?> elsewhere) {
+        if (!executor.gate().enter()) {
+            // The closer is still at it and ends the task, or the caller does.
+            LockSupport.parkNanos(SHORT_NS);
+            return;
+        }
+        try {
+            sleep(executor, task, alone, untilNs, elsewhere);
+        } finally {
+            executor.gate().leave();
+        }
+    }
+
+    private static void sleep(
+            CommExecutor executor,
+            @Nullable Task task,
+            boolean alone,
+            long untilNs,
+            @Nullable Collection<?> elsewhere) {
+        if (!executor.gate().tryOwn()) {
+            Futex.await(still(executor), 0, SHORT_NS);
+            return;
+        }
+        int q;
+        long address;
+        long value;
+        long ns;
+        boolean woken;
+        try {
+            Blocked blocked = look(executor, task);
+            if (blocked == null) {
+                return;
+            }
+            q = blocked.rank();
+            address = blocked.address();
+            value = blocked.value();
+            boolean told = alone && isTold(executor, blocked);
+            ns = napNs(executor, blocked.stuckNs(System.nanoTime()), told);
+            woken = executor.engine().longestNapNs() == 0 && wakes(executor, q);
+        } finally {
+            executor.gate().release();
+        }
+        long limitNs = until(untilNs, ns);
+        if (woken) {
+            futex(executor, q, address, value, limitNs, elsewhere);
+        } else if (!wanted(elsewhere)) {
+            nap(executor, elsewhere == null ? limitNs : Math.min(limitNs, LONGEST_UNWOKEN_NS));
+        }
+    }
+
+    /** For the owner: what is waited for, null for a communicator or a task that has ended. */
+    private static @Nullable Blocked look(CommExecutor executor, @Nullable Task task) {
+        if (executor.closed()) {
+            return null;
+        }
+        executor.health().look(false);
+        return task != null && task.over() ? null : executor.engine().blocked(task);
+    }
+
+    /** For the owner: whether what the thread waits for ends its sleep. */
+    private static boolean isTold(CommExecutor executor, Blocked blocked) {
+        Links links = executor.links();
+        int q = blocked.rank();
+        if (q < 0 || q == links.rank()) {
+            return false;
+        }
+        boolean ends = links.anyNet() ? links.peer(q).isRemote() : blocked.address() != 0;
+        return ends && executor.gate().visitors() == 1 && !executor.engine().severalLanes();
+    }
+
+    /**
+     * For the owner: whether a store of rank {@code q}, a mate, shall end the sleep. What arrives
+     * over TCP meanwhile waits in the sockets. A thread that has frames to send, or other lanes to
+     * move, sleeps on the sockets instead.
+     */
+    private static boolean wakes(CommExecutor executor, int q) {
+        Links links = executor.links();
+        boolean mate = q >= 0 && q != links.rank() && !links.peer(q).isRemote();
+        return mate && (!links.anyNet() || !(links.sending() || executor.engine().severalLanes()));
+    }
+
+    private static long napNs(CommExecutor executor, long stuckNs, boolean told) {
+        long longestNs = executor.engine().longestNapNs();
+        if (longestNs > 0) {
+            return Math.clamp(stuckNs / UNTOLD_FRACTION, SHORT_NS, longestNs);
+        }
+        int mates = executor.links().nRanks() - executor.links().remote().length;
+        long least = Math.clamp(mates * NAP_NS_PER_MATE, MS, LONGEST_UNTOLD_NS);
+        long most = Math.max(least, told ? LONGEST_NS : LONGEST_UNTOLD_NS);
+        return Math.clamp(stuckNs / (told ? FRACTION : UNTOLD_FRACTION), least, most);
+    }
+
+    private static long until(long untilNs, long ns) {
+        return untilNs == 0 ? ns : Math.min(ns, Math.max(10_000, untilNs - System.nanoTime()));
+    }
+
+    private static boolean wanted(@Nullable Collection<?> elsewhere) {
+        return elsewhere != null && !elsewhere.isEmpty();
+    }
+
+    /** Address of an int that stays 0; room for a pollfd for each rank follows. */
+    private static long still(CommExecutor executor) {
+        return executor.links().scratch();
+    }
+
+    private static void nap(CommExecutor executor, long ns) {
+        boolean net = executor.engine().longestNapNs() == 0 && executor.links().anyNet();
+        if (net) {
+            poll(executor, ns);
+        } else {
+            Futex.await(still(executor), 0, ns);
+        }
+    }
+
+    /**
+     * Sleeps until rank {@code q} changes its region. The word is set before the value is read
+     * again, with a barrier on all cores between, so that a writer that stores and then looks at
+     * the word needs no fence.
+     */
+    private static void futex(
+            CommExecutor executor,
+            int q,
+            long address,
+            long value,
+            long ns,
+            @Nullable Collection<?> elsewhere) {
+        long word = executor.links().base(q) + RegionLayout.WAITERS;
+        executor.gate().startSleeping(q);
+        Memory.getAndSetInt(word, 1);
+        Membarrier.full();
+        boolean unchanged = address == 0 || Memory.getLongAcquire(address) == value;
+        if (unchanged && !executor.wanted() && !wanted(elsewhere)) {
+            Futex.await(word, 1, ns);
+        }
+        executor.gate().stopSleeping(q);
+    }
+
+    private static void poll(CommExecutor executor, long ns) {
+        Links links = executor.links();
+        long at = still(executor) + 8;
+        int n = 0;
+        for (Peer link : links.remote()) {
+            if (link.ended() == null) {
+                Memory.putInt(at + 8L * n, link.descriptor());
+                Memory.putInt(at + 8L * n + 4, link.sending() ? POLLIN | POLLOUT : POLLIN);
+                n++;
+            }
+        }
+        Sockets.poll(at, n, (int) Math.max(1, ns / MS));
+    }
+}

@@ -1,0 +1,129 @@
+package org.jccl.executor;
+
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+/** How a call gets under way: by the thread that makes it, as far as that can go. */
+public final class Submission {
+    private static final long MS = 1_000_000;
+
+    private Submission() {}
+
+    /**
+     * Runs a call as far as possible.
+     *
+     * @param plan null for a send or receive
+     * @param direct whether the caller waits, so that a collective may begin at once
+     * @return null if it is complete, or its stream waits for it; else the task to wait for
+     * @throws NcclException if the communicator has failed or this call fails at once
+     */
+    public static @Nullable Task run(
+            CommExecutor executor, Call call, @Nullable Plan plan, boolean direct) {
+        if (direct && plan != null && executor.callersWait()) {
+            return executor.collective(call, plan);
+        }
+        Task task = new Task().of(call, plan);
+        executor.submit(task);
+        if (follow(executor, task)) {
+            return null;
+        }
+        if (!executor.look(task)) {
+            return task;
+        }
+        requireWell(task);
+        return null;
+    }
+
+    private static void requireWell(Task task) {
+        NcclException failed = task.failure();
+        if (failed != null) {
+            throw failed;
+        }
+    }
+
+    /**
+     * Goes on with a task that was submitted, after the others of its group.
+     *
+     * @return whether its stream waits for it, so that its caller need not
+     * @throws NcclException if the device refuses
+     */
+    public static boolean follow(CommExecutor executor, Task task) {
+        if (executor.callersWait()) {
+            return false;
+        }
+        try {
+            return executor.follow(task);
+        } finally {
+            StreamAgent.attend(executor);
+        }
+    }
+
+    /**
+     * Submits a task, lends the thread to it and leaves the rest to a stream thread.
+     *
+     * @param ms for how long at most; with 0 the thread looks once, and stays a moment longer for a
+     *     collective that stands alone and whose peers can be expected
+     * @return 0 if it is complete, else its ticket
+     * @throws NcclException if it failed at once
+     */
+    public static long start(CommExecutor executor, Task task, int ms) {
+        long ticket = executor.tickets().give(task);
+        try {
+            executor.submit(task);
+            follow(executor, task);
+        } catch (NcclException e) {
+            executor.tickets().forget(ticket);
+            throw e;
+        }
+        if (!accompany(executor, task, ms)) {
+            return ticket;
+        }
+        executor.tickets().forget(ticket);
+        requireWell(task);
+        return 0;
+    }
+
+    private static boolean accompany(CommExecutor executor, Task task, int ms) {
+        try {
+            boolean over =
+                    ms > 0
+                            ? Wait.of(executor, task).await(System.nanoTime() + ms * MS)
+                            : executor.look(task) || linger(executor, task);
+            if (!over) {
+                Completions.expect(task);
+                StreamAgent.attend(executor);
+            }
+            return over;
+        } catch (RuntimeException | Error e) {
+            // As in a wait; and nobody else may come to tell the peers.
+            executor.stopRequest = Failures.TORN;
+            StreamAgent.attend(executor);
+            throw e;
+        }
+    }
+
+    private static boolean linger(CommExecutor executor, Task task) {
+        boolean alone =
+                executor.loneOnCores() && executor.oneUnderWay() && executor.callersWait();
+        if (!alone || !executor.lingering().pays(task)) {
+            return false;
+        }
+        executor.gate().startWaiting();
+        try {
+            return linger(executor, task, System.nanoTime() + Lingering.NS);
+        } finally {
+            executor.lingering().learn(task.over());
+            StreamAgent.stopWaiting(executor);
+        }
+    }
+
+    private static boolean linger(CommExecutor executor, Task task, long untilNs) {
+        while (!executor.look(task)) {
+            if (System.nanoTime() - untilNs >= 0) {
+                return false;
+            }
+            Thread.onSpinWait();
+        }
+        return true;
+    }
+}

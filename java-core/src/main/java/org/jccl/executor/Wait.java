@@ -1,0 +1,268 @@
+package org.jccl.executor;
+
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * A wait for operations of one communicator or several, which may be ranks that wait for each
+ * other. The thread lends itself to them meanwhile: it polls, then yields, then sleeps, and never
+ * sleeps while it owns one of them, so that any other can go on. A wait may be made in slices, each
+ * of which goes on where the one before has ended.
+ *
+ * <p>Several threads may wait at once. The plain fields say where to go on; which of two values a
+ * thread sees makes no difference.
+ */
+public final class Wait {
+    /** How often the health of several communicators is looked at, at the least. */
+    private static final long LOOK_NS = 20_000_000;
+
+    private static final long LOOK_NS_EACH = 50_000;
+
+    /** A virtual thread is woken at the end of what it waits for, and looks this often. */
+    private static final long VIRTUAL_NAP_NS = 20_000_000;
+
+    private final Share[] shares;
+
+    /** The only task, null if there are several or none is known. */
+    private final @Nullable Task only;
+
+    private int turn;
+    private boolean slept;
+    private long lookedNs = System.nanoTime();
+
+    /** What a look at all communicators has found. */
+    enum Pass {
+        /** What is waited for is over. */
+        OVER,
+        /** Some bytes have moved, of these operations or of others beside them. */
+        MOVED,
+        /** Nothing could move. */
+        BLOCKED
+    }
+
+    /** What is waited for on one communicator. */
+    private static final class Share {
+        final CommExecutor executor;
+
+        /** Empty for everything that is under way. */
+        final List<Task> tasks;
+
+        /** All before it are over. */
+        private int first;
+
+        Share(CommExecutor executor, List<Task> tasks) {
+            this.executor = executor;
+            this.tasks = tasks;
+        }
+
+        boolean over() {
+            if (tasks.isEmpty()) {
+                return !executor.busy();
+            }
+            int i = first;
+            while (i < tasks.size() && tasks.get(i).over()) {
+                i++;
+            }
+            // A task that is used again is waited for again.
+            first = tasks.size() == 1 ? 0 : i;
+            return i == tasks.size();
+        }
+
+        /** One that is not over, if there is such. */
+        @Nullable Task next() {
+            return over() || tasks.isEmpty() ? null : tasks.get(first);
+        }
+    }
+
+    private Wait(Share[] shares) {
+        this.shares = shares;
+        boolean single = shares.length == 1 && shares[0].tasks.size() == 1;
+        this.only = single ? shares[0].tasks.getFirst() : null;
+    }
+
+    /** A wait for a task that was submitted; also for later uses of the same object. */
+    public static Wait of(CommExecutor executor, Task task) {
+        return new Wait(new Share[] {new Share(executor, List.of(task))});
+    }
+
+    /** A wait until nothing is under way on a communicator. */
+    public static Wait untilIdle(CommExecutor executor) {
+        return new Wait(new Share[] {new Share(executor, List.of())});
+    }
+
+    /**
+     * A wait for tasks that were submitted.
+     *
+     * @param executors that of each task
+     */
+    public static Wait ofAll(List<CommExecutor> executors, List<Task> tasks) {
+        Map<CommExecutor, List<Task>> byExecutor = new LinkedHashMap<>();
+        for (int i = 0; i < tasks.size(); i++) {
+            byExecutor.computeIfAbsent(executors.get(i), e -> new ArrayList<>()).add(tasks.get(i));
+        }
+        List<Share> all = new ArrayList<>();
+        byExecutor.forEach((executor, own) -> all.add(new Share(executor, own)));
+        return new Wait(all.toArray(Share[]::new));
+    }
+
+    /** Moves what can be moved without waiting; whether all is over. */
+    public boolean look() {
+        return pass() == Pass.OVER;
+    }
+
+    /** Moves every communicator on which something is waited for, once. */
+    Pass pass() {
+        boolean over = true;
+        boolean moved = false;
+        for (int i = 0; i < shares.length; i++) {
+            Share share = shares[i];
+            if (!share.over()) {
+                moved |= share.executor.tryProgress();
+                over &= share.over();
+            }
+        }
+        return over ? Pass.OVER : moved ? Pass.MOVED : Pass.BLOCKED;
+    }
+
+    /**
+     * Waits until all is over.
+     *
+     * @param untilNs System.nanoTime at which to give up waiting (not the operations), 0 for never
+     * @return whether all is over
+     */
+    public boolean await(long untilNs) {
+        try {
+            return Thread.currentThread().isVirtual() ? park(untilNs) : lendCounted(untilNs);
+        } catch (RuntimeException | Error e) {
+            // The caller is told of a failure: nothing may touch its buffers any more.
+            for (int i = 0; i < shares.length; i++) {
+                shares[i].executor.stopRequest = Failures.TORN;
+            }
+            throw e;
+        }
+    }
+
+    private boolean lendCounted(long untilNs) {
+        int counted = 0;
+        try {
+            for (; counted < shares.length; counted++) {
+                shares[counted].executor.gate().startWaiting();
+            }
+            return lend(untilNs);
+        } finally {
+            for (int i = 0; i < counted; i++) {
+                StreamAgent.stopWaiting(shares[i].executor);
+            }
+        }
+    }
+
+    private boolean lend(long untilNs) {
+        int round = hasSlept() ? Patience.TIRED : 0;
+        boolean lone = shares.length > 0 && shares[0].executor.loneOnCores();
+        long sinceNs = 0;
+        while (true) {
+            Pass pass = pass();
+            if (pass == Pass.OVER) {
+                return true;
+            }
+            if (pass == Pass.MOVED) {
+                round = 0;
+                continue;
+            }
+            if (round < Patience.TIRED) {
+                sinceNs = Patience.since(++round, sinceNs);
+                round = Patience.turn(round, lone, sinceNs);
+                continue;
+            }
+            lookAtPeers();
+            long beganNs = System.nanoTime();
+            if (untilNs != 0 && beganNs - untilNs >= 0) {
+                return false;
+            }
+            sleep(untilNs);
+            if (only != null) {
+                Patience.slept(System.nanoTime() - beganNs);
+            }
+        }
+    }
+
+    private boolean hasSlept() {
+        return only == null ? slept : only.slept;
+    }
+
+    private void sleeps() {
+        if (only == null) {
+            slept = true;
+        } else {
+            only.slept = true;
+        }
+    }
+
+    /** A sleep looks after its own communicator only. */
+    private void lookAtPeers() {
+        if (shares.length == 1) {
+            return;
+        }
+        long nowNs = System.nanoTime();
+        if (nowNs - lookedNs < Math.max(LOOK_NS, shares.length * LOOK_NS_EACH)) {
+            return;
+        }
+        lookedNs = nowNs;
+        for (Share share : shares) {
+            if (!share.over()) {
+                share.executor.lookAtPeers();
+            }
+        }
+    }
+
+    /** On the communicators in turn, so that what any of them is told ends a sleep. */
+    private void sleep(long untilNs) {
+        sleeps();
+        for (int i = 0; i < shares.length; i++) {
+            turn = turn + 1 < shares.length ? turn + 1 : 0;
+            Share share = shares[turn];
+            if (!share.over()) {
+                boolean alone = shares.length == 1 && share.tasks.size() <= 1;
+                Sleep.once(share.executor, only, alone, untilNs, null);
+                return;
+            }
+        }
+    }
+
+    /**
+     * A virtual thread leaves the work to a stream thread and is woken at the end: it must not keep
+     * its carrier in a system call.
+     */
+    private boolean park(long untilNs) {
+        Task heard = null;
+        for (int round = 0; pass() != Pass.OVER; round++) {
+            long leftNs = untilNs == 0 ? VIRTUAL_NAP_NS : untilNs - System.nanoTime();
+            if (leftNs <= 0) {
+                return false;
+            }
+            if (round < Patience.SPINS) {
+                Thread.yield();
+                continue;
+            }
+            Task next = null;
+            for (Share share : shares) {
+                next = next == null ? share.next() : next;
+                StreamAgent.attend(share.executor);
+            }
+            if (next != null && next != heard) {
+                Thread waiter = Thread.currentThread();
+                next.whenOver(() -> LockSupport.unpark(waiter));
+                heard = next;
+            }
+            if (next == null || !next.over()) {
+                LockSupport.parkNanos(this, Math.min(leftNs, VIRTUAL_NAP_NS));
+            }
+        }
+        return true;
+    }
+}

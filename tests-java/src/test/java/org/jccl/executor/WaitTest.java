@@ -1,0 +1,115 @@
+package org.jccl.executor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.comm.Comm;
+import org.jccl.comm.Creation;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Rank;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclConfig;
+import org.jccl.type.Operation;
+import org.junit.jupiter.api.Test;
+
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A wait for operations. */
+final class WaitTest {
+    private static final long LARGE = 4 << 20;
+
+    /** Or a wait would sleep between the parts of what is on its way. */
+    @Test
+    void bytesThatMoveCountThoughNoOperationIsOver() {
+        Cluster.threads(2).runHere(WaitTest::movesAPart).assertAllSucceeded();
+    }
+
+    /** A virtual thread that slept in a system call would keep its carrier from all others. */
+    @Test
+    void virtualThreadGivesItsCarrierAwayWhileItWaits() {
+        Cluster.threads(2).runHere(WaitTest::waitsVirtually).assertAllSucceeded();
+    }
+
+    private static void waitsVirtually(Rank rank) throws InterruptedException {
+        Comm comm = create(rank);
+        CommExecutor executor = comm.executor();
+        try (Arena arena = Arena.ofShared()) {
+            long data = arena.allocate(8, 8).address();
+            if (rank.number() == 1) {
+                rank.await("all wait");
+                executor.submit(task(Operation.SEND, data, 8, 0));
+                assertTrue(Wait.untilIdle(executor).await(0));
+                rank.await("all have ended");
+                return;
+            }
+            Task task = task(Operation.RECV, data, 8, 1);
+            executor.submit(task);
+            List<Thread> waiters = new ArrayList<>();
+            // More than there are carriers: with each of them kept, the rest would never begin.
+            for (int i = 0; i < 8 * Runtime.getRuntime().availableProcessors(); i++) {
+                waiters.add(Thread.startVirtualThread(() -> Wait.of(executor, task).await(0)));
+            }
+            for (Thread waiter : waiters) {
+                while (waiter.getState() != Thread.State.TIMED_WAITING) {
+                    Thread.onSpinWait();
+                }
+            }
+            rank.post("all wait", "");
+            for (Thread waiter : waiters) {
+                waiter.join();
+            }
+            assertEquals(Task.DONE, task.state());
+            rank.post("all have ended", "");
+        } finally {
+            comm.abort();
+        }
+    }
+
+    private static Comm create(Rank rank) {
+        NcclConfig config = NcclConfig.DEFAULT;
+        Creation creation = Comm.createBlocking(rank.uniqueId("s"), 2, rank.number(), config);
+        while (!creation.await(System.nanoTime() + 1_000_000_000L)) {
+            Thread.onSpinWait();
+        }
+        creation.result();
+        return creation.comm();
+    }
+
+    private static void movesAPart(Rank rank) {
+        Comm comm = create(rank);
+        CommExecutor executor = comm.executor();
+        try (Arena arena = Arena.ofConfined()) {
+            // No stream thread works beside the test.
+            assertTrue(executor.gate().startAttending());
+            long data = arena.allocate(LARGE, 8).address();
+            Operation op = rank.number() == 0 ? Operation.RECV : Operation.SEND;
+            Task first = task(op, data, LARGE, 1 - rank.number());
+            Task second = task(op, data, 8, 1 - rank.number());
+            executor.submit(first);
+            executor.submit(second);
+            List<CommExecutor> executors = List.of(executor, executor);
+            Wait wait = Wait.ofAll(executors, List.of(first, second));
+            if (rank.number() == 1) {
+                assertEquals(Wait.Pass.MOVED, wait.pass());
+                rank.post("some is sent", "");
+                rank.await("some has come");
+            } else {
+                rank.await("some is sent");
+                assertEquals(Wait.Pass.MOVED, wait.pass());
+                assertEquals(Wait.Pass.BLOCKED, wait.pass());
+                rank.post("some has come", "");
+            }
+            assertTrue(wait.await(0));
+            assertEquals(Wait.Pass.OVER, wait.pass());
+        } finally {
+            comm.abort();
+        }
+    }
+
+    private static Task task(Operation op, long data, long bytes, int peer) {
+        int type = DataType.UINT8.number();
+        return new Task().of(new Call().of(op).buffer(data).elements(bytes, type).with(peer), null);
+    }
+}
