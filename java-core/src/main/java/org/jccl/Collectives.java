@@ -1,6 +1,6 @@
 package org.jccl;
 
-import org.jccl.executor.Call;
+import org.jccl.call.Call;
 import org.jccl.type.DataType;
 import org.jccl.type.Operation;
 import org.jccl.type.Reduction;

@@ -9,7 +9,7 @@ import org.jccl.comm.CustomOps;
 import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
-import org.jccl.executor.Call;
+import org.jccl.call.Call;
 import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.param.Params;

@@ -2,7 +2,7 @@ package org.jccl;
 
 import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
-import org.jccl.executor.Call;
+import org.jccl.call.Call;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;

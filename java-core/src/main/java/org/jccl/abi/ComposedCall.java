@@ -2,10 +2,9 @@ package org.jccl.abi;
 
 import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
-import org.jccl.executor.Call;
-import org.jccl.executor.Composed;
-import org.jccl.executor.StridedCopy;
-import org.jccl.executor.Task;
+import org.jccl.call.Call;
+import org.jccl.call.Composed;
+import org.jccl.call.StridedCopy;
 import org.jccl.group.Group;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
@@ -85,7 +84,7 @@ final class ComposedCall {
 
     private Composed composed(Comm comm, Operation op) {
         List<StridedCopy> before = copies(word(7));
-        List<Task> transfers = transfers(comm, op, word(8));
+        List<Call> transfers = transfers(comm, op, word(8));
         List<StridedCopy> after = copies(word(9));
         if (at != n) {
             throw wrong(n + " words, of which only " + at + " mean something");
@@ -170,19 +169,19 @@ final class ComposedCall {
         }
     }
 
-    private List<Task> transfers(Comm comm, Operation op, long total) {
+    private List<Call> transfers(Comm comm, Operation op, long total) {
         boolean own = !op.exchanges() || word(1) != 0 || word(2) != 0;
         if (total < 0 || total > n || (total > 0 && own)) {
             throw wrong(total + " transfers in " + n + " words of nccl" + op.ncclName());
         }
-        List<Task> transfers = new ArrayList<>((int) total);
+        List<Call> transfers = new ArrayList<>((int) total);
         for (long i = 0; i < total; i++) {
             transfers.add(transfer(comm));
         }
         return transfers;
     }
 
-    private Task transfer(Comm comm) {
+    private Call transfer(Comm comm) {
         long head = take(TRANSFER);
         Operation op = Operation.of(small(head));
         if (op == null || !op.pointToPoint()) {
@@ -199,6 +198,6 @@ final class ComposedCall {
         if (peer == comm.rank()) {
             throw wrong("rank " + peer + " sends to itself in nccl" + op.ncclName() + "; copy");
         }
-        return new Task().of(call, null);
+        return call;
     }
 }

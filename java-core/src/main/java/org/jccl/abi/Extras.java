@@ -1,7 +1,7 @@
 package org.jccl.abi;
 
 import org.jccl.comm.Comm;
-import org.jccl.executor.CommExecutor;
+import org.jccl.progress.CommExecutor;
 import org.jccl.executor.Counters;
 import org.jccl.log.Log;
 import org.jccl.platform.ForkGuard;

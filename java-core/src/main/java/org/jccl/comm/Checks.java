@@ -2,7 +2,7 @@ package org.jccl.comm;
 
 import org.jccl.device.Device;
 import org.jccl.device.Devices;
-import org.jccl.executor.Call;
+import org.jccl.call.Call;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;

@@ -2,9 +2,9 @@ package org.jccl.comm;
 
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.device.Device;
-import org.jccl.executor.CommExecutor;
-import org.jccl.executor.Parting;
-import org.jccl.executor.StreamAgent;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Parting;
+import org.jccl.progress.StreamAgent;
 import org.jccl.executor.Task;
 import org.jccl.group.GroupMember;
 import org.jccl.group.Pending;

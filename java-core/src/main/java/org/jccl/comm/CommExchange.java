@@ -1,11 +1,11 @@
 package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
-import org.jccl.executor.Call;
-import org.jccl.executor.CommExecutor;
-import org.jccl.executor.Plan;
+import org.jccl.call.Call;
+import org.jccl.progress.CommExecutor;
+import org.jccl.plan.Plan;
 import org.jccl.executor.Task;
-import org.jccl.executor.Wait;
+import org.jccl.progress.Wait;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.WatchedTime;

@@ -1,9 +1,9 @@
 package org.jccl.comm;
 
-import org.jccl.executor.Call;
-import org.jccl.executor.CommExecutor;
-import org.jccl.executor.Plan;
-import org.jccl.executor.Submission;
+import org.jccl.call.Call;
+import org.jccl.progress.CommExecutor;
+import org.jccl.plan.Plan;
+import org.jccl.progress.Submission;
 import org.jccl.executor.Task;
 import org.jccl.group.Group;
 import org.jccl.group.Pending;

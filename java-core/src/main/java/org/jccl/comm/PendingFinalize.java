@@ -1,7 +1,7 @@
 package org.jccl.comm;
 
-import org.jccl.executor.CommExecutor;
-import org.jccl.executor.Wait;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Wait;
 import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;

@@ -1,7 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.executor.Task;
-import org.jccl.executor.Wait;
+import org.jccl.progress.Wait;
 import org.jccl.group.Pending;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;

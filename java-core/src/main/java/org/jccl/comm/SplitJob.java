@@ -1,6 +1,6 @@
 package org.jccl.comm;
 
-import org.jccl.executor.Parting;
+import org.jccl.progress.Parting;
 import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
 import org.jccl.type.CallError;

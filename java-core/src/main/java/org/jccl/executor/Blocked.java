@@ -26,26 +26,26 @@ public final class Blocked {
     /** When the next late warning is due. */
     private long warnAtNs;
 
-    /** {@link Suspension#totalNs} at the last look. */
+    /** How long this process had been suspended at the last look. */
     private long suspendedNs;
 
     /** The rank, -1 if none is known. */
-    int rank() {
+    public int rank() {
         return rank;
     }
 
     /** The address of a long that must change first, 0 if unknown. */
-    long address() {
+    public long address() {
         return address;
     }
 
     /** The value seen there. */
-    long value() {
+    public long value() {
         return value;
     }
 
     /** The operation. */
-    Task task() {
+    public Task task() {
         Task shown = task;
         if (shown == null) {
             throw new IllegalStateException("nothing was shown");
@@ -67,7 +67,7 @@ public final class Blocked {
     }
 
     /** Shows the operation that is first in the lane now. */
-    Blocked of(Task first) {
+    public Blocked of(Task first) {
         if (task != first || !first.shown) {
             first.shown = true;
             task = first;
@@ -81,7 +81,7 @@ public final class Blocked {
      *
      * @param suspended how long this process has been suspended so far, which counts for no limit
      */
-    void look(long at, long nowNs, long suspended, long warnAfterNs) {
+    public void look(long at, long nowNs, long suspended, long warnAfterNs) {
         boolean first = sinceNs == 0;
         if (!first) {
             long forgivenNs = suspended - suspendedNs;
@@ -101,22 +101,22 @@ public final class Blocked {
     }
 
     /** How long the operation has been first in its lane. */
-    long waitedNs(long nowNs) {
+    public long waitedNs(long nowNs) {
         return sinceNs == 0 ? 0 : nowNs - sinceNs;
     }
 
     /** How long it has not moved. */
-    long stuckNs(long nowNs) {
+    public long stuckNs(long nowNs) {
         return sinceNs == 0 ? 0 : nowNs - stuckSinceNs;
     }
 
     /** When the next late warning is due. */
-    long warnAtNs() {
+    public long warnAtNs() {
         return warnAtNs;
     }
 
     /** The user has been warned: the next time comes after twice as long. */
-    void warned(long nowNs) {
+    public void warned(long nowNs) {
         warnAtNs = nowNs + 2 * stuckNs(nowNs);
     }
 }

@@ -1,5 +1,6 @@
 package org.jccl.executor;
 
+import org.jccl.plan.Plan;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;

@@ -1,5 +1,8 @@
 package org.jccl.executor;
 
+import org.jccl.call.Call;
+import org.jccl.plan.Plan;
+import org.jccl.call.Composed;
 import org.jccl.type.Operation;
 
 /**
@@ -14,26 +17,26 @@ public final class Counters {
     private long netBytes;
 
     void collective(Task task, Plan plan, int nRanks) {
-        int number = task.operation.number();
+        int number = task.operation().number();
         calls[number]++;
         if (task.exchanges()) {
             payloadBytes[number] += exchangedBytes(task);
             return;
         }
-        payloadBytes[number] += task.operation.size(task.partBytes(), nRanks);
+        payloadBytes[number] += task.operation().size(task.partBytes(), nRanks);
         mateBytes += plan.mateBytes();
         netBytes += plan.netBytes();
     }
 
     /** The larger of what goes out and what comes in. */
     private static long exchangedBytes(Task task) {
-        Composed composed = task.composed;
+        Composed composed = task.composed();
         long sent = 0;
         long received = 0;
         if (composed != null) {
-            for (Task transfer : composed.transfers()) {
-                sent += transfer.operation == Operation.SEND ? transfer.bytes : 0;
-                received += transfer.operation == Operation.RECV ? transfer.bytes : 0;
+            for (Call transfer : composed.transfers()) {
+                sent += transfer.operation() == Operation.SEND ? transfer.partBytes() : 0;
+                received += transfer.operation() == Operation.RECV ? transfer.partBytes() : 0;
             }
         }
         return Math.max(sent, received);
@@ -41,17 +44,17 @@ public final class Counters {
 
     /** A send or receive inside a collective, which is counted itself. */
     void transfer(Task transfer, boolean net) {
-        if (transfer.operation == Operation.SEND) {
+        if (transfer.operation() == Operation.SEND) {
             netBytes += net ? transfer.bytes : 0;
             mateBytes += net ? 0 : transfer.bytes;
         }
     }
 
     void pointToPoint(Task task, boolean self, boolean net) {
-        int number = task.operation.number();
+        int number = task.operation().number();
         calls[number]++;
         payloadBytes[number] += task.bytes;
-        if (task.operation == Operation.SEND) {
+        if (task.operation() == Operation.SEND) {
             if (self) {
                 selfBytes += task.bytes;
             } else if (net) {

@@ -51,19 +51,19 @@ final class DeviceQueue {
         long in = inputBytes(task);
         long out = outputBytes(task);
         boolean inPlace = in > 0 && out > 0 && overlap(task, in, out);
-        long base = inPlace ? Math.min(task.input, task.output) : 0;
-        long inAt = inPlace ? task.input - base : 0;
-        long outAt = inPlace ? task.output - base : (in + ALIGNMENT - 1) & -ALIGNMENT;
+        long base = inPlace ? Math.min(task.input(), task.output()) : 0;
+        long inAt = inPlace ? task.input() - base : 0;
+        long outAt = inPlace ? task.output() - base : (in + ALIGNMENT - 1) & -ALIGNMENT;
         StagingBlock block = take(task, Math.max(inAt + in, outAt + out));
         synchronized (order) {
             boolean copied = false;
             try {
                 copies = copies < 0 ? device.openStream() : copies;
                 if (in > 0) {
-                    device.copyOut(block.data() + inAt, task.input, in, task.stream);
+                    device.copyOut(block.data() + inAt, task.input(), in, task.stream());
                     copied = true;
                 }
-                device.write(block.arrivedWord(), block.use(), task.stream);
+                device.write(block.arrivedWord(), block.use(), task.stream());
             } catch (NcclException refused) {
                 // While a copy into it is under way the block is of no use to anybody.
                 if (!copied) {
@@ -83,7 +83,7 @@ final class DeviceQueue {
             throw CallError.TOO_MUCH_STAGED.says(
                     "nccl%s : %s bytes of %s do not fit beside the %s that are under way; "
                             + "the bound is %s: synchronize the stream before, or divide the call",
-                    task.operation.ncclName(),
+                    task.operation().ncclName(),
                     bytes,
                     device.name(),
                     pool.stagedBytes(),
@@ -96,26 +96,26 @@ final class DeviceQueue {
     void awaitInStream(Task task) {
         StagingBlock block = task.block;
         if (block != null) {
-            device.await(block.deliveredWord(), task.blockUse, task.stream);
-            device.write(block.passedWord(), task.blockUse, task.stream);
+            device.await(block.deliveredWord(), task.blockUse, task.stream());
+            device.write(block.passedWord(), task.blockUse, task.stream());
         }
     }
 
     private long inputBytes(Task task) {
-        return task.operation.sends(rank, task.peer)
-                ? task.operation.inSize(task.partBytes(), nRanks)
+        return task.operation().sends(rank, task.peer())
+                ? task.operation().inSize(task.partBytes(), nRanks)
                 : 0;
     }
 
     private long outputBytes(Task task) {
-        return task.operation.receives(rank, task.peer)
-                ? task.operation.outSize(task.partBytes(), nRanks)
+        return task.operation().receives(rank, task.peer())
+                ? task.operation().outSize(task.partBytes(), nRanks)
                 : 0;
     }
 
     private static boolean overlap(Task task, long in, long out) {
-        return Long.compareUnsigned(task.output - task.input, in) < 0
-                || Long.compareUnsigned(task.input - task.output, out) < 0;
+        return Long.compareUnsigned(task.output() - task.input(), in) < 0
+                || Long.compareUnsigned(task.input() - task.output(), out) < 0;
     }
 
     /** The operation is done on the host: its result goes to the device. For the owner. */
@@ -123,7 +123,7 @@ final class DeviceQueue {
         delivering.add(task);
         if (task.deviceOutputBytes > 0) {
             long bytes = task.deviceOutputBytes;
-            device.copyIn(task.deviceOutput, task.output, bytes, task.copies);
+            device.copyIn(task.deviceOutput, task.output(), bytes, task.copies);
         }
         try {
             device.write(block.deliveredWord(), block.use(), task.copies);

@@ -114,8 +114,18 @@ public interface Engine {
      */
     void requireSound();
 
-    /** The interpreter of collectives, which knows the calls that the ranks have published. */
-    Interpreter interpreter();
+    /**
+     * Whether another rank has published the collective call that comes so many after the last one
+     * of this rank, or a later one.
+     */
+    boolean hasComeTo(int q, int ahead);
+
+    /**
+     * Compares the last call with those of the others.
+     *
+     * @throws org.jccl.type.NcclException if a rank has called something else
+     */
+    void requireSameCall();
 
     /** The number of a collective's call. */
     long numberOf(Task task);

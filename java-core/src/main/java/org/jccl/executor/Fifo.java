@@ -47,23 +47,23 @@ final class Fifo {
      */
     boolean advance(Task task, Blocked blocked) {
         blocked.unknown();
-        Peer peer = links.peer(task.peer);
+        Peer peer = links.peer(task.peer());
         peer.receive();
         boolean over =
-                task.operation == Operation.SEND
+                task.operation() == Operation.SEND
                         ? send(task, peer, blocked)
                         : receive(task, peer, blocked);
-        return over || (blocked.rank() < 0 ? blocked.on(task.peer, 0, 0) : false);
+        return over || (blocked.rank() < 0 ? blocked.on(task.peer(), 0, 0) : false);
     }
 
     /** A send and a receive of this rank to itself. */
     void copy(Task send, Task receive) {
-        checkMatch(receive, send.count, send.dataType, send.call);
-        Memory.copy(send.input, receive.output, send.bytes);
+        checkMatch(receive, send.count(), send.typeNumber(), send.call);
+        Memory.copy(send.input(), receive.output(), send.bytes);
     }
 
     private boolean send(Task task, Peer link, Blocked blocked) {
-        int peer = task.peer;
+        int peer = task.peer();
         if (put[peer] == 0 && !task.begun) {
             links.region(rank).allocateSlots(area, peer);
         }
@@ -76,10 +76,10 @@ final class Fifo {
             long slotOffset = RegionLayout.fifoSlot(peer, put[peer]);
             long slot = fifo + slotOffset;
             long length = Math.min(RegionLayout.FIFO_PAYLOAD, task.bytes - task.moved);
-            Memory.putLong(slot, task.count);
-            Memory.putInt(slot + 8, task.dataType);
+            Memory.putLong(slot, task.count());
+            Memory.putInt(slot + 8, task.typeNumber());
             Memory.putLong(slot + 16, task.call);
-            Memory.copy(task.input + task.moved, slot + RegionLayout.FIFO_HEADER_BYTES, length);
+            Memory.copy(task.input() + task.moved, slot + RegionLayout.FIFO_HEADER_BYTES, length);
             long head = RegionLayout.fifoHead(area, peer);
             long number = put[peer] + 1;
             if (!link.isRemote()) {
@@ -117,7 +117,7 @@ final class Fifo {
     }
 
     private boolean receive(Task task, Peer link, Blocked blocked) {
-        int peer = task.peer;
+        int peer = task.peer();
         long headAt = links.base(peer) + RegionLayout.fifoHead(area, rank);
         while (!task.begun || task.moved < task.bytes) {
             if (!arrived(peer, headAt, blocked)) {
@@ -134,7 +134,7 @@ final class Fifo {
             long tail = RegionLayout.fifoTail(area, peer);
             long number = taken[peer] + 1;
             long length = Math.min(RegionLayout.FIFO_PAYLOAD, task.bytes - task.moved);
-            Memory.copy(slot + RegionLayout.FIFO_HEADER_BYTES, task.output + task.moved, length);
+            Memory.copy(slot + RegionLayout.FIFO_HEADER_BYTES, task.output() + task.moved, length);
             if (!link.isRemote()) {
                 Memory.putLongRelease(links.ownBase() + tail, number);
                 links.wakeSleepers();
@@ -172,9 +172,9 @@ final class Fifo {
                     "rank %s receives in call %s from rank %s, but the next message there "
                             + "is of call %s: the ranks do not agree on who sends what in these "
                             + "collectives",
-                    rank, receive.call, receive.peer, call);
+                    rank, receive.call, receive.peer(), call);
         }
-        if (count == receive.count && type == receive.dataType) {
+        if (count == receive.count() && type == receive.typeNumber()) {
             return;
         }
         long sent = CallRecord.describe(Operation.SEND.number(), type, 0, rank);
@@ -182,8 +182,8 @@ final class Fifo {
                 "send and receive do not match: rank %s receives from rank %s with %s, "
                         + "but the next message there is %s; count and type must be equal",
                 rank,
-                receive.peer,
-                CallRecord.pointToPointText(receive.description, receive.count),
+                receive.peer(),
+                CallRecord.pointToPointText(receive.description, receive.count()),
                 CallRecord.pointToPointText(sent, count));
     }
 }

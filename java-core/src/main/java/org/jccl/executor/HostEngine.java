@@ -1,5 +1,8 @@
 package org.jccl.executor;
 
+import org.jccl.call.Call;
+import org.jccl.plan.Plan;
+import org.jccl.call.Composed;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jspecify.annotations.Nullable;
@@ -60,8 +63,13 @@ final class HostEngine implements Engine {
     }
 
     @Override
-    public Interpreter interpreter() {
-        return interpreter;
+    public boolean hasComeTo(int q, int ahead) {
+        return interpreter.calls().reached(q, interpreter.calls().number() + ahead);
+    }
+
+    @Override
+    public void requireSameCall() {
+        interpreter.checkPeers();
     }
 
     @Override
@@ -86,7 +94,7 @@ final class HostEngine implements Engine {
 
     @Override
     public void add(Task task) {
-        if (task.operation.pointToPoint()) {
+        if (task.operation().pointToPoint()) {
             lanes.add(task);
         } else {
             collectives.add(task);
@@ -134,12 +142,13 @@ final class HostEngine implements Engine {
             if (!exchanging && !interpreter.advance()) {
                 return moved;
             }
-            if (task.composed != null) {
-                moved |= exchange(task.composed);
+            Composed composed = task.composed();
+            if (composed != null) {
+                moved |= exchange(composed);
                 if (exchanging) {
                     return moved;
                 }
-                task.composed.end();
+                composed.end();
             }
             moved = true;
             current = null;
@@ -149,8 +158,9 @@ final class HostEngine implements Engine {
     }
 
     private void begin(Task task) {
-        if (task.composed != null) {
-            task.composed.begin();
+        Composed composed = task.composed();
+        if (composed != null) {
+            composed.begin();
         }
         interpreter.begin(task);
     }
@@ -159,9 +169,10 @@ final class HostEngine implements Engine {
     private boolean exchange(Composed composed) {
         if (!exchanging) {
             exchanging = true;
-            for (Task transfer : composed.transfers()) {
-                transfer.call = interpreter.calls().number();
-                exchange.add(transfer);
+            for (Call transfer : composed.transfers()) {
+                Task task = new Task().of(transfer, null);
+                task.call = interpreter.calls().number();
+                exchange.add(task);
             }
         }
         boolean moved = exchange.size() > 0 && exchange.progress(transferred);
@@ -171,7 +182,7 @@ final class HostEngine implements Engine {
     }
 
     private void transferred(Task transfer) {
-        counters.transfer(transfer, links.peer(transfer.peer).isRemote());
+        counters.transfer(transfer, links.peer(transfer.peer()).isRemote());
     }
 
     private void count(Task task) {
@@ -182,10 +193,11 @@ final class HostEngine implements Engine {
     }
 
     private void finishPointToPoint(Task task) {
-        boolean self = task.peer == links.rank();
-        counters.pointToPoint(task, self, links.peer(task.peer).isRemote());
-        if (task.composed != null) {
-            task.composed.end();
+        boolean self = task.peer() == links.rank();
+        counters.pointToPoint(task, self, links.peer(task.peer()).isRemote());
+        Composed composed = task.composed();
+        if (composed != null) {
+            composed.end();
         }
         finished.accept(task);
     }
@@ -231,7 +243,7 @@ final class HostEngine implements Engine {
         if (task == null) {
             return any();
         }
-        return task.operation.pointToPoint() ? lanes.blocked(task) : awaited();
+        return task.operation().pointToPoint() ? lanes.blocked(task) : awaited();
     }
 
     /** What the first collective waits for, of several ranks another one each time. */
@@ -271,7 +283,7 @@ final class HostEngine implements Engine {
         if (exchanging) {
             Blocked transfer = exchange.any(turn >>> 1);
             if (transfer != null) {
-                blocked.on(transfer.task().peer, transfer.address(), transfer.value());
+                blocked.on(transfer.task().peer(), transfer.address(), transfer.value());
             }
         } else if (first != current) {
             blocked.unknown();
@@ -316,7 +328,7 @@ final class HostEngine implements Engine {
 
     /** Whether a collective receives something from a rank that has not come so far. */
     private boolean receivesIn(Task task, long number, int q) {
-        Composed composed = task.composed;
+        Composed composed = task.composed();
         return composed != null
                 && !interpreter.calls().reached(q, number)
                 && composed.receivesFrom(q);

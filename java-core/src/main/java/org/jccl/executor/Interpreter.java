@@ -1,5 +1,7 @@
 package org.jccl.executor;
 
+import org.jccl.plan.Plan;
+import org.jccl.plan.OpCode;
 import org.jccl.platform.Memory;
 import org.jccl.reduce.Reductions;
 import org.jccl.transport.Area;
@@ -117,10 +119,10 @@ public final class Interpreter {
         step = 0;
         announced = false;
         told = 0;
-        calls.next(call.description, call.count);
+        calls.next(call.description, call.count());
         buffers = bufferTable.ofParity(calls.parity());
         buffers[Plan.IN] = premultiplied.input(call);
-        buffers[Plan.OUT] = call.output;
+        buffers[Plan.OUT] = call.output();
         phase = Phase.CREDIT;
     }
 
@@ -171,7 +173,7 @@ public final class Interpreter {
         }
         if (phase == Phase.AREAS) {
             if (!announced) {
-                calls.publish(task.description, task.count, !plan.publishesTiny());
+                calls.publish(task.description, task.count(), !plan.publishesTiny());
                 announced = true;
             }
             if (!announce(plan.announce())) {
@@ -241,7 +243,7 @@ public final class Interpreter {
                     next = at + 3;
                 }
                 case OpCode.WAIT -> next = await(c, at) ? at + 4 : at;
-                case OpCode.FOLD -> next = fold(c, at, task.redOp);
+                case OpCode.FOLD -> next = fold(c, at, task.redOp());
                 case OpCode.FOLD_PART -> next = fold(c, at, partOp());
                 case OpCode.DIVIDE -> {
                     divide(buffers[c[at + 1]], c[at + 2]);
@@ -327,23 +329,23 @@ public final class Interpreter {
             sources[i] = buffers[c[at + 4 + 2 * i]] + args[c[at + 5 + 2 * i]];
         }
         long count = args[a + 1] / elementBytes();
-        Reductions.fold(task.dataType, redOp, buffers[c[at + 1]] + args[a], sources, n, count);
+        Reductions.fold(task.typeNumber(), redOp, buffers[c[at + 1]] + args[a], sources, n, count);
         return at + 4 + 2 * n;
     }
 
     private int partOp() {
-        return task.redOp == RedOp.AVG.number() ? RedOp.SUM.number() : task.redOp;
+        return task.redOp() == RedOp.AVG.number() ? RedOp.SUM.number() : task.redOp();
     }
 
     private void divide(long dst, int a) {
-        if (task.redOp == RedOp.AVG.number()) {
+        if (task.redOp() == RedOp.AVG.number()) {
             long count = args[a + 1] / elementBytes();
-            Reductions.divide(task.dataType, dst + args[a], nRanks, count);
+            Reductions.divide(task.typeNumber(), dst + args[a], nRanks, count);
         }
     }
 
     private int elementBytes() {
-        return org.jccl.type.DataType.of(task.dataType).sizeBytes();
+        return org.jccl.type.DataType.of(task.typeNumber()).sizeBytes();
     }
 
     private void tinyPut(long from, int bytes) {
@@ -402,7 +404,7 @@ public final class Interpreter {
         }
         sources[rank] = buffers[c[at + 2]] + args[a + 2];
         long to = buffers[c[at + 1]] + args[a];
-        Reductions.fold(task.dataType, task.redOp, to, sources, nRanks, bytes / elementBytes());
+        Reductions.fold(task.typeNumber(), task.redOp(), to, sources, nRanks, bytes / elementBytes());
         return true;
     }
 
@@ -463,7 +465,7 @@ public final class Interpreter {
                                 value,
                                 calls.number(),
                                 task.description,
-                                task.count)
+                                task.count())
                 || blocked.on(peer, 0, 0);
     }
 

@@ -125,8 +125,8 @@ final class Lanes {
     }
 
     private Lane lane(Task task) {
-        int peer = task.peer;
-        int at = task.operation == Operation.SEND ? peer : receivesFrom(peer);
+        int peer = task.peer();
+        int at = task.operation() == Operation.SEND ? peer : receivesFrom(peer);
         Lane lane = byPeer[at];
         if (lane == null) {
             lane = new Lane(peer);

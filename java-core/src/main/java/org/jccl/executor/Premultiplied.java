@@ -1,5 +1,6 @@
 package org.jccl.executor;
 
+import org.jccl.call.Call;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.reduce.Reductions;
@@ -34,10 +35,10 @@ final class Premultiplied {
      * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is not so much memory
      */
     long input(Call call) {
-        PreMulSum factor = call.factor;
+        PreMulSum factor = call.factor();
         return factor == null
-                ? call.input
-                : products(call.input, call.operation.inSize(call.partBytes(), nRanks), factor);
+                ? call.input()
+                : products(call.input(), call.operation().inSize(call.partBytes(), nRanks), factor);
     }
 
     private long products(long input, long bytes, PreMulSum factor) {

@@ -49,7 +49,7 @@ final class StagedEngine implements Engine {
     public void enqueue(Task task, Queue<Task> inbox) {
         if (task.hostData) {
             inbox.add(task);
-        } else if (task.composed != null) {
+        } else if (task.composed() != null) {
             throw CallError.NOT_DONE_YET.says(
                     "jcclStartComposed is not done yet on a device; see DIFFERENCES.md");
         } else {
@@ -152,8 +152,13 @@ final class StagedEngine implements Engine {
     }
 
     @Override
-    public Interpreter interpreter() {
-        return host.interpreter();
+    public boolean hasComeTo(int q, int ahead) {
+        return host.hasComeTo(q, ahead);
+    }
+
+    @Override
+    public void requireSameCall() {
+        host.requireSameCall();
     }
 
     @Override

@@ -1,5 +1,7 @@
 package org.jccl.executor;
 
+import org.jccl.plan.Plan;
+import org.jccl.call.Call;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -71,7 +73,7 @@ public final class Task extends Call {
     boolean begun;
 
     /** Whether a wait for it has slept. Written and read by whoever waits (plain). */
-    boolean slept;
+    private boolean slept;
 
     /** Whether a look has found it first in its lane; owner only. */
     boolean shown;
@@ -99,9 +101,9 @@ public final class Task extends Call {
         take(call);
         plan = compiled;
         bytes = compiled == null ? partBytes() : 0;
-        int way = exchanges() ? CallRecord.EXCHANGE : redOp;
-        way = factor == null ? way : CallRecord.PRE_MUL_SUM;
-        description = CallRecord.describe(operation.number(), dataType, way, peer);
+        int way = exchanges() ? CallRecord.EXCHANGE : redOp();
+        way = factor() == null ? way : CallRecord.PRE_MUL_SUM;
+        description = CallRecord.describe(operation().number(), typeNumber(), way, peer());
         moved = 0;
         begun = false;
         slept = false;
@@ -125,14 +127,13 @@ public final class Task extends Call {
         block = in;
         copies = stream;
         blockUse = in.use();
-        deviceOutput = output;
+        deviceOutput = output();
         deviceOutputBytes = outputBytes;
-        input = stagedInput;
-        output = stagedOutput;
+        buffers(stagedInput, stagedOutput);
     }
 
     /** Whether its input is there; on the host, always. */
-    boolean arrived() {
+    public boolean arrived() {
         StagingBlock staging = block;
         return staging == null || staging.arrived();
     }
@@ -157,6 +158,35 @@ public final class Task extends Call {
         started = true;
     }
 
+    /** Whether its data is in host memory whatever the communicator is on. */
+    public boolean isOnHost() {
+        return hostData;
+    }
+
+    /** Whether a wait for it has slept. */
+    public boolean hasSlept() {
+        return slept;
+    }
+
+    /** A wait for it sleeps. */
+    public void sleeps() {
+        slept = true;
+    }
+
+    /**
+     * The operation in words.
+     *
+     * @param number of its call, if it is a collective that has begun
+     */
+    public String text(long number) {
+        if (!arrived()) {
+            return "nccl" + operation().ncclName() + " of " + count() + " elements";
+        }
+        return operation().pointToPoint()
+                ? CallRecord.pointToPointText(description, count())
+                : CallRecord.text(number, description, count());
+    }
+
     /** PENDING, DONE or FAILED. */
     public int state() {
         return state;
@@ -173,7 +203,7 @@ public final class Task extends Call {
     }
 
     /** Runs an action at the end, or now: on the thread that ends the task, so it must be short. */
-    void whenOver(Runnable action) {
+    public void whenOver(Runnable action) {
         Listener first;
         do {
             first = listeners;
@@ -192,12 +222,12 @@ public final class Task extends Call {
         }
     }
 
-    void done() {
+    public void done() {
         state = DONE;
         tell();
     }
 
-    void fail(NcclException why) {
+    public void fail(NcclException why) {
         failure = why;
         state = FAILED;
         tell();

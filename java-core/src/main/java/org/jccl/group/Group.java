@@ -1,9 +1,9 @@
 package org.jccl.group;
 
-import org.jccl.executor.Call;
-import org.jccl.executor.CommExecutor;
-import org.jccl.executor.StreamAgent;
-import org.jccl.executor.Submission;
+import org.jccl.call.Call;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.StreamAgent;
+import org.jccl.progress.Submission;
 import org.jccl.executor.Task;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;

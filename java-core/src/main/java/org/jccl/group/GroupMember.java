@@ -1,6 +1,6 @@
 package org.jccl.group;
 
-import org.jccl.executor.CommExecutor;
+import org.jccl.progress.CommExecutor;
 import org.jccl.type.NcclException;
 
 /** A communicator as the group sees it. */

@@ -1,9 +1,9 @@
 package org.jccl.group;
 
-import org.jccl.executor.CommExecutor;
-import org.jccl.executor.Parting;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Parting;
 import org.jccl.executor.Task;
-import org.jccl.executor.Wait;
+import org.jccl.progress.Wait;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;

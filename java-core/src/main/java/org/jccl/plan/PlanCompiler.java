@@ -1,7 +1,5 @@
 package org.jccl.plan;
 
-import org.jccl.executor.OpCode;
-import org.jccl.executor.Plan;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;

@@ -2,8 +2,7 @@ package org.jccl.plan;
 
 import org.jccl.collective.Algorithm;
 import org.jccl.collective.Algorithms;
-import org.jccl.executor.Call;
-import org.jccl.executor.Plan;
+import org.jccl.call.Call;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.schedule.Nodes;

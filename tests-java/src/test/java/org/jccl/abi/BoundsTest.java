@@ -9,7 +9,7 @@ import org.jccl.Group;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Creation;
-import org.jccl.executor.CommExecutor;
+import org.jccl.progress.CommExecutor;
 import org.jccl.log.LastError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;

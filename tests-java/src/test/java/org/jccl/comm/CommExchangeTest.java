@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import org.jccl.executor.Call;
+import org.jccl.call.Call;
 import org.jccl.executor.Task;
-import org.jccl.executor.Wait;
+import org.jccl.progress.Wait;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.platform.Memory;

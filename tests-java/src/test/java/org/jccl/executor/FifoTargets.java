@@ -1,5 +1,6 @@
 package org.jccl.executor;
 
+import org.jccl.call.Call;
 import org.jccl.fuzz.FuzzTarget;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;

@@ -1,5 +1,6 @@
 package org.jccl.executor;
 
+import org.jccl.call.Call;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Creation;
 import org.jccl.comm.Operations;

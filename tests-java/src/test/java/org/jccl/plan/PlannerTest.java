@@ -5,8 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import org.jccl.executor.Call;
-import org.jccl.executor.Plan;
+import org.jccl.call.Call;
 import org.jccl.schedule.Nodes;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;

@@ -18,6 +18,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 
 /** The packages of the library depend on each other in one direction only. */
@@ -30,16 +32,25 @@ final class ArchitectureTest {
                     List.of("(root)", "abi", "ras", "profiler", "debug", "plugin"),
                     List.of("comm"),
                     List.of("group"),
+                    List.of("progress"),
+                    List.of("executor"),
                     List.of("plan"),
-                    List.of("collective", "executor"),
+                    List.of("collective"),
                     List.of("proxy"),
                     List.of("transport", "topology", "bootstrap"),
-                    List.of("memory", "reduce", "wait", "event", "device"),
-                    List.of("schedule", "log", "param"),
+                    List.of("memory", "reduce", "event", "device"),
+                    List.of("schedule", "call", "log", "param"),
                     List.of("platform"),
                     List.of("type"));
 
     private static final Map<String, Integer> ROW_OF = rowOf();
+
+    private static final int MOST_IN_A_CYCLE = 3;
+
+    /** What other packages are to see of the waiting room. */
+    private static final Set<String> DOORS = Set.of("CommExecutor", "Submission", "Wait");
+
+    private static final int MOST_REACHES = 10;
 
     private static final JavaClasses CLASSES =
             new ClassFileImporter()
@@ -151,5 +162,45 @@ final class ArchitectureTest {
                 .orShould()
                 .dependOnClassesThat(resideInAPackage("jdk.internal.."))
                 .check(CLASSES);
+    }
+
+    /** Classes that need each other can only be read, and changed, together. */
+    @Test
+    void atMostThreeClassesFormACycle() {
+        Map<String, Set<String>> uses = new TreeMap<>();
+        for (JavaClass type : CLASSES) {
+            for (Dependency dependency : type.getDirectDependenciesFromSelf()) {
+                JavaClass target = dependency.getTargetClass().getBaseComponentType();
+                if (isOurs(target) && !outermost(target).equals(outermost(type))) {
+                    uses.computeIfAbsent(outermost(type), name -> new TreeSet<>())
+                            .add(outermost(target));
+                }
+            }
+        }
+        List<Set<String>> large =
+                Cycles.of(uses).stream().filter(c -> c.size() > MOST_IN_A_CYCLE).toList();
+        assertEquals(List.of(), large);
+    }
+
+    /** Else the waiting room is no room: other packages see its doors. */
+    @Test
+    void fewReachIntoTheWaitingRoom() {
+        Set<String> reaches = new TreeSet<>();
+        for (JavaClass type : CLASSES) {
+            for (Dependency dependency : type.getDirectDependenciesFromSelf()) {
+                JavaClass target = dependency.getTargetClass().getBaseComponentType();
+                if (isOurs(target)
+                        && room(target).equals("progress")
+                        && !room(type).equals("progress")
+                        && !DOORS.contains(target.getSimpleName())) {
+                    reaches.add(outermost(type) + " uses " + target.getName());
+                }
+            }
+        }
+        assertTrue(reaches.size() <= MOST_REACHES, () -> String.join("\n", reaches));
+    }
+
+    private static String outermost(JavaClass type) {
+        return type.getName().split("\\$")[0];
     }
 }

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import org.jccl.Communicator;
 import org.jccl.Config;
 import org.jccl.Group;
-import org.jccl.executor.CommExecutor;
+import org.jccl.progress.CommExecutor;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;

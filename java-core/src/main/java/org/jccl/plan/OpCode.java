@@ -1,4 +1,4 @@
-package org.jccl.executor;
+package org.jccl.plan;
 
 /**
  * Opcodes of a {@link Plan}. Operands are ints after the opcode; {@code @x} is an index of args.
@@ -49,7 +49,7 @@ public final class OpCode {
     private OpCode() {}
 
     /** Whether no other rank sees what this opcode does, before a later one tells it. */
-    static boolean isUnseen(int opcode) {
+    public static boolean isUnseen(int opcode) {
         return switch (opcode) {
             case COPY, WAIT, FOLD, FOLD_PART, DIVIDE, TINY_FOLD, TINY_COPY -> true;
             default -> false;
@@ -57,7 +57,7 @@ public final class OpCode {
     }
 
     /** How many ints the opcode at this index takes with its operands. */
-    static int length(int[] code, int at) {
+    public static int length(int[] code, int at) {
         return switch (code[at]) {
             case COPY, WAIT, TINY_FOLD, TINY_COPY, NET_SIGNAL -> 4;
             case SIGNAL, TINY_PUT, NET_TINY, DIVIDE -> 3;

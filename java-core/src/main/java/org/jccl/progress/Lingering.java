@@ -1,5 +1,6 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
+import org.jccl.executor.Task;
 import org.jccl.transport.RegionLayout;
 
 /**

@@ -1,4 +1,4 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
 import org.jccl.log.Log;
 import org.jccl.platform.Threads;

@@ -1,4 +1,4 @@
-package org.jccl.executor;
+package org.jccl.call;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 

@@ -1,4 +1,4 @@
-package org.jccl.executor;
+package org.jccl.plan;
 
 /**
  * A schedule compiled for one rank of one communicator: opcodes with buffer numbers, and byte

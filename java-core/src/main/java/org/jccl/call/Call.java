@@ -1,4 +1,4 @@
-package org.jccl.executor;
+package org.jccl.call;
 
 import org.jccl.type.DataType;
 import org.jccl.type.Operation;
@@ -8,26 +8,26 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A call of an operation, as its caller asks for it. Whoever receives it from outside fills the one
- * that its thread keeps ({@code Group.call}); it is checked once, and a {@link Task} copies it.
+ * that its thread keeps ({@code Group.call}); it is checked once, and a {@code Task} copies it.
  */
 public class Call {
-    Operation operation = Operation.ALL_REDUCE;
-    long input;
-    long output;
-    long count;
-    int dataType;
-    int redOp;
+    private Operation operation = Operation.ALL_REDUCE;
+    private long input;
+    private long output;
+    private long count;
+    private int dataType;
+    private int redOp;
 
     /** What the input is multiplied by before it is summed; null for nothing. */
-    @Nullable PreMulSum factor;
+    private @Nullable PreMulSum factor;
 
-    int peer;
+    private int peer;
 
     /** A stream of the communicator's device; 0 for the default one, and on the host. */
-    long stream;
+    private long stream;
 
     /** What the operation does besides its plan; not null for operations that exchange. */
-    @Nullable Composed composed;
+    private @Nullable Composed composed;
 
     /**
      * Makes the object stand for a call of this operation, of which nothing else is said so far.
@@ -47,7 +47,7 @@ public class Call {
     }
 
     /** Copies another call. */
-    final void take(Call other) {
+    protected final void take(Call other) {
         operation = other.operation;
         input = other.input;
         output = other.output;

@@ -1,5 +1,8 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
+import org.jccl.executor.Task;
+import org.jccl.plan.Plan;
+import org.jccl.call.Call;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 

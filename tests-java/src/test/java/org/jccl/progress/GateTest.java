@@ -1,4 +1,4 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

@@ -1,5 +1,9 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
+import org.jccl.executor.Task;
+import org.jccl.executor.Interpreter;
+import org.jccl.executor.Engine;
+import org.jccl.executor.Blocked;
 import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
 import org.jccl.type.NcclException;
@@ -30,7 +34,7 @@ record Wording(Links links, Engine engine, String name) {
         return " while rank "
                 + links.rank()
                 + " waited for it in "
-                + describe(task)
+                + task.text(engine.numberOf(task))
                 + " on "
                 + name
                 + "; abort or destroy the communicator";
@@ -58,15 +62,6 @@ record Wording(Links links, Engine engine, String name) {
         return PeerError.REPORTED.says(result, named ? text : "rank " + q + " gave up: " + text);
     }
 
-    private String describe(Task task) {
-        if (!task.arrived()) {
-            return "nccl" + task.operation().ncclName() + " of " + task.count + " elements";
-        }
-        return task.operation().pointToPoint()
-                ? CallRecord.pointToPointText(task.description, task.count)
-                : CallRecord.text(engine.numberOf(task), task.description, task.count);
-    }
-
     /** Who has not come to an operation yet. */
     private String late(Blocked blocked, long waitedMs) {
         Task task = blocked.task();
@@ -76,7 +71,7 @@ record Wording(Links links, Engine engine, String name) {
                         + " has waited "
                         + waitedMs
                         + " ms in "
-                        + describe(task)
+                        + task.text(engine.numberOf(task))
                         + " on "
                         + name;
         if (!task.arrived()) {
@@ -109,12 +104,11 @@ record Wording(Links links, Engine engine, String name) {
     private List<Integer> lateRanks(Blocked blocked) {
         Task task = blocked.task();
         if (task.operation().pointToPoint()) {
-            return List.of(task.peer);
+            return List.of(task.peer());
         }
-        Interpreter interpreter = engine.interpreter();
         List<Integer> ranks = new ArrayList<>();
         for (int q = 0; q < links.nRanks(); q++) {
-            if (!interpreter.calls().inThisCall(q)) {
+            if (q != links.rank() && !engine.hasComeTo(q, 0)) {
                 ranks.add(q);
             }
         }

@@ -1,5 +1,8 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
+import org.jccl.executor.Task;
+import org.jccl.executor.Engine;
+import org.jccl.executor.Blocked;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.platform.WatchedTime;
@@ -170,7 +173,7 @@ final class Health {
         }
         comparedNs = nowNs;
         try {
-            engine.interpreter().checkPeers();
+            engine.requireSameCall();
             return false;
         } catch (NcclException e) {
             executor.fail(e, -1);

@@ -1,4 +1,4 @@
-package org.jccl.executor;
+package org.jccl.call;
 
 import org.jccl.type.Operation;
 
@@ -11,21 +11,24 @@ import java.util.List;
  * @param transfers sends and receives that it consists of, for AlltoAll, Gather and Scatter
  * @param after copies that are made when it has succeeded otherwise, before that shows
  */
-public record Composed(List<StridedCopy> before, List<Task> transfers, List<StridedCopy> after) {
-    void begin() {
+public record Composed(List<StridedCopy> before, List<Call> transfers, List<StridedCopy> after) {
+    /** Makes the copies that come first. */
+    public void begin() {
         before.forEach(StridedCopy::run);
     }
 
-    boolean receivesFrom(int rank) {
-        for (Task transfer : transfers) {
-            if (transfer.operation() == Operation.RECV && transfer.peer == rank) {
+    /** Whether it receives anything from a rank. */
+    public boolean receivesFrom(int rank) {
+        for (Call transfer : transfers) {
+            if (transfer.operation() == Operation.RECV && transfer.peer() == rank) {
                 return true;
             }
         }
         return false;
     }
 
-    void end() {
+    /** Makes the copies that come last. */
+    public void end() {
         after.forEach(StridedCopy::run);
     }
 }

@@ -1,5 +1,11 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
+import org.jccl.executor.Task;
+import org.jccl.plan.Plan;
+import org.jccl.executor.EngineProvider;
+import org.jccl.executor.Engine;
+import org.jccl.executor.Counters;
+import org.jccl.call.Call;
 import org.jccl.device.Device;
 import org.jccl.transport.Links;
 import org.jccl.type.CallError;
@@ -241,7 +247,7 @@ public final class CommExecutor {
 
     /** Whether its thread is inside the gate until {@link #follow} is over. */
     private boolean usesStream(Task task) {
-        return !engine.callersWait() && !task.hostData;
+        return !engine.callersWait() && !task.isOnHost();
     }
 
     /**
@@ -490,12 +496,12 @@ public final class CommExecutor {
 
     /** Whether rank {@code q} has begun the call after the one that this rank made last. */
     public boolean inNextCall(int q) {
-        return gate.enter() && left(engine.interpreter().calls().inNextCall(q));
+        return gate.enter() && left(engine.hasComeTo(q, 1));
     }
 
     /** Whether rank {@code q} has come to the call that this rank made last; for diagnosis. */
     public boolean inLastCall(int q) {
-        return !gate.enter() || left(engine.interpreter().calls().inThisCall(q));
+        return !gate.enter() || left(engine.hasComeTo(q, 0));
     }
 
     private boolean left(boolean answer) {

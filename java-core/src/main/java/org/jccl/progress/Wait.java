@@ -1,5 +1,6 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
+import org.jccl.executor.Task;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
@@ -192,14 +193,14 @@ public final class Wait {
     }
 
     private boolean hasSlept() {
-        return only == null ? slept : only.slept;
+        return only == null ? slept : only.hasSlept();
     }
 
     private void sleeps() {
         if (only == null) {
             slept = true;
         } else {
-            only.slept = true;
+            only.sleeps();
         }
     }
 

@@ -1,4 +1,4 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
 import java.util.concurrent.atomic.AtomicLong;
 
