@@ -22,7 +22,16 @@
 enum { ARM = 1, DISARM, FDS, MAPS, WRONG, CLOCK, LIMIT };
 enum { FAIL = 1, KILL, STOP };
 /* Which calls a fault counts. */
-enum { ANY = -1, DESCRIPTORS = -2, MEMORY = -3, SHARED = -4, WATCHES = -5, THREADS = -6 };
+enum {
+    ANY = -1,
+    DESCRIPTORS = -2,
+    MEMORY = -3,
+    SHARED = -4,
+    WATCHES = -5,
+    THREADS = -6,
+    ALLOCATIONS = -7,
+    MEMFDS = -8
+};
 
 typedef long (*syscall_fn)(long, long, long, long, long, long, long);
 
@@ -52,6 +61,10 @@ static int counts(long n) {
             return n == SYS_memfd_create || n == SYS_openat;
         case WATCHES:
             return n == SYS_epoll_ctl;
+        case ALLOCATIONS:
+            return n == SYS_fallocate;
+        case MEMFDS:
+            return n == SYS_memfd_create;
         default:
             return n == which;
     }

@@ -47,6 +47,10 @@ final class Dialer implements AutoCloseable {
     private long untilNs = System.nanoTime();
     private String obstacle = "not tried yet";
     private boolean mayComeLater;
+
+    /** What the next attempt is made with, or -1. */
+    private int prepared = -1;
+
     // Since when every attempt was refused, 0 if the last was not.
     private long refusedSinceNs;
 
@@ -76,6 +80,11 @@ final class Dialer implements AutoCloseable {
     /** The address was not learnt from who listens there, so that nobody may listen there yet. */
     void listenerMayComeLater() {
         mayComeLater = true;
+    }
+
+    /** The next attempt is made with this socket, which the dialer closes. */
+    void use(int socket) {
+        prepared = socket;
     }
 
     SocketAddress target() {
@@ -141,10 +150,11 @@ final class Dialer implements AutoCloseable {
     }
 
     private void start() {
-        int fd = Sockets.socket(target.isIpv6());
+        int fd = prepared >= 0 ? prepared : Sockets.socket(target.isIpv6());
         if (fd < 0) {
             throw InitError.CANNOT_CONNECT.says("cannot make a socket: %s", Errno.text(-fd));
         }
+        prepared = -1;
         channel = new Channel(fd);
         state = State.CONNECTING;
         untilNs = System.nanoTime() + ATTEMPT_LIMIT_NS;
@@ -266,6 +276,10 @@ final class Dialer implements AutoCloseable {
         if (channel != null) {
             channel.close();
             channel = null;
+        }
+        if (prepared >= 0) {
+            Sockets.close(prepared);
+            prepared = -1;
         }
     }
 }

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
@@ -29,6 +30,7 @@ import java.util.function.Supplier;
  */
 public final class Listener {
     private static final long SHORTAGE_NS = 1_000_000_000L;
+    private static final int NONE = -1;
 
     // Written and read under the class's lock.
     private static @Nullable Listener shared;
@@ -36,6 +38,10 @@ public final class Listener {
     private final NetAgent agent = new NetAgent();
     private final Roots roots = new Roots(agent);
     private final SocketAddress address;
+
+    /** A socket for the time when there is no other; any thread takes it, atomically. */
+    private final AtomicInteger spare = new AtomicInteger(NONE);
+
     // The rest belongs to the thread jccl-net.
     private final Drops drops = new Drops(Log::attn);
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
@@ -70,6 +76,7 @@ public final class Listener {
         }
         if (ending != null) {
             ending.agent.stop();
+            ending.dropSpare();
         }
     }
 
@@ -87,7 +94,34 @@ public final class Listener {
             }
             shared = known;
         }
+        known.keepSpare();
         return known;
+    }
+
+    private void keepSpare() {
+        if (spare.get() == NONE) {
+            int fd = Sockets.socket(address.isIpv6());
+            if (fd >= 0 && !spare.compareAndSet(NONE, fd)) {
+                Sockets.close(fd);
+            }
+        }
+    }
+
+    private void dropSpare() {
+        int fd = spare.getAndSet(NONE);
+        if (fd >= 0) {
+            Sockets.close(fd);
+        }
+    }
+
+    /**
+     * A socket for a rank that gets no other, to tell the others by it: as yet it has no connection
+     * to anybody. -1 if it is in use, or is of the other family.
+     */
+    static synchronized int takeSpare(boolean ipv6) {
+        Listener known = shared;
+        boolean fits = known != null && known.address.isIpv6() == ipv6;
+        return known != null && fits ? known.spare.getAndSet(NONE) : NONE;
     }
 
     private static Listener listen() {
@@ -206,6 +240,8 @@ public final class Listener {
             dropped(() -> "cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
             obstacle = why;
+            // So that those who come can be told, one after the other.
+            dropSpare();
             Root only = door.root();
             if (only != null) {
                 only.cannotAccept(why);

@@ -23,12 +23,20 @@ public final class RendezvousClient implements Exchange {
     /** How long this process is given to accept its own rank. */
     private static final long DIALING_NS = 1_000_000_000L;
 
+    /** How long a rank that gets no socket tries to tell the others so. */
+    private static final long TELLING_NS = 2_000_000_000L;
+
     private final int nRanks;
     private final int rank;
     private final boolean rootHere;
     private final IdContent id;
     private final Dialer dialer;
     private final WatchedTime dialing = new WatchedTime();
+
+    /** Why this rank cannot take part, while it connects only to say so. */
+    private @Nullable NcclException shortage;
+
+    private @Nullable WatchedTime telling;
 
     /** What rank 0 opens at NCCL_COMM_ID. */
     private final @Nullable RootOpening opening;
@@ -199,14 +207,48 @@ public final class RendezvousClient implements Exchange {
                 if (rootHere && dialing.lookNs() > DIALING_NS) {
                     Listener.throwObstacle();
                 }
+                throwIfUntold();
                 return null;
             }
         } catch (NcclException refused) {
-            throw CommId.isOne(id) ? CommId.explain(refused) : refused;
+            NcclException why = shortage;
+            if (why == null && mayTell(refused)) {
+                return null;
+            }
+            throw why != null ? why : CommId.isOne(id) ? CommId.explain(refused) : refused;
         }
-        channel = dialer.take();
+        Channel open = dialer.take();
+        channel = open;
         missing = NONE;
-        return channel;
+        NcclException why = shortage;
+        if (why != null) {
+            giveUp(why);
+            throw why;
+        }
+        return open;
+    }
+
+    /** Whether this rank, which gets no socket, connects by the spare one to tell the others. */
+    private boolean mayTell(NcclException refused) {
+        if (rootHere || refused.kind() != InitError.CANNOT_CONNECT) {
+            return false;
+        }
+        int spare = Listener.takeSpare(dialer.target().isIpv6());
+        if (spare < 0) {
+            return false;
+        }
+        dialer.use(spare);
+        shortage = refused;
+        telling = new WatchedTime();
+        return true;
+    }
+
+    private void throwIfUntold() {
+        NcclException why = shortage;
+        WatchedTime since = telling;
+        if (why != null && since != null && since.lookNs() > TELLING_NS) {
+            throw why;
+        }
     }
 
     private void publish() {

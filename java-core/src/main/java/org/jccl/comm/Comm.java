@@ -169,7 +169,7 @@ public final class Comm implements GroupMember {
         if (why != null && (broken || (ex != null && ex.failure() != null))) {
             failure = why;
         }
-        splits.ended();
+        splits.ended(why);
     }
 
     /** This rank. */
@@ -394,7 +394,7 @@ public final class Comm implements GroupMember {
                     of);
             return new Creation(child, new SplitJob(this, child, color, rankKey, number));
         } catch (RuntimeException | Error e) {
-            splits.ended();
+            splits.ended(null);
             throw e;
         }
     }
@@ -445,7 +445,7 @@ public final class Comm implements GroupMember {
     }
 
     private NcclException aborted() {
-        return CallError.ABORTED.says("rank %s aborted %s", rank, identity());
+        return Refusals.aborted(this, splits.failure());
     }
 
     private boolean end(String what) {

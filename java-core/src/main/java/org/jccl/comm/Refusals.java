@@ -2,8 +2,9 @@ package org.jccl.comm;
 
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
 
-/** Why a communicator takes no call in the state that it is in. */
+/** Why a communicator takes no call in the state that it is in, or none any more. */
 final class Refusals {
     private Refusals() {}
 
@@ -32,5 +33,18 @@ final class Refusals {
                 "%s has been %s and cannot be used any more; end a communicator after "
                         + "its last use",
                 comm.identity(), now.text());
+    }
+
+    /**
+     * Its user has aborted it. The others hear of a split that failed before: where only some of
+     * them have come to its end, the rest learn the reason from this.
+     */
+    static NcclException aborted(Comm comm, @Nullable NcclException split) {
+        if (split == null) {
+            return CallError.ABORTED.says("rank %s aborted %s", comm.rank(), comm.identity());
+        }
+        return CallError.ABORTED.says(
+                "rank %s aborted %s after a split had failed: %s",
+                comm.rank(), comm.identity(), split.getMessage());
     }
 }

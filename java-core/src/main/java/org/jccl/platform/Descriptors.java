@@ -1,6 +1,8 @@
 package org.jccl.platform;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 
 /** Calls on plain file descriptors; each returns its result or -errno. */
 final class Descriptors {
@@ -11,6 +13,13 @@ final class Descriptors {
     static final int O_TMPFILE = 020000000 | SystemCall.O_DIRECTORY;
     private static final int AT_FDCWD = -100;
     private static final int SEEK_END = 2;
+    private static final int STATFS_BYTES = 120;
+    private static final int BLOCK_BYTES = 8;
+    private static final int BLOCKS = 16;
+    private static final int BLOCKS_FREE = 32;
+
+    /** What a file system holds, and how much of that is free for this user. */
+    record Room(long bytes, long freeBytes) {}
 
     private Descriptors() {}
 
@@ -40,6 +49,18 @@ final class Descriptors {
             result = SystemCall.call(SystemCall.FALLOCATE, fd, 0, offset, bytes);
         } while (result == -Errno.EINTR);
         return (int) result;
+    }
+
+    /** How much room the file system of a file has; nothing where the system does not say. */
+    static Room room(int fd) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment statfs = arena.allocate(STATFS_BYTES, 8);
+            SystemCall.call(SystemCall.FSTATFS, fd, statfs.address());
+            long block = statfs.get(ValueLayout.JAVA_LONG, BLOCK_BYTES);
+            return new Room(
+                    block * statfs.get(ValueLayout.JAVA_LONG, BLOCKS),
+                    block * statfs.get(ValueLayout.JAVA_LONG, BLOCKS_FREE));
+        }
     }
 
     static int control(int fd, int command, int argument) {

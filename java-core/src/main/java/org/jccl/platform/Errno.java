@@ -36,7 +36,16 @@ public final class Errno {
      * a limit is used up, also which and how to raise it.
      */
     public static String text(int errno) {
-        return Memory.string(Libc.strerror(errno)) + " (errno " + errno + limit(errno) + ")";
+        return words(errno, limit(errno));
+    }
+
+    /** The same without the limit, for who knows better which one it is. */
+    static String plainText(int errno) {
+        return words(errno, "");
+    }
+
+    private static String words(int errno, String limit) {
+        return Memory.string(Libc.strerror(errno)) + " (errno " + errno + limit + ")";
     }
 
     private static String limit(int errno) {
@@ -45,11 +54,16 @@ public final class Errno {
                     "; this process may have "
                             + openFilesLimit()
                             + " files open, RLIMIT_NOFILE: raise it with ulimit -n";
-            case ENFILE -> "; the system's limit of open files, fs.file-max, is used up";
+            case ENFILE ->
+                    "; the system's limit of open files is used up: raise it with sysctl"
+                            + " fs.file-max";
             case ENOMEM ->
-                    "; memory, address space (RLIMIT_AS, ulimit -v) or mappings"
-                            + " (vm.max_map_count) are used up";
-            case ENOSPC -> "; memory for shared memory is used up: the machine's or container's";
+                    "; memory (memory.max of the container), address space (RLIMIT_AS, ulimit -v)"
+                            + " or mappings (vm.max_map_count) are used up: free some, or raise"
+                            + " that limit";
+            case ENOSPC ->
+                    "; memory that can be shared is used up: free some, or raise the container's"
+                            + " limit (memory.max) or the system's (vm.overcommit_ratio)";
             default -> "";
         };
     }

@@ -23,13 +23,15 @@ public final class SharedMemory implements AutoCloseable {
     private final long address;
     private final long sizeBytes;
     private final int fd;
+    private final boolean inDevShm;
     // Written once by whichever thread closes first, atomically.
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private SharedMemory(long address, long sizeBytes, int fd) {
+    private SharedMemory(long address, long sizeBytes, int fd, boolean inDevShm) {
         this.address = address;
         this.sizeBytes = sizeBytes;
         this.fd = fd;
+        this.inDevShm = inDevShm;
     }
 
     /**
@@ -57,12 +59,13 @@ public final class SharedMemory implements AutoCloseable {
             return createTemporaryFile(sizeBytes, allocatedBytes, why);
         }
         try {
-            size(fd, sizeBytes, allocatedBytes);
+            size(fd, sizeBytes);
+            allocate(fd, 0, allocatedBytes, false);
             int sealed = Descriptors.control(fd, F_ADD_SEALS, SEAL_SEAL_SHRINK_GROW);
             if (sealed < 0) {
                 throw failure("create", sizeBytes, "sealing", -sealed);
             }
-            return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd);
+            return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd, false);
         } catch (RuntimeException | Error failure) {
             Descriptors.close(fd);
             throw failure;
@@ -84,8 +87,9 @@ public final class SharedMemory implements AutoCloseable {
             return anonymous(sizeBytes);
         }
         try {
-            size(fd, sizeBytes, allocatedBytes);
-            return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd);
+            size(fd, sizeBytes);
+            allocate(fd, 0, allocatedBytes, true);
+            return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd, true);
         } catch (RuntimeException | Error failure) {
             Descriptors.close(fd);
             throw failure;
@@ -112,7 +116,7 @@ public final class SharedMemory implements AutoCloseable {
                         "cannot open shared memory %s: it has %s bytes, not %s",
                         path, size, sizeBytes);
             }
-            return new SharedMemory(map(own, sizeBytes, MAP_SHARED), sizeBytes, -1);
+            return new SharedMemory(map(own, sizeBytes, MAP_SHARED), sizeBytes, -1, false);
         } finally {
             Descriptors.close(own);
         }
@@ -121,7 +125,7 @@ public final class SharedMemory implements AutoCloseable {
     /** New zeroed memory of this process alone; {@link #fd} is -1. */
     public static SharedMemory anonymous(long sizeBytes) {
         long address = map(-1, sizeBytes, MAP_PRIVATE | MAP_ANONYMOUS);
-        return new SharedMemory(address, sizeBytes, -1);
+        return new SharedMemory(address, sizeBytes, -1, false);
     }
 
     /**
@@ -130,10 +134,21 @@ public final class SharedMemory implements AutoCloseable {
      * @throws NcclException with SYSTEM_ERROR naming the size if the system has not got that much
      */
     public void allocate(long offset, long bytes) {
-        if (fd < 0) {
-            return;
+        if (fd >= 0) {
+            allocate(fd, offset, bytes, inDevShm);
         }
+    }
+
+    private static void allocate(int fd, long offset, long bytes, boolean inDevShm) {
         int result = Descriptors.allocate(fd, offset, bytes);
+        if (result == -Errno.ENOSPC && inDevShm) {
+            Descriptors.Room room = Descriptors.room(fd);
+            throw InitError.SHARED_MEMORY_REFUSED.says(
+                    "cannot create %s bytes of shared memory in /dev/shm: %s; it has %s bytes, of "
+                            + "which %s are free: mount a larger one (docker run --shm-size), or "
+                            + "allow memfd_create",
+                    bytes, Errno.plainText(Errno.ENOSPC), room.bytes(), room.freeBytes());
+        }
         if (result < 0) {
             throw failure("create", bytes, "allocating it", -result);
         }
@@ -173,13 +188,10 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    private static void size(int fd, long sizeBytes, long allocatedBytes) {
+    private static void size(int fd, long sizeBytes) {
         int result = Descriptors.truncate(fd, sizeBytes);
-        if (result == 0) {
-            result = Descriptors.allocate(fd, 0, allocatedBytes);
-        }
         if (result < 0) {
-            throw failure("create", sizeBytes, "allocating it", -result);
+            throw failure("create", sizeBytes, "sizing it", -result);
         }
     }
 

@@ -39,6 +39,7 @@ final class SystemCall {
     static final long FCNTL = number(72, 25);
     static final long FTRUNCATE = number(77, 46);
     static final long GETEUID = number(107, 175);
+    static final long FSTATFS = number(138, 44);
     static final long GETTID = number(186, 178);
     static final long FUTEX = number(202, 98);
     static final long EPOLL_CTL = number(233, 21);

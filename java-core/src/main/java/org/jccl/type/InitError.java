@@ -98,8 +98,10 @@ public enum InitError implements ErrorKind {
     SHARED_MEMORY_REFUSED(
             NcclResult.SYSTEM_ERROR,
             "The system does not give or open shared memory.",
-            "Free memory, or raise the limit of the container. Ranks of one node that may not "
-                    + "see each other (other user, pid namespace, ptrace rules) use TCP."),
+            "Raise the limit that the sentence names: the memory of the container, or the size of "
+                    + "/dev/shm, which is used only where memfd_create is forbidden. Ranks of one "
+                    + "node that may not see each other (other user, pid namespace, ptrace rules) "
+                    + "use TCP."),
     PIDFD_REFUSED(
             NcclResult.SYSTEM_ERROR,
             "The system knows no pidfd_open, or a filter of the container forbids it. This is a "

@@ -43,8 +43,8 @@ public final class Cluster {
     /** Whether each process is new and ends by itself. */
     final boolean once;
 
-    /** The namespaces that processes share with those of other clusters; null for new ones. */
-    final @Nullable NetworkPair wire;
+    /** Namespaces that the processes are in, which other clusters may share; null for none. */
+    final @Nullable Namespaces within;
 
     private Cluster(
             Place place,
@@ -56,7 +56,7 @@ public final class Cluster {
             Map<Integer, Map<String, String>> environmentOfRank,
             List<String> jvmFlags,
             boolean once,
-            @Nullable NetworkPair wire) {
+            @Nullable Namespaces within) {
         if (nRanks < 1 || ranksPerProcess < 1 || nNodes < 1) {
             throw new IllegalArgumentException("a cluster has at least one rank, node and process");
         }
@@ -69,7 +69,7 @@ public final class Cluster {
         this.environmentOfRank = environmentOfRank;
         this.jvmFlags = jvmFlags;
         this.once = once;
-        this.wire = wire;
+        this.within = within;
     }
 
     private static Cluster of(Place place, int nRanks, int ranksPerProcess) {
@@ -106,17 +106,22 @@ public final class Cluster {
 
     /** The same in these namespaces, by processes that other clusters in them may use again. */
     public static Cluster namespaces(int nRanks, NetworkPair wire) {
+        return of(Place.NAMESPACES, nRanks, 1).within(wire);
+    }
+
+    /** Processes in namespaces that clusters share. */
+    public Cluster within(Namespaces namespaces) {
         return new Cluster(
-                Place.NAMESPACES,
+                place,
                 nRanks,
-                1,
-                1,
-                DEFAULT_DEADLINE,
-                Map.of(),
-                Map.of(),
-                List.of(),
-                false,
-                wire);
+                ranksPerProcess,
+                nNodes,
+                deadline,
+                environment,
+                environmentOfRank,
+                jvmFlags,
+                once,
+                namespaces);
     }
 
     /** Several ranks, as threads, in each process. */
@@ -131,7 +136,7 @@ public final class Cluster {
                 environmentOfRank,
                 jvmFlags,
                 once,
-                wire);
+                within);
     }
 
     /**
@@ -149,7 +154,7 @@ public final class Cluster {
                 environmentOfRank,
                 jvmFlags,
                 once,
-                wire);
+                within);
     }
 
     /** How long anything in a test may last: JCCL_TEST_DEADLINE seconds. */
@@ -169,7 +174,7 @@ public final class Cluster {
                 environmentOfRank,
                 jvmFlags,
                 once,
-                wire);
+                within);
     }
 
     /** A variable that every rank's process sees. */
@@ -186,7 +191,7 @@ public final class Cluster {
                 environmentOfRank,
                 jvmFlags,
                 once,
-                wire);
+                within);
     }
 
     /** Communicators are on a simulated device of each process, unless their configuration says. */
@@ -210,7 +215,7 @@ public final class Cluster {
                 more,
                 jvmFlags,
                 once,
-                wire);
+                within);
     }
 
     /** A flag of the JVM of every rank that is a process. */
@@ -227,7 +232,7 @@ public final class Cluster {
                 environmentOfRank,
                 more,
                 once,
-                wire);
+                within);
     }
 
     /**
@@ -250,7 +255,7 @@ public final class Cluster {
                 environmentOfRank,
                 jvmFlags,
                 true,
-                wire);
+                within);
     }
 
     /** Whether the ranks run inside this JVM. */
@@ -285,7 +290,7 @@ public final class Cluster {
         int first = process * ranksPerProcess;
         if (nNodes > 1 && place != Place.THREADS) {
             all.put("NCCL_HOSTID", nodeOf(first, nRanks, nNodes));
-        } else if (place == Place.NAMESPACES && wire == null) {
+        } else if (place == Place.NAMESPACES && within == null) {
             all.put("NCCL_HOSTID", "namespace" + namespaceOf(process));
         }
         int end = Math.min(nRanks, first + ranksPerProcess);

@@ -46,7 +46,11 @@ public final class Faults {
         /** Those that change what an epoll instance watches. */
         WATCHES(-5),
         /** Those that make a thread, which are the whole process's and can only fail. */
-        THREADS(-6);
+        THREADS(-6),
+        /** Those that allocate memory that is shared. */
+        ALLOCATIONS(-7),
+        /** Those that make memory that can be shared and is in no file system. */
+        MEMFDS(-8);
 
         private final int number;
 
@@ -180,9 +184,9 @@ public final class Faults {
     }
 
     /**
-     * Waits until JCCL holds nothing in this process but its listener: a socket, a descriptor to
-     * wake its thread by, its lobby, and the list that this polls. Connections that were cut take
-     * seconds.
+     * Waits until JCCL holds nothing in this process but its listener: a socket, one to spare, a
+     * descriptor to wake its thread by, its lobby, and the list that this polls. Connections that
+     * were cut take seconds.
      *
      * @throws AssertionError if something stays, or something was freed that was not held
      */
@@ -217,7 +221,7 @@ public final class Faults {
     }
 
     private static boolean clean() {
-        return descriptors() <= 3
+        return descriptors() <= 4
                 && control(MAPS, 0, 0, 0, 0, 0) <= 1
                 && control(WRONG, 0, 0, 0, 0, 0) == 0;
     }

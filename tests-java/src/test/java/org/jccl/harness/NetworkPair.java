@@ -1,19 +1,13 @@
 package org.jccl.harness;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 
-/**
- * Two network namespaces of one user namespace, joined by a virtual wire, for ordinary users. Each
- * is held by a process that ends when its standard input does, so nothing outlives the test.
- */
-public final class NetworkPair implements AutoCloseable {
+/** Two network namespaces of one user namespace, joined by a virtual wire. */
+public final class NetworkPair implements Namespaces {
     private static final String NOBODY = "02:00:00:00:00:01";
 
     private final Process first;
@@ -33,12 +27,12 @@ public final class NetworkPair implements AutoCloseable {
         Process first = null;
         Process second = null;
         try {
-            first = hold(List.of("unshare", "--user", "--map-root-user", "--net"));
+            first = Namespaces.hold(List.of("unshare", "--user", "--map-root-user", "--net"), "");
             List<String> more = new ArrayList<>(enter(first));
             more.removeLast();
             more.remove("--net");
             more.addAll(List.of("unshare", "--net"));
-            second = hold(more);
+            second = Namespaces.hold(more, "");
             script(
                     first,
                     "ip link add wire0 type veth peer name wire1 netns "
@@ -51,8 +45,8 @@ public final class NetworkPair implements AutoCloseable {
                             + " && ip link set lo up");
             return new NetworkPair(first, second);
         } catch (IOException e) {
-            end(first);
-            end(second);
+            Namespaces.end(first);
+            Namespaces.end(second);
             throw new AssertionError("network namespaces are refused here: " + e.getMessage(), e);
         }
     }
@@ -96,36 +90,13 @@ public final class NetworkPair implements AutoCloseable {
         }
     }
 
-    /** The beginning of a command that runs in one of the two. */
-    List<String> enter(int which) {
+    @Override
+    public List<String> enter(int which) {
         return enter(which == 0 ? first : second);
     }
 
     private static List<String> enter(Process holder) {
-        return List.of(
-                "nsenter",
-                "--target",
-                "" + holder.pid(),
-                "--user",
-                "--preserve-credentials",
-                "--net",
-                "--");
-    }
-
-    /** A process inside new namespaces; it has entered them when it has said so. */
-    private static Process hold(List<String> enter) throws IOException {
-        List<String> command = new ArrayList<>(enter);
-        command.addAll(List.of("sh", "-c", "echo inside && exec cat"));
-        Process holder = new ProcessBuilder(command).redirectErrorStream(true).start();
-        BufferedReader lines =
-                new BufferedReader(
-                        new InputStreamReader(holder.getInputStream(), StandardCharsets.UTF_8));
-        String line = lines.readLine();
-        if (!"inside".equals(line)) {
-            holder.destroyForcibly();
-            throw new IOException(String.join(" ", enter) + ": " + line);
-        }
-        return holder;
+        return Namespaces.enter(holder, "--net");
     }
 
     private static String script(Process holder, String text) throws IOException {
@@ -139,20 +110,9 @@ public final class NetworkPair implements AutoCloseable {
         return said;
     }
 
-    private static void end(@org.jspecify.annotations.Nullable Process holder) {
-        if (holder != null) {
-            holder.destroyForcibly();
-            try {
-                holder.waitFor(10, TimeUnit.SECONDS);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
-        }
-    }
-
     @Override
     public void close() {
-        end(first);
-        end(second);
+        Namespaces.end(first);
+        Namespaces.end(second);
     }
 }

@@ -111,15 +111,16 @@ public final class RunningCluster implements AutoCloseable {
 
     private void startProcesses(Class<? extends Scenario> scenario, List<String> arguments)
             throws IOException {
-        NetworkPair lent = cluster.wire;
+        Namespaces lent = cluster.within;
         if (cluster.place == Cluster.Place.NAMESPACES && lent == null) {
             network = NetworkPair.open();
         }
-        NetworkPair wire = lent == null ? network : lent;
+        Namespaces within = lent == null ? network : lent;
         for (int number = 0; number < cluster.nProcesses(); number++) {
             Map<String, String> environment = cluster.environmentOf(number);
             boolean once = cluster.once || network != null;
-            List<String> enter = wire == null ? List.of() : wire.enter(cluster.namespaceOf(number));
+            List<String> enter =
+                    within == null ? List.of() : within.enter(cluster.namespaceOf(number));
             RankProcess process =
                     once
                             ? RankProcess.start("", enter, cluster.jvmFlags, environment)

@@ -97,7 +97,7 @@ final class HierarchyTest {
     }
 
     private static void run(Cluster cluster, int nodes, int size) {
-        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, size)
+        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, size, -1)
                 .assertAllSucceeded()
                 .assertAllSaidTheSame();
     }

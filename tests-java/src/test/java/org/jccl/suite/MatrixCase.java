@@ -41,6 +41,10 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
 
     static final int LARGE = 3 * (1 << 20) + 1;
     private static final int[] SIZES = {0, 1, 3, 1023, 65537};
+
+    /** For cells at a given alignment: in a cache line, in small slots, in the ring. */
+    private static final int[] ALIGNED_SIZES = {7, 1023, 20_011};
+
     private static final Set<Integer> FEW_SIZES = Set.of(3, 65537);
     private static final List<Operation> OPERATIONS =
             List.of(
@@ -94,6 +98,29 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
         chosen.addAll(large.subList(0, nLarge));
         java.util.Collections.shuffle(chosen, random);
         return chosen;
+    }
+
+    /**
+     * So many cells, or with 0 one of every operation, type and size; the reductions, and in and
+     * out of place, take turns.
+     */
+    static List<MatrixCase> inTurn(int turn, long seed, int count) {
+        List<MatrixCase> cases = new ArrayList<>();
+        for (Operation operation : OPERATIONS) {
+            for (DataType type : TYPES) {
+                for (int size : ALIGNED_SIZES) {
+                    int number = cases.size() + turn;
+                    RedOp op = operation.reduces() ? OPS.get(number % OPS.size()) : RedOp.SUM;
+                    boolean inPlace = number % 2 == 0 && operation != Operation.SEND;
+                    cases.add(new MatrixCase(operation, type, op, size, inPlace));
+                }
+            }
+        }
+        if (count == 0) {
+            return cases;
+        }
+        java.util.Collections.shuffle(cases, new Random(seed + turn));
+        return cases.subList(0, count);
     }
 
     private static void add(List<MatrixCase> cases, Operation operation, DataType type, int size) {

@@ -23,7 +23,7 @@ import java.util.zip.CRC32C;
 /**
  * Runs cells of the matrix on one communicator and compares each with the oracle. Arguments: the
  * seed; how many cells, or 0 for all; how many large ones; on how many nodes the ranks are; the
- * only size, or 0 for any.
+ * only size, or 0 for any; how many more cells at each alignment of the buffers, 0 for many, or -1.
  *
  * <p>Where every rank's result is the same, rank 0 compares with the oracle and the others with
  * rank 0, by a checksum that they say.
@@ -32,11 +32,20 @@ public final class MatrixScenario implements Scenario {
     /** Larger reductions of several nodes with several ranks are folded node by node. */
     private static final int BY_NODE_BYTES = 16384;
 
-    private static final int[] MISALIGNMENTS = {0, 0, 1, 2, 3, 4, 7};
+    /** Of a cache line, and of the widest vector. */
+    private static final int ALIGNMENTS = 64;
 
+    /** Which are not multiples of each other: buffers meet each other at all distances. */
+    private static final int OUT_FACTOR = 29;
+
+    private static final int RANK_FACTOR = 13;
+    private static final int ANY = -1;
+
+    private final CRC32C results = new CRC32C();
     private int me;
     private int nRanks;
     private int nNodes;
+    private int done;
 
     @Override
     public void run(Rank rank) {
@@ -50,22 +59,31 @@ public final class MatrixScenario implements Scenario {
                         ? MatrixCase.sample(seed, count, rank.intArgument(2))
                         : MatrixCase.ofSize(rank.intArgument(4));
         try (Communicator comm = rank.init()) {
-            CRC32C results = new CRC32C();
             for (int i = 0; i < cases.size(); i++) {
-                try (Arena arena = Arena.ofConfined()) {
-                    runCase(comm, cases.get(i), seed + i, arena, results);
-                } catch (RuntimeException | AssertionError e) {
-                    throw new AssertionError(
-                            "cell " + i + " " + cases.get(i) + " seed " + seed + " on rank " + me,
-                            e);
+                run(comm, cases.get(i), seed + i, ANY);
+            }
+            int more = rank.intArgument(5);
+            for (int shift = 0; shift < ALIGNMENTS && more >= 0; shift++) {
+                List<MatrixCase> each = MatrixCase.inTurn(shift, seed, more);
+                for (int i = 0; i < each.size(); i++) {
+                    run(comm, each.get(i), seed + i, shift);
                 }
             }
-            rank.say(cases.size() + " cells, checksum " + results.getValue());
+            rank.say(done + " cells, checksum " + results.getValue());
         }
     }
 
-    private void runCase(
-            Communicator comm, MatrixCase cell, long seed, Arena arena, CRC32C results) {
+    private void run(Communicator comm, MatrixCase cell, long seed, int shift) {
+        try (Arena arena = Arena.ofConfined()) {
+            runCase(comm, cell, seed, shift, arena);
+            done++;
+        } catch (RuntimeException | AssertionError e) {
+            throw new AssertionError(
+                    cell + " with seed " + seed + " and shift " + shift + " on rank " + me, e);
+        }
+    }
+
+    private void runCase(Communicator comm, MatrixCase cell, long seed, int shift, Arena arena) {
         int elementBytes = cell.type().sizeBytes();
         int inBytes = cell.inputCount(nRanks) * elementBytes;
         int outBytes = cell.outputCount(nRanks) * elementBytes;
@@ -75,8 +93,9 @@ public final class MatrixScenario implements Scenario {
         Random place = new Random(seed * 31 + me);
         byte[] input = inputOf(cell, seed, me);
         long from = (long) me * partBytes;
-        GuardedBuffer in = GuardedBuffer.allocate(arena, inBytes, shift(place));
-        GuardedBuffer out = GuardedBuffer.allocate(arena, outBytes, shift(place));
+        GuardedBuffer in = GuardedBuffer.allocate(arena, inBytes, shift(shift, place));
+        int outShift = shift == ANY ? ANY : OUT_FACTOR * shift + 1;
+        GuardedBuffer out = GuardedBuffer.allocate(arena, outBytes, shift(outShift, place));
         MemorySegment send = in.buffer();
         MemorySegment recv = out.buffer();
         if (cell.inPlace() && inBytes < outBytes) {
@@ -101,14 +120,18 @@ public final class MatrixScenario implements Scenario {
             require(Arrays.equals(input, others), "the input outside the result was changed");
         }
         if (receives) {
-            checkResult(cell, seed, root, recv.toArray(ValueLayout.JAVA_BYTE), results);
+            checkResult(cell, seed, root, recv.toArray(ValueLayout.JAVA_BYTE));
         } else {
             require(Arrays.equals(before, recv.toArray(ValueLayout.JAVA_BYTE)), "not the root's");
         }
     }
 
-    private static int shift(Random random) {
-        return MISALIGNMENTS[random.nextInt(MISALIGNMENTS.length)];
+    /** By how much a buffer of this rank is shifted; of any, half are not. */
+    private int shift(int shift, Random random) {
+        if (shift == ANY) {
+            return random.nextBoolean() ? 0 : random.nextInt(ALIGNMENTS);
+        }
+        return (shift + RANK_FACTOR * me) % ALIGNMENTS;
     }
 
     private void call(
@@ -133,7 +156,7 @@ public final class MatrixScenario implements Scenario {
         }
     }
 
-    private void checkResult(MatrixCase cell, long seed, int root, byte[] output, CRC32C results) {
+    private void checkResult(MatrixCase cell, long seed, int root, byte[] output) {
         DataType type = cell.type();
         boolean sameEverywhere =
                 switch (cell.operation()) {

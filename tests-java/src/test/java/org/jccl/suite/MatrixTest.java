@@ -18,7 +18,14 @@ import java.util.Random;
 final class MatrixTest {
     private static final int[] RANKS = {1, 2, 3, 4, 7, 8};
     private static final int SAMPLED_CELLS = 30;
+
+    /** More of them at each alignment of the buffers. */
+    private static final int SAMPLED_AT_EACH = 1;
+
     private static final int STRESS_DEADLINE_S = 1200;
+
+    /** With so many the buffers have every alignment. */
+    private static final int ALIGNED_RANKS = 4;
 
     /** Ways to place n ranks so that a certain transport, or several, carry their data. */
     enum Carrier {
@@ -70,7 +77,7 @@ final class MatrixTest {
         for (Carrier carrier : Carrier.values()) {
             int nRanks = RANKS[random.nextInt(RANKS.length)];
             Cluster cluster = carrier.cluster(nRanks);
-            check(cluster, seed, SAMPLED_CELLS, carrier.nodes(nRanks));
+            check(cluster, seed, SAMPLED_CELLS, carrier.nodes(nRanks), SAMPLED_AT_EACH);
         }
     }
 
@@ -79,7 +86,7 @@ final class MatrixTest {
     @MethodSource("everyCluster")
     void everyCellAgreesWithTheOracle(Carrier carrier, int nRanks) {
         Cluster cluster = carrier.cluster(nRanks).deadline(STRESS_DEADLINE_S);
-        check(cluster, seed(), 0, carrier.nodes(nRanks));
+        check(cluster, seed(), 0, carrier.nodes(nRanks), nRanks == ALIGNED_RANKS ? 0 : -1);
     }
 
     static List<Arguments> everyCluster() {
@@ -92,10 +99,10 @@ final class MatrixTest {
         return clusters;
     }
 
-    private static void check(Cluster cluster, long seed, int cells, int nodes) {
+    private static void check(Cluster cluster, long seed, int cells, int nodes, int atEach) {
         System.out.println("matrix on " + cluster + ", JCCL_TEST_SEED=" + seed);
         cluster.optimized()
-                .run(MatrixScenario.class, seed, cells, 1, nodes, 0)
+                .run(MatrixScenario.class, seed, cells, 1, nodes, 0, atEach)
                 .assertAllSucceeded()
                 .assertAllSaidTheSame();
     }
