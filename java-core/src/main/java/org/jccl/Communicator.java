@@ -1,6 +1,7 @@
 package org.jccl;
 
 import org.jccl.bootstrap.Rendezvous;
+import org.jccl.call.Call;
 import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
 import org.jccl.comm.CommState;
@@ -9,7 +10,6 @@ import org.jccl.comm.CustomOps;
 import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
-import org.jccl.call.Call;
 import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.param.Params;

@@ -1,11 +1,11 @@
 package org.jccl.abi;
 
 import org.jccl.comm.Comm;
-import org.jccl.progress.CommExecutor;
 import org.jccl.executor.Counters;
 import org.jccl.log.Log;
 import org.jccl.platform.ForkGuard;
 import org.jccl.platform.Memory;
+import org.jccl.progress.CommExecutor;
 import org.jccl.reduce.Warmup;
 import org.jccl.type.CallError;
 import org.jccl.type.Operation;

@@ -1,9 +1,9 @@
 package org.jccl.abi;
 
+import org.jccl.call.Call;
 import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
-import org.jccl.call.Call;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
 import org.jccl.group.Pending;

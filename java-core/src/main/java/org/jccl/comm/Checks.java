@@ -1,8 +1,8 @@
 package org.jccl.comm;
 
+import org.jccl.call.Call;
 import org.jccl.device.Device;
 import org.jccl.device.Devices;
-import org.jccl.call.Call;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;

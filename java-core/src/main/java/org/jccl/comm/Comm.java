@@ -2,9 +2,6 @@ package org.jccl.comm;
 
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.device.Device;
-import org.jccl.progress.CommExecutor;
-import org.jccl.progress.Parting;
-import org.jccl.progress.StreamAgent;
 import org.jccl.executor.Task;
 import org.jccl.group.GroupMember;
 import org.jccl.group.Pending;
@@ -13,6 +10,9 @@ import org.jccl.log.Subsystem;
 import org.jccl.param.Param;
 import org.jccl.plan.Planner;
 import org.jccl.platform.Threads;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Parting;
+import org.jccl.progress.StreamAgent;
 import org.jccl.reduce.Warmup;
 import org.jccl.transport.Links;
 import org.jccl.type.CallError;
@@ -275,8 +275,7 @@ public final class Comm implements GroupMember {
             return NcclResult.IN_PROGRESS;
         }
         if (ex != null) {
-            boolean polled =
-                    !config.blocking() && (ex.callersWait() || now == CommState.FINALIZED);
+            boolean polled = !config.blocking() && (ex.callersWait() || now == CommState.FINALIZED);
             if (polled && ex.busy()) {
                 return NcclResult.IN_PROGRESS;
             }

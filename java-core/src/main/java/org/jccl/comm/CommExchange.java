@@ -2,13 +2,13 @@ package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
 import org.jccl.call.Call;
-import org.jccl.progress.CommExecutor;
-import org.jccl.plan.Plan;
 import org.jccl.executor.Task;
-import org.jccl.progress.Wait;
+import org.jccl.plan.Plan;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.WatchedTime;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Wait;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;

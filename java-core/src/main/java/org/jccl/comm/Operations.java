@@ -1,12 +1,12 @@
 package org.jccl.comm;
 
 import org.jccl.call.Call;
-import org.jccl.progress.CommExecutor;
-import org.jccl.plan.Plan;
-import org.jccl.progress.Submission;
 import org.jccl.executor.Task;
 import org.jccl.group.Group;
 import org.jccl.group.Pending;
+import org.jccl.plan.Plan;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Submission;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;

@@ -1,10 +1,10 @@
 package org.jccl.comm;
 
-import org.jccl.progress.CommExecutor;
-import org.jccl.progress.Wait;
 import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Wait;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;

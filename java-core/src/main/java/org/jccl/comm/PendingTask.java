@@ -1,8 +1,8 @@
 package org.jccl.comm;
 
 import org.jccl.executor.Task;
-import org.jccl.progress.Wait;
 import org.jccl.group.Pending;
+import org.jccl.progress.Wait;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 

@@ -1,8 +1,8 @@
 package org.jccl.comm;
 
-import org.jccl.progress.Parting;
 import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
+import org.jccl.progress.Parting;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;

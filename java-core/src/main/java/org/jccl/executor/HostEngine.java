@@ -1,8 +1,8 @@
 package org.jccl.executor;
 
 import org.jccl.call.Call;
-import org.jccl.plan.Plan;
 import org.jccl.call.Composed;
+import org.jccl.plan.Plan;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jspecify.annotations.Nullable;

@@ -1,7 +1,7 @@
 package org.jccl.executor;
 
-import org.jccl.plan.Plan;
 import org.jccl.plan.OpCode;
+import org.jccl.plan.Plan;
 import org.jccl.platform.Memory;
 import org.jccl.reduce.Reductions;
 import org.jccl.transport.Area;
@@ -404,7 +404,8 @@ public final class Interpreter {
         }
         sources[rank] = buffers[c[at + 2]] + args[a + 2];
         long to = buffers[c[at + 1]] + args[a];
-        Reductions.fold(task.typeNumber(), task.redOp(), to, sources, nRanks, bytes / elementBytes());
+        Reductions.fold(
+                task.typeNumber(), task.redOp(), to, sources, nRanks, bytes / elementBytes());
         return true;
     }
 

@@ -1,7 +1,7 @@
 package org.jccl.executor;
 
-import org.jccl.plan.Plan;
 import org.jccl.plan.OpCode;
+import org.jccl.plan.Plan;
 import org.jccl.platform.Memory;
 import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;

@@ -1,7 +1,7 @@
 package org.jccl.executor;
 
-import org.jccl.plan.Plan;
 import org.jccl.call.Call;
+import org.jccl.plan.Plan;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -16,8 +16,7 @@ public final class Task extends Call {
     static {
         try {
             LISTENERS =
-                    MethodHandles.lookup()
-                            .findVarHandle(Task.class, "listeners", Listener.class);
+                    MethodHandles.lookup().findVarHandle(Task.class, "listeners", Listener.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }

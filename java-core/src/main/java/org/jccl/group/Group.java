@@ -1,10 +1,10 @@
 package org.jccl.group;
 
 import org.jccl.call.Call;
+import org.jccl.executor.Task;
 import org.jccl.progress.CommExecutor;
 import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Submission;
-import org.jccl.executor.Task;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;

@@ -1,8 +1,8 @@
 package org.jccl.group;
 
+import org.jccl.executor.Task;
 import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Parting;
-import org.jccl.executor.Task;
 import org.jccl.progress.Wait;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;

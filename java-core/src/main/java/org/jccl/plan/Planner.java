@@ -1,8 +1,8 @@
 package org.jccl.plan;
 
+import org.jccl.call.Call;
 import org.jccl.collective.Algorithm;
 import org.jccl.collective.Algorithms;
-import org.jccl.call.Call;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.schedule.Nodes;

@@ -1,12 +1,12 @@
 package org.jccl.progress;
 
-import org.jccl.executor.Task;
-import org.jccl.plan.Plan;
-import org.jccl.executor.EngineProvider;
-import org.jccl.executor.Engine;
-import org.jccl.executor.Counters;
 import org.jccl.call.Call;
 import org.jccl.device.Device;
+import org.jccl.executor.Counters;
+import org.jccl.executor.Engine;
+import org.jccl.executor.EngineProvider;
+import org.jccl.executor.Task;
+import org.jccl.plan.Plan;
 import org.jccl.transport.Links;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;

@@ -1,6 +1,7 @@
 package org.jccl.progress;
 
 import org.jccl.executor.Task;
+
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;

@@ -1,8 +1,8 @@
 package org.jccl.progress;
 
-import org.jccl.executor.Task;
-import org.jccl.executor.Engine;
 import org.jccl.executor.Blocked;
+import org.jccl.executor.Engine;
+import org.jccl.executor.Task;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.platform.WatchedTime;

@@ -1,7 +1,7 @@
 package org.jccl.progress;
 
-import org.jccl.executor.Task;
 import org.jccl.executor.Blocked;
+import org.jccl.executor.Task;
 import org.jccl.platform.Futex;
 import org.jccl.platform.Membarrier;
 import org.jccl.platform.Memory;

@@ -1,8 +1,8 @@
 package org.jccl.progress;
 
+import org.jccl.call.Call;
 import org.jccl.executor.Task;
 import org.jccl.plan.Plan;
-import org.jccl.call.Call;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -106,8 +106,7 @@ public final class Submission {
     }
 
     private static boolean linger(CommExecutor executor, Task task) {
-        boolean alone =
-                executor.loneOnCores() && executor.oneUnderWay() && executor.callersWait();
+        boolean alone = executor.loneOnCores() && executor.oneUnderWay() && executor.callersWait();
         if (!alone || !executor.lingering().pays(task)) {
             return false;
         }

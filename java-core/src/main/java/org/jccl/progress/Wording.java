@@ -1,10 +1,8 @@
 package org.jccl.progress;
 
-import org.jccl.executor.Task;
-import org.jccl.executor.Interpreter;
-import org.jccl.executor.Engine;
 import org.jccl.executor.Blocked;
-import org.jccl.transport.CallRecord;
+import org.jccl.executor.Engine;
+import org.jccl.executor.Task;
 import org.jccl.transport.Links;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -92,8 +90,7 @@ record Wording(Links links, Engine engine, String name) {
 
     /** A task has waited longer than it may. */
     NcclException overdue(Blocked blocked, long waitedMs, long limitMs) {
-        return PeerError.LATE.says(
-                "%s; the time limit is %s ms", late(blocked, waitedMs), limitMs);
+        return PeerError.LATE.says("%s; the time limit is %s ms", late(blocked, waitedMs), limitMs);
     }
 
     /** A task has waited for long, which is said and no failure. */

@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import org.jccl.call.Call;
 import org.jccl.executor.Task;
-import org.jccl.progress.Wait;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.platform.Memory;
+import org.jccl.progress.Wait;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;

@@ -1,12 +1,12 @@
 package org.jccl.progress;
 
-import org.jccl.executor.Task;
-import org.jccl.call.Call;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.call.Call;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Creation;
+import org.jccl.executor.Task;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.type.DataType;
