@@ -1,6 +1,7 @@
 package org.jccl.abi;
 
 import org.jccl.comm.Comm;
+import org.jccl.comm.Farewell;
 import org.jccl.executor.Counters;
 import org.jccl.log.Log;
 import org.jccl.platform.ForkGuard;
@@ -99,7 +100,7 @@ final class Extras {
             for (Comm comm : Handles.all()) {
                 comm.leaveAtExit();
             }
-            Comm.awaitFarewells();
+            Farewell.await(1000);
             Log.flush();
             return NcclApi.SUCCESS;
         } catch (Throwable t) {

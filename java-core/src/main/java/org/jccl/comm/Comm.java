@@ -362,11 +362,6 @@ public final class Comm implements GroupMember {
         }
     }
 
-    /** Gives the last bytes of communicators that have ended a moment to arrive. */
-    public static void awaitFarewells() {
-        Farewell.await(1000);
-    }
-
     /**
      * Begins to split; the child exists at once, in state INITIALIZING.
      *

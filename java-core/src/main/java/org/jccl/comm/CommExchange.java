@@ -134,7 +134,7 @@ final class CommExchange implements Exchange {
         }
         int ahead = -1;
         for (int q : awaited) {
-            ahead = executor.inNextCall(q) ? q : ahead;
+            ahead = executor.hasComeTo(q, 1) ? q : ahead;
         }
         WatchedTime since = ahead < 0 ? null : aheadSince == null ? new WatchedTime() : aheadSince;
         aheadSince = since;
@@ -158,7 +158,7 @@ final class CommExchange implements Exchange {
         int[] late = new int[comm.nRanks()];
         int n = 0;
         for (int q = 0; q < late.length; q++) {
-            if (q != comm.rank() && !executor.inLastCall(q)) {
+            if (q != comm.rank() && !executor.hasComeTo(q, 0)) {
                 late[n++] = q;
             }
         }

@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * output is shut down and the input drained until the peer has ended, too, or time is up. Shared
  * memory needs none of this: the node mates have mapped all of it.
  */
-final class Farewell implements Job {
+public final class Farewell implements Job {
     private static final long LIMIT_NS = 10_000_000_000L;
 
     /** Where there is no thread to be had: an abort is to return within a second. */
@@ -63,7 +63,7 @@ final class Farewell implements Job {
     }
 
     /** Waits, for at most {@code maxMs}, until no link lingers. */
-    static void await(int maxMs) {
+    public static void await(int maxMs) {
         long end = System.nanoTime() + maxMs * 1_000_000L;
         for (int round = 0; UNDER_WAY.get() > 0 && System.nanoTime() - end < 0; round++) {
             Threads.pause(round);

@@ -328,7 +328,7 @@ public final class Interpreter {
         for (int i = 0; i < n; i++) {
             sources[i] = buffers[c[at + 4 + 2 * i]] + args[c[at + 5 + 2 * i]];
         }
-        long count = args[a + 1] / elementBytes();
+        long count = args[a + 1] / task.type().sizeBytes();
         Reductions.fold(task.typeNumber(), redOp, buffers[c[at + 1]] + args[a], sources, n, count);
         return at + 4 + 2 * n;
     }
@@ -339,13 +339,9 @@ public final class Interpreter {
 
     private void divide(long dst, int a) {
         if (task.redOp() == RedOp.AVG.number()) {
-            long count = args[a + 1] / elementBytes();
+            long count = args[a + 1] / task.type().sizeBytes();
             Reductions.divide(task.typeNumber(), dst + args[a], nRanks, count);
         }
-    }
-
-    private int elementBytes() {
-        return org.jccl.type.DataType.of(task.typeNumber()).sizeBytes();
     }
 
     private void tinyPut(long from, int bytes) {
@@ -405,7 +401,7 @@ public final class Interpreter {
         sources[rank] = buffers[c[at + 2]] + args[a + 2];
         long to = buffers[c[at + 1]] + args[a];
         Reductions.fold(
-                task.typeNumber(), task.redOp(), to, sources, nRanks, bytes / elementBytes());
+                task.typeNumber(), task.redOp(), to, sources, nRanks, bytes / task.type().sizeBytes());
         return true;
     }
 

@@ -20,7 +20,6 @@ final class StagedEngine implements Engine {
     private final HostEngine host;
     private final DeviceQueue queue;
     private final Consumer<Task> over;
-    private final Consumer<Task> delivered = this::end;
 
     /** What a wait is shown while nothing but results is on its way. */
     private final Blocked result = new Blocked();
@@ -35,14 +34,10 @@ final class StagedEngine implements Engine {
     private void computed(Task task) {
         StagingBlock staging = task.block;
         if (staging == null) {
-            end(task);
+            over.accept(task);
         } else {
             queue.deliver(task, staging);
         }
-    }
-
-    private void end(Task task) {
-        over.accept(task);
     }
 
     @Override
@@ -89,7 +84,8 @@ final class StagedEngine implements Engine {
     @Override
     public boolean progress() {
         boolean moved = host.progress();
-        return moved | queue.progress(delivered);
+        moved |= queue.progress(over);
+        return moved;
     }
 
     @Override

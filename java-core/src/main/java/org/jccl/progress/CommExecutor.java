@@ -200,7 +200,7 @@ public final class CommExecutor {
     }
 
     /**
-     * Hands a task over. {@link #follow} goes on with it, after the other tasks of a group.
+     * Hands a task over. {@link Submission#follow} goes on with it, after the other tasks of a group.
      *
      * @throws NcclException if the communicator has failed or too much is under way
      */
@@ -216,12 +216,8 @@ public final class CommExecutor {
         }
         put(task);
         wakeSleepers();
-        if ((failure != null || gate.closed()) && gate.tryOwn()) {
-            try {
-                drainInbox();
-            } finally {
-                gate.release();
-            }
+        if (failure != null || gate.closed()) {
+            tryDrain();
         }
     }
 
@@ -245,31 +241,9 @@ public final class CommExecutor {
         }
     }
 
-    /** Whether its thread is inside the gate until {@link #follow} is over. */
-    private boolean usesStream(Task task) {
+    /** Whether its thread is inside the gate until {@link Submission#follow} is over. */
+    boolean usesStream(Task task) {
         return !engine.callersWait() && !task.isOnHost();
-    }
-
-    /**
-     * Goes on with a task that was submitted.
-     *
-     * @return whether its stream waits for its end, so that the caller need not; somebody must then
-     *     attend to it
-     * @throws NcclException if the device refuses
-     */
-    boolean follow(Task task) {
-        if (!usesStream(task)) {
-            return false;
-        }
-        try {
-            return engine.follow(task);
-        } catch (NcclException refused) {
-            // The stream does not wait, so that the operation must not go on.
-            requestStop(refused);
-            throw refused;
-        } finally {
-            gate.leave();
-        }
     }
 
     /** The tickets of operations that were started. */
@@ -331,13 +305,20 @@ public final class CommExecutor {
     /** Ends what was submitted while the gate was closed; after the closer has released it. */
     void drainLate() {
         VarHandle.fullFence();
-        while (!inbox.isEmpty() && gate.tryOwn()) {
-            try {
-                drainInbox();
-            } finally {
-                gate.release();
-            }
+        while (!inbox.isEmpty() && tryDrain()) {
             VarHandle.fullFence();
+        }
+    }
+
+    private boolean tryDrain() {
+        if (!gate.tryOwn()) {
+            return false;
+        }
+        try {
+            drainInbox();
+            return true;
+        } finally {
+            gate.release();
         }
     }
 
@@ -481,32 +462,22 @@ public final class CommExecutor {
 
     /** Wakes threads of this process that may sleep for what the owner now has to do. */
     void wakeSleepers() {
-        if (gate.anySleeper() && gate.enter()) {
-            try {
-                wakeAllSleepers();
-            } finally {
-                gate.leave();
-            }
+        gate.wakeSleepers(links);
+    }
+
+    /**
+     * Whether another rank has begun the call that comes so many after the one that this rank made
+     * last.
+     */
+    public boolean hasComeTo(int q, int ahead) {
+        if (!gate.enter()) {
+            return false;
         }
-    }
-
-    void wakeAllSleepers() {
-        gate.forEachSleptOn(links::wakeSleepersOn);
-    }
-
-    /** Whether rank {@code q} has begun the call after the one that this rank made last. */
-    public boolean inNextCall(int q) {
-        return gate.enter() && left(engine.hasComeTo(q, 1));
-    }
-
-    /** Whether rank {@code q} has come to the call that this rank made last; for diagnosis. */
-    public boolean inLastCall(int q) {
-        return !gate.enter() || left(engine.hasComeTo(q, 0));
-    }
-
-    private boolean left(boolean answer) {
-        gate.leave();
-        return answer;
+        try {
+            return engine.hasComeTo(q, ahead);
+        } finally {
+            gate.leave();
+        }
     }
 
     /** Ends what is under way and forbids everything; for the owner. */

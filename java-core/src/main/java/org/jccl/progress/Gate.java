@@ -1,5 +1,7 @@
 package org.jccl.progress;
 
+import org.jccl.transport.Links;
+
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -131,6 +133,22 @@ final class Gate {
                 action.accept(rank);
             }
         }
+    }
+
+    /** Wakes threads of this process that sleep until a rank changes its region. */
+    void wakeSleepers(Links links) {
+        if (anySleeper() && enter()) {
+            try {
+                wakeAllSleepers(links);
+            } finally {
+                leave();
+            }
+        }
+    }
+
+    /** The same, of a communicator that may be closed; its memory is still there. */
+    void wakeAllSleepers(Links links) {
+        forEachSleptOn(links::wakeSleepersOn);
     }
 
     boolean waiting() {

@@ -43,10 +43,10 @@ public final class Parting {
         if (!leave(executor, goodbye)) {
             return;
         }
-        executor.wakeAllSleepers();
+        executor.gate().wakeAllSleepers(executor.links());
         for (int round = 0; executor.gate().visitors() > 0; round++) {
             Threads.pause(round);
-            executor.wakeAllSleepers();
+            executor.gate().wakeAllSleepers(executor.links());
         }
         try {
             executor.engine().close();

@@ -51,12 +51,17 @@ public final class Submission {
      * @throws NcclException if the device refuses
      */
     public static boolean follow(CommExecutor executor, Task task) {
-        if (executor.callersWait()) {
+        if (!executor.usesStream(task)) {
             return false;
         }
         try {
-            return executor.follow(task);
+            return executor.engine().follow(task);
+        } catch (NcclException refused) {
+            // The stream does not wait, so that the operation must not go on.
+            executor.requestStop(refused);
+            throw refused;
         } finally {
+            executor.gate().leave();
             StreamAgent.attend(executor);
         }
     }

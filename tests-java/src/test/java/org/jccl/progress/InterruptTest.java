@@ -22,7 +22,7 @@ final class InterruptTest {
         creation.result();
         Comm comm = creation.comm();
         CommExecutor executor = comm.executor();
-        Thread interrupting = new Thread(executor::interrupt, "interrupting");
+        Thread interrupting = new Thread(() -> Parting.interrupt(executor), "interrupting");
         assertTrue(executor.gate().tryOwn());
         try {
             interrupting.start();

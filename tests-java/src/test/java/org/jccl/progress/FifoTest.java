@@ -1,4 +1,4 @@
-package org.jccl.executor;
+package org.jccl.progress;
 
 import org.jccl.call.Call;
 import org.jccl.comm.Comm;
