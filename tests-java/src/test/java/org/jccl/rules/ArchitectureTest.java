@@ -53,8 +53,7 @@ final class ArchitectureTest {
                     Set.of(
                             ROOT + ".abi",
                             ROOT + ".bootstrap",
-                            ROOT + ".comm",
-                            ROOT + ".reduce"));
+                            ROOT + ".comm"));
 
     /** What other packages are to see of the waiting room. */
     private static final Set<String> DOORS = Set.of("CommExecutor", "Submission", "Wait");
