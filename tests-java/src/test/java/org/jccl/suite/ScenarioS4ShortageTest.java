@@ -78,6 +78,7 @@ final class ScenarioS4ShortageTest {
             each.inPlace(2);
             // Who has what it needs must not be done while another fails.
             Sums.barrier(comm);
+            comm.close();
             return null;
         } catch (NcclException e) {
             return e;
@@ -90,7 +91,8 @@ final class ScenarioS4ShortageTest {
 
     private static void requireRight(Rank rank, String name, int bytes) {
         NcclException why = life(rank, rank.uniqueId(name), bytes, phase -> {});
-        Sums.require(Endings.agreed(rank, name, why).isEmpty(), name + " was not right");
+        List<String> told = Endings.agreed(rank, name, why);
+        Sums.require(told.isEmpty(), name + ":\n" + String.join("\n", told));
     }
 
     /**
@@ -139,10 +141,10 @@ final class ScenarioS4ShortageTest {
     void fewDescriptorsAreEnoughOrNamed() {
         List<String> said =
                 cluster(8, 2)
-                        .run(FewDescriptors.class, KIB, 2, "+3,+9,+16,+22,+60,64")
+                        .run(FewDescriptors.class, KIB, 2, "+0,+1,+4,+9,+16,+22,+60,64")
                         .assertAllSucceeded()
                         .assertAllSaidTheSame();
-        assertTrue(said.containsAll(List.of("+3 refused", "+60 right")), said::toString);
+        assertTrue(said.containsAll(List.of("+4 refused", "+60 right")), said::toString);
     }
 
     @ParameterizedTest
@@ -150,7 +152,7 @@ final class ScenarioS4ShortageTest {
     @CsvSource({"32, 8, 1024", "32, 8, 1048576", "16, 1, 1024"})
     void fewDescriptorsOfManyRanksAreEnoughOrNamed(int nRanks, int perProcess, int bytes) {
         List<String> limits = new ArrayList<>();
-        for (int free = 2; free < 300; free += 1 + free / 4) {
+        for (int free = 0; free < 300; free += 1 + free / 4) {
             limits.add("+" + free);
         }
         List<String> said =
@@ -163,7 +165,7 @@ final class ScenarioS4ShortageTest {
                                 "64," + String.join(",", limits))
                         .assertAllSucceeded()
                         .assertAllSaidTheSame();
-        assertTrue(said.contains("+2 refused"), said::toString);
+        assertTrue(said.contains("+4 refused"), said::toString);
         assertTrue(said.getLast().endsWith(" right"), said::toString);
     }
 
@@ -280,6 +282,7 @@ final class ScenarioS4ShortageTest {
                 }
                 Sums.require(comm.stats().sharedMemoryBytes() > 0, "no mate has read anything");
                 Sums.barrier(comm);
+                comm.close();
                 return null;
             } catch (NcclException e) {
                 return e;
@@ -346,6 +349,8 @@ final class ScenarioS4ShortageTest {
                         each.byAllToAll(round);
                     }
                 }
+                // What the others had sent before may be all that the late one needed.
+                Sums.barrier(comm);
             } finally {
                 comm.abort();
             }
@@ -353,9 +358,9 @@ final class ScenarioS4ShortageTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1024, true, 5", "1024, false, 0", "65536, true, 0", "65536, false, 7"})
+    @CsvSource({"1024, false, 5", "262144, true, 0"})
     void rankThatDoesNotComeIsNamedByAll(int bytes, boolean byGroup, int absent) {
-        absent(8, 2, 4, bytes, byGroup, absent);
+        absent(8, 2, 3, bytes, byGroup, absent);
     }
 
     @ParameterizedTest

@@ -248,4 +248,55 @@ final class ShortageTest {
     void ranksMeetWhereNothingCanBeWatched() {
         pair().run(WithoutWatches.class).assertAllSucceeded();
     }
+
+    /** A split fails for want of memory on rank 0; then the user of rank 1 aborts the parent. */
+    public static final class SplitIsAborted implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init();
+            try {
+                boolean victim = rank.number() == 0;
+                if (victim) {
+                    Faults.arm(Faults.Action.FAIL, Faults.Calls.ALLOCATIONS, 1, ENOSPC, 1);
+                }
+                requireFailed(() -> comm.split(0, rank.number()), "No space left");
+                Sums.require(!victim || Faults.disarm() == 1, "nothing was refused");
+                rank.post("known to " + rank.number(), "");
+                if (rank.number() == 1) {
+                    rank.await("known to 0");
+                    rank.await("known to 2");
+                    comm.abort();
+                    rank.post("aborted", "");
+                    return;
+                }
+                rank.await("aborted");
+                requireFailed(
+                        () -> Sums.barrier(comm),
+                        "rank 1 aborted ",
+                        " after a split had failed: ",
+                        "rank 0 gave up: ",
+                        "No space left");
+            } finally {
+                comm.abort();
+            }
+        }
+
+        private static void requireFailed(Runnable call, String... parts) {
+            try {
+                call.run();
+            } catch (NcclException e) {
+                Sums.require(EveryCall.says(e, parts), "it says: " + e.getMessage());
+                return;
+            }
+            throw new AssertionError("it has not failed");
+        }
+    }
+
+    @Test
+    void whoHearsOfAnAbortHearsOfTheSplitThatHadFailed() {
+        Faults.preloaded(Cluster.processes(3))
+                .environment("JCCL_INIT_TIMEOUT", "6")
+                .run(SplitIsAborted.class)
+                .assertAllSucceeded();
+    }
 }
