@@ -1,6 +1,8 @@
 package org.jccl.reduce;
 
 import org.jccl.platform.Memory;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
 
 /**
  * Folds the ranks' buffers into one, element by element, strictly from the first source to the
@@ -33,15 +35,16 @@ public final class Reductions {
      * @param count elements, at least 0
      */
     public static void fold(int dataType, int redOp, long dst, long[] sources, int n, long count) {
+        int pair = Kernels.pair(dataType, redOp);
+        long bytes = count * DataType.of(dataType).sizeBytes();
         if (n == 1) {
             if (dst != sources[0]) {
-                Memory.copy(sources[0], dst, count * Fold.sizeBytes(dataType));
+                Memory.copy(sources[0], dst, bytes);
             }
-        } else if (count * Fold.sizeBytes(dataType) < VECTOR_BYTES) {
-            ScalarFold.run(dataType, redOp, dst, sources, n, count);
+        } else if (bytes < VECTOR_BYTES) {
+            run(Kernels.staged(pair), dst, sources, n, count);
         } else {
-            Fold fold = Warmup.current(dataType, redOp, n, count);
-            run(fold, dataType, redOp, dst, sources, n, count);
+            run(Warmup.current(pair, n, count), dst, sources, n, count);
         }
     }
 
@@ -53,12 +56,14 @@ public final class Reductions {
      * @param count elements, at least 0
      */
     public static void divide(int dataType, long dst, int n, long count) {
-        Division.run(dataType, dst, n, count);
+        long[] self = Tiles.of(DataType.of(dataType)).self;
+        self[0] = dst;
+        int pair = Kernels.pair(dataType, RedOp.AVG.number());
+        Kernels.staged(pair).fold(dst, self, 1, n, 0, count);
     }
 
-    /** The one place that calls a variant, so that {@link Warmup} can shape its profile. */
-    static void run(
-            Fold fold, int dataType, int redOp, long dst, long[] sources, int n, long count) {
-        fold.fold(dataType, redOp, dst, sources, n, count);
+    /** The one place that calls a kernel, so that {@link Warmup} can shape its profile. */
+    static void run(Kernel kernel, long dst, long[] sources, int n, long count) {
+        kernel.fold(dst, sources, n, n, 0, count);
     }
 }

@@ -2,13 +2,15 @@ package org.jccl.reduce;
 
 import org.jccl.log.Log;
 import org.jccl.param.Params;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Decides which variant folds. Vector code is a hundred times slower than any other until C2 has
+ * Decides which kernel folds. Vector code is a hundred times slower than any other until C2 has
  * compiled it, so every kernel starts as staged; once enough elements have gone through it, the
  * daemon thread {@code jccl-warm} runs its vector twin on buffers of its own until that is fast,
  * and switches. The thread ends when nothing is left to warm; the next kernel starts it again.
@@ -26,19 +28,17 @@ public final class Warmup {
     /** Kernels of each type and operation: for two, three, four and more sources. */
     private static final int SIZES = 4;
 
-    private static final int SLOTS = SIZES * Fold.TYPES * Fold.OPS;
+    /** What the first calls most likely need. */
+    private static final int FIRST =
+            Kernels.pair(DataType.FLOAT32.number(), RedOp.SUM.number());
 
-    private static final Fold SCALAR = new ScalarFold();
-    private static final Fold STAGED = new StagedFold();
-
-    /** Stands for the kernels, which are not there yet. */
-    private static final Fold NOTHING = new Nothing();
+    private static final int SLOTS = SIZES * Kernels.PAIRS;
 
     /**
-     * The variant of each slot. Written by jccl-warm; read by every folding thread, plainly: the
-     * variants have no fields, and a late switch changes no bit.
+     * The vector kernel of each slot, once it is fast. Written by jccl-warm; read by every folding
+     * thread, plainly: kernels have no fields, and a late switch changes no bit.
      */
-    private static final Fold[] FOLDS = new Fold[SLOTS];
+    private static final @Nullable Kernel[] VECTORS = new Kernel[SLOTS];
 
     /**
      * Elements folded by a staged kernel so far, calls included, or negative once nothing is to be
@@ -65,11 +65,8 @@ public final class Warmup {
 
     static {
         for (int slot = 0; slot < SLOTS; slot++) {
-            FOLDS[slot] = STAGED;
-            COLD[slot] =
-                    IS_VECTOR_AVAILABLE && VectorKernel.exists(dataType(slot), redOp(slot))
-                            ? 0
-                            : -1;
+            boolean isPossible = Kernels.hasVector(slot / SIZES);
+            COLD[slot] = IS_VECTOR_AVAILABLE && isPossible ? 0 : -1;
         }
     }
 
@@ -114,13 +111,14 @@ public final class Warmup {
         }
     }
 
-    /** The variant to use now for a call with these arguments. */
-    static Fold current(int dataType, int redOp, int n, long count) {
-        int slot = slot(dataType, redOp, n);
+    /** The kernel to use now for a call with these arguments. */
+    static Kernel current(int pair, int n, long count) {
+        int slot = SIZES * pair + Math.min(n - 2, SIZES - 1);
         if (COLD[slot] >= 0) {
             countCold(slot, count);
         }
-        return FOLDS[slot];
+        Kernel vector = VECTORS[slot];
+        return vector == null ? Kernels.staged(pair) : vector;
     }
 
     /** Whether the vector variant may be used at all in this process. */
@@ -134,18 +132,6 @@ public final class Warmup {
     private static boolean isC2There() {
         String mode = System.getProperty("java.vm.info", "");
         return !mode.contains("interpreted") && !mode.contains("emulated-client");
-    }
-
-    private static int slot(int dataType, int redOp, int n) {
-        return SIZES * (dataType * Fold.OPS + redOp) + Math.min(n - 2, SIZES - 1);
-    }
-
-    private static int dataType(int slot) {
-        return slot / SIZES / Fold.OPS;
-    }
-
-    private static int redOp(int slot) {
-        return slot / SIZES % Fold.OPS;
     }
 
     private static void countCold(int slot, long count) {
@@ -185,10 +171,11 @@ public final class Warmup {
     private static void run() {
         boolean ended = false;
         try {
+            Kernel first = Kernels.staged(FIRST);
             if (IS_VECTOR_AVAILABLE) {
-                WarmupRun.shapeProfile(SCALAR, STAGED, NOTHING);
+                WarmupRun.shapeProfile(first, new Nothing(), new Nothing() {});
             }
-            WarmupRun.warmStaged(STAGED);
+            WarmupRun.warmStaged(first, Kernels.type(FIRST));
             for (int slot = next(); slot >= 0; slot = next()) {
                 warm(slot);
             }
@@ -206,20 +193,23 @@ public final class Warmup {
 
     private static void warm(int slot) throws InterruptedException {
         int least = slot % SIZES + 2;
-        int most = least < VectorKernel.MANY ? least : least + 2;
-        Fold kernel = VectorKernel.of(dataType(slot), redOp(slot), least).define();
+        int most = least < Kind.MANY ? least : least + 2;
+        int pair = slot / SIZES;
+        Kernel staged = Kernels.staged(pair);
+        Kernel vector = Kernels.vector(pair, least);
         boolean fast = true;
         for (int n = least; n <= most && fast; n++) {
-            fast = WarmupRun.warm(STAGED, kernel, dataType(slot), redOp(slot), n);
+            fast = WarmupRun.warm(staged, vector, Kernels.type(pair), n);
         }
         if (fast) {
-            FOLDS[slot] = kernel;
+            VECTORS[slot] = vector;
         }
     }
 
-    private static final class Nothing implements Fold {
+    /** Two of these stand for the kernels that are not there yet. */
+    private static class Nothing extends Kernel {
         @Override
-        public void fold(int type, int op, long dst, long[] sources, int n, long count) {}
+        void fold(long dst, long[] sources, int n, int divisor, long first, long count) {}
     }
 
     /** The next slot to warm, or -1: then the thread no longer counts as running. */

@@ -2,6 +2,8 @@ package org.jccl.reduce;
 
 import static org.jccl.platform.Memory.ALL;
 
+import org.jccl.type.DataType;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -38,16 +40,16 @@ final class WarmupRun {
     private WarmupRun() {}
 
     /**
-     * Shows all variants to the profile of the call in {@link Reductions#run}, with no elements. A
-     * caller that C2 has compiled for one variant alone would fall back to the interpreter, with
+     * Shows all kernels to the profile of the call in {@link Reductions#run}, with no elements. A
+     * caller that C2 has compiled for one kernel alone would fall back to the interpreter, with
      * everything around it, at the switch.
      */
-    static void shapeProfile(Fold... variants) throws InterruptedException {
+    static void shapeProfile(Kernel... kernels) throws InterruptedException {
         long[] none = new long[2];
         for (int round = 0; round < SHAPING_ROUNDS; round++) {
             for (int call = 0; call < SHAPING_CALLS; call++) {
-                for (Fold variant : variants) {
-                    Reductions.run(variant, Fold.FLOAT16, Fold.SUM, 0, none, 2, 0);
+                for (Kernel kernel : kernels) {
+                    Reductions.run(kernel, 0, none, 2, 0);
                 }
             }
             Thread.sleep(1);
@@ -55,12 +57,12 @@ final class WarmupRun {
     }
 
     /** Compiles the staged kernel that the first calls most likely need. */
-    static void warmStaged(Fold staged) {
+    static void warmStaged(Kernel staged, DataType type) {
         try (Arena arena = Arena.ofConfined()) {
             long[] sources = sources(arena, 2);
             long dst = arena.allocate(BUFFER_BYTES, 64).address();
             for (int call = 0; call < STAGED_CALLS; call++) {
-                foldAll(staged, Fold.FLOAT32, Fold.SUM, dst, sources, counts(Fold.FLOAT32));
+                foldAll(staged, dst, sources, counts(type));
             }
         }
     }
@@ -71,14 +73,14 @@ final class WarmupRun {
      * @return whether no count takes it much longer than the staged one; if not, this machine lacks
      *     its instructions
      */
-    static boolean warm(Fold staged, Fold vector, int dataType, int redOp, int n)
+    static boolean warm(Kernel staged, Kernel vector, DataType type, int n)
             throws InterruptedException {
         try (Arena arena = Arena.ofConfined()) {
             long[] sources = sources(arena, n);
             long dst = arena.allocate(BUFFER_BYTES, 64).address();
-            int[] counts = counts(dataType);
+            int[] counts = counts(type);
             for (int call = 0; call < STAGED_CALLS; call++) {
-                foldAll(staged, dataType, redOp, dst, sources, counts);
+                foldAll(staged, dst, sources, counts);
             }
             long[] stagedNs = new long[counts.length];
             Arrays.fill(stagedNs, Long.MAX_VALUE);
@@ -89,9 +91,9 @@ final class WarmupRun {
                 long begin = System.nanoTime();
                 fast = true;
                 for (int i = 0; i < counts.length; i++) {
-                    long ns = fastest(staged, dataType, redOp, dst, sources, counts[i]);
+                    long ns = fastest(staged, dst, sources, counts[i]);
                     stagedNs[i] = Math.min(stagedNs[i], ns);
-                    ns = fastest(vector, dataType, redOp, dst, sources, counts[i]);
+                    ns = fastest(vector, dst, sources, counts[i]);
                     fastBatches[i] += ns < SLOWER * stagedNs[i] ? 1 : 0;
                     fast &= fastBatches[i] >= FAST_BATCHES;
                 }
@@ -114,8 +116,8 @@ final class WarmupRun {
     }
 
     /** With tails and without, long and short, since C2 omits what it has never seen run. */
-    private static int[] counts(int dataType) {
-        int full = BUFFER_BYTES / Fold.sizeBytes(dataType);
+    private static int[] counts(DataType type) {
+        int full = BUFFER_BYTES / type.sizeBytes();
         return new int[] {full, full - 5, full, 37, 4};
     }
 
@@ -123,12 +125,11 @@ final class WarmupRun {
      * Folds again and again for a while; nanoseconds of the fastest fold. The others may have been
      * interrupted by whoever else works on this core.
      */
-    private static long fastest(
-            Fold fold, int dataType, int redOp, long dst, long[] sources, int count) {
+    private static long fastest(Kernel kernel, long dst, long[] sources, int count) {
         long begin = System.nanoTime();
         long fastest = Long.MAX_VALUE;
         for (long at = begin; at - begin < BATCH_NS; ) {
-            fold.fold(dataType, redOp, dst, sources, sources.length, count);
+            kernel.fold(dst, sources, sources.length, sources.length, 0, count);
             long now = System.nanoTime();
             fastest = Math.min(fastest, now - at);
             at = now;
@@ -136,10 +137,9 @@ final class WarmupRun {
         return fastest;
     }
 
-    private static void foldAll(
-            Fold fold, int dataType, int redOp, long dst, long[] sources, int[] counts) {
+    private static void foldAll(Kernel kernel, long dst, long[] sources, int[] counts) {
         for (int count : counts) {
-            fold.fold(dataType, redOp, dst, sources, sources.length, count);
+            kernel.fold(dst, sources, sources.length, sources.length, 0, count);
         }
     }
 

@@ -1,6 +1,5 @@
 package org.jccl.reduce;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -28,32 +27,6 @@ final class ReductionsTest extends FoldContractTest {
         return 1;
     }
 
-    @Test
-    void knowsTypesAndOperationsByNcclsNumbers() {
-        assertEquals(DataType.INT8.number(), Fold.INT8);
-        assertEquals(DataType.UINT8.number(), Fold.UINT8);
-        assertEquals(DataType.INT32.number(), Fold.INT32);
-        assertEquals(DataType.UINT32.number(), Fold.UINT32);
-        assertEquals(DataType.INT64.number(), Fold.INT64);
-        assertEquals(DataType.UINT64.number(), Fold.UINT64);
-        assertEquals(DataType.FLOAT16.number(), Fold.FLOAT16);
-        assertEquals(DataType.FLOAT32.number(), Fold.FLOAT32);
-        assertEquals(DataType.FLOAT64.number(), Fold.FLOAT64);
-        assertEquals(DataType.BFLOAT16.number(), Fold.BFLOAT16);
-        assertEquals(DataType.FLOAT8E4M3.number(), Fold.FLOAT8E4M3);
-        assertEquals(DataType.FLOAT8E5M2.number(), Fold.FLOAT8E5M2);
-        assertEquals(DataType.values().length, Fold.TYPES);
-        assertEquals(RedOp.SUM.number(), Fold.SUM);
-        assertEquals(RedOp.PROD.number(), Fold.PROD);
-        assertEquals(RedOp.MAX.number(), Fold.MAX);
-        assertEquals(RedOp.MIN.number(), Fold.MIN);
-        assertEquals(RedOp.AVG.number(), Fold.AVG);
-        assertEquals(RedOp.values().length, Fold.OPS);
-        for (int type = 0; type < Fold.TYPES; type++) {
-            assertEquals(DataType.of(type).sizeBytes(), Fold.sizeBytes(type));
-        }
-    }
-
     @ParameterizedTest
     @EnumSource
     void dividesASumOfSumsAsTheOracleDoes(DataType type) {
@@ -67,9 +40,9 @@ final class ReductionsTest extends FoldContractTest {
             }
             MemorySegment result = arena.allocate((long) count * type.sizeBytes());
             long dst = result.address();
-            Reductions.fold(type.number(), Fold.SUM, dst, sources, 2, count);
+            Reductions.fold(type.number(), RedOp.SUM.number(), dst, sources, 2, count);
             long[] sums = {dst, sources[2]};
-            Reductions.fold(type.number(), Fold.SUM, dst, sums, 2, count);
+            Reductions.fold(type.number(), RedOp.SUM.number(), dst, sums, 2, count);
             Reductions.divide(type.number(), dst, 3, count);
             byte[] expected = Oracle.foldByNode(type, RedOp.AVG, inputs, new int[] {0, 0, 1});
             assertNull(Oracle.difference(type, expected, result.toArray(ValueLayout.JAVA_BYTE)));
@@ -82,7 +55,7 @@ final class ReductionsTest extends FoldContractTest {
         for (int count : new int[] {1, 100}) {
             assertThrows(
                     RuntimeException.class,
-                    () -> Reductions.fold(Fold.TYPES, 0, 0, sources, 2, count));
+                    () -> Reductions.fold(DataType.values().length, 0, 0, sources, 2, count));
         }
     }
 }

@@ -1,10 +1,9 @@
 package org.jccl.reduce;
 
 final class StagedFoldTest extends FoldContractTest {
-    private final Fold fold = new StagedFold();
-
     @Override
     Fold fold() {
-        return fold;
+        return (type, op, dst, sources, n, count) ->
+                Kernels.staged(Kernels.pair(type, op)).fold(dst, sources, n, n, 0, count);
     }
 }

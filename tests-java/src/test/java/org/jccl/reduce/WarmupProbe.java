@@ -64,15 +64,19 @@ final class WarmupProbe {
     }
 
     private static String variant() {
-        Fold fold = Warmup.current(Fold.BFLOAT16, Fold.SUM, 2, 0);
-        return fold instanceof StagedFold ? "staged" : "vector";
+        int pair = Kernels.pair(DataType.BFLOAT16.number(), RedOp.SUM.number());
+        return Warmup.current(pair, 2, 0).equals(Kernels.staged(pair)) ? "staged" : "vector";
     }
 
     private void fold(int calls) {
         for (int call = 0; call < calls; call++) {
-            Reductions.fold(Fold.BFLOAT16, Fold.SUM, dst.address(), sources, 2, COUNT);
+            fold(DataType.BFLOAT16, RedOp.SUM, COUNT);
             wrong += Oracle.equalBits(DataType.BFLOAT16, expected, dst.get()) ? 0 : 1;
         }
+    }
+
+    private void fold(DataType type, RedOp op, int count) {
+        Reductions.fold(type.number(), op.number(), dst.address(), sources, 2, count);
     }
 
     /**
@@ -95,10 +99,10 @@ final class WarmupProbe {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long before = threads.getCurrentThreadAllocatedBytes();
         for (int call = 0; call < CALLS; call++) {
-            Reductions.fold(Fold.FLOAT32, Fold.SUM, dst.address(), sources, 2, 2);
-            Reductions.fold(Fold.BFLOAT16, Fold.SUM, dst.address(), sources, 2, 99);
-            Reductions.fold(Fold.FLOAT16, Fold.AVG, dst.address(), sources, 2, 99);
-            Reductions.fold(Fold.UINT8, Fold.AVG, dst.address(), sources, 2, 99);
+            fold(DataType.FLOAT32, RedOp.SUM, 2);
+            fold(DataType.BFLOAT16, RedOp.SUM, 99);
+            fold(DataType.FLOAT16, RedOp.AVG, 99);
+            fold(DataType.UINT8, RedOp.AVG, 99);
         }
         return (threads.getCurrentThreadAllocatedBytes() - before) / CALLS;
     }

@@ -2,6 +2,8 @@ package org.jccl.reduce;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
 
 /** When a vector kernel counts as compiled. */
@@ -13,15 +15,20 @@ final class WarmupRunTest {
     /** As beside ranks that keep every core busy; the limit is 20 s of work. */
     @Test
     void kernelIsFastThoughFoldsAreInterrupted() throws InterruptedException {
-        Fold staged = new StagedFold();
-        Fold interrupted =
-                (type, op, dst, sources, n, count) -> {
-                    staged.fold(type, op, dst, sources, n, count);
-                    if (++folds % 8 == 0) {
-                        pass(INTERRUPTION_NS);
+        int pair = Kernels.pair(DataType.FLOAT32.number(), RedOp.SUM.number());
+        Kernel staged = Kernels.staged(pair);
+        Kernel interrupted =
+                new Kernel() {
+                    @Override
+                    void fold(
+                            long dst, long[] sources, int n, int divisor, long first, long count) {
+                        staged.fold(dst, sources, n, divisor, first, count);
+                        if (++folds % 8 == 0) {
+                            pass(INTERRUPTION_NS);
+                        }
                     }
                 };
-        assertTrue(WarmupRun.warm(staged, interrupted, Fold.FLOAT32, Fold.SUM, 2));
+        assertTrue(WarmupRun.warm(staged, interrupted, DataType.FLOAT32, 2));
     }
 
     private static void pass(long ns) {
