@@ -6,16 +6,14 @@ import java.io.Serializable;
 
 /**
  * A kind of error of the Java core. {@link #says} makes its exceptions, and nothing else can, so
- * that each exception stands in {@code docs/errors.md}, whose first chapters are made from these
- * enums.
+ * that each exception stands in {@code docs/errors.md}. The first chapters of that page have an
+ * entry for each constant of these enums: its code and sentences, which a test writes there, and
+ * its cause and cure, which a person writes.
  */
 public sealed interface ErrorKind extends Serializable
         permits CallError, InitError, PeerError, LibraryError {
     /** The name of its entry in the page, which no other one has. */
     String name();
-
-    /** Cause and cure. */
-    Explanation explanation();
 
     /** The code that a C caller gets, unless the failure tells of another one. */
     NcclResult result();
