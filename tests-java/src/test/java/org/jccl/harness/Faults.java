@@ -181,8 +181,8 @@ public final class Faults {
 
     /**
      * Waits until JCCL holds nothing in this process but its listener: a socket, a descriptor to
-     * wake its thread by, its lobby, and the list that this polls. Connections that were cut take
-     * seconds.
+     * wake its thread by, the one for its unproven connections, and the list that this polls.
+     * Connections that were cut take seconds.
      *
      * @throws AssertionError if something stays, or something was freed that was not held
      */

@@ -185,7 +185,7 @@ final class Schedule {
         machine.runUntil(() -> false, QUIET_NS);
         for (SimulatedProcess process : survivors()) {
             List<String> open = process.kernel().open();
-            // The listener, what wakes jccl-net, what it polls with, and its lobby.
+            // The listener, what wakes jccl-net, what it polls with, and its unproven connections.
             if (open.size() > 4 || open.contains("memory")) {
                 complaints.add("process " + process.pid() + " still has " + open);
             }
