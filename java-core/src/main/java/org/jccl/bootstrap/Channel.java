@@ -17,13 +17,13 @@ import java.util.Objects;
 
 /**
  * A non-blocking connection that reads messages of known size and queues what it cannot send yet.
- * Until the first frame it never reads further than asked, so that it can be handed over between
- * two messages. Used by one thread at a time.
+ * Before {@link #message} is called it never reads further than asked, so that it can be handed
+ * over between two messages. Used by one thread at a time.
  */
 final class Channel {
     private static final int STAGING_BYTES = 64 * 1024;
 
-    /** What is read at once where frame follows frame: a round of a rendezvous has one a rank. */
+    /** What is read at once where message follows message: a round has one for each rank. */
     private static final int AHEAD_BYTES = 16 * 1024;
 
     private static final ThreadLocal<MemorySegment> STAGING =
@@ -129,29 +129,29 @@ final class Channel {
     }
 
     /**
-     * The content of the next frame with its type in front, or null if it is not there yet. A
-     * length that no frame has ends the channel.
+     * The content of the next message with its type in front, or null if it is not there yet. A
+     * length that no message has ends the channel.
      */
-    @Nullable ByteBuffer frame() {
-        if (!fill(Frame.HEADER_BYTES, AHEAD_BYTES)) {
+    @Nullable ByteBuffer message() {
+        if (!fill(RootMessage.HEADER_BYTES, AHEAD_BYTES)) {
             return null;
         }
         int length = ByteBuffer.wrap(in).getInt(inFrom);
-        if (!Frame.isPossibleLength(length)) {
+        if (!RootMessage.isPossibleLength(length)) {
             ended = true;
             return null;
         }
-        if (!fill(Frame.HEADER_BYTES + length, AHEAD_BYTES)) {
+        if (!fill(RootMessage.HEADER_BYTES + length, AHEAD_BYTES)) {
             return null;
         }
-        ByteBuffer frame = ByteBuffer.wrap(take(Frame.HEADER_BYTES + length));
-        return frame.position(Frame.HEADER_BYTES);
+        ByteBuffer message = ByteBuffer.wrap(take(RootMessage.HEADER_BYTES + length));
+        return message.position(RootMessage.HEADER_BYTES);
     }
 
-    /** Whether {@link #frame} finds one that was read with those before. */
-    boolean hasFrame() {
-        return inCount >= Frame.HEADER_BYTES
-                && inCount - Frame.HEADER_BYTES >= ByteBuffer.wrap(in).getInt(inFrom);
+    /** Whether {@link #message} finds one that was read with those before. */
+    boolean hasMessage() {
+        return inCount >= RootMessage.HEADER_BYTES
+                && inCount - RootMessage.HEADER_BYTES >= ByteBuffer.wrap(in).getInt(inFrom);
     }
 
     /** Queues bytes, which must not change any more; the caller's own may be shared. */

@@ -1,6 +1,8 @@
 package org.jccl.bootstrap;
 
+import org.jccl.param.Params;
 import org.jccl.platform.Errno;
+import org.jccl.platform.Interfaces;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jccl.type.InitError;
@@ -17,7 +19,7 @@ final class Dialer implements AutoCloseable {
     private static final long LONGEST_PAUSE_NS = 500 * MS_NS;
 
     /**
-     * An address is known from a process that listened there, so that who is refused for so long
+     * An address is known from a process that listened there: a rank that is refused for so long
      * comes after that process has ended.
      */
     private static final long REFUSED_NS = 2_000 * MS_NS;
@@ -25,7 +27,6 @@ final class Dialer implements AutoCloseable {
     private static final long ATTEMPT_LIMIT_NS = 12_000 * MS_NS;
 
     private enum State {
-        PAUSED,
         CONNECTING,
         CHALLENGED,
         PROVEN,
@@ -33,15 +34,13 @@ final class Dialer implements AutoCloseable {
     }
 
     private final SocketAddress target;
-    private final int kind;
-    private final int from;
-    private final int to;
-    private final byte[] number;
     private final byte[] key;
     private final byte[] payload;
-    private State state = State.PAUSED;
+    // Its nonce is another one on each connection.
+    private Hello hello;
+    // Of the connection; null in a pause between two of them.
     private @Nullable Channel channel;
-    private @Nullable Hello hello;
+    private State state = State.CONNECTING;
     private long pauseNs = FIRST_PAUSE_NS;
     // When the pause ends, or when the attempt is given up.
     private long untilNs = System.nanoTime();
@@ -57,24 +56,30 @@ final class Dialer implements AutoCloseable {
     /**
      * Does nothing yet.
      *
-     * @param number names the key at the listener
+     * @param hello what it says; its number names the key at the listener
      * @param payload sent with the proof
      */
-    Dialer(
-            SocketAddress target,
-            int kind,
-            int from,
-            int to,
-            byte[] number,
-            byte[] key,
-            byte[] payload) {
+    Dialer(SocketAddress target, Hello hello, byte[] key, byte[] payload) {
         this.target = target;
-        this.kind = kind;
-        this.from = from;
-        this.to = to;
-        this.number = number;
+        this.hello = hello;
         this.key = key;
         this.payload = payload;
+    }
+
+    /**
+     * An address that another process knows as its own, as this machine must write it: the scope of
+     * a link-local one is a number that means something on one machine only.
+     */
+    static SocketAddress fromHere(SocketAddress address) {
+        if (!address.isLinkLocal()) {
+            return address;
+        }
+        return Interfaces.select(Params.SOCKET_IFNAME.text(), "AF_INET6").stream()
+                .map(each -> each.address())
+                .filter(SocketAddress::isLinkLocal)
+                .findFirst()
+                .map(own -> address.withScope(own.scope()))
+                .orElse(address);
     }
 
     /** The address was not learnt from who listens there, so that nobody may listen there yet. */
@@ -96,15 +101,6 @@ final class Dialer implements AutoCloseable {
         return obstacle;
     }
 
-    /** The accepted connection, once; null before. The caller closes it. */
-    @Nullable Channel take() {
-        Channel accepted = state == State.ACCEPTED ? channel : null;
-        if (accepted != null) {
-            channel = null;
-        }
-        return accepted;
-    }
-
     /** The descriptor to poll, or -1. */
     int fd() {
         return channel == null ? -1 : channel.fd();
@@ -112,7 +108,7 @@ final class Dialer implements AutoCloseable {
 
     /** The events to poll for. */
     short events() {
-        return state == State.CONNECTING || channel == null ? Sockets.POLLOUT : channel.events();
+        return channel == null || state == State.CONNECTING ? Sockets.POLLOUT : channel.events();
     }
 
     /** Milliseconds until it does something by itself, at least 1. */
@@ -121,32 +117,30 @@ final class Dialer implements AutoCloseable {
     }
 
     /**
-     * Does what can be done without waiting; true when the listener has accepted.
+     * Does what can be done without waiting: the connection, once, when the listener has accepted;
+     * null before. The caller closes it.
      *
      * @throws NcclException if the other end can never be the right one
      */
-    boolean advance() {
-        if (state == State.ACCEPTED) {
-            return true;
-        }
-        if (state == State.PAUSED && System.nanoTime() - untilNs >= 0) {
+    @Nullable Channel advance() {
+        if (channel == null && state != State.ACCEPTED && System.nanoTime() - untilNs >= 0) {
             start();
         }
-        if (state == State.CONNECTING) {
-            finishConnect();
+        Channel open = channel;
+        if (open != null && state == State.CONNECTING) {
+            finishConnect(open);
         }
-        if (state == State.CHALLENGED) {
-            answerChallenge();
+        if (open != null && state == State.CHALLENGED) {
+            answerChallenge(open);
         }
-        if (state == State.PROVEN) {
-            awaitAcceptance();
+        if (open != null && state == State.PROVEN) {
+            awaitAcceptance(open);
         }
-        // Once connected it waits for as long as its user does: a process that is stopped answers
-        // late, and would take the end of a proven connection for the end of the rank.
-        if (state == State.CONNECTING && System.nanoTime() - untilNs >= 0) {
-            retry("no answer");
+        if (state != State.ACCEPTED) {
+            return null;
         }
-        return state == State.ACCEPTED;
+        channel = null;
+        return open;
     }
 
     private void start() {
@@ -164,13 +158,17 @@ final class Dialer implements AutoCloseable {
         }
     }
 
-    private void finishConnect() {
-        Channel open = channel;
-        if (open == null) {
-            return;
-        }
+    /**
+     * Only this has a time limit. Once connected it waits for as long as its user does: a process
+     * that is stopped answers late, and would take the end of a proven connection for the end of
+     * the rank.
+     */
+    private void finishConnect(Channel open) {
         int result = Sockets.connectResult(open.fd());
         if (result == -Errno.EINPROGRESS) {
+            if (System.nanoTime() - untilNs >= 0) {
+                retry("no answer");
+            }
             return;
         }
         if (result < 0) {
@@ -184,20 +182,14 @@ final class Dialer implements AutoCloseable {
         }
         refusedSinceNs = 0;
         open.configure();
-        Hello fresh = Hello.create(kind, from, to, number);
-        hello = fresh;
-        open.send(fresh.encode());
+        hello = hello.again();
+        open.send(hello.encode());
         open.flush();
         obstacle = "it does not answer";
         state = State.CHALLENGED;
     }
 
-    private void answerChallenge() {
-        Channel open = channel;
-        Hello sent = hello;
-        if (open == null || sent == null) {
-            return;
-        }
+    private void answerChallenge(Channel open) {
         open.flush();
         if (!open.fill(Hello.REPLY_BYTES)) {
             retryIfEnded(open);
@@ -210,21 +202,17 @@ final class Dialer implements AutoCloseable {
                             + "it has ended, or made too many since",
                     target);
         }
-        byte[] nonce = sent.verifyChallenge(key, reply);
+        byte[] nonce = hello.verifyChallenge(key, reply);
         if (nonce == null) {
             throw InitError.ROOT_FOREIGN.says(
                     "the process at %s does not know the secret: it is not of this job", target);
         }
-        open.send(sent.proof(key, nonce, payload));
+        open.send(hello.proof(key, nonce, payload));
         open.flush();
         state = State.PROVEN;
     }
 
-    private void awaitAcceptance() {
-        Channel open = channel;
-        if (open == null) {
-            return;
-        }
+    private void awaitAcceptance(Channel open) {
         open.flush();
         if (!open.fill(Hello.ACCEPTED.length)) {
             retryIfEnded(open);
@@ -252,8 +240,8 @@ final class Dialer implements AutoCloseable {
         } else if (System.nanoTime() - refusedSinceNs > REFUSED_NS) {
             throw InitError.ROOT_GONE.says(
                     "%s has ended: nobody listens at %s any more (or a firewall refuses it)",
-                    kind == Hello.LINK
-                            ? "rank " + to + "'s process"
+                    hello.kind() == Hello.LINK
+                            ? "rank " + hello.to() + "'s process"
                             : "the process that made the unique id",
                     target);
         }
@@ -261,16 +249,13 @@ final class Dialer implements AutoCloseable {
 
     private void retry(String why) {
         obstacle = why;
-        if (channel != null) {
-            channel.close();
-            channel = null;
-        }
-        state = State.PAUSED;
+        close();
+        state = State.CONNECTING;
         untilNs = System.nanoTime() + pauseNs;
         pauseNs = Math.min(2 * pauseNs, LONGEST_PAUSE_NS);
     }
 
-    /** Closes a connection that was not taken. */
+    /** Closes a connection that was not accepted. */
     @Override
     public void close() {
         if (channel != null) {

@@ -37,6 +37,11 @@ record Hello(int kind, int from, int to, byte[] number, byte[] nonce) {
         return new Hello(kind, from, to, number, Keys.random(Keys.BYTES));
     }
 
+    /** The same for another connection. */
+    Hello again() {
+        return create(kind, from, to, number);
+    }
+
     /** Whether these first bytes may become a hello. */
     static boolean mayBegin(byte[] bytes, int count) {
         int known = Math.min(count, MAGIC.length);

@@ -1,26 +1,24 @@
 package org.jccl.bootstrap;
 
-import org.jccl.platform.Sockets;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An accepted connection until it has proved itself; then it is handed over. Belongs to the thread
  * jccl-net.
  */
-final class IncomingConnection implements Pollable {
+final class IncomingConnection extends Pollable {
     private static final long LIMIT_NS = 10_000_000_000L;
 
     private enum State {
         HELLO,
         /** A link that came before its target. */
         TARGET,
-        PROOF,
-        DONE
+        PROOF
     }
 
     private final Listener listener;
     private final Channel channel;
-    private final @Nullable Root rootOfDoor;
+    private final @Nullable Root rootOfSocket;
     private final long sinceNs;
     private State state = State.HELLO;
     private @Nullable Hello hello;
@@ -29,9 +27,9 @@ final class IncomingConnection implements Pollable {
     private byte[] key = {};
     private byte[] nonce = {};
 
-    IncomingConnection(Listener listener, int fd, @Nullable Root rootOfDoor, long nowNs) {
+    IncomingConnection(Listener listener, int fd, @Nullable Root rootOfSocket, long nowNs) {
         this.listener = listener;
-        this.rootOfDoor = rootOfDoor;
+        this.rootOfSocket = rootOfSocket;
         this.channel = new Channel(fd);
         this.sinceNs = nowNs;
     }
@@ -41,23 +39,17 @@ final class IncomingConnection implements Pollable {
     }
 
     @Override
-    public int fd() {
+    int fd() {
         return channel.fd();
     }
 
     @Override
-    public short events() {
-        // What it is told is short: a socket takes it at once, or the connection is dropped.
-        return Sockets.POLLIN;
-    }
-
-    @Override
-    public long deadlineNs() {
+    long deadlineNs() {
         return sinceNs + LIMIT_NS;
     }
 
     @Override
-    public void expired(long nowNs) {
+    void expired(long nowNs) {
         drop(
                 state == State.TARGET
                         ? "nobody here waits for it"
@@ -66,17 +58,9 @@ final class IncomingConnection implements Pollable {
     }
 
     @Override
-    public boolean done() {
-        return state == State.DONE;
-    }
-
-    @Override
-    public void close() {
-        if (state != State.DONE) {
-            listener.forget(this);
-            state = State.DONE;
-            channel.close();
-        }
+    void release() {
+        listener.forget(this);
+        channel.close();
     }
 
     /** Closes it and says why. */
@@ -85,21 +69,23 @@ final class IncomingConnection implements Pollable {
         close();
     }
 
+    /**
+     * Does what the bytes that are there allow. What it is told is short: a socket takes it at
+     * once, or the connection is dropped.
+     */
     @Override
-    public void ready(long nowNs) {
+    void ready(long nowNs) {
         if (state == State.HELLO) {
             readHello(nowNs);
         }
-        if (state == State.TARGET) {
-            // Nothing may come before the challenge; this finds the end of the connection.
-            if (channel.fill(1)) {
-                drop("it speaks out of turn", nowNs);
-            }
+        // Nothing may come before the challenge; this finds the end of the connection.
+        if (state == State.TARGET && !done() && channel.fill(1)) {
+            drop("it speaks out of turn", nowNs);
         }
-        if (state == State.PROOF) {
+        if (state == State.PROOF && !done()) {
             readProof(nowNs);
         }
-        if (state != State.DONE && channel.ended()) {
+        if (!done() && channel.ended()) {
             // A rank that gave up, or a port scan.
             drop(channel.endText(), nowNs);
         }
@@ -120,7 +106,7 @@ final class IncomingConnection implements Pollable {
             return;
         }
         hello = received;
-        if (received.kind() == Hello.LINK && rootOfDoor == null) {
+        if (received.kind() == Hello.LINK && rootOfSocket == null) {
             state = State.TARGET;
             target = listener.target(received);
             if (target != null) {
@@ -143,7 +129,7 @@ final class IncomingConnection implements Pollable {
             return null;
         }
         Number16 number = Number16.of(received.number());
-        Root only = rootOfDoor;
+        Root only = rootOfSocket;
         if (only == null) {
             return listener.roots().find(number);
         }
@@ -153,11 +139,9 @@ final class IncomingConnection implements Pollable {
     /** A target has come that this connection may have waited for. */
     void targetMayBeThere(LinkTarget.Name name, long nowNs) {
         Hello waiting = hello;
-        if (state != State.TARGET || waiting == null) {
-            return;
-        }
-        LinkTarget found = listener.target(waiting);
-        if (found != null && found.name().equals(name)) {
+        LinkTarget found =
+                state == State.TARGET && waiting != null ? listener.target(waiting) : null;
+        if (waiting != null && found != null && found.name().equals(name)) {
             target = found;
             challenge(waiting, found.key(), nowNs);
         }
@@ -202,31 +186,32 @@ final class IncomingConnection implements Pollable {
         } else if (root != null) {
             joinRoot(root, MemberHello.decode(payload), nowNs);
         } else if (target != null) {
-            handOver(received, target, nowNs);
+            joinTarget(received, target, nowNs);
         }
     }
 
     private void joinRoot(Root its, MemberHello member, long nowNs) {
         Member admitted = its.admit(channel, member);
-        release();
+        handOver();
         its.join(admitted, nowNs);
     }
 
-    private void handOver(Hello received, LinkTarget itsTarget, long nowNs) {
+    private void joinTarget(Hello received, LinkTarget itsTarget, long nowNs) {
         String refusal = itsTarget.refusal(received.from());
         if (refusal != null) {
             drop(refusal, nowNs);
             return;
         }
         if (told(Hello.ACCEPTED, nowNs)) {
-            release();
+            handOver();
             itsTarget.offer(received.from(), channel.fd());
         }
     }
 
-    private void release() {
+    /** The descriptor is somebody else's from now on. */
+    private void handOver() {
         channel.configure();
         listener.forget(this);
-        state = State.DONE;
+        leave();
     }
 }

@@ -7,7 +7,6 @@ import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 
 /** The secret that the ranks of a job share beforehand: JCCL_SECRET or JCCL_SECRET_FILE. */
 final class JobSecret {
@@ -45,20 +44,14 @@ final class JobSecret {
     }
 
     private static byte[] checked(String name, byte[] bytes) {
-        int from = 0;
-        int to = bytes.length;
-        while (from < to && bytes[from] >= 0 && bytes[from] <= ' ') {
-            from++;
-        }
-        while (to > from && bytes[to - 1] >= 0 && bytes[to - 1] <= ' ') {
-            to--;
-        }
-        if (to - from < MIN_BYTES) {
+        // A character for each byte, whatever it is.
+        String trimmed = new String(bytes, StandardCharsets.ISO_8859_1).trim();
+        if (trimmed.length() < MIN_BYTES) {
             throw InitError.SECRET_UNFIT.says(
                     "%s has %s bytes, and needs %s at least: take a random one, as "
                             + "`openssl rand -hex 32` prints",
-                    name, to - from, MIN_BYTES);
+                    name, trimmed.length(), MIN_BYTES);
         }
-        return Arrays.copyOfRange(bytes, from, to);
+        return trimmed.getBytes(StandardCharsets.ISO_8859_1);
     }
 }

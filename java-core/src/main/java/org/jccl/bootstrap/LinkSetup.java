@@ -6,9 +6,7 @@ import org.jccl.platform.Sockets;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 
 /**
  * Authenticated connections of one communicator between this rank and some others: the lower rank
@@ -16,8 +14,6 @@ import java.util.List;
  */
 public final class LinkSetup implements AutoCloseable {
     private static final byte[] NOTHING = {};
-    private static final int ABSENT = -1;
-    private static final int TAKEN = -2;
 
     private final int[] peers;
     private final Listener listener;
@@ -25,9 +21,6 @@ public final class LinkSetup implements AutoCloseable {
 
     /** By rank; null where the peer connects to us, or where the link stands. */
     private final @Nullable Dialer[] dialers;
-
-    /** By rank: a descriptor that we connected, or ABSENT or TAKEN. */
-    private final int[] connected;
 
     private final SharedMemory pollfds;
     private boolean closed;
@@ -47,25 +40,20 @@ public final class LinkSetup implements AutoCloseable {
         int n = listenerOfRank.length;
         byte[] key = Keys.derive(key32, "link", commId16);
         dialers = new Dialer[n];
-        connected = new int[n];
-        Arrays.fill(connected, ABSENT);
-        List<Integer> incoming = new ArrayList<>();
+        boolean[] expected = new boolean[n];
         for (int peer : peers) {
             if (peer < 0 || peer >= n || peer == rank) {
                 throw new IllegalArgumentException("rank " + rank + " cannot link to " + peer);
             }
+            expected[peer] = peer < rank;
             if (peer > rank) {
-                SocketAddress where = Scopes.local(listenerOfRank[peer]);
-                dialers[peer] =
-                        new Dialer(where, Hello.LINK, rank, peer, commId16.clone(), key, NOTHING);
-            } else {
-                incoming.add(peer);
+                SocketAddress where = Dialer.fromHere(listenerOfRank[peer]);
+                Hello hello = Hello.create(Hello.LINK, rank, peer, commId16.clone());
+                dialers[peer] = new Dialer(where, hello, key, NOTHING);
             }
         }
         listener = Listener.shared();
-        int[] expected = incoming.stream().mapToInt(Integer::intValue).toArray();
-        LinkTarget.Name name = new LinkTarget.Name(Number16.of(commId16), rank);
-        target = new LinkTarget(name, key, n, expected);
+        target = new LinkTarget(new LinkTarget.Name(Number16.of(commId16), rank), key, expected);
         try {
             pollfds = SharedMemory.anonymous((long) (n + 1) * Sockets.POLLFD_BYTES);
         } catch (RuntimeException | Error noMemory) {
@@ -101,16 +89,12 @@ public final class LinkSetup implements AutoCloseable {
 
     private boolean isThere(int peer) {
         Dialer dialer = dialers[peer];
-        if (dialer == null) {
-            return connected[peer] != ABSENT || target.isThere(peer);
+        Channel accepted = dialer == null ? null : dialer.advance();
+        if (accepted != null) {
+            dialers[peer] = null;
+            target.offer(peer, accepted.fd());
         }
-        if (!dialer.advance()) {
-            return false;
-        }
-        Channel channel = dialer.take();
-        dialers[peer] = null;
-        connected[peer] = channel == null ? ABSENT : channel.fd();
-        return true;
+        return target.isThere(peer);
     }
 
     /** Blocks at most {@code maxMs} milliseconds, until {@link #advance} may get further. */
@@ -135,22 +119,12 @@ public final class LinkSetup implements AutoCloseable {
      * delay. The caller closes it.
      */
     public int descriptor(int peer) {
-        int fd = connected[peer];
-        if (fd >= 0) {
-            connected[peer] = TAKEN;
-            return fd;
-        }
         return target.take(peer);
     }
 
     /** The peers whose connection is not there yet. */
     public int[] missing() {
-        return Arrays.stream(peers)
-                .filter(
-                        peer ->
-                                dialers[peer] != null
-                                        || (connected[peer] == ABSENT && !target.isThere(peer)))
-                .toArray();
+        return Arrays.stream(peers).filter(peer -> !target.isThere(peer)).toArray();
     }
 
     /** What keeps a connection from coming, for sentences. */
@@ -174,9 +148,6 @@ public final class LinkSetup implements AutoCloseable {
             Dialer dialer = dialers[peer];
             if (dialer != null) {
                 dialer.close();
-            }
-            if (connected[peer] >= 0) {
-                Sockets.close(connected[peer]);
             }
         }
         pollfds.close();

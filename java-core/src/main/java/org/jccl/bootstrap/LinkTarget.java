@@ -7,33 +7,39 @@ import org.jspecify.annotations.Nullable;
 import java.util.Arrays;
 
 /**
- * Where the listener puts connections for one rank of one communicator. The thread jccl-net offers,
- * the rank's thread takes; everything mutable is under this object's lock.
+ * The connections of one rank of one communicator, until it takes them: the thread jccl-net offers
+ * those that the listener has accepted, the rank's thread those that it has made. Everything
+ * mutable is under this object's lock.
  */
 final class LinkTarget {
     /** The communicator's number and the rank. */
     record Name(Number16 communicator, int rank) {}
 
-    private static final int NOT_EXPECTED = -1;
-    private static final int EXPECTED = -2;
-    private static final int TAKEN = -3;
+    private static final int ABSENT = -1;
+    private static final int TAKEN = -2;
 
     private final Name name;
     private final byte[] key;
     private final Wakeup wakeup = new Wakeup();
+    private final boolean[] expected;
+
+    /** By rank: the connection, or ABSENT or TAKEN. */
     private final int[] descriptors;
+
     private boolean closed;
     private @Nullable String obstacle;
 
-    /** Expects a connection from each of {@code peers}, which are below {@code nRanks}. */
-    LinkTarget(Name name, byte[] key, int nRanks, int[] peers) {
+    /**
+     * For a rank that connects to the others by itself.
+     *
+     * @param expected by rank, whether it connects to this one
+     */
+    LinkTarget(Name name, byte[] key, boolean[] expected) {
         this.name = name;
         this.key = key;
-        this.descriptors = new int[nRanks];
-        Arrays.fill(descriptors, NOT_EXPECTED);
-        for (int peer : peers) {
-            descriptors[peer] = EXPECTED;
-        }
+        this.expected = expected;
+        this.descriptors = new int[expected.length];
+        Arrays.fill(descriptors, ABSENT);
     }
 
     Name name() {
@@ -56,7 +62,7 @@ final class LinkTarget {
 
     /** Why a connection from this rank is not wanted, or null if it is. */
     synchronized @Nullable String refusal(int from) {
-        if (closed || from >= descriptors.length || descriptors[from] == NOT_EXPECTED) {
+        if (closed || from >= descriptors.length || !expected[from]) {
             return "rank " + name.rank() + " expects none from rank " + from;
         }
         return descriptors[from] == TAKEN
@@ -64,7 +70,7 @@ final class LinkTarget {
                 : null;
     }
 
-    /** Gives it a connection that was not refused; a newer one replaces one not yet taken. */
+    /** Gives it a connection with a rank; a newer one replaces one not yet taken. */
     synchronized void offer(int from, int fd) {
         if (closed || descriptors[from] == TAKEN) {
             Sockets.close(fd);
@@ -91,7 +97,7 @@ final class LinkTarget {
     }
 
     synchronized boolean isThere(int from) {
-        return descriptors[from] >= 0 || descriptors[from] == TAKEN;
+        return descriptors[from] != ABSENT;
     }
 
     /** The connection from this rank; the caller closes it. */

@@ -43,19 +43,19 @@ public final class Listener {
     private final AtomicInteger spare = new AtomicInteger(NONE);
 
     // The rest belongs to the thread jccl-net.
-    private final Drops drops = new Drops(Log::attn);
+    private final DropLog drops = new DropLog(Log::attn);
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
-    private final Lobby lobby;
+    private final UnprovenConnections unproven;
     // When accepting first failed, without a success since; or NEVER.
     private long failingSinceNs = NetAgent.NEVER;
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
     private volatile @Nullable String obstacle;
 
-    private Listener(int fd, SocketAddress address, Lobby lobby) {
+    private Listener(int fd, SocketAddress address, UnprovenConnections unproven) {
         this.address = address;
-        this.lobby = lobby;
-        agent.serve(new Door(this, fd, null));
-        agent.serve(lobby);
+        this.unproven = unproven;
+        agent.serve(new ListeningSocket(this, fd, null));
+        agent.serve(unproven);
     }
 
     /**
@@ -126,13 +126,13 @@ public final class Listener {
 
     private static Listener listen() {
         int fd = open();
-        Lobby lobby = null;
+        UnprovenConnections unproven = null;
         try {
-            lobby = new Lobby();
-            return new Listener(fd, Sockets.localAddress(fd), lobby);
+            unproven = new UnprovenConnections();
+            return new Listener(fd, Sockets.localAddress(fd), unproven);
         } catch (RuntimeException | Error shortage) {
-            if (lobby != null) {
-                lobby.close();
+            if (unproven != null) {
+                unproven.close();
             }
             Sockets.close(fd);
             throw shortage;
@@ -162,7 +162,7 @@ public final class Listener {
         agent.submit(
                 () -> {
                     targets.put(target.name(), target);
-                    lobby.targetMayBeThere(target.name(), System.nanoTime());
+                    unproven.targetMayBeThere(target.name(), System.nanoTime());
                 });
     }
 
@@ -176,51 +176,46 @@ public final class Listener {
     }
 
     void forget(IncomingConnection connection) {
-        lobby.leave(connection);
+        unproven.remove(connection);
     }
 
     /** Serves a root of its own at a socket that listens already. */
     Root openRoot(int fd, IdContent id) {
         Root root = new Root(roots, agent, Number16.of(id.number()), Rendezvous.key(id));
-        Door door = new Door(this, fd, root);
-        root.meetAt(door);
-        agent.submit(() -> agent.serve(door));
+        ListeningSocket socket = new ListeningSocket(this, fd, root);
+        root.meetAt(socket);
+        agent.submit(() -> agent.serve(socket));
         return root;
     }
 
-    /** Rank 0 needs the root that it opened no longer. */
-    void leaveRoot(Root root) {
-        agent.submit(root::leftByItsRank);
-    }
-
-    /** Called by a door: takes what waits there; false if the door is to rest for a while. */
-    boolean accept(Door door, long nowNs) {
-        while (!door.done()) {
-            if (!lobby.hasRoom(nowNs)) {
+    /** Called by a socket: takes what waits there; false if the socket is to rest for a while. */
+    boolean accept(ListeningSocket socket, long nowNs) {
+        while (!socket.done()) {
+            if (!unproven.hasRoom(nowNs)) {
                 return false;
             }
-            int accepted = Sockets.accept(door.fd());
+            int accepted = Sockets.accept(socket.fd());
             if (accepted >= 0 || accepted == -Errno.EAGAIN) {
                 failingSinceNs = NetAgent.NEVER;
                 obstacle = null;
             }
             if (accepted >= 0) {
-                admit(accepted, door.root(), nowNs);
+                admit(accepted, socket.root(), nowNs);
             } else if (accepted == -Errno.EAGAIN) {
                 return true;
             } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
-                cannotAccept(door, Errno.text(-accepted), nowNs);
+                cannotAccept(socket, Errno.text(-accepted), nowNs);
                 return false;
             }
         }
         return true;
     }
 
-    private void admit(int fd, @Nullable Root rootOfDoor, long nowNs) {
+    private void admit(int fd, @Nullable Root rootOfSocket, long nowNs) {
         IncomingConnection connection = null;
         try {
-            connection = new IncomingConnection(this, fd, rootOfDoor, nowNs);
-            if (!lobby.enter(connection)) {
+            connection = new IncomingConnection(this, fd, rootOfSocket, nowNs);
+            if (!unproven.add(connection)) {
                 agent.serve(connection);
             }
         } catch (RuntimeException | Error noMemory) {
@@ -234,7 +229,7 @@ public final class Listener {
     }
 
     /** A short shortage is waited out; then whoever expects a connection is told. */
-    private void cannotAccept(Door door, String why, long nowNs) {
+    private void cannotAccept(ListeningSocket socket, String why, long nowNs) {
         if (failingSinceNs == NetAgent.NEVER) {
             failingSinceNs = nowNs;
             dropped(() -> "cannot accept a connection for now: " + why, nowNs);
@@ -242,7 +237,7 @@ public final class Listener {
             obstacle = why;
             // So that those who come can be told, one after the other.
             dropSpare();
-            Root only = door.root();
+            Root only = socket.root();
             if (only != null) {
                 only.cannotAccept(why);
             }
@@ -278,11 +273,6 @@ public final class Listener {
         }
     }
 
-    /** The same where rank 0 has opened the root. */
-    void giveUpAt(Root root, NcclException why) {
-        agent.submit(() -> root.gaveUp("rank 0", why.result(), String.valueOf(why.getMessage())));
-    }
-
     void dropped(Supplier<String> what, long nowNs) {
         drops.add(what, nowNs);
     }
@@ -301,8 +291,8 @@ public final class Listener {
         return agent.polled();
     }
 
-    Lobby lobby() {
-        return lobby;
+    UnprovenConnections unproven() {
+        return unproven;
     }
 
     private static String rangeText(int first, int last, int result) {
@@ -321,7 +311,7 @@ public final class Listener {
         int last = range == null ? 0 : range[1];
         int result = 0;
         for (int port = first; port <= last; port++) {
-            result = Door.open(chosen.address().withPort(port));
+            result = ListeningSocket.open(chosen.address().withPort(port));
             if (result >= 0) {
                 Log.info(
                         Subsystem.BOOTSTRAP,

@@ -1,23 +1,21 @@
 package org.jccl.bootstrap;
 
-import org.jccl.type.NcclResult;
-import org.jccl.type.Utf8;
+import org.jccl.type.NcclException;
 
 import java.nio.ByteBuffer;
 
 /** A rank's connection as its root sees it. Belongs to the thread jccl-net. */
-final class Member implements Pollable {
+final class Member extends Pollable {
     private static final long REMIND_NS = 500_000_000L;
 
     /** A member must not keep the thread from the others. */
-    private static final int FRAMES_PER_TURN = 64;
+    private static final int MESSAGES_PER_TURN = 64;
 
     private final Root root;
     private final Channel channel;
     private final MemberHello hello;
     private boolean joined;
     private boolean left;
-    private boolean closed;
     private long remindNs = NetAgent.NEVER;
 
     Member(Root root, Channel channel, MemberHello hello) {
@@ -49,37 +47,37 @@ final class Member implements Pollable {
         remindNs = nowNs + REMIND_NS;
     }
 
-    void tell(byte[] frame) {
-        channel.send(frame);
+    void tell(byte[] message) {
+        channel.send(message);
         channel.flush();
     }
 
-    void deliver(byte[][] frames) {
+    void deliver(byte[][] messages) {
         remindNs = NetAgent.NEVER;
-        for (byte[] frame : frames) {
-            channel.send(frame);
+        for (byte[] message : messages) {
+            channel.send(message);
         }
         channel.flush();
     }
 
     @Override
-    public int fd() {
+    int fd() {
         return channel.fd();
     }
 
     @Override
-    public short events() {
+    short events() {
         return channel.events();
     }
 
     @Override
-    public void ready(long nowNs) {
+    void ready(long nowNs) {
         channel.flush();
         // What was read ahead makes the socket ready for nobody.
-        for (int i = 0; (i < FRAMES_PER_TURN || channel.hasFrame()) && !closed; i++) {
-            ByteBuffer frame = channel.frame();
-            if (frame != null) {
-                read(frame, nowNs);
+        for (int i = 0; (i < MESSAGES_PER_TURN || channel.hasMessage()) && !done(); i++) {
+            ByteBuffer message = channel.message();
+            if (message != null) {
+                read(message, nowNs);
                 continue;
             }
             if (channel.ended()) {
@@ -89,34 +87,31 @@ final class Member implements Pollable {
         }
     }
 
-    private void read(ByteBuffer frame, long nowNs) {
-        byte type = frame.get();
-        if (type == Frame.BYE) {
+    private void read(ByteBuffer message, long nowNs) {
+        byte type = message.get();
+        boolean mayAct = joined && !left && message.remaining() >= Integer.BYTES;
+        NcclException failure =
+                type == RootMessage.FAILED && mayAct ? RootMessage.readFailure(message) : null;
+        if (type == RootMessage.BYE) {
             left = true;
             remindNs = NetAgent.NEVER;
             root.left(this);
-        } else if (type == Frame.BLOB && joined && !left && frame.remaining() >= Integer.BYTES) {
-            int round = frame.getInt();
-            byte[] blob = new byte[frame.remaining()];
-            frame.get(blob);
-            root.contribute(this, round, blob, nowNs);
-        } else if (type == Frame.FAILED && joined && !left && frame.remaining() >= Integer.BYTES) {
-            NcclResult result = NcclResult.ofFailure(frame.getInt());
-            byte[] text = new byte[Math.min(Frame.MAX_TEXT_BYTES, frame.remaining())];
-            frame.get(text);
-            root.gaveUp(hello.name(), result, Utf8.decode(text));
+        } else if (type == RootMessage.BLOB && mayAct) {
+            root.contribute(this, message.getInt(), RootMessage.rest(message), nowNs);
+        } else if (failure != null) {
+            root.gaveUp(hello.name(), failure);
         } else if (joined) {
             end("it sent nonsense");
         }
     }
 
     @Override
-    public long deadlineNs() {
+    long deadlineNs() {
         return remindNs;
     }
 
     @Override
-    public void expired(long nowNs) {
+    void expired(long nowNs) {
         remindNs = NetAgent.NEVER;
         if (channel.idle()) {
             root.remind(this, nowNs);
@@ -125,21 +120,13 @@ final class Member implements Pollable {
         }
     }
 
-    @Override
-    public boolean done() {
-        return closed;
-    }
-
     private void end(String how) {
         close();
         root.gone(this, how);
     }
 
     @Override
-    public void close() {
-        if (!closed) {
-            closed = true;
-            channel.close();
-        }
+    void release() {
+        channel.close();
     }
 }

@@ -46,8 +46,8 @@ final class NetAgent implements Runnable {
     }
 
     /**
-     * Runs a command on the thread jccl-net. A connection that comes later may be served before, in
-     * the turn that is under way: who needs the command then calls {@link #runCommands}.
+     * Runs a command on the thread jccl-net. A connection that comes later may be served before it,
+     * in the turn that is under way.
      */
     void submit(Runnable command) {
         commands.add(command);
@@ -106,9 +106,9 @@ final class NetAgent implements Runnable {
         long earliest = NEVER;
         for (int i = 0; i < n; i++) {
             Pollable each = served.get(i);
-            short events = each.events();
-            Sockets.setPollfd(entry(entries, i + 1), events == 0 ? -1 : each.fd(), events);
-            earliest = earlier(earliest, each.deadlineNs());
+            int fd = each.rests() ? -1 : each.fd();
+            Sockets.setPollfd(entry(entries, i + 1), fd, each.events());
+            earliest = earlier(earliest, each.dueNs());
         }
         int ready = Sockets.poll(entries, n + 1, sleepMs(earliest));
         if (ready < 0 && ready != -Errno.EINTR) {
@@ -124,18 +124,13 @@ final class NetAgent implements Runnable {
         served.removeIf(Pollable::done);
     }
 
-    /** Runs what was submitted so far; on the thread jccl-net. */
-    void runCommands() {
+    private void runCommands() {
         for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
-            runOne(command);
-        }
-    }
-
-    private static void runOne(Runnable command) {
-        try {
-            command.run();
-        } catch (RuntimeException | Error failure) {
-            Log.survived("jccl-net failed to run a command: ", failure);
+            try {
+                command.run();
+            } catch (RuntimeException | Error failure) {
+                Log.survived("jccl-net failed to run a command: ", failure);
+            }
         }
     }
 
@@ -149,9 +144,9 @@ final class NetAgent implements Runnable {
             if (active) {
                 connection.ready(now);
             }
-            long deadline = connection.deadlineNs();
-            if (!connection.done() && deadline != NEVER && now - deadline >= 0) {
-                connection.expired(now);
+            long due = connection.dueNs();
+            if (!connection.done() && due != NEVER && now - due >= 0) {
+                connection.due(now);
             }
         } catch (RuntimeException | Error failure) {
             failed(connection, failure, now);
@@ -181,10 +176,8 @@ final class NetAgent implements Runnable {
     }
 
     private static long earlier(long one, long other) {
-        if (one == NEVER || other == NEVER) {
-            return one == NEVER ? other : one;
-        }
-        return one - other < 0 ? one : other;
+        boolean first = other == NEVER || (one != NEVER && one - other < 0);
+        return first ? one : other;
     }
 
     private static int sleepMs(long deadlineNs) {

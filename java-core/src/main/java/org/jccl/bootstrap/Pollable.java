@@ -1,30 +1,77 @@
 package org.jccl.bootstrap;
 
-/** A connection that the thread jccl-net serves; only that thread calls it. */
-interface Pollable {
-    /** The descriptor to poll. */
-    int fd();
+import org.jccl.platform.Sockets;
 
-    /** The events to poll for, 0 to leave it out for now. */
-    short events();
+/** A descriptor that the thread jccl-net serves; only that thread calls it. */
+abstract class Pollable {
+    private boolean done;
+    private long restsUntilNs = NetAgent.NEVER;
+
+    /** The descriptor to poll. */
+    abstract int fd();
+
+    /** The events to poll for. */
+    short events() {
+        return Sockets.POLLIN;
+    }
 
     /** Something happened to the descriptor. */
-    void ready(long nowNs);
+    abstract void ready(long nowNs);
 
     /** The nanoTime at which {@link #expired} is wanted, or {@link NetAgent#NEVER}. */
-    long deadlineNs();
+    long deadlineNs() {
+        return NetAgent.NEVER;
+    }
 
     /** The deadline has passed. */
-    void expired(long nowNs);
+    void expired(long nowNs) {}
 
-    /** Whether the agent is to forget it; it has closed its descriptor or given it away. */
-    boolean done();
+    /** Closes the descriptor; called once. */
+    abstract void release();
 
     /** Its code failed, maybe for want of memory. */
-    default void failed(long nowNs) {
+    void failed(long nowNs) {
         close();
     }
 
-    /** The agent ends, or it has failed: close the descriptor. */
-    void close();
+    /** It is not polled for a while; what comes meanwhile is found by the next poll. */
+    final void rest(long nowNs) {
+        restsUntilNs = nowNs + NetAgent.PAUSE_NS;
+    }
+
+    final boolean rests() {
+        return restsUntilNs != NetAgent.NEVER;
+    }
+
+    /** When the agent is to look after it even if nothing happens. */
+    final long dueNs() {
+        return rests() ? restsUntilNs : deadlineNs();
+    }
+
+    /** That time has come: its rest or its deadline is over. */
+    final void due(long nowNs) {
+        if (rests()) {
+            restsUntilNs = NetAgent.NEVER;
+        } else {
+            expired(nowNs);
+        }
+    }
+
+    /** Whether the agent is to forget it; its descriptor is closed or given away. */
+    final boolean done() {
+        return done;
+    }
+
+    /** It is served no more. */
+    final void leave() {
+        done = true;
+    }
+
+    /** The agent ends, or it has failed or come to its end: close the descriptor. */
+    final void close() {
+        if (!done) {
+            done = true;
+            release();
+        }
+    }
 }

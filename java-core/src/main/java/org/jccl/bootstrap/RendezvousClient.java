@@ -6,13 +6,13 @@ import org.jccl.type.CallError;
 import org.jccl.type.InitError;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
+import org.jccl.type.Sentence;
 import org.jccl.type.UniqueId;
-import org.jccl.type.Utf8;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.Objects;
 
 /** A rank's side of the rendezvous by a unique id. Used by one thread at a time. */
 public final class RendezvousClient implements Exchange {
@@ -43,11 +43,11 @@ public final class RendezvousClient implements Exchange {
 
     private @Nullable Channel channel;
     private byte @Nullable [] mine;
-    private byte @Nullable [][] result = {};
 
-    /** By rank: what has come of the running round. */
-    private byte[] @Nullable [] collecting = {};
+    /** By rank: what has come of the last round that was begun. */
+    private byte[] @Nullable [] blobs = {};
 
+    private boolean complete = true;
     private int round = -1;
     private int received;
     private int[] missing = NONE;
@@ -73,20 +73,17 @@ public final class RendezvousClient implements Exchange {
         rootHere = hello.inRootProcess();
         boolean known = CommId.isOne(id);
         rankOfRoot = known ? 0 : -1;
-        missing = known && hello.rank() != 0 ? ROOT : NONE;
+        missing = known && rank != 0 ? ROOT : NONE;
         dialer =
                 new Dialer(
-                        known ? id.root() : Scopes.local(id.root()),
-                        Hello.RENDEZVOUS,
-                        0,
-                        0,
-                        id.number(),
+                        known ? id.root() : Dialer.fromHere(id.root()),
+                        Hello.create(Hello.RENDEZVOUS, 0, 0, id.number()),
                         Rendezvous.key(id),
                         hello.encode());
         if (known) {
             dialer.listenerMayComeLater();
         }
-        opening = known && hello.rank() == 0 ? new RootOpening(id) : null;
+        opening = known && rank == 0 ? new RootOpening(id) : null;
     }
 
     private static MemberHello hello(UniqueId id, int nRanks, int rank) {
@@ -110,7 +107,7 @@ public final class RendezvousClient implements Exchange {
     @Override
     public void begin(byte[] contribution) {
         throwFailure();
-        if (mine != null || result == null) {
+        if (mine != null || !complete) {
             throw new IllegalStateException("round " + round + " is not complete");
         }
         if (contribution.length > MAX_BLOB_BYTES) {
@@ -120,15 +117,15 @@ public final class RendezvousClient implements Exchange {
         round++;
         received = 0;
         missing = channel == null ? missing : NONE;
-        result = null;
-        collecting = new byte[nRanks][];
+        complete = false;
+        blobs = new byte[nRanks][];
         mine = contribution.clone();
     }
 
     @Override
     public boolean advance() {
         throwFailure();
-        if (result != null) {
+        if (complete) {
             return true;
         }
         try {
@@ -160,7 +157,7 @@ public final class RendezvousClient implements Exchange {
         if (open == null) {
             tellRootHere(why);
         } else {
-            open.send(Frame.failed(why.result(), String.valueOf(why.getMessage())));
+            open.send(RootMessage.failed(why));
             open.flush();
         }
         return true;
@@ -173,20 +170,21 @@ public final class RendezvousClient implements Exchange {
         }
         byte[] contribution = takeContribution();
         if (contribution != null) {
-            open.send(Frame.blob(round, contribution));
+            open.send(RootMessage.blob(round, contribution));
         }
         open.flush();
         while (received < nRanks) {
-            ByteBuffer frame = open.frame();
-            if (frame == null) {
+            ByteBuffer message = open.message();
+            if (message == null) {
                 if (open.ended()) {
                     throw rootHasGone(open);
                 }
                 return false;
             }
-            read(frame);
+            read(message);
         }
-        publish();
+        complete = true;
+        missing = NONE;
         return true;
     }
 
@@ -203,13 +201,7 @@ public final class RendezvousClient implements Exchange {
             return null;
         }
         try {
-            if (!dialer.advance()) {
-                if (rootHere && dialing.lookNs() > DIALING_NS) {
-                    Listener.throwObstacle();
-                }
-                throwIfUntold();
-                return null;
-            }
+            channel = dialer.advance();
         } catch (NcclException refused) {
             NcclException why = shortage;
             if (why == null && mayTell(refused)) {
@@ -217,8 +209,14 @@ public final class RendezvousClient implements Exchange {
             }
             throw why != null ? why : CommId.isOne(id) ? CommId.explain(refused) : refused;
         }
-        Channel open = dialer.take();
-        channel = open;
+        Channel open = channel;
+        if (open == null) {
+            if (rootHere && dialing.lookNs() > DIALING_NS) {
+                Listener.throwObstacle();
+            }
+            throwIfUntold();
+            return null;
+        }
         missing = NONE;
         NcclException why = shortage;
         if (why != null) {
@@ -251,74 +249,51 @@ public final class RendezvousClient implements Exchange {
         }
     }
 
-    private void publish() {
-        byte[][] all = new byte[nRanks][];
-        for (int rank = 0; rank < nRanks; rank++) {
-            byte[] blob = collecting[rank];
-            all[rank] = blob == null ? new byte[0] : blob;
-        }
-        result = all;
-        missing = NONE;
-    }
-
-    /** Takes a frame, which may say anything. */
-    void read(ByteBuffer frame) {
-        switch (frame.get()) {
-            case Frame.RESULT -> readResult(frame);
-            case Frame.WAITING -> readWaiting(frame);
-            case Frame.FAILED -> throw readFailure(frame);
+    /** Takes a message, which may say anything. */
+    void read(ByteBuffer message) {
+        switch (message.get()) {
+            case RootMessage.RESULT -> readResult(message);
+            case RootMessage.WAITING -> readWaiting(message);
+            case RootMessage.FAILED -> {
+                NcclException told = RootMessage.readFailure(message);
+                throw told == null ? nonsense() : told;
+            }
             default -> throw nonsense();
         }
     }
 
-    private void readResult(ByteBuffer frame) {
-        if (frame.remaining() < 9) {
+    private void readResult(ByteBuffer message) {
+        if (message.remaining() < 9) {
             throw nonsense();
         }
-        int itsRound = frame.getInt();
-        int rank = frame.getInt();
-        boolean withRoot = frame.get() != 0;
-        if (mine != null
-                || result != null
-                || itsRound != round
-                || rank < 0
-                || rank >= nRanks
-                || collecting[rank] != null) {
+        int itsRound = message.getInt();
+        int from = message.getInt();
+        boolean withRoot = message.get() != 0;
+        boolean expected = mine == null && !complete && itsRound == round;
+        if (!expected || from < 0 || from >= nRanks || blobs[from] != null) {
             throw nonsense();
         }
-        byte[] blob = new byte[frame.remaining()];
-        frame.get(blob);
-        collecting[rank] = blob;
+        blobs[from] = RootMessage.rest(message);
         received++;
         if (withRoot && rankOfRoot < 0) {
-            rankOfRoot = rank;
+            rankOfRoot = from;
         }
     }
 
-    private void readWaiting(ByteBuffer frame) {
-        if (frame.remaining() < 8 || frame.remaining() % Integer.BYTES != 0) {
+    private void readWaiting(ByteBuffer message) {
+        if (message.remaining() < 8 || message.remaining() % Integer.BYTES != 0) {
             throw nonsense();
         }
-        boolean current = frame.getInt() == round;
-        int withRoot = frame.getInt();
-        int[] ranks = new int[frame.remaining() / Integer.BYTES];
-        frame.asIntBuffer().get(ranks);
+        boolean current = message.getInt() == round;
+        int withRoot = message.getInt();
+        int[] ranks = new int[message.remaining() / Integer.BYTES];
+        message.asIntBuffer().get(ranks);
         if (withRoot >= 0 && withRoot < nRanks) {
             rankOfRoot = withRoot;
         }
         if (current) {
-            missing = Arrays.stream(ranks).filter(rank -> rank >= 0 && rank < nRanks).toArray();
+            missing = Arrays.stream(ranks).filter(each -> each >= 0 && each < nRanks).toArray();
         }
-    }
-
-    private NcclException readFailure(ByteBuffer frame) {
-        if (frame.remaining() < Integer.BYTES) {
-            return nonsense();
-        }
-        NcclResult code = NcclResult.ofFailure(frame.getInt());
-        byte[] text = new byte[frame.remaining()];
-        frame.get(text);
-        return InitError.RENDEZVOUS_FAILED.says(code, Utf8.decode(text));
     }
 
     private NcclException rootHasGone(Channel open) {
@@ -348,11 +323,14 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public byte[][] result() {
-        byte[][] all = result;
-        if (all == null) {
+        if (!complete) {
             throw new IllegalStateException("round " + round + " is not complete");
         }
-        return all.clone();
+        byte[][] all = new byte[blobs.length][];
+        for (int each = 0; each < all.length; each++) {
+            all[each] = Objects.requireNonNull(blobs[each]);
+        }
+        return all;
     }
 
     @Override
@@ -369,8 +347,8 @@ public final class RendezvousClient implements Exchange {
         }
         try {
             open.flush();
-            for (ByteBuffer frame = open.frame(); frame != null; frame = open.frame()) {
-                read(frame);
+            for (ByteBuffer each = open.message(); each != null; each = open.message()) {
+                read(each);
             }
             if (open.ended()) {
                 throw rootHasGone(open);
@@ -391,23 +369,12 @@ public final class RendezvousClient implements Exchange {
             return own.obstacle();
         }
         return CommId.isOne(id)
-                ? "rank 0 of "
-                        + nRanks
-                        + " ranks (connecting to "
-                        + dialer.target()
-                        + ": "
-                        + dialer.obstacle()
-                        + ")"
-                : "the process that made the unique id, at "
-                        + dialer.target()
-                        + " ("
-                        + dialer.obstacle()
-                        + ")";
-    }
-
-    /** What the round waits for, for sentences: the connection, or ranks. */
-    public String waitingFor() {
-        return channel == null ? "connecting to " + dialer.target() + ": " + dialer.obstacle() : "";
+                ? Sentence.of(
+                        "rank 0 of %s ranks (connecting to %s: %s)",
+                        nRanks, dialer.target(), dialer.obstacle())
+                : Sentence.of(
+                        "the process that made the unique id, at %s (%s)",
+                        dialer.target(), dialer.obstacle());
     }
 
     @Override
@@ -433,13 +400,13 @@ public final class RendezvousClient implements Exchange {
         dialer.close();
         Channel open = channel;
         if (open != null) {
-            open.send(Frame.bye());
+            open.send(RootMessage.bye());
             open.flush();
             Sockets.shutdown(open.fd());
             // Unread data would turn the end of the stream into a reset.
             boolean more = true;
             while (more) {
-                more = open.frame() != null;
+                more = open.message() != null;
             }
             open.close();
         }

@@ -5,16 +5,14 @@ import org.jccl.log.Subsystem;
 import org.jccl.param.Params;
 import org.jccl.platform.WatchedTime;
 import org.jccl.type.CallError;
-import org.jccl.type.ErrorKind;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
+import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayList;
-import java.util.List;
-import java.util.StringJoiner;
+import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
  * The root of one rendezvous: ranks join, contribute to rounds and leave. The first failure ends it
@@ -47,12 +45,10 @@ final class Root {
     // How long somebody has waited for the round, or null; looked at with each reminder.
     private @Nullable WatchedTime waiting;
     private int complaints;
-    private @Nullable String failure;
     // Written by jccl-net, read by the thread of the rank that opened the root; volatile.
-    private volatile @Nullable NcclException refusal;
-    private NcclResult failureResult = NcclResult.INVALID_USAGE;
+    private volatile @Nullable NcclException failure;
     // Where only this root is met: at NCCL_COMM_ID.
-    private @Nullable Door door;
+    private @Nullable ListeningSocket socket;
     private boolean over;
 
     Root(Roots roots, NetAgent agent, Number16 number, byte[] key) {
@@ -70,38 +66,44 @@ final class Root {
         return key;
     }
 
-    /** Ranks come by this door; for the thread that makes the root, before anybody knows it. */
-    void meetAt(Door itsDoor) {
-        door = itsDoor;
+    /** Ranks connect here; for the thread that makes the root, before anybody knows it. */
+    void meetAt(ListeningSocket itsSocket) {
+        socket = itsSocket;
     }
 
-    /** Whether who comes now belongs to the next communicator at NCCL_COMM_ID. */
+    /** Whether a rank that comes now belongs to the next communicator at NCCL_COMM_ID. */
     boolean isTaken() {
-        return door != null && (over || isComplete());
+        return socket != null && (over || isComplete());
     }
 
     /** Why nobody can meet here any more, or null; any thread may ask. */
-    @Nullable NcclException refusal() {
-        return refusal;
+    @Nullable NcclException failure() {
+        return failure;
     }
 
     private boolean isComplete() {
         return first != null && joined == members.length;
     }
 
-    /** Rank 0, which opened it, needs it no longer: it has met the others, or has given up. */
-    void leftByItsRank() {
+    /** Rank 0, which opened it, needs it no longer; any thread may say so. */
+    void leave() {
+        agent.submit(this::leftByItsRank);
+    }
+
+    private void leftByItsRank() {
+        // Rank 0 has met the others, or it has given up.
         if (!isComplete()) {
             fail(
-                    InitError.RANK_LEFT_INIT,
-                    "rank 0 has left before the initialisation was complete" + missingText());
-            closeDoor();
+                    InitError.RANK_LEFT_INIT.says(
+                            "rank 0 has left before the initialisation was complete%s",
+                            missingText()));
+            closeSocket();
         }
     }
 
-    private void closeDoor() {
-        if (door != null) {
-            door.close();
+    private void closeSocket() {
+        if (socket != null) {
+            socket.close();
         }
     }
 
@@ -118,37 +120,25 @@ final class Root {
     void join(Member member, long nowNs) {
         MemberHello hello = member.hello();
         member.tell(Hello.ACCEPTED);
-        if (failure != null) {
-            member.tell(Frame.failed(failureResult, failure));
+        NcclException refusal = failure;
+        if (refusal == null && (over || isComplete())) {
+            refusal = CallError.ID_USED.says(USED);
+        }
+        if (refusal != null) {
+            member.tell(RootMessage.failed(refusal));
             return;
         }
-        MemberHello reference = first;
-        if (reference == null) {
-            if (hello.nRanks() < 1 || hello.nRanks() > MAX_RANKS) {
-                fail(
-                        InitError.RANKS_DISAGREE,
-                        hello.name()
-                                + " says nranks is "
-                                + hello.nRanks()
-                                + "; a communicator has 1 to "
-                                + MAX_RANKS
-                                + " ranks");
-                member.tell(Frame.failed(failureResult, String.valueOf(failure)));
-                return;
-            }
-            reference = hello;
+        String problem = problem(hello);
+        if (problem != null) {
+            NcclException why = InitError.RANKS_DISAGREE.says(problem);
+            member.tell(RootMessage.failed(why));
+            fail(why);
+            return;
+        }
+        if (first == null) {
             first = hello;
             members = new Member[hello.nRanks()];
             blobs = new byte[hello.nRanks()][];
-        } else if (joined == members.length) {
-            member.tell(Frame.failed(CallError.ID_USED.result(), USED));
-            return;
-        }
-        String problem = problem(hello, reference);
-        if (problem != null) {
-            member.tell(Frame.failed(InitError.RANKS_DISAGREE.result(), problem));
-            fail(InitError.RANKS_DISAGREE, problem);
-            return;
         }
         members[hello.rank()] = member;
         joined++;
@@ -158,28 +148,31 @@ final class Root {
         member.joined();
         if (isComplete()) {
             // The next communicator's rank 0 may open the port again.
-            closeDoor();
+            closeSocket();
         }
         member.ready(nowNs);
     }
 
-    private @Nullable String problem(MemberHello hello, MemberHello reference) {
-        String difference = hello.differenceTo(reference);
+    private @Nullable String problem(MemberHello hello) {
+        MemberHello reference = first;
+        String difference = reference == null ? null : hello.differenceTo(reference);
         if (difference != null) {
             return difference;
         }
-        if (hello.rank() < 0 || hello.rank() >= members.length) {
-            return hello.name() + " is none of " + members.length + " ranks";
+        if (hello.nRanks() < 1 || hello.nRanks() > MAX_RANKS) {
+            return Sentence.of(
+                    "%s says nranks is %s; a communicator has 1 to %s ranks",
+                    hello.name(), hello.nRanks(), MAX_RANKS);
         }
-        Member same = members[hello.rank()];
+        if (hello.rank() < 0 || hello.rank() >= hello.nRanks()) {
+            return Sentence.of("%s is none of %s ranks", hello.name(), hello.nRanks());
+        }
+        Member same = reference == null ? null : members[hello.rank()];
         return same == null
                 ? null
-                : "rank "
-                        + hello.rank()
-                        + " came twice: from "
-                        + same.hello().who()
-                        + " and from "
-                        + hello.who();
+                : Sentence.of(
+                        "rank %s came twice: from %s and from %s",
+                        hello.rank(), same.hello().who(), hello.who());
     }
 
     /** A member's contribution. */
@@ -189,7 +182,7 @@ final class Root {
             return;
         }
         if (itsRound != round || blobs[rank] != null || blob.length > Exchange.MAX_BLOB_BYTES) {
-            fail(PeerError.NONSENSE, member.hello().name() + " broke the protocol");
+            fail(PeerError.NONSENSE.says("%s broke the protocol", member.hello().name()));
             return;
         }
         blobs[rank] = blob;
@@ -197,10 +190,13 @@ final class Root {
         if (waiting == null) {
             waiting = new WatchedTime();
         }
-        Member left = leaver();
-        if (left != null) {
-            fail(InitError.RANK_LEFT_INIT, leftText(left));
-        } else if (contributed == members.length) {
+        for (Member each : members) {
+            if (each != null && each.left()) {
+                failSince(each);
+                return;
+            }
+        }
+        if (contributed == members.length) {
             deliver();
         } else {
             member.waits(nowNs);
@@ -214,7 +210,7 @@ final class Root {
             Member member = members[rank];
             if (blob != null && member != null) {
                 boolean here = member.hello().inRootProcess();
-                frames[rank] = Frame.result(round, rank, here, blob);
+                frames[rank] = RootMessage.result(round, rank, here, blob);
                 blobs[rank] = null;
             }
         }
@@ -235,13 +231,12 @@ final class Root {
         long waitedMs = watched == null ? 0 : watched.lookNs() / MS_NS;
         if (limitMs > 0 && waitedMs > limitMs + GRACE_MS) {
             fail(
-                    InitError.INIT_TIMEOUT,
-                    "the initialisation was not complete after "
-                            + waitedMs / 1_000
-                            + " s"
-                            + missingText());
+                    InitError.INIT_TIMEOUT.says(
+                            "the initialisation was not complete after %s s%s",
+                            waitedMs / 1_000, missingText()));
         } else if (failure == null) {
-            member.tell(Frame.waiting(round, rankHere, missing()));
+            int[] late = IntStream.range(0, members.length).filter(r -> blobs[r] == null).toArray();
+            member.tell(RootMessage.waiting(round, rankHere, late));
             member.waits(nowNs);
         }
     }
@@ -251,21 +246,24 @@ final class Root {
         connected--;
         if (!member.left() && member.isJoined()) {
             fail(
-                    InitError.RANK_LEFT_INIT,
-                    member.hello().name()
-                            + " has gone during the initialisation: its process ended or its"
-                            + " connection broke ("
-                            + how
-                            + ")");
+                    InitError.RANK_LEFT_INIT.says(
+                            "%s has gone during the initialisation: its process ended or its"
+                                    + " connection broke (%s)",
+                            member.hello().name(), how));
         }
         if (connected == 0) {
             end();
         }
     }
 
+    /** A rank of this process cannot go on and has not reached the root; any thread may say so. */
+    void giveUp(int rank, NcclException why) {
+        agent.submit(() -> gaveUp("rank " + rank, why));
+    }
+
     /** A rank cannot go on, and says why. */
-    void gaveUp(String who, NcclResult result, String why) {
-        fail(InitError.PEER_GAVE_UP.says(result, "%s gave up: %s", who, why));
+    void gaveUp(String who, NcclException why) {
+        fail(InitError.PEER_GAVE_UP.says(why, "%s gave up: %s", who, why.getMessage()));
     }
 
     /**
@@ -276,43 +274,37 @@ final class Root {
         boolean named = rankHere >= 0 || ++complaints > UNNAMED_COMPLAINTS;
         if (joined < members.length && named) {
             fail(
-                    InitError.CANNOT_CONNECT,
-                    (rankHere < 0
+                    InitError.CANNOT_CONNECT.says(
+                            "%s cannot accept connections: %s",
+                            rankHere < 0
                                     ? "the process that made the unique id"
-                                    : "rank " + rankHere + ", whose process made the unique id,")
-                            + " cannot accept connections: "
-                            + why);
+                                    : "rank " + rankHere + ", whose process made the unique id,",
+                            why));
         }
     }
 
-    /** A member leaves in good order; whoever still needs it learns that. */
+    /** A member leaves in good order; those that still need it learn that. */
     void left(Member member) {
         boolean needed = joined < members.length || contributed > 0;
         if (member.isJoined() && needed) {
-            fail(InitError.RANK_LEFT_INIT, leftText(member));
+            failSince(member);
         }
     }
 
-    private String leftText(Member member) {
-        return member.hello().name()
-                + " has left before the initialisation was complete"
-                + missingText();
-    }
-
-    private void fail(ErrorKind kind, String text) {
-        fail(kind.says(text));
+    private void failSince(Member left) {
+        fail(
+                InitError.RANK_LEFT_INIT.says(
+                        "%s has left before the initialisation was complete%s",
+                        left.hello().name(), missingText()));
     }
 
     private void fail(NcclException why) {
         if (failure != null) {
             return;
         }
-        String text = String.valueOf(why.getMessage());
-        failure = text;
-        failureResult = why.result();
-        refusal = why;
-        Log.info(Subsystem.BOOTSTRAP, "Rendezvous failed: " + text);
-        byte[] frame = Frame.failed(failureResult, text);
+        failure = why;
+        Log.info(Subsystem.BOOTSTRAP, "Rendezvous failed: " + why.getMessage());
+        byte[] frame = RootMessage.failed(why);
         for (Member member : members) {
             if (member != null && !member.left()) {
                 member.tell(frame);
@@ -323,50 +315,19 @@ final class Root {
     /** Nobody can join any more. */
     void end() {
         over = true;
-        closeDoor();
-        if (failure == null) {
-            failure = USED;
-        }
+        closeSocket();
         members = new Member[0];
         blobs = new byte[0][];
         roots.ended(this);
     }
 
-    private @Nullable Member leaver() {
-        for (Member member : members) {
-            if (member != null && member.left()) {
-                return member;
-            }
-        }
-        return null;
-    }
-
-    private int[] missing() {
-        List<Integer> ranks = new ArrayList<>();
-        for (int rank = 0; rank < members.length; rank++) {
-            if (blobs[rank] == null) {
-                ranks.add(rank);
-            }
-        }
-        return ranks.stream().mapToInt(Integer::intValue).toArray();
-    }
-
     private String missingText() {
-        StringJoiner absent = new StringJoiner(", ");
-        int count = 0;
-        for (int rank = 0; rank < members.length; rank++) {
-            if (members[rank] == null) {
-                count++;
-                if (count <= Frame.MAX_NAMED_MISSING) {
-                    absent.add(Integer.toString(rank));
-                }
-            }
+        int[] absent = IntStream.range(0, members.length).filter(r -> members[r] == null).toArray();
+        if (absent.length == 0) {
+            return "";
         }
-        return count == 0
-                ? ""
-                : "; never came: rank"
-                        + (count == 1 ? " " : "s ")
-                        + absent
-                        + (count > Frame.MAX_NAMED_MISSING ? " and more" : "");
+        int[] named = Arrays.copyOf(absent, Math.min(absent.length, RootMessage.MAX_NAMED_MISSING));
+        String more = named.length < absent.length ? " and more" : "";
+        return "; never came: " + Sentence.ranks(named) + more;
     }
 }

@@ -22,7 +22,6 @@ final class RootOpening implements AutoCloseable {
     private final IdContent id;
     private final long sinceNs = System.nanoTime();
     private long nextNs = sinceNs;
-    private @Nullable Listener listener;
     private @Nullable Root root;
 
     RootOpening(IdContent id) {
@@ -42,14 +41,14 @@ final class RootOpening implements AutoCloseable {
      * Does what can be done without waiting; true when ranks can connect.
      *
      * @throws NcclException with INVALID_USAGE if the address cannot be listened on; or why the
-     *     others, who came before this rank was through its own door, could not meet
+     *     others, who came before this rank was accepted itself, could not meet
      */
     boolean advance() {
         Root open = root;
         if (open != null) {
-            NcclException refusal = open.refusal();
-            if (refusal != null) {
-                throw refusal;
+            NcclException failure = open.failure();
+            if (failure != null) {
+                throw failure;
             }
             return true;
         }
@@ -57,13 +56,22 @@ final class RootOpening implements AutoCloseable {
         if (now - nextNs < 0) {
             return false;
         }
-        int fd = Door.open(id.root());
+        int fd = ListeningSocket.open(id.root());
         if (fd >= 0) {
             serve(fd);
             return true;
         }
         if (fd != -Errno.EADDRINUSE || now - sinceNs > BUSY_NS) {
-            throw InitError.ROOT_NOT_OPENED.says(refusal(-fd));
+            throw InitError.ROOT_NOT_OPENED.says(
+                    "rank 0 cannot open the root at NCCL_COMM_ID %s: %s%s",
+                    id.root(),
+                    Errno.text(-fd),
+                    fd == -Errno.EADDRINUSE
+                            ? ": another job or program listens there, or another communicator is"
+                                    + " being initialised there, which takes one at a time; choose"
+                                    + " another port"
+                            : "; it must be an address of the machine on which rank 0 runs, and a"
+                                    + " free port");
         }
         nextNs = now + PAUSE_MS * MS_NS;
         return false;
@@ -71,9 +79,7 @@ final class RootOpening implements AutoCloseable {
 
     private void serve(int fd) {
         try {
-            Listener shared = Listener.shared();
-            listener = shared;
-            root = shared.openRoot(fd, id);
+            root = Listener.shared().openRoot(fd, id);
         } catch (RuntimeException | Error e) {
             Sockets.close(fd);
             throw e;
@@ -82,35 +88,18 @@ final class RootOpening implements AutoCloseable {
 
     /** Rank 0 gives up before it has reached its own root. */
     void giveUp(NcclException why) {
-        Listener shared = listener;
         Root open = root;
-        if (shared != null && open != null) {
-            shared.giveUpAt(open, why);
+        if (open != null) {
+            open.giveUp(0, why);
         }
-    }
-
-    private String refusal(int errno) {
-        String text =
-                "rank 0 cannot open the root at NCCL_COMM_ID "
-                        + id.root()
-                        + ": "
-                        + Errno.text(errno);
-        if (errno == Errno.EADDRINUSE) {
-            return text
-                    + ": another job or program listens there, or another communicator is being"
-                    + " initialised there, which takes one at a time; choose another port";
-        }
-        return text
-                + "; it must be an address of the machine on which rank 0 runs, and a free port";
     }
 
     /** Rank 0 needs it no longer. */
     @Override
     public void close() {
         Root open = root;
-        Listener there = listener;
-        if (open != null && there != null) {
-            there.leaveRoot(open);
+        if (open != null) {
+            open.leave();
         }
     }
 }

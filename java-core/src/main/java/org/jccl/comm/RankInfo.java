@@ -134,7 +134,7 @@ record RankInfo(
             out.writeInt(pid);
             out.writeLong(startTime);
             out.writeLong(processNonce);
-            out.writeUTF(listener.toString());
+            out.write(listener.toWire());
             out.writeBoolean(shm);
             out.writeBoolean(p2p);
             out.writeUTF(settings);
@@ -161,7 +161,7 @@ record RankInfo(
                             in.readInt(),
                             in.readLong(),
                             in.readLong(),
-                            SocketAddress.parse(in.readUTF()),
+                            SocketAddress.fromWire(in.readNBytes(SocketAddress.WIRE_BYTES), 0),
                             in.readBoolean(),
                             in.readBoolean(),
                             in.readUTF());
@@ -169,7 +169,7 @@ record RankInfo(
         } catch (IOException | IllegalArgumentException | NcclException unreadable) {
             throw badly(rank, Utf8.printable(String.valueOf(unreadable)));
         }
-        if (info.pid <= 0 || info.listener.port() <= 0 || !whole) {
+        if (info.pid <= 0 || !whole) {
             throw badly(rank, "a number is impossible, or there is more than it should say");
         }
         return info;

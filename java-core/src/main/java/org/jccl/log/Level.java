@@ -1,7 +1,7 @@
 package org.jccl.log;
 
 /** NCCL's levels in the order in which NCCL_DEBUG adds them; NONE logs nothing. */
-enum Level {
+enum Level implements LogSettings.Bit {
     NONE(0),
     VERSION(1),
     WARN(2),
@@ -16,7 +16,8 @@ enum Level {
         this.bit = bit;
     }
 
-    int bit() {
+    @Override
+    public int bit() {
         return bit;
     }
 }

@@ -48,7 +48,7 @@ public final class Log {
     }
 
     /** Settings and the stream they lead to. */
-    private record Output(Settings settings, OutputStream stream) {}
+    private record Output(LogSettings settings, OutputStream stream) {}
 
     // Written by refresh under the class's lock, read by every line; immutable, so any order does.
     private static volatile @Nullable Output output;
@@ -57,8 +57,8 @@ public final class Log {
 
     /** Reads the variables again, as every init does. */
     public static synchronized void refresh() {
-        Settings settings =
-                Settings.read(Environment::get, host(), ProcessIdentity.current().pid());
+        LogSettings settings =
+                LogSettings.read(Environment::get, host(), ProcessIdentity.current().pid());
         Output before = output;
         if (before != null && Objects.equals(before.settings().file(), settings.file())) {
             output = new Output(settings, before.stream());
@@ -72,7 +72,7 @@ public final class Log {
     }
 
     /** Sends the lines of tests elsewhere. */
-    static synchronized void use(Settings settings, OutputStream stream) {
+    static synchronized void use(LogSettings settings, OutputStream stream) {
         output = new Output(settings, stream);
     }
 
@@ -93,12 +93,6 @@ public final class Log {
         }
     }
 
-    /** The same with a format. */
-    @SuppressWarnings("AnnotateFormatMethod")
-    public static void warn(String format, Object... arguments) {
-        warn(String.format(Locale.ROOT, format, arguments));
-    }
-
     /** The sentence of a failure. */
     public static void warn(NcclException why) {
         warn(String.valueOf(why.getMessage()));
@@ -108,14 +102,6 @@ public final class Log {
     public static void attn(String text) {
         if (current().settings().logs(Level.ATTN)) {
             line(Level.ATTN, caller(), text);
-        }
-    }
-
-    /** The same with a format. */
-    @SuppressWarnings("AnnotateFormatMethod")
-    public static void attn(String format, Object... arguments) {
-        if (current().settings().logs(Level.ATTN)) {
-            line(Level.ATTN, caller(), String.format(Locale.ROOT, format, arguments));
         }
     }
 
@@ -141,7 +127,7 @@ public final class Log {
 
     /** The bare version line: of rank 0 from level VERSION, of every rank above WARN. */
     public static void version(int rank, String text) {
-        Settings settings = current().settings();
+        LogSettings settings = current().settings();
         boolean everyRank = (settings.levels() & -Level.ATTN.bit()) != 0;
         if (everyRank || (rank == 0 && settings.levels() != 0)) {
             write(text + "\n");
@@ -205,12 +191,8 @@ public final class Log {
     }
 
     private static String describe(StackWalker.StackFrame frame) {
-        return frame.getFileName()
-                + ":"
-                + frame.getLineNumber()
-                + " ("
-                + frame.getMethodName()
-                + ") ";
+        String place = frame.getFileName() + ":" + frame.getLineNumber();
+        return place + " (" + frame.getMethodName() + ") ";
     }
 
     private static String host() {

@@ -27,24 +27,14 @@ final class LogWriter implements Runnable {
 
     private static final long IDLE_NS = 3_600_000_000_000L;
 
-    /** A line on its way. */
-    private static final class Line {
-        final LogFile file;
-        final byte[] bytes;
-
-        /** Counts lines; 0 if nobody may wait for it. */
-        final int number;
-
-        /** For how many lines it stands: more than one if it tells of lost ones. */
-        final long stands;
-
-        Line(LogFile file, byte[] bytes, int number, long stands) {
-            this.file = file;
-            this.bytes = bytes;
-            this.number = number;
-            this.stands = stands;
-        }
-    }
+    /**
+     * A line on its way.
+     *
+     * @param number counts lines; 0 if nobody may wait for it
+     * @param stands for how many lines it stands: more than one if it tells of lost ones
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    private record Line(LogFile file, byte[] bytes, int number, long stands) {}
 
     // Two words on which threads sleep. ARRIVED grows with each line, WRITTEN is the number of the
     // line that was written last: stored with release by the log's thread, read with acquire.

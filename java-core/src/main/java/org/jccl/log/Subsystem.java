@@ -1,7 +1,7 @@
 package org.jccl.log;
 
 /** NCCL's subsystems with NCCL's bits. */
-public enum Subsystem {
+public enum Subsystem implements LogSettings.Bit {
     INIT(0x1),
     COLL(0x2),
     P2P(0x4),
@@ -27,7 +27,8 @@ public enum Subsystem {
         this.bit = bit;
     }
 
-    int bit() {
+    @Override
+    public int bit() {
         return bit;
     }
 }

@@ -13,8 +13,10 @@ import java.util.regex.Pattern;
 /**
  * One environment variable. A reader asks the C library each time, so that what Python sets before
  * an init counts. A value that is not valid leaves the default and is reported once per reading.
+ *
+ * @param <T> what the value means
  */
-public abstract sealed class Param {
+public abstract sealed class Param<T extends @Nullable Object> {
     private static final int KEPT_REPORTS = 16;
     private static final List<String> EARLY_REPORTS = new ArrayList<>();
 
@@ -22,13 +24,13 @@ public abstract sealed class Param {
     private static @Nullable Consumer<String> reporter;
 
     private final String name;
+    private final T defaultValue;
     private final String defaultText;
-    private final String sentence;
 
-    private Param(String name, String defaultText, String sentence) {
+    private Param(String name, T defaultValue, String defaultText) {
         this.name = name;
+        this.defaultValue = defaultValue;
         this.defaultText = defaultText;
-        this.sentence = sentence;
     }
 
     /**
@@ -53,18 +55,37 @@ public abstract sealed class Param {
         return defaultText;
     }
 
-    /** What the variable does. */
-    public final String sentence() {
-        return sentence;
-    }
-
     /** The raw value, or null if it is not set or empty. */
     public final @Nullable String text() {
         String value = Environment.get(name);
         return value == null || value.isEmpty() ? null : value;
     }
 
-    final void reportInvalid(String value) {
+    /** What the variable says, or the default. */
+    public final T get() {
+        return get(text());
+    }
+
+    final T get(@Nullable String value) {
+        if (value == null) {
+            return defaultValue;
+        }
+        try {
+            T parsed = parse(value.strip());
+            if (parsed != null) {
+                return parsed;
+            }
+        } catch (NumberFormatException invalid) {
+            // Reported below, as what has no meaning is.
+        }
+        reportInvalid(value);
+        return defaultValue;
+    }
+
+    /** What a value without blanks around it means, null if it is not valid. */
+    abstract @Nullable T parse(String value);
+
+    private void reportInvalid(String value) {
         String report =
                 name + " value '" + value + "' is not valid, leaving it set at " + defaultText;
         synchronized (EARLY_REPORTS) {
@@ -76,191 +97,110 @@ public abstract sealed class Param {
         }
     }
 
-    /** A variable whose value is any text. */
-    public static final class Text extends Param {
-        Text(String name, String defaultText, String sentence) {
-            super(name, defaultText, sentence);
+    /** A variable whose value is any text, which {@link #text} gives as it is. */
+    public static final class Text extends Param<@Nullable String> {
+        Text(String name, String defaultText) {
+            super(name, null, defaultText);
+        }
+
+        @Override
+        String parse(String value) {
+            return value;
         }
     }
 
     /** A switch: a number, on unless it is 0. */
-    public static final class Flag extends Param {
-        private final boolean defaultValue;
-
-        Flag(String name, boolean defaultValue, String sentence) {
-            super(name, defaultValue ? "1" : "0", sentence);
-            this.defaultValue = defaultValue;
+    public static final class Flag extends Param<Boolean> {
+        Flag(String name, boolean defaultValue) {
+            super(name, defaultValue, defaultValue ? "1" : "0");
         }
 
-        /** Whether it is on. */
-        public boolean get() {
-            return get(text());
-        }
-
-        boolean get(@Nullable String value) {
-            if (value == null) {
-                return defaultValue;
-            }
-            try {
-                return Long.decode(value.strip()) != 0;
-            } catch (NumberFormatException invalid) {
-                reportInvalid(value);
-                return defaultValue;
-            }
+        @Override
+        Boolean parse(String value) {
+            return Long.decode(value) != 0;
         }
     }
 
-    /** A switch that may also be left to somebody else. */
-    public static final class Choice extends Param {
-        Choice(String name, String sentence) {
-            super(name, "unset", sentence);
+    /** A switch that may also be left to somebody else: null if it is not set. */
+    public static final class Choice extends Param<@Nullable Boolean> {
+        Choice(String name) {
+            super(name, null, "unset");
         }
 
-        /** True or false as the variable says, null if it is not set. */
-        public @Nullable Boolean get() {
-            return get(text());
-        }
-
-        @Nullable Boolean get(@Nullable String value) {
-            if (value == null) {
-                return null;
-            }
-            try {
-                return Long.decode(value.strip()) != 0;
-            } catch (NumberFormatException invalid) {
-                reportInvalid(value);
-                return null;
-            }
+        @Override
+        Boolean parse(String value) {
+            return Long.decode(value) != 0;
         }
     }
 
     /** One of several words, the first by default. */
-    public static final class Word extends Param {
+    public static final class Word extends Param<String> {
         private final List<String> words;
 
-        Word(String name, List<String> words, String sentence) {
-            super(name, words.getFirst(), sentence);
+        Word(String name, List<String> words) {
+            super(name, words.getFirst(), words.getFirst());
             this.words = words;
         }
 
-        /** The word. */
-        public String get() {
-            return get(text());
-        }
-
-        String get(@Nullable String value) {
-            if (value == null) {
-                return words.getFirst();
-            }
-            if (words.contains(value.strip())) {
-                return value.strip();
-            }
-            reportInvalid(value);
-            return words.getFirst();
+        @Override
+        @Nullable String parse(String value) {
+            return words.contains(value) ? value : null;
         }
     }
 
-    /** A whole number between limits. */
-    public static final class Whole extends Param {
-        private final long defaultValue;
-        private final long smallest;
-        private final long largest;
-
-        Whole(String name, long defaultValue, long smallest, long largest, String sentence) {
-            super(name, Long.toString(defaultValue), sentence);
-            this.defaultValue = defaultValue;
-            this.smallest = smallest;
-            this.largest = largest;
-        }
-
-        /** The value. */
-        public long get() {
-            return get(text());
-        }
-
-        long get(@Nullable String value) {
-            if (value == null) {
-                return defaultValue;
-            }
-            try {
-                long number = Long.decode(value.strip());
-                if (number >= smallest && number <= largest) {
-                    return number;
-                }
-            } catch (NumberFormatException invalid) {
-                // Reported below, as a number out of bounds is.
-            }
-            reportInvalid(value);
-            return defaultValue;
-        }
-    }
-
-    /** A time in seconds, with a fraction if wanted; 0 means none. */
-    public static final class Seconds extends Param {
+    /**
+     * A time in seconds, with a fraction if wanted; 0 means none. Its value is in milliseconds; one
+     * above 0 is at least one.
+     */
+    public static final class Seconds extends Param<Long> {
         private static final long LONGEST = 1_000_000_000;
 
-        private final long defaultMs;
-
-        Seconds(String name, long defaultSeconds, String sentence) {
-            super(name, defaultSeconds == 0 ? "none" : Long.toString(defaultSeconds), sentence);
-            this.defaultMs = defaultSeconds * 1_000;
+        Seconds(String name, long defaultSeconds) {
+            super(
+                    name,
+                    defaultSeconds * 1_000,
+                    defaultSeconds == 0 ? "none" : Long.toString(defaultSeconds));
         }
 
-        /** The value in milliseconds; a value above 0 is at least one. */
+        /** The value in milliseconds. */
         public long getMs() {
-            return getMs(text());
+            return get();
         }
 
-        long getMs(@Nullable String value) {
-            if (value == null) {
-                return defaultMs;
+        @Override
+        @Nullable Long parse(String value) {
+            // A class that takes Java 25 some 30 ms to prepare: only if it is needed.
+            BigDecimal seconds = new BigDecimal(value);
+            if (seconds.signum() == 0) {
+                return 0L;
             }
-            try {
-                // A class that takes Java 25 some 30 ms to prepare: only if it is needed.
-                BigDecimal seconds = new BigDecimal(value.strip());
-                if (seconds.signum() == 0) {
-                    return 0;
-                }
-                if (seconds.signum() > 0 && seconds.compareTo(BigDecimal.valueOf(LONGEST)) <= 0) {
-                    return Math.max(1, seconds.movePointRight(3).longValue());
-                }
-            } catch (NumberFormatException invalid) {
-                // Reported below, as a time out of bounds is.
-            }
-            reportInvalid(value);
-            return defaultMs;
+            return seconds.signum() > 0 && seconds.compareTo(BigDecimal.valueOf(LONGEST)) <= 0
+                    ? Math.max(1, seconds.movePointRight(3).longValue())
+                    : null;
         }
     }
 
-    /** Ports from one to another, both included. */
-    public static final class PortRange extends Param {
+    /** Ports from one to another, both included: the first and the last, null if it is not set. */
+    public static final class PortRange extends Param<int @Nullable []> {
         private static final Pattern RANGE = Pattern.compile("(\\d{1,5})(?:-(\\d{1,5}))?");
         private static final int LAST_PORT = 65535;
 
-        PortRange(String name, String sentence) {
-            super(name, "unset", sentence);
+        PortRange(String name) {
+            super(name, null, "unset");
         }
 
-        /** First and last port, or null if it is not set. */
-        public int @Nullable [] get() {
-            return get(text());
-        }
-
-        int @Nullable [] get(@Nullable String value) {
-            if (value == null) {
+        @Override
+        int @Nullable [] parse(String value) {
+            Matcher matcher = RANGE.matcher(value);
+            if (!matcher.matches()) {
                 return null;
             }
-            Matcher matcher = RANGE.matcher(value.strip());
-            if (matcher.matches()) {
-                int first = Integer.parseInt(matcher.group(1));
-                String end = matcher.group(2);
-                int last = end == null ? first : Integer.parseInt(end);
-                if (first >= 1 && first <= last && last <= LAST_PORT) {
-                    return new int[] {first, last};
-                }
-            }
-            reportInvalid(value);
-            return null;
+            int first = Integer.parseInt(matcher.group(1));
+            String end = matcher.group(2);
+            int last = end == null ? first : Integer.parseInt(end);
+            return first >= 1 && first <= last && last <= LAST_PORT
+                    ? new int[] {first, last}
+                    : null;
         }
     }
 }

@@ -12,21 +12,36 @@ final class CallState {
     /** Room for what /proc says of a process in one line, which is about half as long. */
     static final int STATUS_BYTES = 512;
 
-    private static final long SIZE_BYTES = 1024;
-    private static final long TIMESPEC = 64;
-    private static final long OPTION = 80;
-    private static final long POLLFD = 96;
-    private static final long SOCKADDR = 128;
-    private static final long IOVECS = 256;
-    private static final long MSGHDR = 320;
-    private static final long TCP_INFO = 384;
-    private static final long STATUS = 512;
     private static final ThreadLocal<CallState> CURRENT = ThreadLocal.withInitial(CallState::new);
 
     /** The whole area; errno is at offset 0. */
-    final MemorySegment segment = Arena.ofAuto().allocate(SIZE_BYTES, 64);
+    final MemorySegment segment = Arena.ofAuto().allocate(1024, 64);
 
     private final long address = segment.address();
+
+    /** 16 bytes. */
+    final long timespec = address + 64;
+
+    /** 16 bytes for a socket option and its length. */
+    final long option = address + 80;
+
+    /** 8 bytes. */
+    final long pollfd = address + 96;
+
+    /** 128 bytes: a sockaddr_storage. */
+    final long sockaddr = address + 128;
+
+    /** 32 bytes: two iovecs. */
+    final long iovecs = address + 256;
+
+    /** 56 bytes. */
+    final long msghdr = address + 320;
+
+    /** 128 bytes. */
+    final long tcpInfo = address + 384;
+
+    /** {@link #STATUS_BYTES} bytes. */
+    final long status = address + 512;
 
     private CallState() {}
 
@@ -37,45 +52,5 @@ final class CallState {
     /** Errno of the last capturing call of this thread. */
     int errno() {
         return segment.get(ValueLayout.JAVA_INT, 0);
-    }
-
-    /** 16 bytes. */
-    long timespec() {
-        return address + TIMESPEC;
-    }
-
-    /** 16 bytes for a socket option and its length. */
-    long option() {
-        return address + OPTION;
-    }
-
-    /** 8 bytes. */
-    long pollfd() {
-        return address + POLLFD;
-    }
-
-    /** 128 bytes: a sockaddr_storage. */
-    long sockaddr() {
-        return address + SOCKADDR;
-    }
-
-    /** 32 bytes: two iovecs. */
-    long iovecs() {
-        return address + IOVECS;
-    }
-
-    /** 128 bytes. */
-    long tcpInfo() {
-        return address + TCP_INFO;
-    }
-
-    /** {@link #STATUS_BYTES} bytes. */
-    long status() {
-        return address + STATUS;
-    }
-
-    /** 56 bytes. */
-    long msghdr() {
-        return address + MSGHDR;
     }
 }

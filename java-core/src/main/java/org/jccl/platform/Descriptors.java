@@ -10,7 +10,7 @@ final class Descriptors {
     static final int O_EXCL = 0200;
     static final int O_NONBLOCK = 04000;
     static final int O_CLOEXEC = 02000000;
-    static final int O_TMPFILE = 020000000 | SystemCall.O_DIRECTORY;
+    static final int O_TMPFILE = 020200000;
     private static final int AT_FDCWD = -100;
     private static final int SEEK_END = 2;
     private static final int STATFS_BYTES = 120;
@@ -44,11 +44,7 @@ final class Descriptors {
     }
 
     static int allocate(int fd, long offset, long bytes) {
-        long result;
-        do {
-            result = SystemCall.call(SystemCall.FALLOCATE, fd, 0, offset, bytes);
-        } while (result == -Errno.EINTR);
-        return (int) result;
+        return (int) SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
     }
 
     /** How much room the file system of a file has; nothing where the system does not say. */

@@ -14,10 +14,10 @@ public final class Epoll implements AutoCloseable {
     private static final int ADD = 1;
     private static final int DELETE = 2;
 
-    /** struct epoll_event: int events, then 8 bytes of the caller's, packed on one architecture. */
-    static final int DATA = SystemCall.X86 ? 4 : 8;
+    /** struct epoll_event is packed: int events, then 8 bytes of the caller's. */
+    static final int DATA = 4;
 
-    private static final int EVENT_BYTES = DATA + 8;
+    private static final int EVENT_BYTES = 12;
 
     private final int most;
     // Freed with this object.
@@ -47,7 +47,7 @@ public final class Epoll implements AutoCloseable {
 
     /** Looks for data or the end of this stream from now on; 0 or -errno. */
     public int add(int watched) {
-        long event = CallState.current().option();
+        long event = CallState.current().option;
         Memory.putInt(event, Sockets.POLLIN);
         Memory.putLong(event + DATA, watched);
         return (int) SystemCall.call(SystemCall.EPOLL_CTL, fd, ADD, watched, event);

@@ -69,7 +69,7 @@ public final class Errno {
     }
 
     private static long openFilesLimit() {
-        long rlimit = CallState.current().option();
+        long rlimit = CallState.current().option;
         SystemCall.call(SystemCall.PRLIMIT64, 0, RLIMIT_NOFILE, 0, rlimit);
         return Memory.getLong(rlimit);
     }

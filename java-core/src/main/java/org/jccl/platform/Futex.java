@@ -16,7 +16,7 @@ public final class Futex {
         if (timeoutNs <= 0) {
             return;
         }
-        long timespec = CallState.current().timespec();
+        long timespec = CallState.current().timespec;
         Memory.putLong(timespec, timeoutNs / SECOND_NS);
         Memory.putLong(timespec + 8, timeoutNs % SECOND_NS);
         SystemCall.plain(SystemCall.FUTEX, address, FUTEX_WAIT, expected, timespec, 0);

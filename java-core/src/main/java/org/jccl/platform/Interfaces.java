@@ -33,7 +33,7 @@ public final class Interfaces {
     /** All addresses of interfaces that are up, in the system's order. */
     public static List<Interface> all() {
         List<Interface> found = new ArrayList<>();
-        long result = CallState.current().option();
+        long result = CallState.current().option;
         if (!Libc.getifaddrs(result)) {
             throw LibraryError.SYSTEM_CALL.says("cannot list the network interfaces");
         }

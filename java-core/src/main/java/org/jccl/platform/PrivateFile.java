@@ -4,9 +4,7 @@ import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -32,22 +30,24 @@ public final class PrivateFile {
         if (fd < 0) {
             throw InitError.SECRET_UNFIT.says("cannot read %s: %s", path, Errno.text(-fd));
         }
+        Path opened = Path.of("/proc/self/fd/" + fd);
         try {
-            check(path, fd);
-            return content(path, fd, maxBytes);
+            check(path, Files.readAttributes(opened, "unix:mode,uid"));
+            try (InputStream in = Files.newInputStream(opened)) {
+                byte[] content = in.readNBytes(maxBytes + 1);
+                if (content.length > maxBytes) {
+                    throw InitError.SECRET_UNFIT.says("%s has more than %s bytes", path, maxBytes);
+                }
+                return content;
+            }
+        } catch (IOException refused) {
+            throw InitError.SECRET_UNFIT.because(refused, "cannot read %s: %s", path, refused);
         } finally {
             Descriptors.close(fd);
         }
     }
 
-    private static void check(String path, int fd) {
-        Map<String, Object> attributes;
-        try {
-            attributes = Files.readAttributes(Path.of("/proc/self/fd/" + fd), "unix:mode,uid");
-        } catch (IOException unknown) {
-            throw InitError.SECRET_UNFIT.because(
-                    unknown, "cannot see whose file %s is: %s", path, unknown);
-        }
+    private static void check(String path, Map<String, Object> attributes) {
         int mode = number(attributes, "mode");
         long owner = Integer.toUnsignedLong(number(attributes, "uid"));
         long user = SystemCall.call(SystemCall.GETEUID);
@@ -68,24 +68,5 @@ public final class PrivateFile {
 
     private static int number(Map<String, Object> attributes, String name) {
         return attributes.get(name) instanceof Integer number ? number : -1;
-    }
-
-    private static byte[] content(String path, int fd, int maxBytes) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment buffer = arena.allocate(maxBytes + 1L);
-            long count = 0;
-            while (count <= maxBytes) {
-                long n = Descriptors.read(fd, buffer.address() + count, maxBytes + 1L - count);
-                if (n == 0) {
-                    return buffer.asSlice(0, count).toArray(ValueLayout.JAVA_BYTE);
-                }
-                if (n < 0 && n != -Errno.EINTR) {
-                    throw InitError.SECRET_UNFIT.says(
-                            "cannot read %s: %s", path, Errno.text((int) -n));
-                }
-                count += Math.max(0, n);
-            }
-            throw InitError.SECRET_UNFIT.says("%s has more than %s bytes", path, maxBytes);
-        }
     }
 }

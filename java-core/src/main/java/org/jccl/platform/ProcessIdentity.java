@@ -62,7 +62,7 @@ public record ProcessIdentity(
 
     /** The start time of the process whose status this is, or 0 if it has ended. */
     static long startTimeIn(int status) {
-        long text = CallState.current().status();
+        long text = CallState.current().status;
         long read = Descriptors.read(status, text, CallState.STATUS_BYTES - 1);
         if (read <= 0) {
             return 0;

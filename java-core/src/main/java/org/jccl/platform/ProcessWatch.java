@@ -79,36 +79,25 @@ public final class ProcessWatch implements AutoCloseable {
             throw LibraryError.SYSTEM_CALL.says(
                     "cannot watch process %s: %s", pid, Errno.text(-fd));
         }
-        return fd >= 0 ? byPidfd(fd, process) : byStatus(-fd, process);
-    }
-
-    private static @Nullable ProcessWatch byPidfd(int fd, Watched process) {
+        ProcessWatch watch = null;
         int status = -1;
-        boolean same = false;
         try {
-            // Whoever has that number now has had it since before.
-            status = ProcessIdentity.openStatus(process.pid);
-            same = status >= 0 && ProcessIdentity.startTimeIn(status) == process.startTime;
-            return same ? new ProcessWatch(process, fd, 0) : null;
+            status = ProcessIdentity.openStatus(pid);
+            // Whoever has that number now has had it since before the pidfd was opened.
+            if (status >= 0 && ProcessIdentity.startTimeIn(status) == process.startTime) {
+                watch = new ProcessWatch(process, fd >= 0 ? fd : status, fd >= 0 ? 0 : -fd);
+            }
+            return watch;
         } finally {
-            if (!same) {
-                Descriptors.close(fd);
-            }
-            if (status >= 0) {
-                Descriptors.close(status);
-            }
+            closeUnused(watch, fd);
+            closeUnused(watch, status);
         }
     }
 
-    private static @Nullable ProcessWatch byStatus(int refusal, Watched process) {
-        int status = ProcessIdentity.openStatus(process.pid);
-        if (status >= 0 && ProcessIdentity.startTimeIn(status) == process.startTime) {
-            return new ProcessWatch(process, status, refusal);
+    private static void closeUnused(@Nullable ProcessWatch watch, int fd) {
+        if (fd >= 0 && (watch == null || watch.fd != fd)) {
+            Descriptors.close(fd);
         }
-        if (status >= 0) {
-            Descriptors.close(status);
-        }
-        return null;
     }
 
     /** The errno by which the system refuses pidfds, 0 if this is one. */
@@ -123,7 +112,7 @@ public final class ProcessWatch implements AutoCloseable {
 
     private boolean endedByStatus() {
         CallState memory = CallState.current();
-        long text = memory.status();
+        long text = memory.status;
         int most = CallState.STATUS_BYTES;
         long length = SystemCall.plain(SystemCall.PREAD64, fd, text, most, 0, 0);
         if (length < 0) {

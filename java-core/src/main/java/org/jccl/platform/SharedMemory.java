@@ -58,38 +58,30 @@ public final class SharedMemory implements AutoCloseable {
             String why = "memfd_create: " + Errno.text(-fd);
             return createTemporaryFile(sizeBytes, allocatedBytes, why);
         }
-        try {
-            size(fd, sizeBytes);
-            allocate(fd, 0, allocatedBytes, false);
-            int sealed = Descriptors.control(fd, F_ADD_SEALS, SEAL_SEAL_SHRINK_GROW);
-            if (sealed < 0) {
-                throw failure("create", sizeBytes, "sealing", -sealed);
-            }
-            return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd, false);
-        } catch (RuntimeException | Error failure) {
-            Descriptors.close(fd);
-            throw failure;
-        }
+        return shared(fd, sizeBytes, allocatedBytes, true);
     }
 
     /** The same in /dev/shm; {@code why} says what was refused before. */
     static SharedMemory createTemporaryFile(long sizeBytes, long allocatedBytes, String why) {
-        int flags =
-                Descriptors.O_TMPFILE
-                        | Descriptors.O_RDWR
-                        | Descriptors.O_EXCL
-                        | Descriptors.O_CLOEXEC;
+        int unnamed = Descriptors.O_TMPFILE | Descriptors.O_EXCL;
+        int flags = unnamed | Descriptors.O_RDWR | Descriptors.O_CLOEXEC;
         int fd = Descriptors.open("/dev/shm", flags, 0600);
         if (Errno.isShortage(-fd)) {
             throw failure("create", sizeBytes, why + "; a file in /dev/shm", -fd);
         }
-        if (fd < 0) {
-            return anonymous(sizeBytes);
-        }
+        return fd < 0 ? anonymous(sizeBytes) : shared(fd, sizeBytes, allocatedBytes, false);
+    }
+
+    /** A new file of that size, mapped; it is closed if that fails. */
+    private static SharedMemory shared(int fd, long sizeBytes, long allocatedBytes, boolean seal) {
         try {
             size(fd, sizeBytes);
-            allocate(fd, 0, allocatedBytes, true);
-            return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd, true);
+            allocate(fd, 0, allocatedBytes, !seal);
+            int sealed = seal ? Descriptors.control(fd, F_ADD_SEALS, SEAL_SEAL_SHRINK_GROW) : 0;
+            if (sealed < 0) {
+                throw failure("create", sizeBytes, "sealing", -sealed);
+            }
+            return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd, !seal);
         } catch (RuntimeException | Error failure) {
             Descriptors.close(fd);
             throw failure;

@@ -5,39 +5,46 @@ import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
+import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** An IPv4 or IPv6 address and a TCP port. Immutable. */
+/**
+ * An IPv4 or IPv6 address and a TCP port. Immutable. An IPv4 address in an IPv6 one is the former.
+ *
+ * <p>It is bytes and no {@link InetAddress}, whose first object costs a process 5 ms; only a text
+ * is read by that.
+ */
 public final class SocketAddress {
     /** Size of the wire form. */
     public static final int WIRE_BYTES = 24;
 
     private static final int IPV4_BYTES = 4;
     private static final int IPV6_BYTES = 16;
+    private static final byte[] MAPPED = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1};
     private static final int FIRST_MULTICAST = 224;
     private static final int MAX_PORT = 65535;
 
     /** More than interfaces ever have, and nine digits as in {@link #TEXT}. */
     private static final int MAX_SCOPE = 999_999_999;
 
-    private static final Pattern IPV4 =
-            Pattern.compile("(\\d{1,3})\\.(\\d{1,3})\\.(\\d{1,3})\\.(\\d{1,3})");
-    private static final Pattern GROUP = Pattern.compile("[0-9a-fA-F]{1,4}");
     private static final Pattern TEXT =
-            Pattern.compile("(?:\\[([0-9a-fA-F:.]+)(?:%(\\d{1,9}))?]|([0-9.]+)):(\\d{1,5})");
+            Pattern.compile(
+                    "(?:\\[([0-9a-fA-F:.]+)(?:%(\\d{1,9}))?]|((?:\\d+\\.){3}\\d+)):(\\d{1,5})");
 
     private final byte[] address;
     private final int port;
     private final int scope;
 
     private SocketAddress(byte[] address, int port, int scope) {
-        this.address = address;
+        boolean mapped =
+                address.length == IPV6_BYTES
+                        && Arrays.equals(address, 0, MAPPED.length, MAPPED, 0, MAPPED.length);
+        this.address = mapped ? Arrays.copyOfRange(address, MAPPED.length, IPV6_BYTES) : address;
         this.port = port;
-        this.scope = scope;
+        this.scope = isIpv6() ? scope : 0;
     }
 
     /**
@@ -54,7 +61,7 @@ public final class SocketAddress {
         if (port < 0 || port > MAX_PORT) {
             throw CallError.ADDRESS_INVALID.says("port %s is not in 0…65535", port);
         }
-        return new SocketAddress(address.clone(), port, address.length == IPV4_BYTES ? 0 : scope);
+        return new SocketAddress(address.clone(), port, scope);
     }
 
     /**
@@ -64,13 +71,15 @@ public final class SocketAddress {
      */
     public static SocketAddress parse(String text) {
         Matcher matcher = TEXT.matcher(text);
-        if (matcher.matches()) {
-            byte[] bytes =
-                    matcher.group(1) == null ? ipv4(matcher.group(3)) : ipv6(matcher.group(1));
-            int port = Integer.parseInt(matcher.group(4));
-            if (bytes != null && port <= MAX_PORT) {
-                String scope = matcher.group(2);
+        int port = matcher.matches() ? Integer.parseInt(matcher.group(4)) : MAX_PORT + 1;
+        if (port <= MAX_PORT) {
+            boolean ipv4 = matcher.group(1) == null;
+            String scope = matcher.group(2);
+            try {
+                byte[] bytes = InetAddress.ofLiteral(matcher.group(ipv4 ? 3 : 1)).getAddress();
                 return of(bytes, port, scope == null ? 0 : Integer.parseInt(scope));
+            } catch (IllegalArgumentException malformed) {
+                // As any other text.
             }
         }
         throw CallError.ADDRESS_INVALID.says(
@@ -98,7 +107,7 @@ public final class SocketAddress {
         }
         byte[] bytes = new byte[length];
         in.get(bytes);
-        return new SocketAddress(bytes, port, length == IPV4_BYTES ? 0 : scope);
+        return new SocketAddress(bytes, port, scope);
     }
 
     /** Exactly {@link #WIRE_BYTES} bytes: length, zero, port, scope, address; big-endian. */
@@ -189,15 +198,12 @@ public final class SocketAddress {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof SocketAddress that
-                && port == that.port
-                && scope == that.scope
-                && Arrays.equals(address, that.address);
+        return other instanceof SocketAddress that && Arrays.equals(toWire(), that.toWire());
     }
 
     @Override
     public int hashCode() {
-        return 31 * (31 * Arrays.hashCode(address) + port) + scope;
+        return Arrays.hashCode(toWire());
     }
 
     /** {@code 10.0.0.1:4000} or {@code [fe80:0:0:0:0:0:0:1%2]:4000}. */
@@ -215,54 +221,5 @@ public final class SocketAddress {
             text.append(i == 0 ? "[" : ":").append(Integer.toHexString(group));
         }
         return text.append(scope == 0 ? "" : "%" + scope).append("]:").append(port).toString();
-    }
-
-    private static byte @Nullable [] ipv4(String text) {
-        Matcher matcher = IPV4.matcher(text);
-        if (!matcher.matches()) {
-            return null;
-        }
-        byte[] bytes = new byte[IPV4_BYTES];
-        for (int i = 0; i < IPV4_BYTES; i++) {
-            int value = Integer.parseInt(matcher.group(i + 1));
-            if (value > 255) {
-                return null;
-            }
-            bytes[i] = (byte) value;
-        }
-        return bytes;
-    }
-
-    private static byte @Nullable [] ipv6(String text) {
-        int gap = text.indexOf("::");
-        String head = gap < 0 ? text : text.substring(0, gap);
-        String tail = gap < 0 ? "" : text.substring(gap + 2);
-        byte[] first = groups(head);
-        byte[] last = groups(tail);
-        if (first == null || last == null || tail.contains("::")) {
-            return null;
-        }
-        int length = first.length + last.length;
-        if (gap < 0 ? length != IPV6_BYTES : length > IPV6_BYTES - 2) {
-            return null;
-        }
-        byte[] bytes = new byte[IPV6_BYTES];
-        System.arraycopy(first, 0, bytes, 0, first.length);
-        System.arraycopy(last, 0, bytes, IPV6_BYTES - last.length, last.length);
-        return bytes;
-    }
-
-    private static byte @Nullable [] groups(String text) {
-        if (text.isEmpty()) {
-            return new byte[0];
-        }
-        StringBuilder hex = new StringBuilder();
-        for (String group : text.split(":", -1)) {
-            if (!GROUP.matcher(group).matches()) {
-                return null;
-            }
-            hex.append("0".repeat(4 - group.length())).append(group);
-        }
-        return HexFormat.of().parseHex(hex);
     }
 }

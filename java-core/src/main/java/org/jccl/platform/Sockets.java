@@ -78,7 +78,7 @@ public final class Sockets {
         if (address.isIpv6()) {
             setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
         }
-        long sockaddr = CallState.current().sockaddr();
+        long sockaddr = CallState.current().sockaddr;
         int size = address.toNative(sockaddr);
         return (int) SystemCall.call(SystemCall.BIND, fd, sockaddr, size);
     }
@@ -107,7 +107,7 @@ public final class Sockets {
 
     /** Starts to connect: 0 connected already, -EINPROGRESS under way, another -errno failed. */
     public static int connect(int fd, SocketAddress address) {
-        long sockaddr = CallState.current().sockaddr();
+        long sockaddr = CallState.current().sockaddr;
         int size = address.toNative(sockaddr);
         return (int) SystemCall.call(SystemCall.CONNECT, fd, sockaddr, size);
     }
@@ -120,48 +120,32 @@ public final class Sockets {
 
     /** Sends what the socket takes at once: bytes or -errno, -EAGAIN when it is full. */
     public static long send(int fd, long address, long bytes) {
-        long sent;
-        do {
-            sent = SystemCall.call(SystemCall.SENDTO, fd, address, bytes, MSG_NOSIGNAL);
-        } while (sent == -Errno.EINTR);
-        return sent;
+        return SystemCall.repeated(SystemCall.SENDTO, fd, address, bytes, MSG_NOSIGNAL);
     }
 
     /** Sends two ranges one after the other, as {@link #send}. */
     public static long sendTwo(int fd, long first, long firstBytes, long second, long secondBytes) {
         CallState state = CallState.current();
-        long vectors = state.iovecs();
+        long vectors = state.iovecs;
         Memory.putLong(vectors, first);
         Memory.putLong(vectors + 8, firstBytes);
         Memory.putLong(vectors + 16, second);
         Memory.putLong(vectors + 24, secondBytes);
-        long message = state.msghdr();
+        long message = state.msghdr;
         Memory.fill(message, MSGHDR_BYTES, (byte) 0);
         Memory.putLong(message + 16, vectors);
         Memory.putLong(message + 24, 2);
-        long sent;
-        do {
-            sent = SystemCall.call(SystemCall.SENDMSG, fd, message, MSG_NOSIGNAL);
-        } while (sent == -Errno.EINTR);
-        return sent;
+        return SystemCall.repeated(SystemCall.SENDMSG, fd, message, MSG_NOSIGNAL, 0);
     }
 
     /** Discards at most so many bytes of what is there; results as {@link #recv}. */
     public static long discard(int fd, long bytes) {
-        long discarded;
-        do {
-            discarded = SystemCall.call(SystemCall.RECVFROM, fd, 0, bytes, MSG_TRUNC);
-        } while (discarded == -Errno.EINTR);
-        return discarded;
+        return SystemCall.repeated(SystemCall.RECVFROM, fd, 0, bytes, MSG_TRUNC);
     }
 
     /** Receives what is there: bytes, 0 at the end of the stream, or -errno (-EAGAIN: nothing). */
     public static long recv(int fd, long address, long bytes) {
-        long received;
-        do {
-            received = SystemCall.call(SystemCall.RECVFROM, fd, address, bytes, 0);
-        } while (received == -Errno.EINTR);
-        return received;
+        return SystemCall.repeated(SystemCall.RECVFROM, fd, address, bytes, 0);
     }
 
     /**
@@ -178,7 +162,7 @@ public final class Sockets {
         if (timeoutMs < 0) {
             return 0;
         }
-        long timespec = CallState.current().timespec();
+        long timespec = CallState.current().timespec;
         Memory.putLong(timespec, timeoutMs / 1_000);
         Memory.putLong(timespec + 8, timeoutMs % 1_000 * MS_NS);
         return timespec;
@@ -186,7 +170,7 @@ public final class Sockets {
 
     /** The same for one descriptor: what happened (POLL bits), 0 for nothing, or -1: look again. */
     public static int pollOne(int fd, short events, int timeoutMs) {
-        long entry = CallState.current().pollfd();
+        long entry = CallState.current().pollfd;
         setPollfd(entry, fd, events);
         long ready = SystemCall.plain(SystemCall.PPOLL, entry, 1, timespec(timeoutMs), 0, 0);
         return ready <= 0 ? (int) ready : pollResult(entry);
@@ -251,8 +235,8 @@ public final class Sockets {
      */
     public static long silenceMs(int fd) {
         CallState state = CallState.current();
-        long info = state.tcpInfo();
-        long size = state.option();
+        long info = state.tcpInfo;
+        long size = state.option;
         Memory.putLong(info, 0);
         Memory.putInt(info + TCPI_UNACKED, 0);
         Memory.putInt(info + TCPI_LAST_ACK_RECV, 0);
@@ -299,13 +283,13 @@ public final class Sockets {
 
     private static @Nullable SocketAddress name(long number, int fd) {
         CallState state = CallState.current();
-        Memory.putInt(state.option(), SOCKADDR_STORAGE_BYTES);
-        long result = SystemCall.call(number, fd, state.sockaddr(), state.option());
-        return result < 0 ? null : SocketAddress.fromNative(state.sockaddr());
+        Memory.putInt(state.option, SOCKADDR_STORAGE_BYTES);
+        long result = SystemCall.call(number, fd, state.sockaddr, state.option);
+        return result < 0 ? null : SocketAddress.fromNative(state.sockaddr);
     }
 
     private static int setOption(int fd, int level, int option, int value) {
-        long address = CallState.current().option();
+        long address = CallState.current().option;
         Memory.putInt(address, value);
         return (int)
                 SystemCall.call(SystemCall.SETSOCKOPT, fd, level, option, address, Integer.BYTES);
@@ -313,7 +297,7 @@ public final class Sockets {
 
     /** The value, which is never negative here, or errno. */
     private static int getOption(int fd, int level, int option) {
-        long value = CallState.current().option();
+        long value = CallState.current().option;
         long size = value + 8;
         Memory.putInt(value, 0);
         Memory.putInt(size, Integer.BYTES);

@@ -10,56 +10,58 @@ import java.util.Arrays;
  * System calls by number, all through the C library's variadic {@code syscall}, in two call shapes,
  * which Java prepares once (5 ms each): one that keeps errno from the virtual machine's own calls,
  * and one that does without and therefore allocates nothing even in code that is not compiled yet.
- * Both architectures have 64-bit registers for every argument, so no argument is split.
+ * The numbers are those of x86-64.
  */
 @SuppressWarnings("restricted")
 final class SystemCall {
-    static final boolean X86 = System.getProperty("os.arch", "").matches("amd64|x86_64");
-
-    static final long READ = number(0, 63);
-    static final long WRITE = number(1, 64);
-    static final long CLOSE = number(3, 57);
-    static final long LSEEK = number(8, 62);
-    static final long MMAP = number(9, 222);
-    static final long MUNMAP = number(11, 215);
-    static final long PREAD64 = number(17, 67);
-    static final long SCHED_YIELD = number(24, 124);
-    static final long SOCKET = number(41, 198);
-    static final long CONNECT = number(42, 203);
-    static final long SENDTO = number(44, 206);
-    static final long RECVFROM = number(45, 207);
-    static final long SENDMSG = number(46, 211);
-    static final long SHUTDOWN = number(48, 210);
-    static final long BIND = number(49, 200);
-    static final long LISTEN = number(50, 201);
-    static final long GETSOCKNAME = number(51, 204);
-    static final long GETPEERNAME = number(52, 205);
-    static final long SETSOCKOPT = number(54, 208);
-    static final long GETSOCKOPT = number(55, 209);
-    static final long FCNTL = number(72, 25);
-    static final long FTRUNCATE = number(77, 46);
-    static final long GETEUID = number(107, 175);
-    static final long FSTATFS = number(138, 44);
-    static final long GETTID = number(186, 178);
-    static final long FUTEX = number(202, 98);
-    static final long EPOLL_CTL = number(233, 21);
-    static final long OPENAT = number(257, 56);
-    static final long PPOLL = number(271, 73);
-    static final long EPOLL_PWAIT = number(281, 22);
-    static final long FALLOCATE = number(285, 47);
-    static final long ACCEPT4 = number(288, 242);
-    static final long EVENTFD2 = number(290, 19);
-    static final long EPOLL_CREATE1 = number(291, 20);
-    static final long PRLIMIT64 = number(302, 261);
-    static final long MEMFD_CREATE = number(319, 279);
-    static final long MEMBARRIER = number(324, 283);
-    static final long PIDFD_OPEN = number(434, 434);
-
-    /** One of the few flags that differ between the architectures. */
-    static final int O_DIRECTORY = X86 ? 0200000 : 040000;
+    static final long READ = 0;
+    static final long WRITE = 1;
+    static final long CLOSE = 3;
+    static final long LSEEK = 8;
+    static final long MMAP = 9;
+    static final long MUNMAP = 11;
+    static final long PREAD64 = 17;
+    static final long SCHED_YIELD = 24;
+    static final long SOCKET = 41;
+    static final long CONNECT = 42;
+    static final long SENDTO = 44;
+    static final long RECVFROM = 45;
+    static final long SENDMSG = 46;
+    static final long SHUTDOWN = 48;
+    static final long BIND = 49;
+    static final long LISTEN = 50;
+    static final long GETSOCKNAME = 51;
+    static final long GETPEERNAME = 52;
+    static final long SETSOCKOPT = 54;
+    static final long GETSOCKOPT = 55;
+    static final long FCNTL = 72;
+    static final long FTRUNCATE = 77;
+    static final long GETEUID = 107;
+    static final long FSTATFS = 138;
+    static final long GETTID = 186;
+    static final long FUTEX = 202;
+    static final long EPOLL_CTL = 233;
+    static final long OPENAT = 257;
+    static final long PPOLL = 271;
+    static final long EPOLL_PWAIT = 281;
+    static final long FALLOCATE = 285;
+    static final long ACCEPT4 = 288;
+    static final long EVENTFD2 = 290;
+    static final long EPOLL_CREATE1 = 291;
+    static final long PRLIMIT64 = 302;
+    static final long MEMFD_CREATE = 319;
+    static final long MEMBARRIER = 324;
+    static final long PIDFD_OPEN = 434;
 
     private static final MethodHandle SYSCALL = link(Linker.Option.captureCallState("errno"));
     private static final MethodHandle PLAIN_SYSCALL = link();
+
+    static {
+        String processor = System.getProperty("os.arch", "");
+        if (!processor.matches("amd64|x86_64")) {
+            throw new UnsatisfiedLinkError("JCCL runs on x86-64, not on " + processor);
+        }
+    }
 
     private SystemCall() {}
 
@@ -98,6 +100,15 @@ final class SystemCall {
         }
     }
 
+    /** A call that is made again as long as a signal ends it. */
+    static long repeated(long number, long a, long b, long c, long d) {
+        long result;
+        do {
+            result = call(number, a, b, c, d);
+        } while (result == -Errno.EINTR);
+        return result;
+    }
+
     /**
      * A call on the way of a wait: nobody asks why it failed. Answers the result, or -1.
      *
@@ -110,10 +121,6 @@ final class SystemCall {
         } catch (Throwable cause) {
             throw Libc.unexpected(cause);
         }
-    }
-
-    private static long number(long x86, long aarch64) {
-        return X86 ? x86 : aarch64;
     }
 
     private static MethodHandle link(Linker.Option... more) {

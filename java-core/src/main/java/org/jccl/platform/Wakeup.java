@@ -25,7 +25,7 @@ public final class Wakeup implements AutoCloseable {
     /** Makes the descriptor readable. */
     public synchronized void signal() {
         if (fd >= 0) {
-            long one = CallState.current().option();
+            long one = CallState.current().option;
             Memory.putLong(one, 1);
             Descriptors.write(fd, one, 8);
         }
@@ -34,7 +34,7 @@ public final class Wakeup implements AutoCloseable {
     /** Takes all signals. */
     public synchronized void drain() {
         if (fd >= 0) {
-            Descriptors.read(fd, CallState.current().option(), 8);
+            Descriptors.read(fd, CallState.current().option, 8);
         }
     }
 

@@ -6,16 +6,14 @@ import java.io.Serializable;
 
 /**
  * A kind of error of the Java core. {@link #says} makes its exceptions, and nothing else can, so
- * that each exception stands in {@code docs/errors.md}, whose first chapters are made from these
- * enums.
+ * that each exception stands in {@code docs/errors.md}. The first chapters of that page have an
+ * entry for each constant of these enums: its code and sentences, which a test writes there, and
+ * its cause and cure, which a person writes.
  */
 public sealed interface ErrorKind extends Serializable
         permits CallError, InitError, PeerError, LibraryError {
     /** The name of its entry in the page, which no other one has. */
     String name();
-
-    /** Cause and cure. */
-    Explanation explanation();
 
     /** The code that a C caller gets, unless the failure tells of another one. */
     NcclResult result();
@@ -26,37 +24,21 @@ public sealed interface ErrorKind extends Serializable
      * @param sentence says what, where, which rank, and what to do; each %s stands for a part
      */
     default NcclException says(String sentence, @Nullable Object... parts) {
-        return new NcclException(this, result(), filled(sentence, parts), null);
+        return new NcclException(this, result(), Sentence.of(sentence, parts), null);
     }
 
     /** The same with its cause. */
     default NcclException because(Throwable cause, String sentence, @Nullable Object... parts) {
-        return new NcclException(this, result(), filled(sentence, parts), cause);
+        return new NcclException(this, result(), Sentence.of(sentence, parts), cause);
     }
 
     /** A failure that tells of another one, whose code it has. */
     default NcclException says(NcclResult result, String sentence, @Nullable Object... parts) {
-        return new NcclException(this, result, filled(sentence, parts), null);
+        return new NcclException(this, result, Sentence.of(sentence, parts), null);
     }
 
     /** The same about a failure of this process. */
     default NcclException says(NcclException told, String sentence, @Nullable Object... parts) {
-        return new NcclException(this, told.result(), filled(sentence, parts), told);
-    }
-
-    /** The sentence with its parts; as it is, whatever it contains, if it has none. */
-    private static String filled(String sentence, @Nullable Object... parts) {
-        StringBuilder text = new StringBuilder();
-        int from = 0;
-        for (@Nullable Object part : parts) {
-            int at = sentence.indexOf("%s", from);
-            if (at < 0) {
-                // A part too many must not hide what has failed.
-                break;
-            }
-            text.append(sentence, from, at).append(part);
-            from = at + 2;
-        }
-        return text.append(sentence, from, sentence.length()).toString();
+        return new NcclException(this, told.result(), Sentence.of(sentence, parts), told);
     }
 }

@@ -169,10 +169,10 @@ public final class BootstrapTargets {
 
     /** What a rank reads from its root, which may be a liar that holds the id. */
     private static FuzzTarget framesOfTheRoot() {
-        byte[] zero = Frame.result(0, 0, true, new byte[] {1});
-        byte[] one = Frame.result(0, 1, false, new byte[] {2, 3});
-        byte[] waiting = Frame.waiting(0, 0, new int[] {1});
-        byte[] failed = Frame.failed(NcclResult.INVALID_USAGE, "rank 1 came twice");
+        byte[] zero = RootMessage.result(0, 0, true, new byte[] {1});
+        byte[] one = RootMessage.result(0, 1, false, new byte[] {2, 3});
+        byte[] waiting = RootMessage.waiting(0, 0, new int[] {1});
+        byte[] failed = RootMessage.failed(InitError.RANKS_DISAGREE.says("rank 1 came twice"));
         return new FuzzTarget(
                 "frames-of-the-root",
                 4,
@@ -193,9 +193,9 @@ public final class BootstrapTargets {
     private static String readAll(RendezvousClient client, byte[] input) {
         ByteBuffer stream = ByteBuffer.wrap(input);
         int results = 0;
-        while (stream.remaining() >= Frame.HEADER_BYTES) {
+        while (stream.remaining() >= RootMessage.HEADER_BYTES) {
             int length = stream.getInt();
-            if (!Frame.isPossibleLength(length)) {
+            if (!RootMessage.isPossibleLength(length)) {
                 return "impossible length";
             }
             if (stream.remaining() < length) {
@@ -203,12 +203,12 @@ public final class BootstrapTargets {
             }
             ByteBuffer frame = stream.slice(stream.position(), length);
             stream.position(stream.position() + length);
-            boolean result = length > 0 && frame.get(0) == Frame.RESULT;
+            boolean result = length > 0 && frame.get(0) == RootMessage.RESULT;
             try {
                 client.read(frame);
             } catch (NcclException refused) {
                 boolean nonsense = String.valueOf(refused.getMessage()).contains(NONSENSE);
-                boolean told = frame.get(0) == Frame.FAILED && !nonsense;
+                boolean told = frame.get(0) == RootMessage.FAILED && !nonsense;
                 throw told ? tagged(refused) : refused;
             }
             results += result ? 1 : 0;

@@ -1,8 +1,8 @@
 package org.jccl.bootstrap;
 
 import org.jccl.fuzz.FuzzTarget;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 
 import java.io.IOException;
 import java.net.Socket;
@@ -22,17 +22,18 @@ final class MemberStream {
     private MemberStream() {}
 
     static FuzzTarget target() {
-        byte[] blob = Frame.blob(0, new byte[] {1, 2, 3});
-        byte[] empty = Frame.blob(0, NOTHING);
+        byte[] blob = RootMessage.blob(0, new byte[] {1, 2, 3});
+        byte[] empty = RootMessage.blob(0, NOTHING);
         return new FuzzTarget(
                 "frames-of-a-rank",
                 400,
                 List.of(
                         blob,
                         empty,
-                        Frame.bye(),
-                        Frame.failed(NcclResult.SYSTEM_ERROR, "no memory"),
-                        BootstrapTargets.joined(blob, Frame.blob(1, NOTHING), Frame.bye())),
+                        RootMessage.bye(),
+                        RootMessage.failed(LibraryError.NO_MEMORY.says("no memory")),
+                        BootstrapTargets.joined(
+                                blob, RootMessage.blob(1, NOTHING), RootMessage.bye())),
                 MemberStream::read,
                 Set.of(),
                 Map.of(

@@ -3,7 +3,6 @@ package org.jccl.bootstrap;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.harness.Deadline;
-import org.jccl.platform.Sockets;
 import org.jccl.platform.Wakeup;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -31,7 +30,7 @@ class NetAgentTest {
     }
 
     /** A descriptor that is ready at once and answers with this Error. */
-    private static final class Failing implements Pollable {
+    private static final class Failing extends Pollable {
         final CountDownLatch closed = new CountDownLatch(1);
         private final Wakeup ready = new Wakeup();
         private final Error failure;
@@ -42,37 +41,17 @@ class NetAgentTest {
         }
 
         @Override
-        public int fd() {
+        int fd() {
             return ready.fd();
         }
 
         @Override
-        public short events() {
-            return Sockets.POLLIN;
-        }
-
-        @Override
-        public void ready(long nowNs) {
+        void ready(long nowNs) {
             throw failure;
         }
 
         @Override
-        public long deadlineNs() {
-            return NetAgent.NEVER;
-        }
-
-        @Override
-        public void expired(long nowNs) {
-            throw new AssertionError("it has no deadline");
-        }
-
-        @Override
-        public boolean done() {
-            return closed.getCount() == 0;
-        }
-
-        @Override
-        public void close() {
+        void release() {
             closed.countDown();
             ready.close();
         }

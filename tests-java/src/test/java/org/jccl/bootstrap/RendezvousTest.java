@@ -272,11 +272,11 @@ class RendezvousTest {
         Listener.shutdown();
         try (RendezvousClient lonely = new RendezvousClient(id, MemberHello.own(2, 1, false))) {
             lonely.begin(NOTHING);
-            while (!lonely.waitingFor().contains("refused")) {
+            while (!lonely.unreachable().contains("refused")) {
                 assertFalse(lonely.advance());
                 lonely.awaitActivity(10);
             }
-            assertTrue(lonely.waitingFor().contains(id.root().toString()), lonely.waitingFor());
+            assertTrue(lonely.unreachable().contains(id.root().toString()), lonely.unreachable());
         }
     }
 

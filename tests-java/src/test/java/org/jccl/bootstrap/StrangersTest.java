@@ -77,7 +77,7 @@ class StrangersTest {
         SocketAddress address = Listener.address();
         List<Socket> strangers = new ArrayList<>();
         try {
-            for (int i = 0; i < Lobby.MOST + 40; i++) {
+            for (int i = 0; i < UnprovenConnections.MOST + 40; i++) {
                 strangers.add(Tap.connect(address));
             }
             meet();
@@ -136,7 +136,7 @@ class StrangersTest {
     }
 
     private static void assertBounded(Strangers strangers) throws Exception {
-        assertTrue(unproven() <= Lobby.MOST);
+        assertTrue(unproven() <= UnprovenConnections.MOST);
         List<String> started =
                 strangers.threadsStarted().stream()
                         .filter(name -> !NOT_FOR_STRANGERS.matcher(name).matches())
@@ -149,12 +149,12 @@ class StrangersTest {
         SocketAddress address = Listener.address();
         List<Socket> flood = new ArrayList<>();
         try {
-            for (int i = 0; i < 2 * Lobby.MOST; i++) {
+            for (int i = 0; i < 2 * UnprovenConnections.MOST; i++) {
                 flood.add(Tap.connect(address));
-                assertTrue(unproven() <= Lobby.MOST);
+                assertTrue(unproven() <= UnprovenConnections.MOST);
             }
             meet();
-            assertTrue(unproven() <= Lobby.MOST);
+            assertTrue(unproven() <= UnprovenConnections.MOST);
         } finally {
             for (Socket each : flood) {
                 each.close();
@@ -178,7 +178,7 @@ class StrangersTest {
     }
 
     private static int unproven() throws Exception {
-        return Listener.ask(listener -> listener.lobby().size());
+        return Listener.ask(listener -> listener.unproven().size());
     }
 
     @Test
@@ -207,7 +207,7 @@ class StrangersTest {
                 assertEquals(0, answer(each).length);
                 each.close();
             }
-            onNet(lobby -> lobby.failed(System.nanoTime()));
+            onNet(connections -> connections.failed(System.nanoTime()));
             meet();
             oneMoreThanThereIsRoomForDropsOne(address);
         }
@@ -215,32 +215,32 @@ class StrangersTest {
         private static void oneMoreThanThereIsRoomForDropsOne(SocketAddress address)
                 throws Exception {
             List<Socket> all = new ArrayList<>();
-            for (int i = 0; i < Lobby.MOST; i++) {
+            for (int i = 0; i < UnprovenConnections.MOST; i++) {
                 all.add(Tap.connect(address));
             }
-            while (unproven() < Lobby.MOST) {}
+            while (unproven() < UnprovenConnections.MOST) {}
             // Until the oldest may be dropped.
             Thread.sleep(1_100);
             all.add(Tap.connect(address));
             assertEquals(0, answer(all.getFirst()).length);
-            assertEquals(Lobby.MOST, unproven());
+            assertEquals(UnprovenConnections.MOST, unproven());
             for (Socket each : all) {
                 each.close();
             }
         }
     }
 
-    private static void onNet(Consumer<Lobby> action) throws Exception {
+    private static void onNet(Consumer<UnprovenConnections> action) throws Exception {
         Listener.ask(
                 listener -> {
-                    action.accept(listener.lobby());
+                    action.accept(listener.unproven());
                     return true;
                 });
     }
 
     /** So many seconds from now. */
     private static void expireAt(int s) throws Exception {
-        onNet(lobby -> lobby.expired(System.nanoTime() + s * 1_000_000_000L));
+        onNet(connections -> connections.expired(System.nanoTime() + s * 1_000_000_000L));
     }
 
     private static void awaitNoneUnproven() throws Exception {

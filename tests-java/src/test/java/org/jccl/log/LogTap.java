@@ -33,7 +33,7 @@ public final class LogTap implements AutoCloseable {
     /** The same settings as the log would read again by itself. */
     private static void use(OutputStream stream) {
         long pid = ProcessIdentity.current().pid();
-        Log.use(Settings.read(Environment::get, "host", pid), stream);
+        Log.use(LogSettings.read(Environment::get, "host", pid), stream);
     }
 
     @Override

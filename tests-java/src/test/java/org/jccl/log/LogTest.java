@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.param.DeclaredVariables;
 import org.jccl.param.Param;
-import org.jccl.param.Params;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.Threads;
 import org.junit.jupiter.api.AfterEach;
@@ -27,7 +27,7 @@ class LogTest {
     @Test
     void isSilentByDefaultButKeepsTheLastError() {
         use(Map.of());
-        Log.warn("rank %d is gone", 3);
+        Log.warn("rank 3 is gone");
         Log.attn("hm");
         Log.info(Subsystem.INIT, "hello");
         Log.version(0, "NCCL version");
@@ -71,7 +71,7 @@ class LogTest {
     void attentionIsNoError() {
         use(Map.of("NCCL_DEBUG", "ATTN", "NCCL_DEBUG_TIMESTAMP_LEVELS", "NONE"));
         Log.warn("the error");
-        Log.attn("a stranger at %s", "the door");
+        Log.attn("a stranger at the door");
         assertTrue(written().endsWith("NCCL ATTN a stranger at the door\n"), written());
         assertTrue(written().startsWith("\n" + prefix() + " [-1] LogTest.java:"), written());
         assertEquals("the error", LastError.get());
@@ -79,7 +79,7 @@ class LogTest {
 
     @Test
     void addsLevelsToTheLevel() {
-        Settings settings = settings(Map.of("NCCL_DEBUG_LEVELS", "INFO,unknown"));
+        LogSettings settings = settings(Map.of("NCCL_DEBUG_LEVELS", "INFO,unknown"));
         assertTrue(settings.logs(Level.INFO));
         assertFalse(settings.logs(Level.WARN));
         assertFalse(settings(Map.of("NCCL_DEBUG_LEVELS", "^INFO")).logs(Level.INFO));
@@ -120,9 +120,13 @@ class LogTest {
 
     @Test
     void readsOnlyDeclaredVariables() {
-        Settings.read(
+        LogSettings.read(
                 name -> {
-                    assertTrue(Params.ALL.stream().map(Param::name).anyMatch(name::equals), name);
+                    assertTrue(
+                            DeclaredVariables.all().stream()
+                                    .map(Param::name)
+                                    .anyMatch(name::equals),
+                            name);
                     return null;
                 },
                 "node",
@@ -133,8 +137,8 @@ class LogTest {
         Log.use(settings(variables), written);
     }
 
-    private static Settings settings(Map<String, String> variables) {
-        return Settings.read(variables::get, "node", 42);
+    private static LogSettings settings(Map<String, String> variables) {
+        return LogSettings.read(variables::get, "node", 42);
     }
 
     private String written() {

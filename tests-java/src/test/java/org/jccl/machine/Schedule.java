@@ -185,7 +185,8 @@ final class Schedule {
         machine.runUntil(() -> false, QUIET_NS);
         for (SimulatedProcess process : survivors()) {
             List<String> open = process.kernel().open();
-            // The listener and its spare socket, what wakes jccl-net, what it polls with, its lobby.
+            // The listener and its spare socket, what wakes jccl-net, what it polls with, and the
+            // connections without proof.
             if (open.size() > 5 || open.contains("memory")) {
                 complaints.add("process " + process.pid() + " still has " + open);
             }

@@ -3,6 +3,8 @@ package org.jccl.rules;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import static java.util.regex.Pattern.DOTALL;
+
 import org.jccl.type.CallError;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.InitError;
@@ -20,14 +22,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The first chapters of {@code docs/errors.md} are what the enums of errors and the sentences of
- * the sources say; with {@code -Dupdate} they are written anew. The others are written by hand;
- * that C and Python say what they say is a test of theirs.
+ * The first chapters of {@code docs/errors.md} have an entry for each constant of the enums of
+ * errors. Its code and its sentences are those of the sources, and {@code -Dupdate} writes them
+ * anew; cause and cure stand in the page alone. The other chapters are written by hand; the tests
+ * of C and Python compare them with the sources.
  */
 final class ErrorCatalogueTest {
     private static final Path PAGE = Repository.root().resolve("docs/errors.md");
@@ -132,21 +136,21 @@ final class ErrorCatalogueTest {
                 .append(
                         " of the sentence;\n"
                                 + "… stands for a part that varies. In Java `NcclException.kind()`")
-                .append(" is the entry. Java's chapters are made\nfrom the enums of")
-                .append(" `org.jccl.type` and the sources by `mvn verify")
-                .append(" -Dtest=ErrorCatalogueTest -Dupdate`.\n");
+                .append(" is the entry. `mvn verify\n-Dtest=ErrorCatalogueTest -Dupdate` writes")
+                .append(" names, codes and sentences of Java's chapters from the\nsources; cause")
+                .append(" and cure are written here.\n");
+        String before = Files.readString(PAGE);
         CHAPTERS.forEach(
                 (title, entries) -> {
                     text.append("\n## ").append(title).append('\n');
                     for (ErrorKind entry : entries) {
-                        append(text, entry);
+                        append(text, entry, before);
                     }
                 });
-        String before = Files.readString(PAGE);
         return text.append(before.substring(before.indexOf(BY_HAND))).toString();
     }
 
-    private static void append(StringBuilder text, ErrorKind entry) {
+    private static void append(StringBuilder text, ErrorKind entry, String before) {
         String path = path(entry);
         boolean tells = SITES.stream().anyMatch(each -> each.kind().equals(path) && each.tells());
         text.append("\n### ").append(entry.name()).append("\n\n`");
@@ -158,7 +162,17 @@ final class ErrorCatalogueTest {
             sentences.forEach(each -> text.append(each).append('\n'));
             text.append("```\n");
         }
-        text.append("\nCause: ").append(entry.explanation().cause());
-        text.append("\n\nCure: ").append(entry.explanation().cure()).append('\n');
+        text.append('\n').append(explanation(entry, before)).append('\n');
+    }
+
+    /** Cause and cure as they stand in the page; a new entry has yet to be given its own. */
+    private static String explanation(ErrorKind entry, String page) {
+        Matcher matcher =
+                Pattern.compile(
+                                "\n### " + entry.name() + "\n.*?\n(Cause: .*?\n\nCure: .*?)\n",
+                                DOTALL)
+                        .matcher(page);
+        boolean known = matcher.find() && !matcher.group().substring(1).contains("\n### ");
+        return known ? matcher.group(1) : "Cause: \n\nCure: ";
     }
 }

@@ -113,7 +113,10 @@ final class Sentences {
             }
             case IdentifierTree name -> ofName(name.getName().toString(), method, depth);
             case MemberSelectTree field -> ofConstant(field.toString(), depth);
-            case MethodInvocationTree call -> ofCall(call, depth);
+            case MethodInvocationTree call ->
+                    call.getMethodSelect().toString().equals("Sentence.of")
+                            ? filled(call.getArguments(), method)
+                            : ofCall(call, depth);
             default -> UNKNOWN;
         };
     }

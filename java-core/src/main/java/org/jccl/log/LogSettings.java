@@ -11,7 +11,14 @@ import java.util.function.Function;
  *
  * @param file NCCL_DEBUG_FILE with its signs resolved, or null for standard output
  */
-record Settings(int levels, int subsystems, int stampedLevels, @Nullable String file) {
+record LogSettings(int levels, int subsystems, int stampedLevels, @Nullable String file) {
+    /** A name of a list, and what stands for it here. */
+    interface Bit {
+        String name();
+
+        int bit();
+    }
+
     private static final int ALL = -1;
     private static final int DEFAULT_SUBSYSTEMS =
             Subsystem.INIT.bit() | Subsystem.BOOTSTRAP.bit() | Subsystem.ENV.bit();
@@ -21,18 +28,18 @@ record Settings(int levels, int subsystems, int stampedLevels, @Nullable String 
      * Reads the variables by {@code environment}. They are declared in {@code Params}, which this
      * package does not know.
      */
-    static Settings read(Function<String, @Nullable String> environment, String host, long pid) {
+    static LogSettings read(Function<String, @Nullable String> environment, String host, long pid) {
         String level = environment.apply("NCCL_DEBUG");
         String more = environment.apply("NCCL_DEBUG_LEVELS");
         String subsystems = environment.apply("NCCL_DEBUG_SUBSYS");
         String stamped = environment.apply("NCCL_DEBUG_TIMESTAMP_LEVELS");
         String file = environment.apply("NCCL_DEBUG_FILE");
-        int levels = upTo(level) | (more == null ? 0 : list(more, Settings::levelBit));
+        int levels = upTo(level) | (more == null ? 0 : list(more, Level.values()));
         boolean wanted = file != null && !file.isEmpty() && (levels & ~Level.VERSION.bit()) != 0;
-        return new Settings(
+        return new LogSettings(
                 levels,
-                subsystems == null ? DEFAULT_SUBSYSTEMS : list(subsystems, Settings::subsystemBit),
-                stamped == null ? DEFAULT_STAMPED : list(stamped, Settings::levelBit),
+                subsystems == null ? DEFAULT_SUBSYSTEMS : list(subsystems, Subsystem.values()),
+                stamped == null ? DEFAULT_STAMPED : list(stamped, Level.values()),
                 wanted && file != null ? resolve(file, host, pid) : null);
     }
 
@@ -48,41 +55,26 @@ record Settings(int levels, int subsystems, int stampedLevels, @Nullable String 
         return (stampedLevels & level.bit()) != 0;
     }
 
-    private static int upTo(@Nullable String text) {
-        int bits = 0;
-        String name = text == null ? "" : text.strip().toUpperCase(Locale.ROOT);
-        for (Level level : Level.values()) {
-            bits |= level.bit();
-            if (level.name().equals(name)) {
-                return bits;
-            }
-        }
-        return 0;
+    /** A level and those before it, whose bits are all below its own. */
+    private static int upTo(@Nullable String level) {
+        String name = level == null ? "" : level.strip().toUpperCase(Locale.ROOT);
+        return Math.max(0, 2 * bit(name, Level.values()) - 1);
     }
 
-    private static int list(String text, Function<String, Integer> bitOf) {
+    private static int list(String text, Bit[] all) {
         boolean invert = text.startsWith("^");
         int bits = 0;
         for (String word : (invert ? text.substring(1) : text).split(",", -1)) {
             String name = word.strip().toUpperCase(Locale.ROOT);
-            bits |= name.equals("ALL") ? ALL : bitOf.apply(name);
+            bits |= name.equals("ALL") ? ALL : bit(name, all);
         }
         return invert ? ~bits : bits;
     }
 
-    private static int levelBit(String name) {
-        for (Level level : Level.values()) {
-            if (level.name().equals(name)) {
-                return level.bit();
-            }
-        }
-        return 0;
-    }
-
-    private static int subsystemBit(String name) {
-        for (Subsystem subsystem : Subsystem.values()) {
-            if (subsystem.name().equals(name)) {
-                return subsystem.bit();
+    private static int bit(String name, Bit[] all) {
+        for (Bit each : all) {
+            if (each.name().equals(name)) {
+                return each.bit();
             }
         }
         return 0;

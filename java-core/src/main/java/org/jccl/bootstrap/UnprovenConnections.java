@@ -8,14 +8,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The connections that have not proved themselves, bounded in number and time. The loop polls them
+ * The connections that have not proved themselves, bounded in number and time. The agent polls them
  * as one descriptor, so that those that say nothing cost it nothing. Belongs to the thread
  * jccl-net.
  */
-final class Lobby extends Lasting {
+final class UnprovenConnections extends Pollable {
     static final int MOST = 256;
 
-    /** The others of the loop are looked after in between. */
+    /** The agent looks after its other connections in between. */
     private static final int READY_PER_TURN = 64;
 
     /** A connection this young may be a rank in a burst: it is not dropped to make room. */
@@ -27,11 +27,11 @@ final class Lobby extends Lasting {
     private final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
 
     /**
-     * An empty one.
+     * None yet.
      *
      * @throws NcclException SYSTEM_ERROR without descriptors
      */
-    Lobby() {}
+    UnprovenConnections() {}
 
     int size() {
         return waiting.size();
@@ -48,10 +48,12 @@ final class Lobby extends Lasting {
     }
 
     /**
-     * Whether the lobby polls it. If not, the system watches no more descriptors for this user, and
-     * it is to be polled by itself; it counts and ends like the others.
+     * Adds a connection.
+     *
+     * @return false if the system watches no more descriptors for this user: the connection is to
+     *     be polled by itself then, and counts and ends like the others
      */
-    boolean enter(IncomingConnection connection) {
+    boolean add(IncomingConnection connection) {
         if (waiting.size() == MOST) {
             oldest().drop(
                             "there are more than " + MOST + " connections without proof",
@@ -62,12 +64,12 @@ final class Lobby extends Lasting {
     }
 
     /** It ends or has proved itself; its descriptor is still open. */
-    void leave(IncomingConnection connection) {
+    void remove(IncomingConnection connection) {
         epoll.remove(connection.fd());
         waiting.remove(connection.fd(), connection);
     }
 
-    /** A rank that has been here before its target waits for it no longer. */
+    /** A rank that has come before its target need not wait for it any longer. */
     void targetMayBeThere(LinkTarget.Name name, long nowNs) {
         for (IncomingConnection each : all()) {
             try {
@@ -83,12 +85,12 @@ final class Lobby extends Lasting {
     }
 
     @Override
-    public int fd() {
+    int fd() {
         return epoll.fd();
     }
 
     @Override
-    public void ready(long nowNs) {
+    void ready(long nowNs) {
         int n = epoll.look();
         for (int i = 0; i < n; i++) {
             IncomingConnection found = waiting.get(epoll.found(i));
@@ -98,19 +100,14 @@ final class Lobby extends Lasting {
         }
     }
 
-    /** When its rest ends, or else the time of the oldest, since all have the same limit. */
+    /** The time of the oldest, since all have the same limit. */
     @Override
-    public long deadlineNs() {
-        long restsUntilNs = super.deadlineNs();
-        if (restsUntilNs != NetAgent.NEVER || waiting.isEmpty()) {
-            return restsUntilNs;
-        }
-        return oldest().deadlineNs();
+    long deadlineNs() {
+        return waiting.isEmpty() ? NetAgent.NEVER : oldest().deadlineNs();
     }
 
     @Override
-    public void expired(long nowNs) {
-        super.expired(nowNs);
+    void expired(long nowNs) {
         for (IncomingConnection each : all()) {
             if (nowNs - each.deadlineNs() < 0) {
                 return;
@@ -119,8 +116,14 @@ final class Lobby extends Lasting {
         }
     }
 
+    /** Nobody could connect without it: after a failure, which may be a shortage, it rests. */
     @Override
-    protected void release() {
+    void failed(long nowNs) {
+        rest(nowNs);
+    }
+
+    @Override
+    void release() {
         all().forEach(Pollable::close);
         epoll.close();
     }

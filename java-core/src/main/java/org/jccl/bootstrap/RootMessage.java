@@ -1,16 +1,19 @@
 package org.jccl.bootstrap;
 
+import org.jccl.type.InitError;
+import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Utf8;
+import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 
 /**
- * Messages between a member and the root after the handshake: length of what follows (4), type (1),
- * content; big-endian.
+ * The messages of a member and its root to each other after the handshake: length of what follows
+ * (4), type (1), content; big-endian.
  */
 @SuppressWarnings("ByteBufferBackingArray")
-final class Frame {
+final class RootMessage {
     static final int HEADER_BYTES = 4;
 
     /** Member to root: round, bytes. */
@@ -30,11 +33,11 @@ final class Frame {
 
     static final int MAX_NAMED_MISSING = 64;
     private static final int MAX_LENGTH = Exchange.MAX_BLOB_BYTES + 64;
-    static final int MAX_TEXT_BYTES = 900;
+    private static final int MAX_TEXT_BYTES = 900;
 
-    private Frame() {}
+    private RootMessage() {}
 
-    /** Whether a frame can have this length. */
+    /** Whether a message can have this length. */
     static boolean isPossibleLength(int length) {
         return length >= 1 && length <= MAX_LENGTH;
     }
@@ -57,9 +60,26 @@ final class Frame {
         return out.array();
     }
 
-    static byte[] failed(NcclResult result, String text) {
-        byte[] utf8 = Utf8.encode(text, MAX_TEXT_BYTES);
-        return create(FAILED, 4 + utf8.length).putInt(result.code()).put(utf8).array();
+    static byte[] failed(NcclException why) {
+        byte[] utf8 = Utf8.encode(String.valueOf(why.getMessage()), MAX_TEXT_BYTES);
+        return create(FAILED, 4 + utf8.length).putInt(why.result().code()).put(utf8).array();
+    }
+
+    /** What a message of the type FAILED tells, or null if it is malformed. */
+    static @Nullable NcclException readFailure(ByteBuffer content) {
+        if (content.remaining() < Integer.BYTES) {
+            return null;
+        }
+        NcclResult result = NcclResult.ofFailure(content.getInt());
+        content.limit(Math.min(content.limit(), content.position() + MAX_TEXT_BYTES));
+        return InitError.RENDEZVOUS_FAILED.says(result, Utf8.decode(rest(content)));
+    }
+
+    /** The bytes of a message that have not been read. */
+    static byte[] rest(ByteBuffer content) {
+        byte[] bytes = new byte[content.remaining()];
+        content.get(bytes);
+        return bytes;
     }
 
     static byte[] bye() {

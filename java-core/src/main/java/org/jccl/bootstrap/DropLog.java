@@ -1,6 +1,7 @@
 package org.jccl.bootstrap;
 
-import java.util.Locale;
+import org.jccl.type.Sentence;
+
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
@@ -8,7 +9,7 @@ import java.util.function.Supplier;
  * Says that connections were dropped: one line, and then none for some seconds however many
  * strangers come. Belongs to the thread jccl-net.
  */
-final class Drops {
+final class DropLog {
     static final long QUIET_NS = 10_000_000_000L;
 
     private final Consumer<String> log;
@@ -16,7 +17,7 @@ final class Drops {
     private long saidNs;
     private int unsaid;
 
-    Drops(Consumer<String> log) {
+    DropLog(Consumer<String> log) {
         this.log = log;
     }
 
@@ -30,14 +31,11 @@ final class Drops {
             unsaid++;
             return;
         }
+        long sinceS = (nowNs - saidNs) / 1_000_000_000L;
         String more =
                 unsaid == 0
                         ? ""
-                        : String.format(
-                                Locale.ROOT,
-                                " (and %d more like it in the last %d s)",
-                                unsaid,
-                                (nowNs - saidNs) / 1_000_000_000L);
+                        : Sentence.of(" (and %s more like it in the last %s s)", unsaid, sinceS);
         said = true;
         saidNs = nowNs;
         unsaid = 0;

@@ -4,8 +4,8 @@ import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jspecify.annotations.Nullable;
 
-/** A listening socket. Belongs to the thread jccl-net. */
-final class Door extends Lasting {
+/** A socket that accepts connections. Belongs to the thread jccl-net. */
+final class ListeningSocket extends Pollable {
     private static final int BACKLOG = 4096;
 
     private final Listener listener;
@@ -17,7 +17,7 @@ final class Door extends Lasting {
      *
      * @param root the only one that is met here, or null for all of this process
      */
-    Door(Listener listener, int fd, @Nullable Root root) {
+    ListeningSocket(Listener listener, int fd, @Nullable Root root) {
         this.listener = listener;
         this.fd = fd;
         this.root = root;
@@ -46,19 +46,25 @@ final class Door extends Lasting {
     }
 
     @Override
-    public int fd() {
+    int fd() {
         return fd;
     }
 
     @Override
-    public void ready(long nowNs) {
+    void ready(long nowNs) {
         if (!listener.accept(this, nowNs)) {
             rest(nowNs);
         }
     }
 
+    /** Nobody could connect without it: after a failure, which may be a shortage, it rests. */
     @Override
-    protected void release() {
+    void failed(long nowNs) {
+        rest(nowNs);
+    }
+
+    @Override
+    void release() {
         Sockets.close(fd);
     }
 }

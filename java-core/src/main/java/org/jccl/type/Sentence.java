@@ -1,0 +1,33 @@
+package org.jccl.type;
+
+import org.jspecify.annotations.Nullable;
+
+/** Sentences with parts. They stand in the sources whole, so that they can be searched for. */
+public final class Sentence {
+    private Sentence() {}
+
+    /** The sentence with a part for each %s; as it is, whatever it contains, if it has none. */
+    public static String of(String sentence, @Nullable Object... parts) {
+        StringBuilder text = new StringBuilder();
+        int from = 0;
+        for (@Nullable Object part : parts) {
+            int at = sentence.indexOf("%s", from);
+            if (at < 0) {
+                // A part too many must not hide what has failed.
+                break;
+            }
+            text.append(sentence, from, at).append(part);
+            from = at + 2;
+        }
+        return text.append(sentence, from, sentence.length()).toString();
+    }
+
+    /** {@code "rank 3"} or {@code "ranks 3, 5"}. */
+    public static String ranks(int... ranks) {
+        StringBuilder text = new StringBuilder(ranks.length == 1 ? "rank " : "ranks ");
+        for (int i = 0; i < ranks.length; i++) {
+            text.append(i == 0 ? "" : ", ").append(ranks[i]);
+        }
+        return text.toString();
+    }
+}
