@@ -112,17 +112,19 @@ class Binding(Protocol):
     # written if that is asked for; otherwise whatever the object's buffer protocol raises.
     def memory(self, owner: object, writable: bool) -> CodeInt: ...
 
-    # A collective on two numpy arrays in one step: its code, or -1 and nothing was called: they
-    # are not plain (class and dtypes of know_arrays, contiguous), do not fit the operation, or a
-    # group is open. number is the reduction or the root.
+    # A collective on numpy arrays in one step: its code, or -1 and nothing was called: they are not
+    # plain (class and dtypes of know_arrays, contiguous), do not fit the operation, or a group is
+    # open. op and root are read where the operation has them, rank and nranks where they matter.
     def know_arrays(self, array: type, numbers: dict[Any, int]) -> None: ...
     def on_arrays(
         self,
         operation: int,
         send: object,
         recv: object,
-        number: SupportsIndex,
-        nranks: int,
+        op: SupportsIndex,
+        root: int,
+        rank: int | None,
+        nranks: int | None,
         comm: int,
     ) -> int: ...
 

@@ -97,9 +97,19 @@ public enum Operation {
         return in;
     }
 
+    /** Who has an input. */
+    public Ranks senders() {
+        return senders;
+    }
+
     /** What an output holds. */
     public Parts out() {
         return out;
+    }
+
+    /** Who has an output. */
+    public Ranks receivers() {
+        return receivers;
     }
 
     /**
