@@ -1,7 +1,7 @@
 package org.jccl.abi;
 
-import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
+import org.jccl.comm.Operations;
 import org.jccl.executor.Call;
 import org.jccl.executor.Composed;
 import org.jccl.executor.StridedCopy;
@@ -195,7 +195,7 @@ final class ComposedCall {
                         .buffer(word(head + 1))
                         .elements(word(head + 2), small(head + 3))
                         .with(peer);
-        Checks.check(comm, call);
+        Operations.check(comm, call);
         if (peer == comm.rank()) {
             throw wrong("rank " + peer + " sends to itself in nccl" + op.ncclName() + "; copy");
         }

@@ -1,6 +1,5 @@
 package org.jccl.abi;
 
-import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
 import org.jccl.executor.Call;
@@ -223,7 +222,6 @@ public final class NcclApi {
             comm = Handles.get(handle, operation.ncclName());
             Call call = Group.call(operation).buffers(send, recv).elements(count, type);
             call.reducedBy(op).with(rootOrPeer).inStream(stream);
-            Checks.check(comm, call);
             Pending pending = Operations.run(comm, call);
             return pending == null ? SUCCESS : leaveOrAwait(comm, pending);
         } catch (Throwable t) {

@@ -1,6 +1,5 @@
 package org.jccl.abi;
 
-import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
 import org.jccl.executor.Call;
@@ -77,7 +76,6 @@ final class Started {
     }
 
     private static int started(Comm comm, Call call, int ms, long ticketOut) {
-        Checks.check(comm, call);
         long ticket = Operations.start(comm, call, ms);
         Memory.putLong(ticketOut, ticket);
         return ticket == 0 ? NcclApi.SUCCESS : NcclApi.IN_PROGRESS;
