@@ -25,8 +25,8 @@
     X(ncclReduce) X(ncclAllGather) X(ncclReduceScatter) X(ncclAlltoAll) X(ncclGather) \
     X(ncclScatter) X(ncclSend) X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) \
     X(ncclGroupSimulateEnd) X(ncclMemAlloc) X(ncclMemFree) X(jcclSliced) X(jcclResume) \
-    X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(jcclInterrupt) X(jcclCommInterrupt) X(jcclStart) X(jcclStartComposed) X(jcclPoll) X(jcclStartGroup) \
-    X(jcclAbandonGroup) X(jcclEndGroup) \
+    X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(jcclInterrupt) X(jcclCommInterrupt) X(jcclStart) X(jcclStartComposed) X(jcclPoll) \
+    X(jcclAbandonGroup) \
     X(jcclWaitCompletion) X(jcclCommOptions) X(jcclCommStats) X(jcclCommDrop) X(jcclJavaStart) \
     X(jcclJavaStarted) X(jcclJavaHome) X(jcclVersionString) X(jcclShutdown) X(jcclWarm) \
     X(jcclRestoreSignals)

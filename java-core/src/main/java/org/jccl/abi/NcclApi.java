@@ -407,19 +407,9 @@ public final class NcclApi {
         return Started.poll(comm, ticket, ms);
     }
 
-    /** jcclStartGroup. */
-    public static int startGroup() {
-        return groupStart();
-    }
-
     /** jcclAbandonGroup: the open group's end launches nothing. */
     public static int abandonGroup() {
         return Started.abandonGroup();
-    }
-
-    /** jcclEndGroup: like groupEnd without waiting; the ticket stands for the whole group. */
-    public static int endGroup(long comm, long ticketOut) {
-        return Started.endGroup(comm, ticketOut);
     }
 
     /** jcclWaitCompletion: until the count of finished started operations changes. */

@@ -120,7 +120,6 @@ public final class Operations {
         call.composed(null);
         Group group = Group.current();
         if (group.open()) {
-            task.setStarted();
             queue(comm, group, task);
             return 0;
         }

@@ -208,7 +208,7 @@ public final class Group {
                 if (executor.onDevice()) {
                     staged.add(operation);
                 }
-                if (!executor.onDevice() || operation.task.isStarted()) {
+                if (!executor.onDevice()) {
                     executors.add(executor);
                     tasks.add(operation.task);
                 }

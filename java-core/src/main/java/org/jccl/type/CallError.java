@@ -194,11 +194,10 @@ public enum CallError implements ErrorKind {
                     + " send and receive."),
     TOO_MANY_PENDING(
             NcclResult.INVALID_USAGE,
-            "The sentence says of what there are more at once than are kept: operations under way "
-                    + "or in a group, started groups, or communicators. None of them was lost, the "
-                    + "last one was not taken.",
-            "Wait for operations or poll groups (ncclCommGetAsyncError, or the handle of each), "
-                    + "or destroy communicators, before you add more."),
+            "There are more operations under way or in a group, or more communicators, than JCCL "
+                    + "keeps. The last one was refused; all others go on.",
+            "Wait for operations (ncclCommGetAsyncError, or the handle of each), or destroy "
+                    + "communicators, before you add more."),
     SPLIT_COLOR(
             NcclResult.INVALID_ARGUMENT,
             "The colour of a split is negative and not NCCL_SPLIT_NOCOLOR.",
