@@ -67,9 +67,9 @@ if not traced:
     sys.exit()
 
 java = str(pathlib.Path(comm._library.java_home()) / "bin" / "java")
-command = [java, "--add-modules", "jdk.jdi", tracer, str(port), many, "commCount"]
+command = [java, "--add-modules", "jdk.jdi", tracer, str(port), many, "allReduce"]
 debugger = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-assert debugger.stdout.readline() == "ready\n"
+assert debugger.stdout.readline().strip() == "ready"
 package = pathlib.Path(nccl.__file__).parent.parent
 libraries = [ctypes.CDLL(str(package / "_lib" / name)) for name in ("_jccl.abi3.so", "libjccl.so")]
 calls = []
@@ -81,7 +81,6 @@ def entered(frame, event, argument):
 
 for i in range(len(LATE_S)):
     python = []
-    comm._library.comm_count(comm.ptr)
     (folder / str(i)).touch()
     for library in libraries:
         library.jcclNoteEntries(1)
@@ -165,15 +164,18 @@ def of_java(source: str, owner: str, method: str, parameters: str) -> Entry:
 
 
 def places(library: str, offsets: list[int]) -> list[tuple[str, str]]:
-    """The source file and name of functions of a library."""
+    """The source file and name of functions of a library, without those of CPython's headers.
+
+    What api.c makes of a row of functions.def is api.c's.
+    """
     if not offsets:
         return []
     command = ["addr2line", "-f", "-e", library, *map(hex, offsets)]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    files = [Path(line.rpartition(":")[0]).resolve() for line in lines[1::2]]
-    return [
-        (str(file.relative_to(ROOT)), name) for file, name in zip(files, lines[::2], strict=True)
-    ]
+    named = [line.rpartition(":")[0].replace("functions.def", "api.c") for line in lines[1::2]]
+    files = [Path(name).resolve() for name in named]
+    found = zip(files, lines[::2], strict=True)
+    return [(str(f.relative_to(ROOT)), name) for f, name in found if f.is_relative_to(ROOT)]
 
 
 def between(path: str) -> bool:

@@ -11,6 +11,7 @@ import com.sun.jdi.event.MethodEntryEvent;
 import com.sun.jdi.request.EventRequest;
 import com.sun.jdi.request.MethodEntryRequest;
 
+import java.io.IOException;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
@@ -19,8 +20,8 @@ import java.util.Set;
  * Prints the methods of JCCL that the main thread of a Java enters: attaches to the port that it
  * listens on for debuggers, says "ready", and waits for the end of its input. A line is a word, the
  * source, class and method, and the number of its parameters. The word is "entered", or "beside"
- * for the others of the same classes that have more parameters than a number. The line "call" is an
- * entry of the method that is named to divide what comes before from what comes after.
+ * for the others of the same classes that have more parameters than a number. The line "call"
+ * stands before each entry of a method of the door.
  */
 final class MethodEntries {
     private static final int PATIENCE_MS = 500;
@@ -36,21 +37,20 @@ final class MethodEntries {
         request.setSuspendPolicy(EventRequest.SUSPEND_NONE);
         request.enable();
         System.out.println("ready");
-        while (System.in.read() >= 0) {
-            // What is entered meanwhile waits in the queue.
-        }
-        request.disable();
+        Thread end = Thread.ofPlatform().daemon().start(() -> disableAtEnd(request));
         Set<Method> ever = new LinkedHashSet<>();
         Set<Method> since = new LinkedHashSet<>();
+        // Java waits while there are too many that nobody has taken out of the queue.
         EventSet events = java.eventQueue().remove(PATIENCE_MS);
-        while (events != null) {
-            for (Event event : events) {
+        while (events != null || end.isAlive()) {
+            for (Event event : events == null ? Set.<Event>of() : events) {
                 if (event instanceof MethodEntryEvent entry) {
                     Method method = entry.method();
-                    if (method.name().equals(args[2])) {
+                    if (method.name().equals(args[2]) && isDoor(method)) {
                         System.out.println("call");
                         since.clear();
-                    } else if (since.add(method)) {
+                    }
+                    if (since.add(method)) {
                         print("entered", method);
                         ever.add(method);
                     }
@@ -68,6 +68,17 @@ final class MethodEntries {
             }
         }
         java.dispose();
+    }
+
+    private static void disableAtEnd(MethodEntryRequest request) {
+        try {
+            while (System.in.read() >= 0) {
+                // The caller goes on with its calls.
+            }
+        } catch (IOException e) {
+            System.err.println(e);
+        }
+        request.disable();
     }
 
     private static VirtualMachine attach(String port) throws Exception {
@@ -92,10 +103,16 @@ final class MethodEntries {
         throw new IllegalStateException("there is no main thread");
     }
 
-    private static void print(String word, Method method) throws Exception {
-        String source = method.declaringType().sourcePaths(null).getFirst();
+    private static boolean isDoor(Method method) {
+        return method.declaringType().name().equals("org.jccl.abi.NcclApi");
+    }
+
+    private static void print(String word, Method method) {
         String name = method.declaringType().name();
+        // Hidden classes, which have a number behind their name, know no source.
+        String outermost = name.replaceFirst("[$/].*|\\.0x.*", "");
+        String source = outermost.replace('.', '/') + ".java";
         int n = method.argumentTypeNames().size();
-        System.out.println(String.join(" ", word, source, name, method.name(), "" + n));
+        System.out.println(word + " " + source + " " + outermost + " " + method.name() + " " + n);
     }
 }
