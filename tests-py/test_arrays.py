@@ -13,7 +13,19 @@ import pytest
 import torch
 from fake import COMM, NRANKS, FakeBinding, Interrupted
 from harness import Rank, run_ranks, settled
-from jccl._numbers import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
+from jccl._numbers import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    GATHER,
+    RECV,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    SEND,
+)
+from jccl._operations import OPERATIONS
 from jccl.bindings import load, use
 from jccl.core import (
     MAX,
@@ -29,7 +41,7 @@ from jccl.core import (
 from jccl.core.buffers import _numpy_types
 
 NOT_PLAIN = -1
-WITH_ADDRESSES = {"all_reduce", "broadcast", "all_gather", "reduce_scatter"}
+WITH_ADDRESSES = {each.function for each in OPERATIONS.values()}
 
 
 class OneStep:
@@ -59,15 +71,22 @@ class LongWay:
 def _operations(comm: Communicator, dtype: str) -> list[list[float]]:
     n, rank = comm.nranks, comm.rank
     own = numpy.arange(6 * n).astype(dtype) + numpy.ones(1, dtype) * rank
-    longer, share = numpy.full(6 * n + 3, 7, dtype), numpy.zeros(6, dtype)
+    longer, share, part = numpy.full(6 * n + 3, 7, dtype), numpy.zeros(6, dtype), own[:6].copy()
     everything, copied, both = numpy.zeros((n, 6 * n), dtype), own.copy(), own.copy()
+    collected, exchanged, total = everything.copy(), own.copy(), own.copy()
+    at_root = rank == n - 1
     comm.allreduce(own, longer, MAX)
     comm.allreduce(both, both, SUM)
     comm.reduce_scatter(own, share, SUM)
     comm.allgather(own, everything)
-    comm.broadcast(own if rank == n - 1 else None, copied, n - 1)
+    comm.broadcast(own if at_root else None, copied, n - 1)
+    comm.alltoall(exchanged, exchanged)
+    comm.reduce(own, total if at_root else None, SUM, n - 1)
+    comm.gather(own, collected if at_root else None, n - 1)
+    comm.scatter(own if at_root else None, part, n - 1)
     settled(comm)
-    return [array.ravel().tolist() for array in (longer, both, share, everything, copied)]
+    found = (longer, both, share, everything, copied, exchanged, total, collected, part)
+    return [array.ravel().tolist() for array in found]
 
 
 def _both_ways(rank: Rank, blocking: bool) -> None:
@@ -75,6 +94,8 @@ def _both_ways(rank: Rank, blocking: bool) -> None:
         library: Any = settled(comm)._library
         for dtype in ("float32", "float64", "uint8", "int64", "float16"):
             resolve(numpy.zeros(1, dtype), "x")
+            # Known from the first call that needs them.
+            assert comm.rank < comm.nranks
             comm._library = OneStep(library)
             found = _operations(comm, dtype)
             comm._library = LongWay(library)
@@ -140,7 +161,7 @@ def test_what_is_no_plain_array_is_left_alone(comm: Communicator, name: str) -> 
     plain, other = _floats(4), OTHERS[name]
     before = comm._library.comm_stats(comm.ptr, 8)
     for pair in ((plain, other), (other, plain)):
-        assert load().on_arrays(ALL_REDUCE, *pair, 0, 1, comm.ptr) == NOT_PLAIN
+        assert load().on_arrays(ALL_REDUCE, *pair, 0, 0, 0, 1, comm.ptr) == NOT_PLAIN
     assert comm._library.comm_stats(comm.ptr, 8) == before
 
 
@@ -152,13 +173,13 @@ def test_plain_arrays_have_any_shape(
     send, recv = _known(dtype, *shape), _known(dtype, *shape)
     # Every byte of each element differs from its neighbours'.
     send.reshape(-1).view("uint8")[:] = numpy.arange(1, send.nbytes + 1) % 64
-    assert load().on_arrays(ALL_REDUCE, send, recv, 0, 1, comm.ptr) == 0
+    assert load().on_arrays(ALL_REDUCE, send, recv, 0, 0, 0, 1, comm.ptr) == 0
     assert recv.tobytes() == send.tobytes()
 
 
 def test_bool_is_left_to_python_which_refuses_some_reductions(comm: Communicator) -> None:
     data = _known("bool", 4)
-    assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, comm.ptr) == NOT_PLAIN
+    assert load().on_arrays(ALL_REDUCE, data, data, 0, 0, 0, 1, comm.ptr) == NOT_PLAIN
     with pytest.raises(NcclInvalid, match="op is SUM and the elements are bool"):
         comm.allreduce(data, data, SUM)
     both = numpy.array([True, False]), numpy.zeros(2, "bool")
@@ -168,9 +189,9 @@ def test_bool_is_left_to_python_which_refuses_some_reductions(comm: Communicator
 
 def test_only_what_is_read_may_be_read_only(comm: Communicator) -> None:
     plain, locked = _floats(4), _locked()
-    assert load().on_arrays(ALL_REDUCE, locked, plain, 0, 1, comm.ptr) == 0
-    assert load().on_arrays(ALL_REDUCE, plain, locked, 0, 1, comm.ptr) == NOT_PLAIN
-    assert load().on_arrays(ALL_REDUCE, locked, locked, 0, 1, comm.ptr) == NOT_PLAIN
+    assert load().on_arrays(ALL_REDUCE, locked, plain, 0, 0, 0, 1, comm.ptr) == 0
+    assert load().on_arrays(ALL_REDUCE, plain, locked, 0, 0, 0, 1, comm.ptr) == NOT_PLAIN
+    assert load().on_arrays(ALL_REDUCE, locked, locked, 0, 0, 0, 1, comm.ptr) == NOT_PLAIN
 
 
 @pytest.mark.parametrize(
@@ -182,10 +203,20 @@ def test_only_what_is_read_may_be_read_only(comm: Communicator) -> None:
         (ALL_GATHER, 4, 7, 2),
         (REDUCE_SCATTER, 5, 5, 2),
         (REDUCE_SCATTER, 8, 3, 2),
+        (ALL_TO_ALL, 5, 5, 2),
+        (ALL_TO_ALL, 8, 7, 2),
+        (REDUCE, 4, 3, 1),
+        (GATHER, 4, 7, 2),
+        (SCATTER, 5, 2, 2),
+        (SCATTER, 4, 3, 2),
+        (SCATTER, 4, 1, 2),
         (ALL_GATHER, 4, 4, 0),
         (ALL_GATHER, 4, 4, -1),
-        (1, 4, 4, 1),
-        (6, 4, 4, 1),
+        (SEND, 4, 4, 1),
+        (RECV, 4, 4, 1),
+        (5, 4, 4, 1),
+        (-1, 4, 4, 1),
+        (11, 4, 4, 1),
         (2**40, 4, 4, 1),
     ],
 )
@@ -193,22 +224,34 @@ def test_arrays_that_do_not_fit_are_left_alone(
     comm: Communicator, operation: int, sent: int, received: int, nranks: int
 ) -> None:
     send, recv = _floats(sent), _floats(received)
-    assert load().on_arrays(operation, send, recv, 0, nranks, comm.ptr) == NOT_PLAIN
+    assert load().on_arrays(operation, send, recv, 0, 0, 0, nranks, comm.ptr) == NOT_PLAIN
 
 
 @pytest.mark.parametrize("number", [2**31, -(2**70), 1.0, "sum", None])
 def test_a_number_that_is_no_int_of_c_is_left_alone(comm: Communicator, number: Any) -> None:
     data = _floats(4)
-    assert load().on_arrays(ALL_REDUCE, data, data, number, 1, comm.ptr) == NOT_PLAIN
+    assert load().on_arrays(ALL_REDUCE, data, data, number, 0, 0, 1, comm.ptr) == NOT_PLAIN
+
+
+@pytest.mark.parametrize("operation", [BROADCAST, REDUCE, GATHER, SCATTER])
+def test_a_rank_that_is_not_known_yet_leaves_rooted_operations_alone(
+    comm: Communicator, operation: int
+) -> None:
+    data = _floats(4)
+    one = (operation, data, data, 0, 0)
+    assert load().on_arrays(*one, None, 1, comm.ptr) == NOT_PLAIN
+    assert load().on_arrays(*one, 0, None, comm.ptr) in (0, NOT_PLAIN)
+    assert load().on_arrays(*one, 0, 1, comm.ptr) == 0
+    assert load().on_arrays(ALL_REDUCE, data, data, 0, 0, None, None, comm.ptr) == 0
 
 
 def test_an_open_group_or_no_communicator_leaves_arrays_alone(comm: Communicator) -> None:
     data = _floats(4)
     for none in (0, -1, 2**70, None, numpy.uint64(comm.ptr)):
-        assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, cast(Any, none)) == NOT_PLAIN
+        assert load().on_arrays(ALL_REDUCE, data, data, 0, 0, 0, 1, cast(Any, none)) == NOT_PLAIN
     with group():
-        assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, comm.ptr) == NOT_PLAIN
-    assert load().on_arrays(ALL_REDUCE, data, data, 0, 1, comm.ptr) == 0
+        assert load().on_arrays(ALL_REDUCE, data, data, 0, 0, 0, 1, comm.ptr) == NOT_PLAIN
+    assert load().on_arrays(ALL_REDUCE, data, data, 0, 0, 0, 1, comm.ptr) == 0
 
 
 def test_a_refusal_of_the_library_has_its_sentence(comm: Communicator) -> None:
@@ -239,7 +282,7 @@ def test_ctrl_c_among_the_arguments_goes_on(comm: Communicator) -> None:
     try:
         for pair in ((data, data), (data, data.copy())):
             with pytest.raises(KeyboardInterrupt):
-                load().on_arrays(ALL_REDUCE, *pair, 0, 1, comm.ptr)
+                load().on_arrays(ALL_REDUCE, *pair, 0, 0, 0, 1, comm.ptr)
     finally:
         load().know_arrays(numpy.ndarray, _numpy_types)
 
@@ -325,6 +368,10 @@ def test_a_stream_or_a_configuration_is_not_lost(fake: FakeBinding) -> None:
         lambda **more: comm.allgather(data, many, **more),
         lambda **more: comm.broadcast(data, data, 0, **more),
         lambda **more: comm.reduce_scatter(many, data, SUM, **more),
+        lambda **more: comm.alltoall(many, many, **more),
+        lambda **more: comm.reduce(data, data, SUM, 0, **more),
+        lambda **more: comm.gather(data, many, 0, **more),
+        lambda **more: comm.scatter(many, data, 0, **more),
     ]
     for call in calls:
         with pytest.raises(NcclInvalid, match="stream is 7"):

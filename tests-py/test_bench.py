@@ -14,7 +14,7 @@ import pytest
 from jccl.bench import float8
 from jccl.bench.__main__ import bytes_of, sizes
 from jccl.bench.operations import (
-    OPERATIONS,
+    MEASURED,
     REDUCTIONS,
     TYPES,
     decoded,
@@ -39,7 +39,7 @@ def bench(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("operation", "kind"), list(zip(OPERATIONS, itertools.cycle(KINDS), strict=False))
+    ("operation", "kind"), list(zip(MEASURED, itertools.cycle(KINDS), strict=False))
 )
 def test_each_operation_prints_nccl_tests_columns(operation: str, kind: str) -> None:
     options = ["-b", "64", "-e", "4K", "-f", "8", "-t", kind, "--iters", "5", "--warmup", "5"]

@@ -193,7 +193,7 @@ def test_too_small_receive_buffers_are_refused(comm: Communicator) -> None:
 
 
 def test_a_broadcast_of_unequal_lengths_is_refused_on_the_root(comm: Communicator) -> None:
-    with pytest.raises(NcclInvalid, match=r"recvbuf has 5 .* sendbuf 4: .*broadcast, rank 1"):
+    with pytest.raises(NcclInvalid, match=r"recvbuf has 5 .* receives 4: .*broadcast, rank 1"):
         comm.broadcast(floats(4), floats(5), RANK)
 
 
@@ -219,7 +219,7 @@ def test_buffers_on_a_root_that_are_too_small_are_refused(comm: Communicator) ->
         comm.gather(floats(2), floats(7), RANK)
     with pytest.raises(NcclInvalid, match=r"has 7 elements.*writes 8: .*alltoall, rank 1"):
         comm.alltoall(floats(8), floats(7))
-    with pytest.raises(NcclInvalid, match=r"recvbuf has 3 .*part of sendbuf 2: .*scatter, rank 1"):
+    with pytest.raises(NcclInvalid, match=r"recvbuf has 3 .* receives 2: .*scatter, rank 1"):
         comm.scatter(floats(8), floats(3), RANK)
 
 
@@ -346,7 +346,7 @@ def test_init_without_an_id_is_refused(fake: FakeBinding, wrong: Any) -> None:
 
 @pytest.mark.parametrize("wrong", ["sum", None, 1.5])
 def test_an_op_that_is_none_is_refused(comm: Communicator, wrong: Any) -> None:
-    sentence = rf"^op is {wrong!r}: SUM, MAX, MIN or AVG is meant "
+    sentence = rf"^op is {wrong!r}: SUM, PROD, MAX, MIN, AVG or a CustomRedOp is meant "
     for call in (comm.allreduce, comm.reduce_scatter):
         with pytest.raises(NcclInvalid, match=sentence):
             call(floats(4), floats(4), wrong)

@@ -24,6 +24,7 @@ EXCEPTIONS |= {"DistBackendError", "NCCLError"}
 # Methods that make an exception of their second argument.
 MAKERS = {
     ("monitored.py", "self._refuse"): "DistBackendError",
+    ("calls.py", "self._refusal"): "NcclInvalid",
     ("operations.py", "self._refusal"): "NcclInvalid",
 }
 

@@ -31,20 +31,31 @@ def _part() -> Part:
 
 
 def _communicator(fake: FakeBinding, function: str) -> Communicator:
-    fake.answers.update(start=(IN_PROGRESS, 1), end_group=(IN_PROGRESS, 1))
+    fake.answers.update(start=(IN_PROGRESS, 1))
     return Communicator(cast(Any, Interrupted(fake, function)), COMM, timedelta(seconds=1))
 
 
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("function", ["start_group", "start", "end_group"])
-def test_an_interrupt_while_a_group_starts_revokes(
+@pytest.mark.parametrize(("function", "waits"), [("start", False), ("run", True)])
+def test_an_interrupt_while_several_operations_start_revokes(
     fake: FakeBinding, function: str, waits: bool
 ) -> None:
     comm = _communicator(fake, function)
     with pytest.raises(KeyboardInterrupt):
         comm.run_all([_part(), _part()], waits, [torch.ones(1)])
     assert fake.last("comm_interrupt") == (COMM,)
-    assert fake.count("end_group") == 1
+    assert fake.count(function) == 1
+
+
+def test_several_operations_are_over_when_all_are(fake: FakeBinding) -> None:
+    comm = _communicator(fake, "")
+    fake.answers["poll"] = IN_PROGRESS
+    tensors = [torch.ones(1), torch.ones(2)]
+    work = comm.run_all([_part(), _part()], False, tensors)
+    assert fake.count("start") == 2
+    assert not work.is_completed()
+    fake.answers["poll"] = 0
+    assert work.is_completed()
+    assert work.result() == tensors
 
 
 class OutOfMemory:
@@ -109,7 +120,6 @@ def test_an_operation_on_a_tensor_with_gaps_is_one_call(fake: FakeBinding, waits
     comm.run(CALL, waits, [torch.ones(1)], _gaps())
     # The call, how many copies and transfers there are, and two copies in one dimension.
     assert fake.last(function)[1:] == (7 + 3 + 2 * (4 + 3), COMM)
-    assert not fake.count("start_group")
     assert not fake.count("comm_interrupt")
 
 
@@ -327,7 +337,7 @@ def test_an_operation_that_is_waited_for_is_one_call(fake: FakeBinding) -> None:
 
 def test_a_refused_operation_revokes_nothing(fake: FakeBinding) -> None:
     comm = _communicator(fake, "")
-    fake.answers.update(start=(4, 0), end_group=(4, 0), run=4)
+    fake.answers.update(start=(4, 0), run=4)
     for waits in (True, False):
         with pytest.raises(dist.DistBackendError):
             comm.run(CALL, waits, [torch.ones(1)])

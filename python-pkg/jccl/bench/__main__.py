@@ -41,24 +41,15 @@ def bytes_of(text: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from jccl.bench.operations import MEASURED
+
     parser = argparse.ArgumentParser(
         prog="python -m jccl.bench",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    names = [
-        "all_reduce",
-        "all_gather",
-        "reduce_scatter",
-        "broadcast",
-        "reduce",
-        "alltoall",
-        "gather",
-        "scatter",
-        "sendrecv",
-    ]
-    add("operation", choices=names, help="what is measured")
+    add("operation", choices=list(MEASURED), help="what is measured")
     add("-b", "--minbytes", type=bytes_of, default=8, help="smallest size: 8, 64K, 1M (default 8)")
     add(
         "-e",
@@ -130,13 +121,13 @@ def _heading(options: argparse.Namespace, nranks: int) -> str:
 def _rank(options: argparse.Namespace) -> int:
     """One rank of the benchmark; rank 0 prints."""
     from jccl.bench.measure import Plan, measure
-    from jccl.bench.operations import OPERATIONS, REDUCTIONS, TYPES
+    from jccl.bench.operations import MEASURED, REDUCTIONS, TYPES
     from jccl.core import Communicator, get_version
 
-    operation, dtype = OPERATIONS[options.operation], TYPES[options.datatype]
+    measured, dtype = MEASURED[options.operation], TYPES[options.datatype]
     reduction = REDUCTIONS[options.op]
     plan = Plan(
-        operation,
+        measured,
         dtype,
         int(reduction),
         options.root,
@@ -144,19 +135,19 @@ def _rank(options: argparse.Namespace) -> int:
         options.iters,
         options.warmup,
     )
-    redop = options.op if operation.reduces else "none"
-    root = options.root if operation.rooted else -1
+    redop = options.op if measured.operation.reduces else "none"
+    root = options.root if measured.operation.rooted else -1
     rows, wrong = [], 0
     with Communicator.from_env() as comm:
         comm._library.warm(10_000)
-        factor = operation.bus_factor(comm.nranks)
+        factor = measured.bus_factor(comm.nranks)
         if comm.rank == 0:
             print(_heading(options, comm.nranks), flush=True)
         for size in sizes(options.minbytes, options.maxbytes, options.stepfactor):
-            layout = operation.layout(size // dtype.itemsize, comm.rank, comm.nranks)
+            layout = measured.layout(size // dtype.itemsize, comm.rank, comm.nranks)
             used = max(layout.send, layout.recv) * dtype.itemsize
             out = measure(plan, size, comm, in_place=False)
-            inside = measure(plan, size, comm, in_place=True) if operation.in_place else None
+            inside = measure(plan, size, comm, in_place=True) if measured.in_place else None
             wrong += out.wrong + (inside.wrong if inside else 0)
             if comm.rank == 0:
                 print(

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy
 
-from jccl.bench.operations import Array, Call, Operation, decoded, encoded, sample, storage
+from jccl.bench.operations import Array, Call, Measured, decoded, encoded, sample, storage
 from jccl.core import Communicator, NcclDataType
 from jccl.core.errors import check
 
@@ -26,7 +27,7 @@ class Plan:
     """What to measure at each size.
 
     Attributes:
-        operation: the operation.
+        measured: the operation.
         dtype: the data type.
         op: number of the reduction.
         root: the root of an operation that has one.
@@ -35,7 +36,7 @@ class Plan:
         warmup: calls before it, None: as many as are measured.
     """
 
-    operation: Operation
+    measured: Measured
     dtype: NcclDataType
     op: int
     root: int
@@ -65,7 +66,7 @@ class Buffers:
     """Input and output of one rank: apart, or as the operation in place has them."""
 
     def __init__(self, plan: Plan, elements: int, comm: Communicator, in_place: bool) -> None:
-        layout = plan.operation.layout(elements, comm.rank, comm.nranks)
+        layout = plan.measured.layout(elements, comm.rank, comm.nranks)
         kind = storage(plan.dtype)
         if in_place:
             whole = numpy.zeros(max(layout.send, layout.recv), kind)
@@ -88,10 +89,10 @@ class Buffers:
         self.written = self.send[::step]
         self.read = self.recv[::step]
 
-    @property
-    def addresses(self) -> tuple[int, int]:
-        """(send, receive)."""
-        return self.send.ctypes.data, self.recv.ctypes.data
+    def bound(self, plan: Plan, comm: Communicator) -> Callable[[], int]:
+        """What makes the call once, and gives its code."""
+        send, recv = self.send.ctypes.data, self.recv.ctypes.data
+        return plan.measured.bound(comm._library, send, recv, self.call)
 
 
 def default_iters(size: int) -> int:
@@ -125,8 +126,7 @@ def measure(plan: Plan, size: int, comm: Communicator, in_place: bool) -> Times:
 
 def _repeat(plan: Plan, buffers: Buffers, comm: Communicator, times: int) -> Array:
     """Calls ``times`` times; gives this rank's moments of entering and leaving, in ns."""
-    binding, call, run = comm._library, buffers.call, plan.operation.call
-    send, recv = buffers.addresses
+    run = buffers.bound(plan, comm)
     clock = time.monotonic_ns
     stamps = numpy.zeros((2, times), "int64")
     entered, left = stamps
@@ -134,7 +134,7 @@ def _repeat(plan: Plan, buffers: Buffers, comm: Communicator, times: int) -> Arr
         if plan.touched:
             buffers.written.fill(i & 1)
         start = clock()
-        code = run(binding, send, recv, call)
+        code = run()
         end = clock()
         if code:
             check(code)
@@ -151,8 +151,8 @@ def _wrong(plan: Plan, buffers: Buffers, comm: Communicator) -> int:
     inputs = [decoded(sample(r, count, plan.dtype), plan.dtype) for r in range(comm.nranks)]
     buffers.recv.fill(99)
     buffers.send[:] = encoded(inputs[comm.rank], plan.dtype)
-    check(plan.operation.call(comm._library, *buffers.addresses, buffers.call))
-    right = plan.operation.expected(inputs, comm.rank, plan.op, plan.root)
+    check(buffers.bound(plan, comm)())
+    right = plan.measured.expected(inputs, comm.rank, plan.op, plan.root)
     differing = 0
     if right is not None:
         differing = int(numpy.count_nonzero(buffers.recv != encoded(right, plan.dtype)))

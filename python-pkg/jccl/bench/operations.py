@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy
 
+from jccl._numbers import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+)
+from jccl._operations import ALL, ONE, OPERATIONS, Operation
 from jccl.bench import float8
 from jccl.bindings import Binding
 from jccl.core.types import NcclDataType, NcclRedOp
@@ -58,27 +70,57 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Operation:
-    """One operation.
+class Measured:
+    """One operation as it is measured.
 
     Attributes:
-        layout: (elements of the whole buffer, rank, ranks) to buffers.
-        call: runs it on (binding, send address, receive address, arguments), gives a code.
+        operation: what it takes and gives.
         expected: (all ranks' inputs decoded, rank, reduction, root) to the decoded output, None
             where nothing is written.
         bus_factor: ranks to bus bandwidth over algorithm bandwidth.
-        reduces: whether it has a reduction.
-        rooted: whether it has a root.
         in_place: whether NCCL defines it in place.
     """
 
-    layout: Callable[[int, int, int], Layout]
-    call: Callable[[Binding, int, int, Call], int]
+    operation: Operation
     expected: Callable[[list[Array], int, int, int], Array | None]
     bus_factor: Callable[[int], float]
-    reduces: bool = False
-    rooted: bool = False
     in_place: bool = True
+
+    def layout(self, elements: int, rank: int, ranks: int) -> Layout:
+        """Buffers of which the larger one has as many elements, or a few less."""
+        operation = self.operation
+        part = elements // max(operation.in_size(1, ranks), operation.out_size(1, ranks))
+        behind = operation.in_place_distance(part, rank)
+        return Layout(
+            part,
+            operation.in_size(part, ranks),
+            operation.out_size(part, ranks),
+            max(0, behind),
+            max(0, -behind),
+        )
+
+    def bound(self, binding: Binding, send: int, recv: int, call: Call) -> Callable[[], int]:
+        """What makes the call on buffers at these addresses, and gives its code."""
+        if self.operation is RING:
+            return partial(_send_and_receive, binding, send, recv, call)
+        numbers = [call.count, call.dtype]
+        if self.operation.reduces:
+            numbers.append(call.op)
+        if self.operation.rooted:
+            numbers.append(call.root)
+        function = getattr(binding, self.operation.function)
+        return partial(function, send, recv, *numbers, call.comm, 0)
+
+
+# Every rank sends to the next one and receives from the one before.
+RING = Operation("Send and Recv", "", ONE, ALL, ONE, ALL, False)
+
+
+def _send_and_receive(binding: Binding, send: int, recv: int, c: Call) -> int:
+    code = binding.group_start()
+    code = code or binding.send(send, c.count, c.dtype, (c.rank + 1) % c.nranks, c.comm, 0)
+    code = code or binding.recv(recv, c.count, c.dtype, (c.rank - 1) % c.nranks, c.comm, 0)
+    return binding.group_end() or code
 
 
 def reduced(inputs: list[Array], op: int) -> Array:
@@ -101,125 +143,59 @@ def reduced(inputs: list[Array], op: int) -> Array:
     return result
 
 
-def _all_reduce(binding: Binding, send: int, recv: int, c: Call) -> int:
-    return binding.all_reduce(send, recv, c.count, c.dtype, c.op, c.comm, 0)
-
-
-def _all_gather(binding: Binding, send: int, recv: int, c: Call) -> int:
-    return binding.all_gather(send, recv, c.count, c.dtype, c.comm, 0)
-
-
-def _reduce_scatter(binding: Binding, send: int, recv: int, c: Call) -> int:
-    return binding.reduce_scatter(send, recv, c.count, c.dtype, c.op, c.comm, 0)
-
-
-def _broadcast(binding: Binding, send: int, recv: int, c: Call) -> int:
-    return binding.broadcast(send, recv, c.count, c.dtype, c.root, c.comm, 0)
-
-
-def _reduce(binding: Binding, send: int, recv: int, c: Call) -> int:
-    return binding.reduce(send, recv, c.count, c.dtype, c.op, c.root, c.comm, 0)
-
-
-def _alltoall(binding: Binding, send: int, recv: int, c: Call) -> int:
-    return binding.allto_all(send, recv, c.count, c.dtype, c.comm, 0)
-
-
-def _gather(binding: Binding, send: int, recv: int, c: Call) -> int:
-    return binding.gather(send, recv, c.count, c.dtype, c.root, c.comm, 0)
-
-
-def _scatter(binding: Binding, send: int, recv: int, c: Call) -> int:
-    return binding.scatter(send, recv, c.count, c.dtype, c.root, c.comm, 0)
-
-
-def _sendrecv(binding: Binding, send: int, recv: int, c: Call) -> int:
-    code = binding.group_start()
-    code = code or binding.send(send, c.count, c.dtype, (c.rank + 1) % c.nranks, c.comm, 0)
-    code = code or binding.recv(recv, c.count, c.dtype, (c.rank - 1) % c.nranks, c.comm, 0)
-    return binding.group_end() or code
-
-
-def _whole(n: int, rank: int, ranks: int) -> Layout:
-    return Layout(n, n, n)
-
-
-def _gathered(n: int, rank: int, ranks: int) -> Layout:
-    return Layout(n // ranks, n // ranks, n // ranks * ranks, in_place_send=rank * (n // ranks))
-
-
-def _scattered(n: int, rank: int, ranks: int) -> Layout:
-    return Layout(n // ranks, n // ranks * ranks, n // ranks, in_place_recv=rank * (n // ranks))
-
-
-def _exchanged(n: int, rank: int, ranks: int) -> Layout:
-    return Layout(n // ranks, n // ranks * ranks, n // ranks * ranks)
-
-
 def _parts(inputs: list[Array], rank: int) -> Array:
     """Part ``rank`` of every input."""
     return numpy.concatenate([numpy.split(each, len(inputs))[rank] for each in inputs])
 
 
-OPERATIONS = {
-    "all_reduce": Operation(
-        _whole,
-        _all_reduce,
+def _shared(n: int) -> float:
+    """Of n parts a rank has one already."""
+    return (n - 1) / n
+
+
+MEASURED = {
+    "all_reduce": Measured(
+        OPERATIONS[ALL_REDUCE],
         lambda inputs, rank, op, root: reduced(inputs, op),
-        lambda n: 2 * (n - 1) / n,
-        reduces=True,
+        lambda n: 2 * _shared(n),
     ),
-    "all_gather": Operation(
-        _gathered,
-        _all_gather,
+    "all_gather": Measured(
+        OPERATIONS[ALL_GATHER],
         lambda inputs, rank, op, root: numpy.concatenate(inputs),
-        lambda n: (n - 1) / n,
+        _shared,
     ),
-    "reduce_scatter": Operation(
-        _scattered,
-        _reduce_scatter,
+    "reduce_scatter": Measured(
+        OPERATIONS[REDUCE_SCATTER],
         lambda inputs, rank, op, root: numpy.split(reduced(inputs, op), len(inputs))[rank],
-        lambda n: (n - 1) / n,
-        reduces=True,
+        _shared,
     ),
-    "broadcast": Operation(
-        _whole,
-        _broadcast,
+    "broadcast": Measured(
+        OPERATIONS[BROADCAST],
         lambda inputs, rank, op, root: inputs[root],
         lambda n: 1.0,
-        rooted=True,
     ),
-    "reduce": Operation(
-        _whole,
-        _reduce,
+    "reduce": Measured(
+        OPERATIONS[REDUCE],
         lambda inputs, rank, op, root: reduced(inputs, op) if rank == root else None,
         lambda n: 1.0,
-        reduces=True,
-        rooted=True,
     ),
-    "alltoall": Operation(
-        _exchanged,
-        _alltoall,
+    "alltoall": Measured(
+        OPERATIONS[ALL_TO_ALL],
         lambda inputs, rank, op, root: _parts(inputs, rank),
-        lambda n: (n - 1) / n,
+        _shared,
     ),
-    "gather": Operation(
-        _gathered,
-        _gather,
+    "gather": Measured(
+        OPERATIONS[GATHER],
         lambda inputs, rank, op, root: numpy.concatenate(inputs) if rank == root else None,
-        lambda n: (n - 1) / n,
-        rooted=True,
+        _shared,
     ),
-    "scatter": Operation(
-        _scattered,
-        _scatter,
+    "scatter": Measured(
+        OPERATIONS[SCATTER],
         lambda inputs, rank, op, root: numpy.split(inputs[root], len(inputs))[rank],
-        lambda n: (n - 1) / n,
-        rooted=True,
+        _shared,
     ),
-    "sendrecv": Operation(
-        _whole,
-        _sendrecv,
+    "sendrecv": Measured(
+        RING,
         lambda inputs, rank, op, root: inputs[rank - 1],
         lambda n: 1.0,
         in_place=False,

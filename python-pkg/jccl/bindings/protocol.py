@@ -112,17 +112,19 @@ class Binding(Protocol):
     # written if that is asked for; otherwise whatever the object's buffer protocol raises.
     def memory(self, owner: object, writable: bool) -> CodeInt: ...
 
-    # A collective on two numpy arrays in one step: its code, or -1 and nothing was called: they
-    # are not plain (class and dtypes of know_arrays, contiguous), do not fit the operation, or a
-    # group is open. number is the reduction or the root.
+    # A collective on numpy arrays in one step: its code, or -1 and nothing was called: they are not
+    # plain (class and dtypes of know_arrays, contiguous), do not fit the operation, or a group is
+    # open. op and root are read where the operation has them, rank and nranks where they matter.
     def know_arrays(self, array: type, numbers: dict[Any, int]) -> None: ...
     def on_arrays(
         self,
         operation: int,
         send: object,
         recv: object,
-        number: SupportsIndex,
-        nranks: int,
+        op: SupportsIndex,
+        root: int,
+        rank: int | None,
+        nranks: int | None,
         comm: int,
     ) -> int: ...
 
@@ -135,9 +137,9 @@ class Binding(Protocol):
     def mem_alloc(self, size: int) -> CodeInt: ...
     def mem_free(self, ptr: int) -> int: ...
 
-    # jccl.h. start, poll, wait, start_group and end_group are the asynchronous forms. wait lends
-    # the thread until the operation is over; a signal handler that raises revokes the communicator.
-    # run is start and wait in one, so that no signal comes between them.
+    # jccl.h. start, poll and wait are the asynchronous forms. wait lends the thread until the
+    # operation is over; a signal handler that raises revokes the communicator. run is start and
+    # wait in one, so that no signal comes between them.
     def start(
         self,
         operation: int,
@@ -168,8 +170,6 @@ class Binding(Protocol):
     def comm_interrupt(self, comm: int) -> int: ...
     def comm_drop(self, comm: int) -> int: ...
     def abandon_group(self) -> int: ...
-    def start_group(self) -> int: ...
-    def end_group(self, comm: int) -> CodeInt: ...
     def wait_completion(self, seen: int, ms: int) -> CodeInt: ...
     def comm_options(self, comm: int, timeout_ms: int) -> int: ...
     def comm_stats(self, comm: int, n: int) -> tuple[int, list[int]]: ...

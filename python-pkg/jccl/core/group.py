@@ -12,7 +12,7 @@ from jccl.bindings import load
 from jccl.core.errors import check
 
 if TYPE_CHECKING:
-    from jccl.core.operations import Operations
+    from jccl.core.calls import Calls
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class GroupSimInfo:
     estimated_time: float
 
 
-_Call: TypeAlias = "tuple[Operations, object]"
+_Call: TypeAlias = "tuple[Calls, object]"
 
 
 class _Queued(threading.local):

@@ -152,7 +152,7 @@ def redop(op: object) -> int:
         NcclInvalid: if it is none.
     """
     if not hasattr(op, "__index__"):
-        raise NcclInvalid(f"op is {op!r}: SUM, MAX, MIN or AVG is meant")
+        raise NcclInvalid(f"op is {op!r}: SUM, PROD, MAX, MIN, AVG or a CustomRedOp is meant")
     return operator.index(op)
 
 

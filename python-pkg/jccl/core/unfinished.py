@@ -10,8 +10,9 @@ import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from jccl.core.calls import not_done
 from jccl.core.errors import check
-from jccl.core.operations import Operations, not_done
+from jccl.core.operations import Operations
 from jccl.core.types import (
     CommShrinkFlag,
     CommSuspendFlag,

@@ -157,46 +157,22 @@ class Communicator:
     def run_all(
         self, parts: list[Part], waits: bool, result: list[torch.Tensor]
     ) -> DoneWork | StartedWork:
-        """As ``run`` for operations that are one group."""
-        if any(composition.lazy for _, composition in parts):
+        """As ``run`` for several operations, one after the other; the handle is that of all."""
+        with _Watch(self):
+            works: list[StartedWork] = []
             for call, composition in parts:
-                self.run(call, True, result, composition)
-            return self.over(waits, result)
-        native, handle = self.native, self.handle
-        kept = [tensor for _, composition in parts for tensor in composition.kept]
-        with _Watch(self) as watch:
-            ticket = self._start_all(parts) if parts else 0
-            if not waits:
-                watch.work = QueuedWork(native, self.writes, handle, ticket, result, kept)
-                return self._queue(watch.work)
-            if ticket:
-                self.check(native.wait(handle, ticket))
-        return DONE
+                work = self.run(call, waits, [], composition)
+                if isinstance(work, StartedWork):
+                    works.append(work)
+            if waits:
+                return DONE
+            return self._queue(SeveralWorks(self.native, self.writes, self.handle, works, result))
 
     def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | StartedWork:
         """The handle of what is complete already."""
         if waits:
             return DONE
         return self._queue(QueuedWork(self.native, self.writes, self.handle, 0, result))
-
-    def _start_all(self, parts: list[Part]) -> int:
-        """Starts operations as one group; their ticket, 0 if all are complete already."""
-        native, handle = self.native, self.handle
-        failed = 0
-        try:
-            self.check(native.start_group())
-            for call, composition in parts:
-                code, _ = self._start(call, composition.words(call))
-                if code and code != IN_PROGRESS:
-                    failed = code
-                    sentence = failure(native, code, handle)
-                    break
-        finally:
-            code, ticket = native.end_group(handle)
-        if failed:
-            raise DistBackendError(sentence)
-        self.check(code)
-        return ticket if code else 0
 
     def begin_batch(self) -> None:
         """The calling thread's operations from here on are one batch, until it ends it.

@@ -1,4 +1,8 @@
-"""Collectives that the library knows as sends and receives, and the sum of sparse tensors."""
+"""Gathers, scatters and all-to-alls, and the sum of sparse tensors.
+
+Where a list holds a tensor for each rank, the library gets one piece of memory: that of the
+tensors, if they lie one after the other, else a copy, which it makes in the operation's turn.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ from torch.distributed import ReduceOp
 
 from jccl._numbers import ALL_GATHER, ALL_TO_ALL, GATHER, SCATTER, UINT8
 from jccl.torch.arguments import moved, real
-from jccl.torch.composition import Composition
-from jccl.torch.tensors import alike
+from jccl.torch.composition import Call, Composition
+from jccl.torch.tensors import alike, fitting
 
 if TYPE_CHECKING:
     from jccl.torch.group import Handle, ProcessGroupJccl
@@ -19,121 +23,96 @@ if TYPE_CHECKING:
 Tensor = torch.Tensor
 
 
-class _Exchange:
-    """The sends and receives of one collective, with the copy on this rank.
-
-    Args:
-        group: the process group.
-        operation: the library's number of the collective.
-        root: its root, 0 where there is none.
-    """
-
-    def __init__(self, group: ProcessGroupJccl, operation: int, root: int = 0) -> None:
-        self._comm = group._comm
-        self._operation = operation
-        self._root = root
-        self.composition = Composition(group._comm.drain, exchanges=True)
-
-    def keep(self, target: Tensor, source: Tensor) -> None:
-        """This rank's own part."""
-        if not source.numel():
-            return
-        from_ = self.composition.reads(source)
-        to = self.composition.writes(target)
-        self.composition.copy_before(to.view(from_.shape), from_)
-
-    def start(self, like: Tensor | None, results: list[Tensor], opts: Any) -> Handle:
-        """Starts them all; the handle is over when all are.
-
-        Args:
-            like: a tensor of the size and type that is every rank's, None if sizes differ.
-            results: the tensors that are filled.
-            opts: torch's options.
-        """
-        count, kind = (0, UINT8) if like is None else moved(like)
-        call = (self._operation, 0, 0, count, kind, 0, self._root)
-        waits = opts is not None and not opts.asyncOp
-        return self._comm.run(call, waits, results, self.composition)
+def _run(
+    group: ProcessGroupJccl, call: Call, results: list[Tensor], opts: Any, composition: Composition
+) -> Handle:
+    waits = opts is not None and not opts.asyncOp
+    return group._comm.run(call, waits, results, composition)
 
 
 def gather(group: ProcessGroupJccl, outputs: list[Tensor], tensor: Tensor, opts: Any) -> Handle:
     """All ranks' tensors into a list of tensors on the root."""
     root, rank = opts.rootRank, group._rank
-    exchange = _Exchange(group, GATHER, root)
-    if rank != root:
-        exchange.composition.send(tensor, root)
-    else:
+    composition = Composition(group._comm.drain)
+    source = composition.reads(tensor)
+    into = 0
+    if rank == root:
         alike("gather", group._size, outputs, tensor)
-        exchange.keep(outputs[rank], tensor)
-        for peer, output in enumerate(outputs):
-            if peer != rank:
-                exchange.composition.receive(output, peer)
-    return exchange.start(tensor, outputs, opts)
+        into = composition.writes_in_a_row(outputs, source, rank)
+    count, kind = moved(source)
+    call = (GATHER, source.data_ptr(), into, count, kind, 0, root)
+    return _run(group, call, outputs, opts, composition)
 
 
 def gather_single(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
     """All ranks' tensors, one after another, into one tensor on the root."""
-    if group._rank != opts.rootRank:
-        return gather(group, [], tensor, opts)
-    if output.dtype != tensor.dtype or output.numel() != tensor.numel() * group._size:
-        raise ValueError(
-            f"gather of {tensor.numel()} elements of {tensor.dtype} by {group._size} ranks "
-            f"does not fit {output.numel()} elements of {output.dtype}"
-        )
-    exchange = _Exchange(group, GATHER, opts.rootRank)
-    whole = exchange.composition.writes(output)
-    rows = whole.detach().view(group._size, *tensor.shape)
-    exchange.keep(rows[group._rank], tensor)
-    for peer in range(group._size):
-        if peer != group._rank:
-            exchange.composition.receive(rows[peer], peer)
-    return exchange.start(tensor, [output], opts)
+    root = opts.rootRank
+    composition = Composition(group._comm.drain)
+    source = composition.reads(tensor)
+    into = 0
+    if group._rank == root:
+        fitting(GATHER, group._size, tensor, output)
+        into = composition.writes(output).data_ptr()
+    count, kind = moved(source)
+    call = (GATHER, source.data_ptr(), into, count, kind, 0, root)
+    return _run(group, call, [output], opts, composition)
 
 
 def scatter(group: ProcessGroupJccl, output: Tensor, inputs: list[Tensor], opts: Any) -> Handle:
     """A list of tensors of the root out to the ranks."""
     root, rank = opts.rootRank, group._rank
-    exchange = _Exchange(group, SCATTER, root)
-    if rank != root:
-        exchange.composition.receive(output, root)
-    else:
+    composition = Composition(group._comm.drain)
+    buffer = composition.writes(output)
+    source = 0
+    if rank == root:
         alike("scatter", group._size, inputs, output)
-        exchange.keep(output, inputs[rank])
-        for peer, tensor in enumerate(inputs):
-            if peer != rank:
-                exchange.composition.send(tensor, peer)
-    return exchange.start(output, [output], opts)
+        source = composition.reads_in_a_row(inputs, buffer, rank)
+    count, kind = moved(buffer)
+    call = (SCATTER, source, buffer.data_ptr(), count, kind, 0, root)
+    return _run(group, call, [output], opts, composition)
 
 
 def alltoall(
     group: ProcessGroupJccl, outputs: list[Tensor], inputs: list[Tensor], opts: Any
 ) -> Handle:
-    """Tensor r to rank r, one from each. Sizes may differ from pair to pair."""
-    exchange = _Exchange(group, ALL_TO_ALL)
-    _all_to_all(exchange, group, outputs, inputs)
-    return exchange.start(None, outputs, opts)
+    """Tensor r to rank r, one from each.
+
+    Sizes may differ from pair to pair. A rank whose own tensors are all alike does not know whether
+    those of the others are, so that the ranks cannot choose the library's AlltoAll: this is always
+    an exchange of sends and receives.
+    """
+    composition = Composition(group._comm.drain, exchanges=True)
+    return _exchange(group, outputs, inputs, outputs, opts, composition)
 
 
-def _all_to_all(
-    exchange: _Exchange, group: ProcessGroupJccl, outputs: list[Tensor], inputs: list[Tensor]
-) -> None:
+def _exchange(
+    group: ProcessGroupJccl,
+    outputs: list[Tensor],
+    inputs: list[Tensor],
+    results: list[Tensor],
+    opts: Any,
+    composition: Composition,
+) -> Handle:
     size, rank = group._size, group._rank
     if len(outputs) != size or len(inputs) != size:
         raise ValueError(
             f"all_to_all by {size} ranks got {len(inputs)} tensors to send and "
             f"{len(outputs)} to receive"
         )
-    if outputs[rank].numel() != inputs[rank].numel():
+    own, kept = inputs[rank], outputs[rank]
+    if own.numel() != kept.numel():
         raise ValueError(
-            f"all_to_all: rank {rank} sends {inputs[rank].numel()} elements to itself and "
-            f"expects {outputs[rank].numel()}"
+            f"all_to_all: rank {rank} sends {own.numel()} elements to itself and "
+            f"expects {kept.numel()}"
         )
-    exchange.keep(outputs[rank], inputs[rank])
+    source = composition.reads(own)
+    composition.copy_before(composition.writes(kept).view(source.shape), source)
     # Every rank begins with its right-hand neighbour, so that not all send to the same rank first.
     for step in range(1, size):
-        to, source = (rank + step) % size, (rank - step) % size
-        exchange.composition.send(inputs[to], to)
-        exchange.composition.receive(outputs[source], source)
+        to, source_rank = (rank + step) % size, (rank - step) % size
+        composition.send(inputs[to], to)
+        composition.receive(outputs[source_rank], source_rank)
+    return _run(group, (ALL_TO_ALL, 0, 0, 0, UINT8, 0, 0), results, opts, composition)
 
 
 def all_to_all_single(
@@ -150,27 +129,22 @@ def all_to_all_single(
     output, tensor = real(output), real(tensor)
     if not output_sizes and not input_sizes:
         return _all_to_all_equal(group, output, tensor, opts)
-    exchange = _Exchange(group, ALL_TO_ALL)
-    outputs = _parts(exchange.composition.writes(output), output_sizes, group._size)
-    inputs = _parts(exchange.composition.reads(tensor), input_sizes, group._size)
-    _all_to_all(exchange, group, outputs, inputs)
-    return exchange.start(None, [output], opts)
+    composition = Composition(group._comm.drain, exchanges=True)
+    outputs = _parts(composition.writes(output), output_sizes, group._size)
+    inputs = _parts(composition.reads(tensor), input_sizes, group._size)
+    return _exchange(group, outputs, inputs, [output], opts, composition)
 
 
 def _all_to_all_equal(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
     _parts(output, [], group._size)
-    if output.numel() != tensor.numel():
-        raise ValueError(
-            f"all_to_all in equal parts from {tensor.numel()} into {output.numel()} elements"
-        )
     _parts(tensor, [], group._size)
+    fitting(ALL_TO_ALL, group._size, tensor, output)
     composition = Composition(group._comm.drain)
     source, buffer = composition.reads(tensor), composition.writes(output)
     count, kind = moved(source)
     part = count // group._size
     call = (ALL_TO_ALL, source.data_ptr(), buffer.data_ptr(), part, kind, 0, 0)
-    waits = opts is not None and not opts.asyncOp
-    return group._comm.run(call, waits, [output], composition)
+    return _run(group, call, [output], opts, composition)
 
 
 def _parts(tensor: Tensor, rows: list[int], size: int) -> list[Tensor]:

@@ -102,11 +102,50 @@ class Composition:
             self.deliver(tensor, buffer)
         return buffer
 
-    def collect(self, buffer: Tensor, tensor: Tensor) -> None:
-        """The elements of an input go into a part of a contiguous buffer."""
-        source = self.reads(tensor) if is_lazy(tensor) else checked(tensor)
-        self.kept.append(source)
-        self.copy_before(buffer.view(source.shape), source)
+    def reads_in_a_row(self, tensors: list[Tensor], beside: Tensor, rank: int) -> int:
+        """Where the elements of inputs, one for each rank and all alike, lie one after the other.
+
+        Args:
+            tensors: the inputs.
+            beside: the other buffer of the operation.
+            rank: this rank.
+        """
+        if self._lie_in_a_row(tensors, beside, rank):
+            return tensors[0].data_ptr()
+        buffer = self._row(tensors)
+        for part, tensor in zip(buffer, tensors, strict=True):
+            source = self.reads(tensor) if is_lazy(tensor) else tensor
+            self.copy_before(part.view(source.shape), source)
+        return buffer.data_ptr()
+
+    def writes_in_a_row(self, tensors: list[Tensor], beside: Tensor, rank: int) -> int:
+        """Where the elements of outputs, likewise, may arrive one after the other."""
+        if self._lie_in_a_row(tensors, beside, rank):
+            return tensors[0].data_ptr()
+        buffer = self._row(tensors)
+        for part, tensor in zip(buffer, tensors, strict=True):
+            self.deliver(tensor, part)
+        return buffer.data_ptr()
+
+    def _lie_in_a_row(self, tensors: list[Tensor], beside: Tensor, rank: int) -> bool:
+        """Whether the operation can use the tensors' own memory, apart from the other buffer.
+
+        That may be the rank's own part, which is the operation in place.
+        """
+        self.kept += tensors
+        first = at = checked(tensors[0]).data_ptr()
+        part = tensors[0].nbytes
+        for tensor in tensors:
+            if checked(tensor).data_ptr() != at or not tensor.is_contiguous() or is_lazy(tensor):
+                return False
+            at += part
+        other = beside.data_ptr()
+        return other + part <= first or at <= other or other == first + rank * part
+
+    def _row(self, tensors: list[Tensor]) -> Tensor:
+        buffer = torch.empty((len(tensors), tensors[0].numel()), dtype=tensors[0].dtype)
+        self.kept.append(buffer)
+        return buffer
 
     def deliver(self, tensor: Tensor, buffer: Tensor) -> None:
         """An output gets its elements from a part of a contiguous buffer.
@@ -129,13 +168,15 @@ class Composition:
 
     def copy_before(self, target: Tensor, source: Tensor) -> None:
         """Copies between tensors of one shape when the operation begins."""
-        self._befores += 1
-        _describe(self._before, target, source)
+        if source.numel():
+            self._befores += 1
+            _describe(self._before, target, source)
 
     def copy_after(self, target: Tensor, source: Tensor) -> None:
         """The same when it has succeeded."""
-        self._afters += 1
-        _describe(self._after, target, source)
+        if source.numel():
+            self._afters += 1
+            _describe(self._after, target, source)
 
     def send(self, tensor: Tensor, peer: int) -> None:
         """The operation sends a tensor to another rank."""

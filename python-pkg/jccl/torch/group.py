@@ -24,7 +24,7 @@ from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Communicator, Part
 from jccl.torch.composition import Composition, resolved
 from jccl.torch.monitored import MonitoredBarrier
-from jccl.torch.tensors import alike, single
+from jccl.torch.tensors import alike, fitting, single
 from jccl.torch.work import DoneWork, StartedWork, untraced
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class ProcessGroupJccl(ProcessGroup):
 
     @untraced
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = None) -> Handle:
-        """Reduces several tensors over all ranks, in place, as one group of operations."""
+        """Reduces several tensors over all ranks, in place, one after the other."""
         if opts is None:
             opts = torch.distributed.AllreduceCoalescedOptions()
         parts: list[Part] = []
@@ -180,17 +180,13 @@ class ProcessGroupJccl(ProcessGroup):
     def all_gather_single_coalesced(
         self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
     ) -> Handle:
-        """Several all_gather_single as one group of operations."""
+        """Several all_gather_single, one after the other."""
         parts = [self._gather_part(o, t) for o, t in zip(outputs, tensors, strict=True)]
         return self._comm.run_all(parts, _waits(opts), outputs)
 
     def _gather_part(self, output: Tensor, tensor: Tensor) -> Part:
         output, tensor = real(output), real(tensor)
-        if output.dtype != tensor.dtype or output.numel() != tensor.numel() * self._size:
-            raise ValueError(
-                f"all_gather of {tensor.numel()} elements of {tensor.dtype} by {self._size} ranks "
-                f"does not fit {output.numel()} elements of {output.dtype}"
-            )
+        fitting(ALL_GATHER, self._size, tensor, output)
         composition = self._composition()
         source = composition.reads(tensor)
         buffer = composition.writes(output)
@@ -211,7 +207,7 @@ class ProcessGroupJccl(ProcessGroup):
     def allgather_coalesced(
         self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None
     ) -> Handle:
-        """Several allgather as one group; ``outputs[r][i]`` receives rank r's tensor i."""
+        """Several allgather, one after the other; ``outputs[r][i]`` receives rank r's tensor i."""
         columns = [list(column) for column in zip(*outputs, strict=True)]
         parts = [
             self._listed_gather_part(column, t) for column, t in zip(columns, tensors, strict=True)
@@ -222,12 +218,9 @@ class ProcessGroupJccl(ProcessGroup):
         alike("all_gather", self._size, outputs, tensor)
         composition = self._composition()
         source = composition.reads(tensor)
-        buffer = torch.empty((self._size, source.numel()), dtype=source.dtype)
-        composition.kept.append(buffer)
-        for output, row in zip(outputs, buffer, strict=True):
-            composition.deliver(output, row)
+        into = composition.writes_in_a_row(outputs, source, self._rank)
         count, kind = moved(source)
-        call = (ALL_GATHER, source.data_ptr(), buffer.data_ptr(), count, kind, 0, 0)
+        call = (ALL_GATHER, source.data_ptr(), into, count, kind, 0, 0)
         return call, composition
 
     @untraced
@@ -242,7 +235,7 @@ class ProcessGroupJccl(ProcessGroup):
     def reduce_scatter_single_coalesced(
         self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
     ) -> Handle:
-        """Several reduce_scatter_single as one group of operations."""
+        """Several reduce_scatter_single, one after the other."""
         if opts is None:
             opts = torch.distributed.ReduceScatterOptions()
         parts = [self._scatter_part(o, t, opts) for o, t in zip(outputs, tensors, strict=True)]
@@ -250,19 +243,10 @@ class ProcessGroupJccl(ProcessGroup):
 
     def _scatter_part(self, output: Tensor, tensor: Tensor, opts: Any) -> Part:
         output, tensor = real(output), summands(tensor, opts.reduceOp)
-        if output.dtype != tensor.dtype or tensor.numel() != output.numel() * self._size:
-            raise ValueError(
-                f"reduce_scatter of {tensor.numel()} elements of {tensor.dtype} over {self._size} "
-                f"ranks does not fit {output.numel()} elements of {output.dtype}"
-            )
+        fitting(REDUCE_SCATTER, self._size, tensor, output)
+        kind, op = self._comm.reduction(opts.reduceOp, tensor.dtype)
         composition = self._composition()
-        return self._scatter_from(composition.reads(tensor), output, composition, opts)
-
-    def _scatter_from(
-        self, source: Tensor, output: Tensor, composition: Composition, opts: Any
-    ) -> Part:
-        kind, op = self._comm.reduction(opts.reduceOp, source.dtype)
-        buffer = composition.writes(output)
+        source, buffer = composition.reads(tensor), composition.writes(output)
         count = buffer.numel()
         call = (REDUCE_SCATTER, source.data_ptr(), buffer.data_ptr(), count, kind, op, 0)
         return call, composition
@@ -277,15 +261,14 @@ class ProcessGroupJccl(ProcessGroup):
             opts = torch.distributed.ReduceScatterOptions()
         alike("reduce_scatter", self._size, inputs, output)
         into, parts = real(output), [summands(tensor, opts.reduceOp) for tensor in inputs]
+        kind, op = self._comm.reduction(opts.reduceOp, into.dtype)
         composition = self._composition()
-        joined = torch.empty((self._size, into.numel()), dtype=into.dtype)
-        composition.kept.append(joined)
-        for row, part in zip(joined, parts, strict=True):
-            composition.collect(row, part)
-        call, composition = self._scatter_from(joined, into, composition, opts)
+        buffer = composition.writes(into)
+        source = composition.reads_in_a_row(parts, buffer, self._rank)
+        call = (REDUCE_SCATTER, source, buffer.data_ptr(), buffer.numel(), kind, op, 0)
         return self._comm.run(call, not opts.asyncOp, [output], composition)
 
-    # Composed of sends and receives.
+    # From and to one rank, and from each to each.
 
     @untraced
     def gather(

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch.distributed import DistBackendError
 
+from jccl._operations import OPERATIONS
+
 Tensor = torch.Tensor
 Copies = Sequence[tuple[Tensor, Tensor]]
 """Targets and sources of copies that torch makes, once an operation has succeeded."""
@@ -88,3 +90,19 @@ def alike(what: str, size: int, several: Sequence[Tensor], one: Tensor) -> None:
                 f"{tensor.dtype}, this rank's has {one.numel()} of {one.dtype}; "
                 "jccl needs them alike"
             )
+
+
+def fitting(number: int, size: int, tensor: Tensor, output: Tensor) -> None:
+    """Checks that an operation of so many ranks makes such an output of such an input.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    operation = OPERATIONS[number]
+    part, rest = divmod(tensor.numel(), operation.in_size(1, size))
+    same = output.dtype == tensor.dtype
+    if rest or not same or output.numel() != operation.out_size(part, size):
+        raise ValueError(
+            f"{operation.name} of {tensor.numel()} elements of {tensor.dtype} by {size} ranks "
+            f"does not fit {output.numel()} elements of {output.dtype}"
+        )

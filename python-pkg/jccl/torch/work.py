@@ -278,7 +278,7 @@ class StartedWork(Work):
 
 
 class QueuedWork(StartedWork):
-    """The handle of one operation, or of one group of them.
+    """The handle of one operation.
 
     Args:
         native: the C door.
@@ -327,12 +327,20 @@ class SeveralWorks(StartedWork):
         writes: as of ``StartedWork``.
         comm: the communicator's handle.
         works: those that may not be over.
+        result: the tensors that they fill; None: those of the handles.
     """
 
     def __init__(
-        self, native: Binding, writes: Writes, comm: int, works: list[StartedWork]
+        self,
+        native: Binding,
+        writes: Writes,
+        comm: int,
+        works: list[StartedWork],
+        result: list[torch.Tensor] | None = None,
     ) -> None:
-        tensors = [tensor for work in works for tensor in work._tensors()]
+        tensors = result
+        if tensors is None:
+            tensors = [tensor for work in works for tensor in work._tensors()]
         super().__init__(native, writes, comm, tensors, lane=all(work.lane for work in works))
         self._works = works
         self.look()

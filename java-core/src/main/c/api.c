@@ -1,13 +1,28 @@
 /* The functions that NcclApi answers: one JNI call each. */
 #include "bridge.h"
 
+/*
+ * The stack of a signal handler, or of a coroutine, is none of the thread's: its addresses lie
+ * outside, and nothing is known of it.
+ */
+bool jccl_too_deep(void) {
+    return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < JCCL_STACK_LEFT;
+}
+
+/* As jccl_enter_slowly, which a thread needs for its first call only. */
+static inline JNIEnv* enter(ncclResult_t* why) {
+    JNIEnv* env = jccl_this.env;
+    bool gone = atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed) != 0;
+    return JCCL_UNLIKELY(env == NULL || gone || jccl_too_deep()) ? jccl_enter_slowly(why) : env;
+}
+
 #define P(x) ((jlong)(intptr_t)(x))
 #define L(x) ((jlong)(x))
 #define I(x) ((jint)(x))
 
 #define FORWARD(function, ...)                                                               \
     ncclResult_t why;                                                                        \
-    JNIEnv* env = jccl_enter(&why);                                                          \
+    JNIEnv* env = enter(&why);                                                               \
     if (JCCL_UNLIKELY(env == NULL)) {                                                        \
         return why;                                                                          \
     }                                                                                        \

@@ -227,7 +227,7 @@ ncclResult_t jccl_missing(int function) {
 
 JCCL_EXPORT ncclResult_t jcclJavaStart(void) {
     ncclResult_t why = ncclSuccess;
-    jccl_enter(&why);
+    jccl_enter_slowly(&why);
     return why;
 }
 
@@ -240,7 +240,7 @@ JCCL_EXPORT ncclResult_t jcclShutdown(void) {
     if (!jccl_ready()) {
         return ncclSuccess;
     }
-    JNIEnv* env = jccl_enter(&why);
+    JNIEnv* env = jccl_enter_slowly(&why);
     if (env == NULL || jccl_shutdown_method == NULL) {
         return why;
     }

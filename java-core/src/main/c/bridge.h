@@ -141,17 +141,10 @@ ncclResult_t jccl_missing(int function);
 /* The name of a function as in C. */
 const char* jccl_function_name(int function);
 
-/* Whether too little is left of the stack. One of a signal handler, or of a coroutine, is none of
- * the thread's: its addresses lie outside, and nothing is known of it. */
-static inline bool jccl_too_deep(void) {
-    return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < JCCL_STACK_LEFT;
-}
+/* ---- api.c ---- */
 
-static inline JNIEnv* jccl_enter(ncclResult_t* why) {
-    JNIEnv* env = jccl_this.env;
-    bool gone = atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed) != 0;
-    return JCCL_UNLIKELY(env == NULL || gone || jccl_too_deep()) ? jccl_enter_slowly(why) : env;
-}
+/* Whether too little is left of the stack for a call. */
+bool jccl_too_deep(void);
 
 /* ---- fork.c ---- */
 

@@ -77,15 +77,16 @@ ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size
 /*
  * As jcclStart, for an operation that also copies in its turn: before it begins, which is when the
  * collectives that were called before it are over, and after it has succeeded, before that shows.
- * AlltoAll, Gather and Scatter may also be sends and receives, of any sizes, with a place in the
- * order of the collectives; those of jcclSend and ncclSend are not mixed up with them. Ranks
- * that do them in different ways have called differently. Host communicators only.
+ * AlltoAll may also be sends and receives, of sizes that differ from pair to pair, with a place in
+ * the order of the collectives; those of jcclSend and ncclSend are not mixed up with them. A rank
+ * that does it in this way and one that does it in the other have called differently. Host
+ * communicators only.
  *
  * words has n numbers, which are read before the call returns:
- *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as of jcclStart; AlltoAll,
- *       Gather and Scatter are sends and receives where both buffers are 0: count and datatype must
- *       then only be equal on all ranks;
- *   how many copies before, transfers (none but for those) and copies after there are;
+ *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as of jcclStart. AlltoAll is
+ *       sends and receives where both buffers are 0; count and datatype must then only be equal on
+ *       all ranks;
+ *   how many copies before, transfers (0 but for that) and copies after there are;
  *   then these, one after the other:
  *   a copy: source, target, bytes of an element, dimensions (64 at most), and for each dimension:
  *       elements, bytes from one to the next at the source, the same at the target. Where
@@ -96,23 +97,12 @@ ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size
 ncclResult_t jcclStartComposed(const int64_t* words, size_t n, ncclComm_t comm, int ms,
                                uint64_t* ticket);
 /*
- * Lends this thread to a started operation or group for at most ms milliseconds (0: just looks).
- * ncclSuccess: it is complete. ncclInProgress: it is not. ncclInvalidArgument: the ticket was never
- * given, or comm is no communicator. Any other code is why it failed; the ticket then stays, and
- * each poll says so again. comm is the one of jcclStart; for a group's ticket any communicator of
- * the process, which is looked at only when the group is no longer kept.
+ * Lends this thread to a started operation for at most ms milliseconds (0: just looks). comm is the
+ * communicator of jcclStart. ncclSuccess: it is complete. ncclInProgress: it is not.
+ * ncclInvalidArgument: the ticket was never given, or comm is no communicator. Any other code is
+ * why it failed; the ticket then stays, and each poll says so again.
  */
 ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
-/*
- * A group whose end does not wait. ncclSuccess: it is complete and *ticket 0. ncclInProgress:
- * *ticket names the group, and is to be polled to its end: of groups that were not, and have not
- * succeeded by themselves, there are at most 65,536. Any other code is the group's first error;
- * there is no ticket then, and *ticket is 0. comm is any communicator of the process. The group is
- * closed in any case. One that makes communicators gets a turn of a millisecond in a poll with ms
- * 0.
- */
-ncclResult_t jcclStartGroup(void);
-ncclResult_t jcclEndGroup(ncclComm_t comm, uint64_t* ticket);
 /*
  * The end of the group that this thread has open launches nothing: its first error, unless it has
  * one already, is that the body of the group threw an exception. Without an open group nothing.

@@ -1,13 +1,70 @@
 /*
- * Collectives on numpy arrays in one step. Where there are more ranks than cores a call finds the
- * caches cold, and finding out in Python what two arrays are costs more than the operation. What
- * is not plain, or not right, is left to Python, which knows how to refuse it.
+ * The memory of buffers, and collectives on numpy arrays in one step. Where there are more ranks
+ * than cores a call finds the caches cold, and finding out in Python what two arrays are costs more
+ * than the operation. What is not plain, or not right, is left to Python, which knows how to refuse
+ * it.
  */
 #include <limits.h>
 
 #include "binding.h"
 
 #define LIB jccl_py_library
+
+/*
+ * The buffer protocol has been there since CPython 2.6, but its declarations are part of the stable
+ * ABI from 3.11 only; these are the same for 3.10.
+ */
+typedef struct {
+    void* memory;
+    PyObject* owner;
+    Py_ssize_t bytes;
+    Py_ssize_t item_bytes;
+    int read_only;
+    int dimensions;
+    char* format;
+    Py_ssize_t* shape;
+    Py_ssize_t* strides;
+    Py_ssize_t* suboffsets;
+    void* internal;
+} buffer_view;
+
+enum { WRITABLE = 0x1, ROW_MAJOR = 0x20 | 0x10 | 0x08 };
+
+extern int PyObject_GetBuffer(PyObject* owner, buffer_view* view, int flags);
+extern void PyBuffer_Release(buffer_view* view);
+
+/* Memory of some elements. */
+typedef struct {
+    void* memory;
+    size_t count;
+} items;
+
+/* The memory of a buffer that is contiguous in row-major order; false with an exception. */
+static bool find(PyObject* owner, bool writable, items* found) {
+    buffer_view view;
+    if (PyObject_GetBuffer(owner, &view, ROW_MAJOR | (writable ? WRITABLE : 0)) < 0) {
+        return false;
+    }
+    Py_ssize_t count = view.item_bytes > 0 ? view.bytes / view.item_bytes : view.bytes;
+    *found = (items){view.memory, (size_t)count};
+    PyBuffer_Release(&view);
+    return true;
+}
+
+PyObject* jccl_py_memory(PyObject* module, PyObject* const* given, Py_ssize_t count) {
+    (void)module;
+    if (count != 2) {
+        PyErr_Format(PyExc_TypeError, "memory takes 2 arguments, not %zd", count);
+        return NULL;
+    }
+    items found;
+    int writable = PyObject_IsTrue(given[1]);
+    if (writable < 0 || !find(given[0], writable > 0, &found)) {
+        return NULL;
+    }
+    return Py_BuildValue("(Kn)", (unsigned long long)(uintptr_t)found.memory,
+                         (Py_ssize_t)found.count);
+}
 
 /* Left to Python: nothing has been called. */
 enum { NOT_PLAIN = -1 };
@@ -22,8 +79,7 @@ static PyObject* numbers;
 static PyObject* dtype_name;
 
 typedef struct {
-    void* memory;
-    size_t count;
+    items elements;
     ncclDataType_t type;
 } array;
 
@@ -63,52 +119,79 @@ static bool is_plain(PyObject* given, bool writable, array* found) {
     PyObject* number = dtype == NULL ? NULL : PyDict_GetItemWithError(numbers, dtype);
     long type = number == NULL ? -1 : PyLong_AsLong(number);
     Py_XDECREF(dtype);
-    jccl_py_items items;
-    if (type < 0 || !jccl_py_find(given, writable, &items)) {
+    if (type < 0 || !find(given, writable, &found->elements)) {
         forget_refusal();
         return false;
     }
-    *found = (array){items.memory, items.count, (ncclDataType_t)type};
+    found->type = (ncclDataType_t)type;
     return true;
 }
 
-/* The count of the call, as NCCL counts; false if the arrays do not fit it. */
-static bool fits(int operation, size_t sent, size_t received, size_t ranks, size_t* count) {
-    *count = sent;
-    switch (operation) {
-        case jcclBroadcast:
-            return received == sent;
-        case jcclAllReduce:
-            return received >= sent;
-        case jcclAllGather:
-            return received / ranks >= sent;
-        case jcclAlltoAll:
-            *count = sent / ranks;
-            return sent % ranks == 0 && received >= sent;
-        case jcclReduceScatter:
-            *count = sent / ranks;
-            return sent % ranks == 0 && received >= *count;
-        default:
-            return false;
-    }
+/* What an operation takes and gives: nothing, a part, or one for each rank. */
+enum { NONE, ONE, EACH };
+
+/* Who has such a buffer. */
+enum { ALL, ROOT };
+
+typedef struct {
+    int takes, senders, gives, receivers;
+} shape;
+
+static const shape shapes[] = {
+#define OPERATION(name, takes, senders, gives, receivers, numbers) \
+    [jccl##name] = {takes, senders, gives, receivers},
+#include "operations.def"
+#undef OPERATION
+};
+
+/* An operation on two arrays; null if there is none with this number. */
+static const shape* shape_of(int operation) {
+    bool known = operation >= 0 && (size_t)operation < sizeof shapes / sizeof shapes[0];
+    const shape* found = known ? &shapes[operation] : NULL;
+    return found != NULL && found->takes != NONE && found->gives != NONE ? found : NULL;
 }
 
-static ncclResult_t call(int operation, const array* send, const array* recv, size_t count,
-                         int number, ncclComm_t comm) {
-    const void* from = send->memory;
-    void* to = recv->memory;
-    ncclDataType_t type = send->type;
-    switch (operation) {
-        case jcclBroadcast:
-            return LIB.ncclBroadcast(from, to, count, type, number, comm, NULL);
-        case jcclAllReduce:
-            return LIB.ncclAllReduce(from, to, count, type, (ncclRedOp_t)number, comm, NULL);
-        case jcclAllGather:
-            return LIB.ncclAllGather(from, to, count, type, comm, NULL);
-        case jcclAlltoAll:
-            return LIB.ncclAlltoAll(from, to, count, type, comm, NULL);
+/* One call: what Python asks for, and what is found out about it. */
+typedef struct {
+    int operation, op, root, rank, nranks;
+    ncclComm_t comm;
+    bool sends, receives;
+    array send, recv;
+    size_t count;
+} call;
+
+/*
+ * Finds the count, as NCCL counts; false if the arrays do not fit it. A rank that sends nothing
+ * counts by what it receives: so where only the root sends, both of its arrays must say the same.
+ */
+static bool fits(const shape* of, call* c) {
+    size_t in = of->takes == EACH ? (size_t)c->nranks : 1;
+    size_t out = of->gives == EACH ? (size_t)c->nranks : 1;
+    size_t sent = c->send.elements.count, received = c->recv.elements.count;
+    c->count = c->sends ? sent / in : received / out;
+    bool whole = c->sends ? sent % in == 0 : received % out == 0;
+    bool exact = c->sends && of->senders == ROOT;
+    bool enough = exact ? received == c->count * out : received / out >= c->count;
+    return whole && (!c->receives || enough);
+}
+
+static ncclResult_t run(const call* c) {
+    const void* from = c->send.elements.memory;
+    void* to = c->recv.elements.memory;
+    ncclDataType_t type = c->send.type;
+    ncclRedOp_t op = (ncclRedOp_t)c->op;
+    switch (c->operation) {
+#define PLAIN(name) LIB.name(from, to, c->count, type, c->comm, NULL)
+#define ROOTED(name) LIB.name(from, to, c->count, type, c->root, c->comm, NULL)
+#define REDUCED(name) LIB.name(from, to, c->count, type, op, c->comm, NULL)
+#define REDUCED_ROOTED(name) LIB.name(from, to, c->count, type, op, c->root, c->comm, NULL)
+#define PEER(name) ncclInternalError
+#define OPERATION(name, takes, senders, gives, receivers, numbers) \
+    case jccl##name:                                               \
+        return numbers(nccl##name);
+#include "operations.def"
         default:
-            return LIB.ncclReduceScatter(from, to, count, type, (ncclRedOp_t)number, comm, NULL);
+            return ncclInternalError;
     }
 }
 
@@ -133,32 +216,57 @@ static bool handle_of(PyObject* given, ncclComm_t* read) {
     return *read != NULL;
 }
 
+/* The arrays that this rank has; the other one means nothing and is taken for the same. */
+static bool find_arrays(PyObject* sent, PyObject* received, call* c) {
+    if (c->receives && !is_plain(received, true, &c->recv)) {
+        return false;
+    }
+    if (!c->sends || (c->receives && sent == received)) {
+        c->send = c->recv;
+        return true;
+    }
+    if (!is_plain(sent, false, &c->send)) {
+        return false;
+    }
+    if (!c->receives) {
+        c->recv = c->send;
+    }
+    return c->send.type == c->recv.type;
+}
+
+/* What is no plain call is false, perhaps with an exception that must go on. */
+static bool read_call(PyObject* const* given, call* c) {
+    if (jccl_py_groups > 0 || !handle_of(given[7], &c->comm) || !int_of(given[0], &c->operation) ||
+        !int_of(given[3], &c->op) || !int_of(given[4], &c->root)) {
+        return false;
+    }
+    const shape* of = shape_of(c->operation);
+    /* Python does not know its rank and their number before it has asked for them. */
+    c->rank = c->nranks = 1;
+    if (of == NULL ||
+        ((of->senders == ROOT || of->receivers == ROOT) && !int_of(given[5], &c->rank)) ||
+        ((of->takes == EACH || of->gives == EACH) && !int_of(given[6], &c->nranks)) ||
+        c->nranks < 1) {
+        return false;
+    }
+    c->sends = of->senders == ALL || c->rank == c->root;
+    c->receives = of->receivers == ALL || c->rank == c->root;
+    return find_arrays(given[1], given[2], c) && fits(of, c);
+}
+
 PyObject* jccl_py_on_arrays(PyObject* module, PyObject* const* given, Py_ssize_t given_count) {
     (void)module;
-    if (given_count != 6) {
-        PyErr_Format(PyExc_TypeError, "on_arrays takes 6 arguments, not %zd", given_count);
+    if (given_count != 8) {
+        PyErr_Format(PyExc_TypeError, "on_arrays takes 8 arguments, not %zd", given_count);
         return NULL;
     }
-    int operation, number, ranks;
-    ncclComm_t comm;
-    array send, recv;
-    size_t count;
-    if (jccl_py_open_groups() > 0 || !handle_of(given[5], &comm) || !int_of(given[0], &operation) ||
-        !int_of(given[3], &number) || !int_of(given[4], &ranks) || ranks < 1 ||
-        !is_plain(given[2], true, &recv)) {
-        return not_plain();
-    }
-    if (given[1] == given[2]) {
-        send = recv;
-    } else if (!is_plain(given[1], false, &send) || send.type != recv.type) {
-        return not_plain();
-    }
-    if (!fits(operation, send.count, recv.count, (size_t)ranks, &count)) {
+    call c;
+    if (!read_call(given, &c)) {
         return not_plain();
     }
     jccl_py_slice();
     PyThreadState* gil = PyEval_SaveThread();
-    ncclResult_t result = call(operation, &send, &recv, count, number, comm);
+    ncclResult_t result = run(&c);
     PyEval_RestoreThread(gil);
     return jccl_py_finish(&result) ? PyLong_FromLong((long)result) : NULL;
 }

@@ -25,8 +25,8 @@
     X(ncclReduce) X(ncclAllGather) X(ncclReduceScatter) X(ncclAlltoAll) X(ncclGather) \
     X(ncclScatter) X(ncclSend) X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) \
     X(ncclGroupSimulateEnd) X(ncclMemAlloc) X(ncclMemFree) X(jcclSliced) X(jcclResume) \
-    X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(jcclInterrupt) X(jcclCommInterrupt) X(jcclStart) X(jcclStartComposed) X(jcclPoll) X(jcclStartGroup) \
-    X(jcclAbandonGroup) X(jcclEndGroup) \
+    X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(jcclInterrupt) X(jcclCommInterrupt) X(jcclStart) X(jcclStartComposed) X(jcclPoll) \
+    X(jcclAbandonGroup) \
     X(jcclWaitCompletion) X(jcclCommOptions) X(jcclCommStats) X(jcclCommDrop) X(jcclJavaStart) \
     X(jcclJavaStarted) X(jcclJavaHome) X(jcclVersionString) X(jcclShutdown) X(jcclWarm) \
     X(jcclRestoreSignals)
@@ -50,22 +50,13 @@ PyObject* jccl_py_group_end(PyObject* module, PyObject* unused);
 PyObject* jccl_py_group_simulate_end(PyObject* module, PyObject* unused);
 PyObject* jccl_py_group_depth(PyObject* module, PyObject* unused);
 
-/* Those of memory.c and arrays.c. */
+/* Those of arrays.c. */
 PyObject* jccl_py_memory(PyObject* module, PyObject* const* given, Py_ssize_t count);
 PyObject* jccl_py_know_arrays(PyObject* module, PyObject* const* given, Py_ssize_t count);
 PyObject* jccl_py_on_arrays(PyObject* module, PyObject* const* given, Py_ssize_t count);
 
-/* Memory of some elements. */
-typedef struct {
-    void* memory;
-    size_t count;
-} jccl_py_items;
-
-/* The memory of a buffer that is contiguous in row-major order; false with an exception. */
-bool jccl_py_find(PyObject* owner, bool writable, jccl_py_items* found);
-
-/* How many groups this thread has open. */
-int jccl_py_open_groups(void);
+/* How many groups this thread has open by the functions of group.c. */
+extern __thread int jccl_py_groups;
 
 /* Adds the type group_block; false with an exception. */
 bool jccl_py_add_group_block(PyObject* module);

@@ -322,8 +322,6 @@ DEFINE(
 QUICK_CODE(comm_interrupt, "w", "comm", LIB.jcclCommInterrupt(COMM(0)));
 QUICK_CODE(comm_drop, "w", "comm", LIB.jcclCommDrop(COMM(0)));
 QUICK_CODE(abandon_group, "", "", LIB.jcclAbandonGroup());
-QUICK_CODE(start_group, "", "", LIB.jcclStartGroup());
-QUICK_WORD(end_group, "w", "comm", uint64_t, LIB.jcclEndGroup(COMM(0), &out));
 QUICK_WORD(wait_completion, "wi", "seen ms", uint64_t,
            LIB.jcclWaitCompletion(in.at[0], INT(1), &out));
 
@@ -399,8 +397,6 @@ PyMethodDef jccl_py_calls[] = {
     ENTRY(comm_interrupt),
     ENTRY(comm_drop),
     ENTRY(abandon_group),
-    ENTRY(start_group),
-    ENTRY(end_group),
     ENTRY(wait_completion),
     ENTRY(comm_options),
     ENTRY(comm_stats),

@@ -8,14 +8,13 @@
 
 #define LIB jccl_py_library
 
-/* Groups that this thread has open by the functions below. */
-static __thread int depth;
+__thread int jccl_py_groups;
 
 static ncclResult_t start(void) {
     PyThreadState* gil = PyEval_SaveThread();
     ncclResult_t result = LIB.ncclGroupStart();
     PyEval_RestoreThread(gil);
-    depth += result == ncclSuccess;
+    jccl_py_groups += result == ncclSuccess;
     return result;
 }
 
@@ -25,7 +24,7 @@ static bool end(bool simulate, ncclResult_t* result) {
     PyThreadState* gil = PyEval_SaveThread();
     *result = simulate ? LIB.ncclGroupSimulateEnd(NULL) : LIB.ncclGroupEnd();
     PyEval_RestoreThread(gil);
-    depth -= depth > 0;
+    jccl_py_groups -= jccl_py_groups > 0;
     return jccl_py_finish(result);
 }
 
@@ -46,13 +45,9 @@ PyObject* jccl_py_group_simulate_end(PyObject* module, PyObject* unused) {
     return end(true, &result) ? PyLong_FromLong((long)result) : NULL;
 }
 
-int jccl_py_open_groups(void) {
-    return depth;
-}
-
 PyObject* jccl_py_group_depth(PyObject* module, PyObject* unused) {
     (void)module, (void)unused;
-    return PyLong_FromLong(depth);
+    return PyLong_FromLong(jccl_py_groups);
 }
 
 /* The block. */

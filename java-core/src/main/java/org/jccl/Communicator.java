@@ -1,8 +1,6 @@
 package org.jccl;
 
 import org.jccl.bootstrap.Rendezvous;
-import org.jccl.call.Call;
-import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
 import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
@@ -182,10 +180,10 @@ public final class Communicator extends Collectives implements AutoCloseable {
             Doors.given(function, "datatype", call.typeNumber() == ABSENT ? null : call);
             Doors.given(function, "stream", stream);
             Doors.given(function, "op", call.redOp() == ABSENT ? null : call);
-            Checks.numbers(comm, call.inStream(stream.handle()));
+            Operations.numbers(comm, call.inStream(stream.handle()));
             long in = Doors.readable(comm, call, send);
-            Checks.buffers(comm, call.buffers(in, Doors.writable(comm, call, recv)));
-            finish(Operations.run(comm, call));
+            Operations.buffers(comm, call.buffers(in, Doors.writable(comm, call, recv)));
+            finish(Operations.begin(comm, call));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {

@@ -1,8 +1,8 @@
 package org.jccl;
 
-import org.jccl.call.Call;
-import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
+import org.jccl.comm.Operations;
+import org.jccl.call.Call;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
@@ -30,7 +30,7 @@ final class Doors {
      * @param segment may be null if no element of it is looked at
      */
     static long readable(Comm comm, Call call, @Nullable MemorySegment segment) {
-        if (!Checks.fits(comm, call)) {
+        if (!Operations.fits(comm, call)) {
             throw CallError.COUNT_UNFIT.says(
                     "%s: %s is no count of %s; count elements from 0 on, not bytes",
                     call.operation().ncclName(), call.count(), call.type().ncclName());

@@ -1,10 +1,10 @@
 package org.jccl.abi;
 
+import org.jccl.comm.Comm;
+import org.jccl.comm.Operations;
 import org.jccl.call.Call;
 import org.jccl.call.Composed;
 import org.jccl.call.StridedCopy;
-import org.jccl.comm.Checks;
-import org.jccl.comm.Comm;
 import org.jccl.group.Group;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
@@ -194,7 +194,7 @@ final class ComposedCall {
                         .buffer(word(head + 1))
                         .elements(word(head + 2), small(head + 3))
                         .with(peer);
-        Checks.check(comm, call);
+        Operations.check(comm, call);
         if (peer == comm.rank()) {
             throw wrong("rank " + peer + " sends to itself in nccl" + op.ncclName() + "; copy");
         }

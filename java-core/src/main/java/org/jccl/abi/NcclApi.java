@@ -1,7 +1,5 @@
 package org.jccl.abi;
 
-import org.jccl.call.Call;
-import org.jccl.comm.Checks;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
 import org.jccl.group.Group;
@@ -223,7 +221,6 @@ public final class NcclApi {
             comm = Handles.get(handle, operation.ncclName());
             Call call = Group.call(operation).buffers(send, recv).elements(count, type);
             call.reducedBy(op).with(rootOrPeer).inStream(stream);
-            Checks.check(comm, call);
             Pending pending = Operations.run(comm, call);
             return pending == null ? SUCCESS : leaveOrAwait(comm, pending);
         } catch (Throwable t) {
@@ -409,19 +406,9 @@ public final class NcclApi {
         return Started.poll(comm, ticket, ms);
     }
 
-    /** jcclStartGroup. */
-    public static int startGroup() {
-        return groupStart();
-    }
-
     /** jcclAbandonGroup: the open group's end launches nothing. */
     public static int abandonGroup() {
         return Started.abandonGroup();
-    }
-
-    /** jcclEndGroup: like groupEnd without waiting; the ticket stands for the whole group. */
-    public static int endGroup(long comm, long ticketOut) {
-        return Started.endGroup(comm, ticketOut);
     }
 
     /** jcclWaitCompletion: until the count of finished started operations changes. */

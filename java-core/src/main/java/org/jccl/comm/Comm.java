@@ -37,6 +37,7 @@ public final class Comm implements GroupMember {
     private static final Consumer<Links> FAREWELL = Farewell::linger;
 
     private final NcclConfig config;
+    private final boolean blocking;
 
     private final Life life = new Life();
 
@@ -59,7 +60,6 @@ public final class Comm implements GroupMember {
     /** Set by abort, destroy or an interrupt: background jobs end. */
     private volatile @Nullable NcclException stopRequest;
 
-    private final Splits splits = new Splits();
     final CustomOps customOps = new CustomOps();
 
     /** Of operations, 0 for none; anybody changes it (volatile). */
@@ -74,6 +74,7 @@ public final class Comm implements GroupMember {
 
     private Comm(NcclConfig config, @Nullable Device device, int rank, int nRanks, long commHash) {
         this.config = config;
+        this.blocking = config.blocking();
         this.device = device;
         this.rank = rank;
         this.nRanks = nRanks;
@@ -155,7 +156,7 @@ public final class Comm implements GroupMember {
             }
         }
         CommExecutor ex = executor;
-        boolean gone = stopRequest != null && life.now() == CommState.DESTROYED;
+        boolean gone = stopRequest != null && life.state == CommState.DESTROYED;
         if (ex != null) {
             // Named anew: the child of a split had no rank yet.
             NcclException reason = gone || why == null ? aborted() : why;
@@ -169,7 +170,7 @@ public final class Comm implements GroupMember {
         if (why != null && (broken || (ex != null && ex.failure() != null))) {
             failure = why;
         }
-        splits.ended(why);
+        life.endSplit(why);
     }
 
     /** This rank. */
@@ -246,12 +247,12 @@ public final class Comm implements GroupMember {
 
     @Override
     public boolean blocking() {
-        return config.blocking();
+        return blocking;
     }
 
     /** The state, which may have changed when this returns. */
     public CommState state() {
-        return life.now();
+        return life.state;
     }
 
     /**
@@ -267,15 +268,15 @@ public final class Comm implements GroupMember {
         if (failed != null) {
             return failed.result();
         }
-        CommState now = life.now();
+        CommState now = life.state;
         if (now == CommState.DESTROYED) {
             return NcclResult.INVALID_ARGUMENT;
         }
-        if (now == CommState.INITIALIZING || splits.underWay()) {
+        if (now == CommState.INITIALIZING || life.splits > 0) {
             return NcclResult.IN_PROGRESS;
         }
         if (ex != null) {
-            boolean polled = !config.blocking() && (ex.callersWait() || now == CommState.FINALIZED);
+            boolean polled = !blocking && (ex.callersWait() || now == CommState.FINALIZED);
             if (polled && ex.busy()) {
                 return NcclResult.IN_PROGRESS;
             }
@@ -289,7 +290,7 @@ public final class Comm implements GroupMember {
     /** Whether operations or splits are under way. */
     boolean underWay() {
         CommExecutor ex = executor;
-        return splits.underWay() || (ex != null && ex.busy());
+        return life.splits > 0 || (ex != null && ex.busy());
     }
 
     /** Why init failed, or what another call left behind; null if an operation has failed. */
@@ -304,7 +305,7 @@ public final class Comm implements GroupMember {
             return own;
         }
         CommExecutor ex = executor;
-        return ex == null || life.now() == CommState.DESTROYED ? null : ex.failure();
+        return ex == null || life.state == CommState.DESTROYED ? null : ex.failure();
     }
 
     /**
@@ -313,8 +314,8 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT while in progress or after the end, else the failure
      */
     public void ensureReady() {
-        CommState now = life.now();
-        if (now == CommState.READY && !splits.underWay()) {
+        CommState now = life.state;
+        if (now == CommState.READY && life.splits == 0) {
             return;
         }
         if (now == CommState.INITIALIZING || now == CommState.READY) {
@@ -334,14 +335,14 @@ public final class Comm implements GroupMember {
 
     /** Refuses a query while init or split is under way, or after a failed init. */
     public void ensureQueryable() {
-        if (life.now() != CommState.FINALIZED) {
+        if (life.state != CommState.FINALIZED) {
             ensureReady();
         }
     }
 
     /** Changes the time limit of operations, 0 for none. */
     public void timeLimitMs(long ms) {
-        if (life.now() != CommState.INITIALIZING) {
+        if (life.state != CommState.INITIALIZING) {
             ensureReady();
         }
         timeLimitMs = ms;
@@ -377,10 +378,10 @@ public final class Comm implements GroupMember {
         if (resolved.hostId() == null) {
             resolved = resolved.withHostId(config.hostId());
         }
-        long number = splits.begin();
+        long number = life.beginSplit();
         try {
             Comm child = new Comm(resolved, device, -1, 0, commHash);
-            Object[] of = {identity(), config.blocking() ? 1 : 0, number, color, rankKey};
+            Object[] of = {identity(), blocking ? 1 : 0, number, color, rankKey};
             Log.info(
                     Subsystem.INIT,
                     "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
@@ -388,7 +389,7 @@ public final class Comm implements GroupMember {
                     of);
             return new Creation(child, new SplitJob(this, child, color, rankKey, number));
         } catch (RuntimeException | Error e) {
-            splits.ended(null);
+            life.endSplit(null);
             throw e;
         }
     }
@@ -401,7 +402,7 @@ public final class Comm implements GroupMember {
     public Pending finish() {
         ensureUnbroken();
         if (!life.change(CommState.READY, CommState.FINALIZED, this)) {
-            throw Refusals.ended(this, life.now());
+            throw Refusals.ended(this, life.state);
         }
         Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
         return new PendingFinalize(this);
@@ -415,8 +416,8 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT if it is not ready
      */
     public boolean destroy() {
-        CommState now = life.now();
-        boolean splitting = now == CommState.READY && splits.underWay() && failure() == null;
+        CommState now = life.state;
+        boolean splitting = now == CommState.READY && life.splits > 0 && failure() == null;
         if (now == CommState.INITIALIZING || splitting) {
             throw Refusals.notReady(this);
         }
@@ -439,7 +440,7 @@ public final class Comm implements GroupMember {
     }
 
     private NcclException aborted() {
-        return Refusals.aborted(this, splits.failure());
+        return Refusals.aborted(this, life.splitFailure());
     }
 
     private boolean end(String what) {
@@ -452,7 +453,7 @@ public final class Comm implements GroupMember {
                 CallError.ENDED_HERE.says("rank %s%s its communicator (%s)", rank, did, identity());
         stopRequest = stopRequest == null ? goodbye : stopRequest;
         // Background jobs see the stop request and end; they are not waited for longer than that.
-        splits.await(JOBS_END_MS);
+        life.awaitSplits(JOBS_END_MS);
         CommExecutor ex = executor;
         if (ex != null) {
             if (what.equals("Destroy")) {
@@ -477,7 +478,7 @@ public final class Comm implements GroupMember {
 
     @Override
     public void groupFailed(NcclException why) {
-        if (!config.blocking()) {
+        if (!blocking) {
             failure = why;
         }
     }

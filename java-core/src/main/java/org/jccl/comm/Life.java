@@ -2,17 +2,24 @@ package org.jccl.comm;
 
 import org.jccl.log.Log;
 import org.jccl.type.LibraryError;
+import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-import java.util.concurrent.atomic.AtomicReference;
-
-/** The state of one communicator, and the only place where it changes. For any thread. */
+/**
+ * The state of one communicator and the splits of it that are under way, and the only place where
+ * both change. For any thread.
+ */
 final class Life {
-    private final AtomicReference<CommState> state = new AtomicReference<>(CommState.INITIALIZING);
+    /** Written under the monitor of this, read by anybody (volatile). */
+    volatile CommState state = CommState.INITIALIZING;
 
-    CommState now() {
-        return state.get();
-    }
+    /** How many splits are under way; written and read likewise. */
+    volatile int splits;
+
+    private long begun;
+
+    /** Of the last split that failed; written and read likewise. */
+    private volatile @Nullable NcclException splitFailure;
 
     /**
      * Changes the state if it is this one. An edge that {@link CommState#leadsTo} does not know is
@@ -25,7 +32,11 @@ final class Life {
             Log.survived("", illegal(from, to, whose));
             return false;
         }
-        return state.compareAndSet(from, to);
+        synchronized (this) {
+            boolean changes = state == from;
+            state = changes ? to : state;
+            return changes;
+        }
     }
 
     private static Throwable illegal(CommState from, CommState to, Comm whose) {
@@ -38,17 +49,39 @@ final class Life {
      *
      * @return false if it has been before
      */
-    boolean end(Comm whose) {
-        @Nullable CommState before = null;
-        CommState found = now();
-        // The same state again: the edge was refused.
-        while (found != before && found != CommState.DESTROYED) {
-            if (change(found, CommState.DESTROYED, whose)) {
-                return true;
+    synchronized boolean end(Comm whose) {
+        return state != CommState.DESTROYED && change(state, CommState.DESTROYED, whose);
+    }
+
+    /** Begins a split; answers its number, from 1. */
+    synchronized long beginSplit() {
+        splits++;
+        begun++;
+        return begun;
+    }
+
+    /** A split is over, with a reason if it has failed. */
+    synchronized void endSplit(@Nullable NcclException why) {
+        splitFailure = why == null ? splitFailure : why;
+        splits--;
+        notifyAll();
+    }
+
+    /** Why the last split failed that did, or null. */
+    @Nullable NcclException splitFailure() {
+        return splitFailure;
+    }
+
+    /** Waits until no split is under way, but not for long. */
+    synchronized void awaitSplits(long limitMs) {
+        long end = System.nanoTime() + limitMs * 1_000_000;
+        while (splits > 0 && System.nanoTime() - end < 0) {
+            try {
+                wait(10);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return;
             }
-            before = found;
-            found = now();
         }
-        return false;
     }
 }

@@ -22,6 +22,9 @@ public final class Devices {
     /** Those that a communicator was made on; never changed in place. */
     private static volatile Device[] used = {};
 
+    /** Whether there are such. Written with them, read by every call of a host's operation. */
+    public static volatile boolean any;
+
     private Devices() {}
 
     /**
@@ -79,6 +82,7 @@ public final class Devices {
             Device[] more = Arrays.copyOf(used, used.length + 1);
             more[used.length] = device;
             used = more;
+            any = true;
         }
     }
 

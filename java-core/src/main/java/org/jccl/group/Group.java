@@ -219,7 +219,7 @@ public final class Group {
             } catch (RuntimeException | Error e) {
                 failed = failed == null ? failure(e) : failed;
             }
-            if (awaited || operation.task.isStarted()) {
+            if (awaited) {
                 executors.add(executor);
                 tasks.add(operation.task);
             }

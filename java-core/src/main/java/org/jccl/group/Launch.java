@@ -59,13 +59,6 @@ public final class Launch implements Pending {
         return tasks;
     }
 
-    /** Whether nobody needs to ask for it: it has succeeded, or its communicators are gone. */
-    public boolean forgettable() {
-        boolean succeeded =
-                failed == null && tasks.stream().allMatch(task -> task.state() == Task.DONE);
-        return jobs.isEmpty() && (succeeded || executors.stream().allMatch(CommExecutor::closed));
-    }
-
     /**
      * Throws what kept an operation from being submitted.
      *
@@ -83,12 +76,6 @@ public final class Launch implements Pending {
      */
     public boolean look() {
         return wait.look() && jobs.isEmpty();
-    }
-
-    /** The same, and jobs get a short turn. */
-    public boolean poll() {
-        boolean jobsAreOver = jobsOver();
-        return wait.look() && jobsAreOver;
     }
 
     @Override

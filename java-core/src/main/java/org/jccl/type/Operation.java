@@ -97,9 +97,19 @@ public enum Operation {
         return in;
     }
 
+    /** Who has an input. */
+    public Ranks senders() {
+        return senders;
+    }
+
     /** What an output holds. */
     public Parts out() {
         return out;
+    }
+
+    /** Who has an output. */
+    public Ranks receivers() {
+        return receivers;
     }
 
     /**
@@ -159,7 +169,7 @@ public enum Operation {
 
     /** Whether the operation is a collective that may consist of sends and receives. */
     public boolean exchanges() {
-        return this == ALL_TO_ALL || this == SCATTER || this == GATHER;
+        return this == ALL_TO_ALL;
     }
 
     /** The operation with this number, or null if there is none. */

@@ -8,8 +8,6 @@ import org.jccl.Communicator;
 import org.jccl.Group;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.comm.Comm;
-import org.jccl.comm.Creation;
-import org.jccl.log.LastError;
 import org.jccl.progress.CommExecutor;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
@@ -72,37 +70,5 @@ final class BoundsTest {
                         comm.recv(data, 1, DataType.INT32, 0);
                     });
         }
-    }
-
-    /** Each waits for a receive that nobody calls; one communicator holds fewer operations. */
-    @Test
-    void startedGroupsThatNobodyPollsHaveABound() {
-        long ticket = Subject.room(8);
-        List<Long> handles = new ArrayList<>();
-        try {
-            for (int i = 0; i < 2; i++) {
-                Creation creation =
-                        Comm.createBlocking(Rendezvous.createId(), 1, 0, NcclConfig.DEFAULT);
-                creation.await(0);
-                handles.add(Handles.add(creation.comm()));
-            }
-            int code = NcclResult.IN_PROGRESS.code();
-            int started = 0;
-            while (code == NcclResult.IN_PROGRESS.code()) {
-                code = group(handles.get(started % 2), ticket);
-                started++;
-            }
-            assertEquals(NcclResult.INVALID_USAGE.code(), code);
-            assertEquals(Started.MOST_GROUPS + 1, started);
-            assertTrue(LastError.get().contains("poll each to its end"), LastError.get());
-        } finally {
-            handles.forEach(NcclApi::commAbort);
-        }
-    }
-
-    private static int group(long handle, long ticket) {
-        NcclApi.startGroup();
-        NcclApi.send(ticket, 1, DataType.INT32.number(), 0, handle, 0);
-        return NcclApi.endGroup(handle, ticket);
     }
 }

@@ -28,9 +28,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class StateTableTest {
     /**
-     * InGroup is an all-reduce in an open group, GroupEnd the end of a group of one, EndGroup the
-     * same by jcclEndGroup. Late and stopped are the states after an operation has come to its time
-     * limit or was interrupted, dropped that after a group of the communicator's has failed.
+     * InGroup is an all-reduce in an open group, GroupEnd the end of a group of one. Late and
+     * stopped are the states after an operation has come to its time limit or was interrupted,
+     * dropped that after a group of the communicator's has failed.
      */
     private static final String NON_BLOCKING =
             """
@@ -40,11 +40,14 @@ final class StateTableTest {
             Bcast         null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             AllGather     null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             ReduceScatter null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            Reduce        null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            AlltoAll      null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            Gather        null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
+            Scatter       null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             Send          null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             Recv          null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             InGroup       null bogus gone      gone    early ok     early  ok     lost   late   stopped  dropped  broken  final     final
             GroupEnd      null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
-            EndGroup      null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             Start         null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             StartComposed null bogus gone      gone    early now    early  now    lost   late   stopped  dropped  broken  final     final
             Split         null bogus gone      gone    early ok     early  ok     lost   late   stopped  dropped  broken  final     final
@@ -70,11 +73,14 @@ final class StateTableTest {
             Bcast         null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
             AllGather     null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
             ReduceScatter null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            Reduce        null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            AlltoAll      null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            Gather        null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
+            Scatter       null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
             Send          null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
             Recv          null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
             InGroup       null bogus gone      gone    early ok     early  ok     lost   late   stopped  final     final
             GroupEnd      null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final
-            EndGroup      null bogus gone      gone    early now    early  now    lost   late   stopped  final     final
             Start         null bogus gone      gone    early now    early  now    lost   late   stopped  final     final
             StartComposed null bogus gone      gone    early now    early  now    lost   late   stopped  final     final
             Split         null bogus gone      gone    early waits  early  waits  lost   late   stopped  final     final

@@ -170,6 +170,10 @@ final class Subject implements AutoCloseable {
             case "Bcast" -> NcclApi.bcast(in, 4, FLOAT32, 1, handle, 0);
             case "AllGather" -> NcclApi.allGather(in, in, 4, FLOAT32, handle, 0);
             case "ReduceScatter" -> NcclApi.reduceScatter(in, in, 4, FLOAT32, SUM, handle, 0);
+            case "Reduce" -> NcclApi.reduce(in, in, 4, FLOAT32, SUM, 0, handle, 0);
+            case "AlltoAll" -> NcclApi.allToAll(in, in, 4, FLOAT32, handle, 0);
+            case "Gather" -> NcclApi.gather(in, in, 4, FLOAT32, 0, handle, 0);
+            case "Scatter" -> NcclApi.scatter(in, in, 4, FLOAT32, 1, handle, 0);
             case "Send" -> NcclApi.send(in, COUNT, FLOAT32, 1, handle, 0);
             case "Recv" -> NcclApi.recv(in, COUNT, FLOAT32, 1, handle, 0);
             case "InGroup" -> {
@@ -183,11 +187,6 @@ final class Subject implements AutoCloseable {
                 NcclApi.groupStart();
                 make("AllReduce", out);
                 yield NcclApi.groupEnd();
-            }
-            case "EndGroup" -> {
-                NcclApi.startGroup();
-                make("AllReduce", out);
-                yield NcclApi.endGroup(handle, out);
             }
             case "Start" -> NcclApi.start(ALL_REDUCE, in, in, 4, FLOAT32, SUM, 0, handle, 0, out);
             case "StartComposed" -> NcclApi.startComposed(composedAllReduce(), 10, handle, 0, out);

@@ -46,11 +46,11 @@ final class LifeTest {
                 Life life = in(from);
                 LastError.set("");
                 if (life.change(from, to, comm)) {
-                    assertEquals(to, life.now());
+                    assertEquals(to, life.state);
                     assertEquals("", LastError.get());
                     taken.add(from + " " + to);
                 } else {
-                    assertEquals(from, life.now());
+                    assertEquals(from, life.state);
                     String edge = " is " + from.text() + " and cannot become " + to.text();
                     String said = LastError.get();
                     assertTrue(said.contains(comm.identity() + edge), said);
@@ -66,7 +66,7 @@ final class LifeTest {
         Life life = in(CommState.DESTROYED);
         LastError.set("");
         assertFalse(life.change(CommState.INITIALIZING, CommState.READY, comm));
-        assertEquals(CommState.DESTROYED, life.now());
+        assertEquals(CommState.DESTROYED, life.state);
         assertEquals("", LastError.get());
     }
 
@@ -77,7 +77,7 @@ final class LifeTest {
             Life life = in(state);
             assertEquals(state != CommState.DESTROYED, life.end(comm), state.name());
             assertFalse(life.end(comm), state.name());
-            assertEquals(CommState.DESTROYED, life.now());
+            assertEquals(CommState.DESTROYED, life.state);
         }
         assertEquals("", LastError.get());
     }

@@ -13,13 +13,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The numbers of operations, types, reductions and results stand in the enums of {@code
- * org.jccl.type}. What C and Python know of them lies between two marks of their files; with {@code
- * -Dupdate} it is written anew.
+ * The numbers of operations, types, reductions and results, and what an operation takes and gives,
+ * stand in the enums of {@code org.jccl.type}. What C and Python know of them lies between two
+ * marks of their files; with {@code -Dupdate} it is written anew.
  */
 final class NumbersTest {
     private static final String BEGIN = " written by NumbersTest ";
@@ -68,6 +69,55 @@ final class NumbersTest {
                                                 + each.number()
                                                 + ",\n");
                 return all.substring(0, all.length() - 2) + "\n";
+            }
+        },
+        C_TABLE("java-core/src/main/c/python/operations.def", "operations") {
+            @Override
+            String text() {
+                return lines(
+                        Arrays.stream(Operation.values()),
+                        each ->
+                                String.format(
+                                        "OPERATION(%s, %s, %s, %s, %s, %s)\n",
+                                        each.ncclName(),
+                                        each.in(),
+                                        each.senders(),
+                                        each.out(),
+                                        each.receivers(),
+                                        numbers(each)));
+            }
+
+            private static String numbers(Operation operation) {
+                if (operation.pointToPoint()) {
+                    return "PEER";
+                }
+                String reduced = operation.reduces() ? "REDUCED" : "";
+                String rooted = operation.rooted() ? "ROOTED" : "";
+                String between = reduced.isEmpty() || rooted.isEmpty() ? "" : "_";
+                String both = reduced + between + rooted;
+                return both.isEmpty() ? "PLAIN" : both;
+            }
+        },
+        PYTHON_TABLE("python-pkg/jccl/_operations.py", "operations") {
+            @Override
+            String text() {
+                return lines(
+                        Arrays.stream(Operation.values()),
+                        each ->
+                                String.format(
+                                        "    %s: Operation(\"%s\", \"%s\", %s, %s, %s, %s, %s),\n",
+                                        each,
+                                        each.ncclName(),
+                                        snake(each.ncclName()),
+                                        each.in(),
+                                        each.senders(),
+                                        each.out(),
+                                        each.receivers(),
+                                        each.reduces() ? "True" : "False"));
+            }
+
+            private static String snake(String name) {
+                return name.replaceAll("(?<=.)([A-Z])", "_$1").toLowerCase(Locale.ROOT);
             }
         },
         PYTHON("python-pkg/jccl/_numbers.py", "numbers") {

@@ -1,0 +1,102 @@
+"""What each operation takes and gives."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from jccl._numbers import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    GATHER,
+    RECV,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    SEND,
+)
+
+#: What a buffer holds: nothing, one part, or one part for each rank in the order of ranks.
+NONE, ONE, EACH = range(3)
+
+#: Who has such a buffer: all ranks, or the root alone.
+ALL, ROOT = range(2)
+
+
+class Operation(NamedTuple):
+    """One operation. A part is as many elements as its call counts.
+
+    Attributes:
+        name: the name without the prefix ``nccl``.
+        function: the function of a binding.
+        takes: what an input holds.
+        senders: who has one.
+        gives: what an output holds.
+        receivers: who has one.
+        reduces: whether the operation combines elements, and so has a reduction.
+    """
+
+    name: str
+    function: str
+    takes: int
+    senders: int
+    gives: int
+    receivers: int
+    reduces: bool
+
+    @property
+    def rooted(self) -> bool:
+        """Whether one rank is distinguished."""
+        return ROOT in (self.senders, self.receivers)
+
+    @property
+    def point_to_point(self) -> bool:
+        """Whether the operation concerns one peer."""
+        return NONE in (self.takes, self.gives)
+
+    @property
+    def divides(self) -> bool:
+        """Whether a buffer holds a part for each rank."""
+        return EACH in (self.takes, self.gives)
+
+    def sends(self, rank: int, root: int) -> bool:
+        """Whether the input of ``rank`` is read."""
+        return self.takes != NONE and (self.senders == ALL or rank == root)
+
+    def receives(self, rank: int, root: int) -> bool:
+        """Whether the output of ``rank`` is written."""
+        return self.gives != NONE and (self.receivers == ALL or rank == root)
+
+    def in_size(self, part: int, nranks: int) -> int:
+        """The size of an input, in the unit of ``part``."""
+        return part * (nranks if self.takes == EACH else self.takes)
+
+    def out_size(self, part: int, nranks: int) -> int:
+        """The same of an output."""
+        return part * (nranks if self.gives == EACH else self.gives)
+
+    def in_place_distance(self, part: int, rank: int) -> int:
+        """How far an input lies behind its output in place, in the unit of ``part``.
+
+        The part that stands for the rank in the larger buffer is the smaller buffer.
+        """
+        if self.takes == self.gives:
+            return 0
+        return rank * part if self.gives == EACH else -rank * part
+
+
+OPERATIONS: Final = {
+    # operations written by NumbersTest from org.jccl.type
+    BROADCAST: Operation("Broadcast", "broadcast", ONE, ROOT, ONE, ALL, False),
+    REDUCE: Operation("Reduce", "reduce", ONE, ALL, ONE, ROOT, True),
+    ALL_GATHER: Operation("AllGather", "all_gather", ONE, ALL, EACH, ALL, False),
+    REDUCE_SCATTER: Operation("ReduceScatter", "reduce_scatter", EACH, ALL, ONE, ALL, True),
+    ALL_REDUCE: Operation("AllReduce", "all_reduce", ONE, ALL, ONE, ALL, True),
+    SEND: Operation("Send", "send", ONE, ALL, NONE, ALL, False),
+    RECV: Operation("Recv", "recv", NONE, ALL, ONE, ALL, False),
+    ALL_TO_ALL: Operation("AlltoAll", "allto_all", EACH, ALL, EACH, ALL, False),
+    SCATTER: Operation("Scatter", "scatter", EACH, ROOT, ONE, ALL, False),
+    GATHER: Operation("Gather", "gather", ONE, ALL, EACH, ROOT, False),
+    # operations end here
+}

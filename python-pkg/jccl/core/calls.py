@@ -1,0 +1,260 @@
+"""The long way of a call: its buffers are resolved, compared with each other and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jccl._numbers import IN_PROGRESS, SUCCESS
+from jccl._operations import OPERATIONS, ROOT, Operation
+from jccl._version import package_version
+from jccl.core.buffers import Buffer, resolve
+from jccl.core.errors import NCCLError, check
+from jccl.core.group import queued
+from jccl.core.held import Kept, forget_lost
+from jccl.core.reductions import CustomRedOp
+from jccl.core.types import NcclDataType, NcclInvalid, NcclRedOp, Result, redop
+
+if TYPE_CHECKING:
+    from jccl.bindings import Binding
+
+_MANY_HELD = 64
+# What an operation raises that is not queued.
+_REFUSALS = (NCCLError, NcclInvalid, OverflowError, TypeError)
+
+
+def not_done(function: str) -> NoReturn:
+    """Raises what the library says of a function that is not done yet."""
+    raise NCCLError(
+        Result.InvalidUsage,
+        f"{function} is not done yet in JCCL {package_version()}; see DIFFERENCES.md",
+    )
+
+
+class Calls:
+    """How a communicator makes a call of an operation."""
+
+    _library: Binding
+    # The handle, 0 without one.
+    _ptr: int
+    _rank: int | None
+    _nranks: int | None
+    # The buffers of operations that are under way.
+    _kept: Kept
+    # The children of splits that are under way.
+    _children: Kept
+
+    if TYPE_CHECKING:
+
+        @property
+        def rank(self) -> int: ...  # noqa: D102
+        @property
+        def nranks(self) -> int: ...  # noqa: D102
+
+    def _resolve_and_call(
+        self,
+        name: str,
+        number: int,
+        sendbuf: Any,
+        recvbuf: Any,
+        op: object,
+        root: int,
+        stream: int | None,
+        config: object,
+    ) -> None:
+        """Makes a call of any buffers, or says what is wrong with them.
+
+        Args:
+            name: the method, for errors.
+            number: the operation.
+            sendbuf: the input. It is looked at on the ranks that have one.
+            recvbuf: the output, likewise.
+            op: the reduction of an operation that has one.
+            root: the root or peer of an operation that has one.
+            stream: see ``Operations``.
+            config: likewise.
+        """
+        operation = OPERATIONS[number]
+        rank = self.rank if operation.rooted else 0
+        nranks = self.nranks if operation.divides else 1
+        sends, receives = operation.sends(rank, root), operation.receives(rank, root)
+        if sends and receives:
+            send, recv = self._pair(name, sendbuf, recvbuf)
+        elif sends:
+            send = recv = self._resolve(name, sendbuf, "sendbuf")
+        else:
+            send = recv = self._resolve(name, recvbuf, "recvbuf", writable=True)
+        count = self._share(name, send, operation.in_size(1, nranks)) if sends else recv.count
+        if sends and receives:
+            # The other ranks count what they receive, so that the root may not receive less.
+            exact = operation.senders == ROOT
+            self._fits(name, recv, operation.out_size(count, nranks), exact)
+        self._plain(name, operation, stream, config)
+        numbers = [count, send.dtype]
+        if operation.reduces:
+            numbers.append(self._redop(name, op, send, recv))
+        if operation.rooted or operation.point_to_point:
+            numbers.append(root)
+        function = getattr(self._library, operation.function)
+        both = None if operation.point_to_point else recv
+        self._call(name, function, send, both, *numbers)
+
+    def _refusal(self, operation: str, sentence: str) -> NcclInvalid:
+        """An error of an operation, which names it and this rank."""
+        where = operation
+        try:
+            # One that has ended, or is not made yet, knows no rank unless it was asked before.
+            if self._ptr or self._rank is not None:
+                where += f", rank {self.rank}"
+        except (NCCLError, NcclInvalid):
+            pass
+        return NcclInvalid(f"{sentence} ({where})")
+
+    def _resolve(self, operation: str, buffer: Any, name: str, *, writable: bool = False) -> Buffer:
+        try:
+            return resolve(buffer, name, writable=writable)
+        except NcclInvalid as refused:
+            raise self._refusal(operation, refused.msg) from refused.__cause__
+
+    def _pair(self, operation: str, sendbuf: Any, recvbuf: Any) -> tuple[Buffer, Buffer]:
+        """Both buffers, whose types are equal; one object is both in place."""
+        try:
+            if sendbuf is recvbuf:
+                both = resolve(sendbuf, "the buffer", writable=True)
+                return both, both
+            send = resolve(sendbuf, "sendbuf")
+            recv = resolve(recvbuf, "recvbuf", writable=True)
+            if send.dtype != recv.dtype:
+                raise NcclInvalid(
+                    f"sendbuf has elements of type {NcclDataType(send.dtype).name} and recvbuf of"
+                    f" type {NcclDataType(recv.dtype).name}: they must be equal, convert one"
+                )
+        except NcclInvalid as refused:
+            raise self._refusal(operation, refused.msg) from refused.__cause__
+        return send, recv
+
+    def _fits(self, operation: str, recv: Buffer, needed: int, exact: bool) -> None:
+        """Refuses a receive buffer that is shorter than what arrives."""
+        if exact and recv.count != needed:
+            raise self._refusal(
+                operation,
+                f"recvbuf has {recv.count} elements, but every rank receives {needed}:"
+                " on the root, too, pass one of just that length",
+            )
+        if recv.count < needed:
+            raise self._refusal(
+                operation,
+                f"recvbuf has {recv.count} elements, but the operation writes {needed}:"
+                " pass a longer one",
+            )
+
+    def _share(self, operation: str, send: Buffer, ranks: int) -> int:
+        """The elements of one of so many equal parts."""
+        count, rest = divmod(send.count, ranks)
+        if rest:
+            raise self._refusal(
+                operation,
+                f"sendbuf has {send.count} elements, which {ranks} ranks cannot share"
+                f" equally: {rest} would be left over; pad or slice it",
+            )
+        return count
+
+    def _redop(self, operation: str, op: object, send: Buffer, recv: Buffer) -> int:
+        """The number of a reduction that gives bools if its buffers are bools."""
+        try:
+            number = redop(op)
+        except NcclInvalid as refused:
+            raise self._refusal(operation, refused.msg) from None
+        sums = number in (NcclRedOp.SUM, NcclRedOp.AVG) or isinstance(op, CustomRedOp)
+        if sums and (send.is_bool or recv.is_bool):
+            name = "a CustomRedOp" if isinstance(op, CustomRedOp) else NcclRedOp(number).name
+            raise self._refusal(
+                operation,
+                f"op is {name} and the elements are bool, and the result would hold other"
+                " numbers than 0 and 1: pass MAX (or) or MIN (and)",
+            )
+        return number
+
+    def _plain(self, name: str, operation: Operation, stream: int | None, config: object) -> None:
+        """Refuses what host communicators do not have: streams and per-call configuration."""
+        if stream:
+            raise self._refusal(
+                name,
+                f"stream is {stream!r}: host communicators have no streams yet, pass None",
+            )
+        if config is not None:
+            not_done(f"nccl{operation.name}Config")
+
+    def _call(
+        self,
+        operation: str,
+        function: Callable[..., int],
+        send: Buffer,
+        recv: Buffer | None,
+        *numbers: int,
+    ) -> None:
+        """Calls a function of the library on one or two buffers."""
+        addresses = (send.ptr,) if recv is None else (send.ptr, recv.ptr)
+        try:
+            code = function(*addresses, *numbers, self._require(operation), 0)
+            self._after(code, (send.keep, None if recv is None else recv.keep))
+        except BaseException as error:
+            self._end_interrupted(error)
+            raise
+
+    def _require(self, operation: str) -> int:
+        if not self._ptr:
+            raise self._refusal(
+                operation,
+                "Communicator is not initialized, or already destroyed: use it between init and"
+                " destroy",
+            )
+        return self._ptr
+
+    def _end_interrupted(self, error: BaseException) -> None:
+        """Ends an operation that a signal handler has interrupted, such as Ctrl-C's.
+
+        Its caller believes that the buffers are its own again.
+        """
+        if not isinstance(error, _REFUSALS) and not self._library.group_depth():
+            self._end_queued()
+
+    def _end_queued(self) -> None:
+        """Revokes the communicator if something is under way that no caller waits for."""
+        if self._library.comm_get_async_error(self._ptr)[1] == IN_PROGRESS:
+            self._library.comm_interrupt(self._ptr)
+
+    def _after(self, code: int, buffers: object) -> None:
+        """Checks a call's result; keeps its buffers while it is queued or runs."""
+        if self._library.group_depth():
+            # What is refused is not part of the group.
+            if code in (SUCCESS, IN_PROGRESS):
+                queued.calls.append((self, buffers))
+        elif code == IN_PROGRESS:
+            self._hold(buffers)
+        check(code)
+
+    def _hold(self, buffers: object) -> None:
+        self._kept.append(buffers)
+        # A program that makes no further communicator lets go of lost ones' buffers here.
+        forget_lost(self._library.comm_drop)
+        if len(self._kept) > _MANY_HELD and self._ptr:
+            self._poll(self._ptr)
+
+    def _is_busy(self) -> bool:
+        """Whether something may be under way; without a handle nothing is."""
+        return bool(self._ptr) and self._poll(self._ptr) != (SUCCESS, SUCCESS)
+
+    def _poll(self, ptr: int) -> tuple[int, int]:
+        """The library's answer for the state; if that is Success, old buffers are let go.
+
+        Success alone says that nothing is under way. An error may be that of one operation, or of
+        a group that was not launched, while others still run; or another thread ends the
+        communicator, and has not come to the end of it.
+        """
+        marks = [(kept, kept.mark()) for kept in (self._kept, self._children)]
+        answer = self._library.comm_get_async_error(ptr)
+        if answer == (SUCCESS, SUCCESS):
+            for kept, mark in marks:
+                kept.forget(mark)
+        return answer
