@@ -76,6 +76,11 @@ public final class Params {
                     "Ranks with one text here count as one node.");
     public static final Flag SHM_DISABLE =
             new Flag("NCCL_SHM_DISABLE", false, "1: ranks of a node do not share memory.");
+    public static final Flag P2P_READ_ENABLE =
+            new Flag(
+                    "NCCL_P2P_READ_ENABLE",
+                    true,
+                    "0: ranks of a node do not read each other's buffers, but slots between them.");
     public static final Flag P2P_DISABLE =
             new Flag("NCCL_P2P_DISABLE", false, "1: ranks of one process use no direct memory.");
     public static final Text DEVICE =
@@ -131,6 +136,7 @@ public final class Params {
                     HOSTID,
                     SHM_DISABLE,
                     P2P_DISABLE,
+                    P2P_READ_ENABLE,
                     DEVICE,
                     COMM_BLOCKING,
                     INIT_TIMEOUT,

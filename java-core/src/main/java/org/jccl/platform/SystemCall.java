@@ -51,6 +51,7 @@ final class SystemCall {
     static final long EVENTFD2 = number(290, 19);
     static final long EPOLL_CREATE1 = number(291, 20);
     static final long PRLIMIT64 = number(302, 261);
+    static final long PROCESS_VM_READV = number(310, 270);
     static final long MEMFD_CREATE = number(319, 279);
     static final long MEMBARRIER = number(324, 283);
     static final long PIDFD_OPEN = number(434, 434);

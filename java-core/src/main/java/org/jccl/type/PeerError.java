@@ -42,7 +42,14 @@ public enum PeerError implements ErrorKind {
             "A peer sent or published something that no JCCL of this version does: its memory "
                     + "is damaged, or a stranger writes.",
             "Look at that rank for memory errors (its program may write through a wild "
-                    + "pointer); use one version on all ranks. Destroy or abort the communicator.");
+                    + "pointer); use one version on all ranks. Destroy or abort the communicator."),
+    UNREADABLE(
+            NcclResult.SYSTEM_ERROR,
+            "Ranks of a node could read each other's memory at init and cannot do so any more: a "
+                    + "process has changed its user or has made itself undumpable, or a filter of "
+                    + "system calls was set.",
+            "Let that happen before the communicator is created, or set NCCL_P2P_READ_ENABLE=0 on "
+                    + "all ranks.");
 
     private final NcclResult result;
 
