@@ -1,5 +1,11 @@
 package org.jccl.collective;
 
+import static org.jccl.type.Operation.ALL_GATHER;
+import static org.jccl.type.Operation.ALL_TO_ALL;
+import static org.jccl.type.Operation.BROADCAST;
+import static org.jccl.type.Operation.GATHER;
+import static org.jccl.type.Operation.SCATTER;
+
 import org.jccl.schedule.Shape;
 
 import java.util.List;
@@ -20,6 +26,12 @@ public final class Algorithms {
     /** Above this, in the larger of its buffers, a call costs more to send twice than to relay. */
     private static final long HIERARCHICAL_BYTES = 16384;
 
+    /**
+     * Where ranks read each other's buffers, a call of as much is worth more signals for one copy
+     * less, in the larger of its buffers.
+     */
+    private static final long PULLED_BYTES = 1 << 20;
+
     /** An algorithm and the calls that it is good for, of those that it supports. */
     private record Choice(Algorithm algorithm, Predicate<Shape> suits) {
         boolean is(Shape shape) {
@@ -33,27 +45,34 @@ public final class Algorithms {
                     always(new AllReduceTiny()),
                     new Choice(new AllReduceHierarchical(), Algorithms::isWorthRelaying),
                     new Choice(new AllReduceFlat(), Algorithms::foldsLittle),
+                    new Choice(new AllReducePulled(), Algorithms::isWorthPulling),
                     always(new AllReduceSliced()),
                     always(new AllGatherTiny()),
                     new Choice(new AllGatherHierarchical(), Algorithms::isWorthRelaying),
+                    new Choice(new CopyPulled(ALL_GATHER), Algorithms::isWorthPulling),
                     always(new AllGatherFlat()),
                     always(new AllGatherSliced()),
                     always(new ReduceScatterTiny()),
                     new Choice(new ReduceScatterHierarchical(), Algorithms::isWorthRelaying),
+                    new Choice(new ReduceScatterPulled(), Algorithms::isWorthPulling),
                     always(new ReduceScatterSliced()),
                     always(new ReduceScatterChunked()),
                     always(new BroadcastTiny()),
                     new Choice(new BroadcastHierarchical(), Algorithms::isWorthRelaying),
                     new Choice(new BroadcastFlat(), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
+                    new Choice(new CopyPulled(BROADCAST), Algorithms::isWorthPulling),
                     always(new BroadcastChunked()),
                     always(new ReduceTiny()),
                     new Choice(new ReduceFlat(), Algorithms::foldsLittle),
                     always(new ReduceSliced()),
                     always(new AllToAllTiny()),
+                    new Choice(new CopyPulled(ALL_TO_ALL), Algorithms::isWorthPulling),
                     always(new AllToAllSliced()),
                     always(new GatherTiny()),
+                    new Choice(new CopyPulled(GATHER), Algorithms::isWorthPulling),
                     always(new GatherChunked()),
                     always(new ScatterTiny()),
+                    new Choice(new CopyPulled(SCATTER), Algorithms::isWorthPulling),
                     always(new ScatterChunked()),
                     always(new SendFifo()),
                     always(new RecvFifo()));
@@ -66,6 +85,10 @@ public final class Algorithms {
 
     private static boolean foldsLittle(Shape shape) {
         return shape.bytes() * (shape.nRanks() - 2) <= FLAT_EXTRA_BYTES;
+    }
+
+    private static boolean isWorthPulling(Shape shape) {
+        return Math.max(shape.inBytes(), shape.outBytes()) >= PULLED_BYTES;
     }
 
     private static boolean isWorthRelaying(Shape shape) {

@@ -7,6 +7,7 @@ import org.jccl.schedule.Schedule;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -24,6 +25,11 @@ import java.util.stream.IntStream;
  * acknowledgement: who contributes to chunk c+4 has gathered chunk c, hence everybody has folded
  * what it contributed to c. Who folds a sum or a result of chunk c+4 has heard that its whole node
  * contributes to it, and by that has gathered chunk c.
+ *
+ * <p>Where ranks of a node read each other's buffers they do so instead of contributing and
+ * gathering through the ring, and end when nobody reads theirs any more. The ring then serves other
+ * nodes alone: who sends a sum of chunk c+4 has relayed the result of chunk c before, and who sends
+ * a result of it has had that sum.
  *
  * <p>Source: the hierarchical all-reduce of MPI libraries (reduce-scatter on the node, all-reduce
  * of slices between nodes, all-gather on the node), pipelined. Cost, with H nodes of L ranks: 4
@@ -46,7 +52,7 @@ final class AllReduceHierarchical extends Algorithm {
     boolean fits(Shape shape) {
         Limits limits = shape.limits();
         return shape.nodes().deep()
-                && limits.flags() > Flags.RELAYED
+                && limits.flags() > Flags.ENDED
                 && limits.ringSlotBytes() % Slices.UNIT_BYTES == 0
                 && (chunks(shape).parts() == 1 || limits.ringSlots() >= LEAST_SLOTS);
     }
@@ -56,7 +62,7 @@ final class AllReduceHierarchical extends Algorithm {
         Call call = new Call(shape, rank, steps);
         int chunks = chunks(shape).parts();
         Stages.interleave(chunks, call::contribute, call::foldNode, call::fold, call::gather);
-        return chunks;
+        return call.end(chunks);
     }
 
     private static Staging staging(Shape shape) {
@@ -76,6 +82,9 @@ final class AllReduceHierarchical extends Algorithm {
         private final Nodes nodes;
         private final Mates mates;
 
+        /** Null where the ranks of a node exchange through the ring. */
+        private final @Nullable Pulls pulls;
+
         Call(Shape shape, int rank, ScheduleBuilder steps) {
             this.rank = rank;
             this.steps = steps;
@@ -84,6 +93,14 @@ final class AllReduceHierarchical extends Algorithm {
             this.places = Slices.of(chunks.stride(), shape.nRanks());
             this.nodes = shape.nodes();
             this.mates = new Mates(shape, rank);
+            this.pulls = pulls(shape) ? new Pulls(shape.limits(), rank, steps) : null;
+        }
+
+        /** The direct slot is free for it, and large calls are worth a signal more. */
+        private static boolean pulls(Shape shape) {
+            return shape.nodes().readable()
+                    && shape.bytes() > shape.limits().directBytes()
+                    && Pulls.possible(shape.limits(), shape.nRanks());
         }
 
         private Slices slices(int chunk) {
@@ -112,6 +129,17 @@ final class AllReduceHierarchical extends Algorithm {
         }
 
         void contribute(int chunk) {
+            if (pulls == null) {
+                put(chunk);
+            }
+            if (pulls == null || chunk == 0) {
+                int[] readers =
+                        IntStream.of(mates.others()).filter(mate -> deals(chunk, mate)).toArray();
+                steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
+            }
+        }
+
+        private void put(int chunk) {
             Slices slices = slices(chunk);
             for (int q = 0; q < nodes.nRanks(); q++) {
                 int agent = mates.agent(q);
@@ -120,9 +148,18 @@ final class AllReduceHierarchical extends Algorithm {
                     steps.put(src, staged(rank, chunk, q), slices.length(q), agent);
                 }
             }
-            int[] readers =
-                    IntStream.of(mates.others()).filter(mate -> deals(chunk, mate)).toArray();
-            steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
+        }
+
+        /** Nobody reads the buffers any more when it is over; the sequence numbers of the call. */
+        int end(int chunks) {
+            if (pulls == null) {
+                return chunks;
+            }
+            steps.signal(Flags.ENDED, 1, mates.others());
+            for (int mate : mates.others()) {
+                steps.await(mate, Flags.ENDED, 1);
+            }
+            return chunks;
         }
 
         void foldNode(int chunk) {
@@ -131,7 +168,7 @@ final class AllReduceHierarchical extends Algorithm {
                 return;
             }
             for (int q : mates.others()) {
-                steps.await(q, Flags.CONTRIBUTED, chunk + 1);
+                steps.await(q, Flags.CONTRIBUTED, pulls == null ? chunk + 1 : 1);
             }
             Slices slices = slices(chunk);
             for (int owner : owners) {
@@ -153,6 +190,10 @@ final class AllReduceHierarchical extends Algorithm {
 
         private void foldNode(int chunk, int owner, long length) {
             long at = at(chunk, owner);
+            if (pulls != null && !mates.none()) {
+                pulls.fold(mates.all(), at, at, length, false);
+                return;
+            }
             List<Ref> sources = new ArrayList<>();
             for (int q : mates.all()) {
                 sources.add(q == rank ? steps.in(at) : staged(q, chunk, owner));
@@ -178,7 +219,7 @@ final class AllReduceHierarchical extends Algorithm {
             }
             Ref result = steps.out(at(chunk, rank));
             steps.fold(result, sources, length);
-            int[] readers = mates.othersAndFarAgents();
+            int[] readers = pulls == null ? mates.othersAndFarAgents() : far;
             steps.put(result, staged(rank, chunk, rank), length, readers);
             steps.signal(Flags.REDUCED, chunk + 1, far);
         }
@@ -189,8 +230,9 @@ final class AllReduceHierarchical extends Algorithm {
             for (int mate : mates.others()) {
                 for (int owner : owners(chunk, mates.owners(mate))) {
                     steps.await(mate, Flags.RELAYED, chunk + 1);
-                    Ref src = staged(mate, chunk, owner);
-                    steps.copy(steps.out(at(chunk, owner)), src, slices.length(owner));
+                    long at = at(chunk, owner);
+                    Ref src = pulls == null ? staged(mate, chunk, owner) : steps.out(mate, at);
+                    steps.copy(steps.out(at), src, slices.length(owner));
                 }
             }
         }
@@ -203,7 +245,9 @@ final class AllReduceHierarchical extends Algorithm {
                     Ref place = staged(rank, chunk, owner);
                     steps.await(owner, Flags.REDUCED, chunk + 1);
                     steps.copy(result, staged(owner, chunk, owner), slices.length(owner));
-                    steps.put(result, place, slices.length(owner), mates.others());
+                    if (pulls == null) {
+                        steps.put(result, place, slices.length(owner), mates.others());
+                    }
                 }
             }
             if (deals(chunk, rank)) {

@@ -17,5 +17,8 @@ final class Flags {
     /** What the rank has of the result of other ranks can be read on its node. */
     static final int RELAYED = 3;
 
+    /** The rank reads nobody's buffers any more. */
+    static final int ENDED = 4;
+
     private Flags() {}
 }

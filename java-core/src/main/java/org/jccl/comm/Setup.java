@@ -3,6 +3,7 @@ package org.jccl.comm;
 import org.jccl.bootstrap.LinkSetup;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
+import org.jccl.param.Params;
 import org.jccl.platform.Errno;
 import org.jccl.platform.ProcessWatch;
 import org.jccl.platform.SocketAddress;
@@ -41,7 +42,7 @@ final class Setup {
     }
 
     private static final SecureRandom RANDOM = new SecureRandom();
-    private static final int REGION_BLOB_BYTES = 20;
+    private static final int REGION_BLOB_BYTES = 28;
 
     /** Set once, by whichever thread warns: pidfds are refused to the whole process. */
     private static final AtomicBoolean WARNED = new AtomicBoolean();
@@ -107,6 +108,7 @@ final class Setup {
                             .putInt(own.descriptor())
                             .putLong(nonce0)
                             .putLong(nonce1)
+                            .putLong(own.base())
                             .array());
         } catch (NcclException e) {
             giveUp(e);
@@ -196,9 +198,13 @@ final class Setup {
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
             try {
-                regions[q] =
-                        Region.open(
-                                nRanks, q, infos[q].pid(), in.getInt(), in.getLong(), in.getLong());
+                int pid = infos[q].pid();
+                Region region =
+                        Region.open(nRanks, q, pid, in.getInt(), in.getLong(), in.getLong());
+                regions[q] = region;
+                if (!Params.P2P_READ_ENABLE.get() || !region.isReadIn(pid, in.getLong())) {
+                    unmapped.set(nRanks);
+                }
             } catch (NcclException e) {
                 unmapped.set(q);
                 Log.info(
@@ -212,6 +218,7 @@ final class Setup {
     private void agreeOnMates() {
         Sharing sharing = new Sharing(infos, q -> rounds.payload(participants[q]));
         nodes = Nodes.of(nRanks, sharing);
+        nodes = sharing.readable() ? nodes.withReadableBuffers() : nodes;
         int count = 0;
         int[] far = new int[nRanks];
         for (int q = 0; q < nRanks; q++) {
@@ -290,7 +297,7 @@ final class Setup {
         if (q != rank) {
             logChannel(q, here ? "P2P/direct" : "SHM/direct");
         }
-        return new Mate(region, here ? null : watch(q));
+        return new Mate(region, here ? null : watch(q), infos[q].pid());
     }
 
     private void logChannel(int q, String via) {

@@ -16,11 +16,13 @@ final class Sharing implements Nodes.Sharing {
     private final RankInfo[] infos;
     private final BitSet[] unmapped;
     private final int[] kinds;
+    private final boolean readable;
 
     /**
      * What all ranks have said.
      *
-     * @param unmapped what a rank could not map, a bit for each rank
+     * @param unmapped what a rank could not map, a bit for each rank, and one more if it cannot
+     *     read the memory of some mate's process
      */
     Sharing(RankInfo[] infos, IntFunction<byte[]> unmapped) {
         int n = infos.length;
@@ -28,12 +30,16 @@ final class Sharing implements Nodes.Sharing {
         this.unmapped = new BitSet[n];
         this.kinds = new int[n];
         BitSet odd = new BitSet();
+        boolean all = true;
         for (int q = 0; q < n; q++) {
             BitSet missed = BitSet.valueOf(unmapped.apply(q));
+            all &= !missed.get(n);
+            missed.clear(n);
             this.unmapped[q] = missed;
             odd.or(missed);
             odd.set(q, odd.get(q) || !missed.isEmpty());
         }
+        readable = all;
         Map<RankInfo, Integer> first = new HashMap<>();
         for (int q = 0; q < n; q++) {
             boolean asBefore = q > 0 && Objects.equals(infos[q], infos[q - 1]) && !odd.get(q - 1);
@@ -45,6 +51,11 @@ final class Sharing implements Nodes.Sharing {
     @Override
     public boolean between(int q, int r) {
         return infos[q].mayShare(infos[r]) && !unmapped[q].get(r) && !unmapped[r].get(q);
+    }
+
+    /** Whether ranks that share memory can read the memory of each other's processes, too. */
+    boolean readable() {
+        return readable;
     }
 
     @Override

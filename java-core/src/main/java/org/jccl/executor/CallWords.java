@@ -1,5 +1,6 @@
 package org.jccl.executor;
 
+import org.jccl.plan.Plan;
 import org.jccl.platform.Memory;
 import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
@@ -71,11 +72,13 @@ final class CallWords {
     /**
      * Writes the record of the call and, unless a tiny message does that, its word.
      *
+     * @param buffers where the plan finds the caller's
      * @param withWord whether to write the word
      */
-    void publish(long description, long count, boolean withWord) {
+    void publish(Task task, long[] buffers, boolean withWord) {
         long base = links.ownBase();
-        CallRecord.write(base, number, description, count);
+        CallRecord.writeBuffers(base, number, buffers[Plan.IN], buffers[Plan.OUT]);
+        CallRecord.write(base, number, task.description, task.count());
         if (withWord) {
             Memory.putLongRelease(base + RegionLayout.callWord(nRanks, number), word);
             links.wakeSleepers();

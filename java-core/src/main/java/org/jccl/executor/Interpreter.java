@@ -5,7 +5,9 @@ import org.jccl.plan.Plan;
 import org.jccl.platform.Memory;
 import org.jccl.reduce.Reductions;
 import org.jccl.transport.Area;
+import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
+import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
@@ -173,7 +175,7 @@ public final class Interpreter {
         }
         if (phase == Phase.AREAS) {
             if (!announced) {
-                calls.publish(task.description, task.count(), !plan.publishesTiny());
+                calls.publish(task, buffers, !plan.publishesTiny());
                 announced = true;
             }
             if (!announce(plan.announce())) {
@@ -255,7 +257,7 @@ public final class Interpreter {
                 }
                 case OpCode.TINY_FOLD -> next = tinyFold(c, at) ? at + 4 : at;
                 case OpCode.TINY_COPY -> next = tinyCopy(c, at) ? at + 4 : at;
-                default -> next = runNet(c, at);
+                default -> next = runSeldom(c, at);
             }
             if (next == at) {
                 pc = at;
@@ -265,12 +267,13 @@ public final class Interpreter {
         }
     }
 
-    private int runNet(int[] c, int at) {
+    private int runSeldom(int[] c, int at) {
         return switch (c[at]) {
             case OpCode.NET_PUT -> netPut(c, at) ? at + 7 : at;
             case OpCode.NET_SIGNAL -> netSignal(c, at) ? at + 4 : at;
             case OpCode.NET_TINY -> netTiny(c, at) ? at + 3 : at;
             case OpCode.NET_FLUSH -> flushed() ? at + 1 : at;
+            case OpCode.PULL -> pull(c, at) ? at + 5 : at;
             default -> throw LibraryError.IMPOSSIBLE.says("opcode %s in a plan", c[at]);
         };
     }
@@ -431,6 +434,21 @@ public final class Interpreter {
         long message = links.base(q) + RegionLayout.tiny(nRanks, calls.number(), bytes);
         Memory.copy(message + args[a + 2], buffers[c[at + 1]] + args[a], args[a + 1]);
         return true;
+    }
+
+    /**
+     * Copies from a buffer of another rank's caller. What comes from a rank that ends meanwhile is
+     * worth nothing: then the call does not go on.
+     */
+    private boolean pull(int[] c, int at) {
+        int q = c[at + 2];
+        int a = c[at + 4];
+        long from = CallRecord.buffer(links.base(q), calls.number(), c[at + 3] == 1);
+        Peer peer = links.peer(q);
+        boolean whole =
+                from != 0
+                        && peer.read(from + args[a + 1], buffers[c[at + 1]] + args[a], args[a + 2]);
+        return whole || blocked.on(q, 0, 0);
     }
 
     private boolean netPut(int[] c, int at) {

@@ -59,6 +59,9 @@ public final class Params {
     /** 1: ranks of one process use no direct memory. */
     public static final Flag P2P_DISABLE = new Flag("NCCL_P2P_DISABLE", false);
 
+    /** 0: ranks of a node do not read each other's buffers, but go by slots between them. */
+    public static final Flag P2P_READ_ENABLE = new Flag("NCCL_P2P_READ_ENABLE", true);
+
     /** What buffers belong to: host, or a kind of device, as in cuda or cuda:1. */
     public static final Text DEVICE = new Text("JCCL_DEVICE", "host");
 

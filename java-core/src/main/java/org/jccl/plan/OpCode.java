@@ -46,12 +46,18 @@ public final class OpCode {
     /** DIVIDE dst @(dstOffset, length): by the number of ranks, if the operation is AVG. */
     public static final int DIVIDE = 13;
 
+    /**
+     * PULL dst rank output @(dstOffset, srcOffset, length): copies from the rank's caller's input,
+     * or output where that is 1.
+     */
+    public static final int PULL = 14;
+
     private OpCode() {}
 
     /** Whether no other rank sees what this opcode does, before a later one tells it. */
     public static boolean isUnseen(int opcode) {
         return switch (opcode) {
-            case COPY, WAIT, FOLD, FOLD_PART, DIVIDE, TINY_FOLD, TINY_COPY -> true;
+            case COPY, PULL, WAIT, FOLD, FOLD_PART, DIVIDE, TINY_FOLD, TINY_COPY -> true;
             default -> false;
         };
     }
@@ -60,6 +66,7 @@ public final class OpCode {
     public static int length(int[] code, int at) {
         return switch (code[at]) {
             case COPY, WAIT, TINY_FOLD, TINY_COPY, NET_SIGNAL -> 4;
+            case PULL -> 5;
             case SIGNAL, TINY_PUT, NET_TINY, DIVIDE -> 3;
             case FOLD, FOLD_PART -> 4 + 2 * code[at + 3];
             case NET_PUT -> 7;

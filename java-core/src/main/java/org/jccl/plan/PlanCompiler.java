@@ -116,7 +116,11 @@ final class PlanCompiler {
             case Step.Fold fold -> fold(fold);
             case Step.Copy copy -> {
                 flushBefore(copy.dst(), copy.length());
-                copy(copy.dst(), copy.src(), copy.length());
+                if (copy.pulls(rank)) {
+                    pull(copy);
+                } else {
+                    copy(copy.dst(), copy.src(), copy.length());
+                }
             }
             case Step.TinyPut put -> tinyPut(put);
             case Step.TinyFold fold -> {
@@ -212,6 +216,15 @@ final class PlanCompiler {
         if (fold.last() && !whole) {
             emitBarrier(OpCode.DIVIDE, buffer(fold.dst()), a);
         }
+    }
+
+    private void pull(Step.Copy copy) {
+        Ref src = copy.src();
+        touch(copy.dst());
+        int output = src.space() == Space.OUT ? 1 : 0;
+        int a = args.add(copy.dst().offset(), src.offset(), copy.length());
+        emitBarrier(OpCode.PULL, buffer(copy.dst()), src.rank(), output, a);
+        mateBytes += copy.length();
     }
 
     private void tinyPut(Step.TinyPut put) {

@@ -49,6 +49,7 @@ final class SystemCall {
     static final long EVENTFD2 = 290;
     static final long EPOLL_CREATE1 = 291;
     static final long PRLIMIT64 = 302;
+    static final long PROCESS_VM_READV = 310;
     static final long MEMFD_CREATE = 319;
     static final long MEMBARRIER = 324;
     static final long PIDFD_OPEN = 434;

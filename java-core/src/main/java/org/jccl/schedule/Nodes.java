@@ -13,12 +13,14 @@ import java.util.Map;
 public final class Nodes {
     private final int[] nodeOf;
     private final int[][] ranks;
+    private final boolean readable;
 
-    private Nodes(int[] nodeOf) {
+    private Nodes(int[] nodeOf, boolean readable) {
         if (nodeOf.length == 0) {
             throw new IllegalArgumentException("no ranks");
         }
         this.nodeOf = nodeOf;
+        this.readable = readable;
         this.ranks = new int[Arrays.stream(nodeOf).max().orElse(0) + 1][];
         int[] sizes = new int[ranks.length];
         for (int node : nodeOf) {
@@ -32,7 +34,7 @@ public final class Nodes {
 
     /** All ranks on one node. */
     public static Nodes one(int nRanks) {
-        return new Nodes(new int[nRanks]);
+        return new Nodes(new int[nRanks], false);
     }
 
     /**
@@ -47,7 +49,27 @@ public final class Nodes {
             int next = numbers.size();
             nodeOf[r] = numbers.computeIfAbsent(names[r], name -> next);
         }
-        return new Nodes(nodeOf);
+        return new Nodes(nodeOf, false);
+    }
+
+    /** The same nodes, on each of which every rank can read the callers' buffers of all others. */
+    public Nodes withReadableBuffers() {
+        return new Nodes(nodeOf, true);
+    }
+
+    /** Whether two ranks share a node on which they can read each other's callers' buffers. */
+    public boolean readable(int q, int r) {
+        return readable && nodeOf[q] == nodeOf[r];
+    }
+
+    /** Whether ranks can read the callers' buffers of all others on their nodes. */
+    public boolean readable() {
+        return readable;
+    }
+
+    /** Whether all ranks can read the callers' buffers of all. */
+    public boolean allReadable() {
+        return readable && ranks.length == 1;
     }
 
     /** Ranks of the communicator. */
@@ -140,6 +162,6 @@ public final class Nodes {
 
     @Override
     public String toString() {
-        return Arrays.deepToString(ranks);
+        return Arrays.deepToString(ranks) + (readable ? ", readable" : "");
     }
 }

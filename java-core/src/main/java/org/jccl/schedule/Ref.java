@@ -4,7 +4,7 @@ package org.jccl.schedule;
  * A place in memory.
  *
  * @param space the buffer or area
- * @param rank whose area; the own rank for {@link Space#IN} and {@link Space#OUT}
+ * @param rank whose buffer or area
  * @param offset bytes from the start of the buffer or area
  */
 public record Ref(Space space, int rank, long offset) {

@@ -83,7 +83,8 @@ public record Schedule(int rank, int nRanks, List<Step> steps, Order order, int 
                                                 .allMatch(s -> fits(s, fold.length(), shape));
                         case Copy copy ->
                                 fits(copy.dst(), copy.length(), shape)
-                                        && fits(copy.src(), copy.length(), shape);
+                                        && fits(copy.src(), copy.length(), shape)
+                                        && readable(copy.src(), shape.nodes());
                         case TinyPut put ->
                                 fits(put.src(), put.length(), shape) && tiny(put.length(), shape);
                         case TinyFold fold ->
@@ -100,6 +101,10 @@ public record Schedule(int rank, int nRanks, List<Step> steps, Order order, int 
                 throw new IllegalArgumentException(step + " is outside of " + shape);
             }
         }
+    }
+
+    private boolean readable(Ref src, Nodes nodes) {
+        return own(src, rank) || src.space().isArea() || nodes.readable(rank, src.rank());
     }
 
     private static boolean fits(Ref ref, long length, Shape shape) {
@@ -135,9 +140,7 @@ public record Schedule(int rank, int nRanks, List<Step> steps, Order order, int 
                     case Wait wait -> wait.rank() != rank && wait.rank() < nRanks;
                     case Fold fold -> ownFold(fold, rank, nRanks);
                     case Copy copy ->
-                            writable(copy.dst(), rank)
-                                    && copy.src().rank() < nRanks
-                                    && (own(copy.src(), rank) || copy.src().space().isArea());
+                            writable(copy.dst(), rank) && copy.src().rank() < nRanks;
                     case TinyPut put -> own(put.src(), rank) && others(put.readers(), rank, nRanks);
                     case TinyFold fold -> writable(fold.dst(), rank) && own(fold.src(), rank);
                     case TinyCopy copy -> writable(copy.dst(), rank) && copy.rank() < nRanks;

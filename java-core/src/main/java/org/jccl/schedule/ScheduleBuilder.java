@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
 
 /**
  * Writes one rank's schedule step by step. Leaves out what would do nothing: steps of length 0,
@@ -31,6 +33,16 @@ public final class ScheduleBuilder {
         return new Ref(Space.OUT, rank, offset);
     }
 
+    /** A place in the input of another rank's caller, which {@link Nodes} must allow to read. */
+    public Ref in(int peer, long offset) {
+        return new Ref(Space.IN, peer, offset);
+    }
+
+    /** The same of its output. */
+    public Ref out(int peer, long offset) {
+        return new Ref(Space.OUT, peer, offset);
+    }
+
     /** All ranks but the own, ascending. */
     public int[] others() {
         int[] others = new int[nRanks - 1];
@@ -38,6 +50,11 @@ public final class ScheduleBuilder {
             others[i] = i < rank ? i : i + 1;
         }
         return others;
+    }
+
+    /** Those of them that are such, ascending. */
+    public int[] others(IntPredicate such) {
+        return IntStream.of(others()).filter(such).toArray();
     }
 
     /** The ranks after the own and then those before it: not all begin with the same peer. */

@@ -82,10 +82,19 @@ public sealed interface Step {
         }
     }
 
-    /** {@code dst} (OUT or own area) = {@code src} (anything, a peer's area after a wait). */
+    /**
+     * {@code dst} (OUT or own area) = {@code src} (anything; of a peer, an area after a wait, or IN
+     * or OUT if it is readable and the peer neither writes there nor ends the call before it has
+     * been told that this is over).
+     */
     record Copy(Ref dst, Ref src, long length) implements Step {
         public Copy {
             requireLength(length, 1);
+        }
+
+        /** Whether it reads a buffer of another rank's caller. */
+        public boolean pulls(int rank) {
+            return src.rank() != rank && !src.space().isArea();
         }
     }
 

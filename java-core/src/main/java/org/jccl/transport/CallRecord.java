@@ -9,8 +9,9 @@ import org.jccl.type.RedOp;
  * What a rank calls: published in its region, so that ranks that called differently can both name
  * both calls.
  *
- * <p>Record in a region: long call number, long description, long count. The description packs
- * operation, type, reduction operation and root.
+ * <p>Record in a region: long call number, long description, long count, long input and long output,
+ * the addresses of the caller's buffers in the process of the rank. The description packs operation,
+ * type, reduction operation and root.
  */
 public final class CallRecord {
     /** Where a reduction operation would stand: the call is part of a split. */
@@ -23,6 +24,9 @@ public final class CallRecord {
      * Where a reduction operation would stand: each rank multiplies by a factor of its own first.
      */
     public static final int PRE_MUL_SUM = 0x82;
+
+    private static final int INPUT = 24;
+    private static final int OUTPUT = 32;
 
     private CallRecord() {}
 
@@ -50,6 +54,26 @@ public final class CallRecord {
         Memory.putLong(at + 8, description);
         Memory.putLong(at + 16, count);
         Memory.putLongRelease(at, number);
+    }
+
+    /** Writes where the caller's buffers of a call are, before its record; also if nobody asks. */
+    public static void writeBuffers(long base, long number, long input, long output) {
+        long at = at(base, number);
+        Memory.putLong(at + INPUT, input);
+        Memory.putLong(at + OUTPUT, output);
+    }
+
+    /**
+     * The address of a buffer of a rank's caller, in the process of that rank, which has signalled
+     * from this call.
+     *
+     * @return 0 if the record is of another call
+     */
+    public static long buffer(long base, long number, boolean output) {
+        long at = at(base, number);
+        return Memory.getLongAcquire(at) == number
+                ? Memory.getLong(at + (output ? OUTPUT : INPUT))
+                : 0;
     }
 
     /**

@@ -59,6 +59,15 @@ public abstract class Peer implements AutoCloseable {
             long callDescription,
             long callCount);
 
+    /**
+     * Copies from memory of its process into this one's.
+     *
+     * @param from an address in its process
+     * @return false if it has given up or ended, so that what was read is worth nothing
+     * @throws org.jccl.type.NcclException SYSTEM_ERROR if the system refuses it
+     */
+    public abstract boolean read(long from, long to, long bytes);
+
     /** Sends what the system takes; whether nothing waits any more. */
     public boolean flush() {
         return true;

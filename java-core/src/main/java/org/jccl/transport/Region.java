@@ -1,12 +1,14 @@
 package org.jccl.transport;
 
 import org.jccl.platform.Memory;
+import org.jccl.platform.ProcessMemory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
 import org.jccl.type.Utf8;
 
+import java.lang.foreign.Arena;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -96,6 +98,21 @@ public final class Region implements AutoCloseable {
                     descriptor, pid, rank);
         }
         return new Region(Kind.MATE, rank, nRanks, mapping);
+    }
+
+    /**
+     * Whether this process can read the memory of the one in which the region lies at this address,
+     * which the nonce there proves.
+     */
+    public boolean isReadIn(int pid, long address) {
+        try (Arena arena = Arena.ofConfined()) {
+            long seen = arena.allocate(16, 8).address();
+            long from = address + RegionLayout.NONCE_OFFSET;
+            return ProcessMemory.read(pid, from, seen, 16) == 16
+                    && Memory.getLong(seen) == Memory.getLong(base + RegionLayout.NONCE_OFFSET)
+                    && Memory.getLong(seen + 8)
+                            == Memory.getLong(base + RegionLayout.NONCE_OFFSET + 8);
+        }
     }
 
     private static SharedMemory openMemory(int pid, int descriptor, long sizeBytes) {

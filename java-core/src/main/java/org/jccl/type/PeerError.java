@@ -8,7 +8,8 @@ public enum PeerError implements ErrorKind {
     LATE(NcclResult.TIMEOUT),
     CALLED_DIFFERENTLY(NcclResult.INVALID_USAGE),
     UNMATCHED(NcclResult.INVALID_USAGE),
-    NONSENSE(NcclResult.REMOTE_ERROR);
+    NONSENSE(NcclResult.REMOTE_ERROR),
+    UNREADABLE(NcclResult.SYSTEM_ERROR);
 
     private final NcclResult result;
 

@@ -40,6 +40,7 @@ final class AlgorithmsTest {
 
     private static final int LARGEST_SLOT = RegionLayout.RING_SLOT_BYTES;
     private static final long LARGE_BYTES = 3 << 20;
+    private static final Nodes READABLE = Nodes.one(4).withReadableBuffers();
     private static final Nodes TWO_NODES = Nodes.of(new int[] {0, 0, 1, 1});
 
     @Test
@@ -50,6 +51,9 @@ final class AlgorithmsTest {
                     for (int elementBytes : new int[] {1, 4, 8}) {
                         check(shape(operation, nRanks, count, elementBytes, false));
                         check(shape(operation, nRanks, count, elementBytes, true));
+                        Nodes readable = Nodes.one(nRanks).withReadableBuffers();
+                        check(shape(operation, readable, count, elementBytes, false));
+                        check(shape(operation, readable, count, elementBytes, true));
                         check(shape(operation, pairs(nRanks), count, elementBytes, false));
                         check(shape(operation, pairs(nRanks), count, elementBytes, true));
                     }
@@ -120,9 +124,26 @@ final class AlgorithmsTest {
                 chosen.add(Algorithms.choose(shape(operation, 4, count, 4, false)));
                 chosen.add(Algorithms.choose(shape(operation, 5000, count, 4, false)));
                 chosen.add(Algorithms.choose(shape(operation, TWO_NODES, count, 4, false)));
+                chosen.add(Algorithms.choose(shape(operation, READABLE, count, 4, false)));
             }
         }
         assertEquals(new HashSet<>(Algorithms.all()), chosen);
+    }
+
+    @Test
+    void largeCallsOfOneNodeWhoseBuffersAreReadableTakeOneCopy() {
+        for (Operation operation : COLLECTIVES) {
+            if (operation != Operation.REDUCE) {
+                assertFalse(isPulled(shape(operation, READABLE, 60_000, 4, false)));
+                assertTrue(isPulled(shape(operation, READABLE, 300_000, 4, false)));
+                assertFalse(isPulled(shape(operation, Nodes.one(4), 300_000, 4, false)));
+            }
+        }
+        assertFalse(isPulled(shape(Operation.ALL_TO_ALL, READABLE, 300_000, 4, true)));
+    }
+
+    private static boolean isPulled(Shape shape) {
+        return Algorithms.choose(shape).name().endsWith("Pulled");
     }
 
     @Test

@@ -41,7 +41,7 @@ public final class FifoTargets {
     private static Links links() {
         Region own = Region.create(2, 0, 1, 2);
         Region peer = Region.create(2, 1, 3, 4);
-        return new Links(0, new Peer[] {new Mate(own, null), new Mate(peer, null)});
+        return new Links(0, new Peer[] {new Mate(own, null, 0), new Mate(peer, null, 0)});
     }
 
     private static FuzzTarget receive() {

@@ -11,6 +11,9 @@ final class Buffers {
     private final int outBase;
     private final int inCells;
     private final int outCells;
+    private final int owner;
+    private final Accesses inputs;
+    private final Accesses outputs;
 
     /**
      * Buffers of {@code rank}.
@@ -18,6 +21,7 @@ final class Buffers {
      * @param sender of a transfer, else -1
      */
     Buffers(Shape shape, int rank, int sender) {
+        owner = rank;
         int size = shape.elementBytes();
         int count = Math.toIntExact(shape.count());
         if (sender >= 0) {
@@ -35,12 +39,42 @@ final class Buffers {
             output = new long[outCells];
             inBase = 0;
             outBase = 0;
+            inputs = new Accesses(inCells, shape.nRanks());
+            outputs = new Accesses(outCells, shape.nRanks());
             return;
         }
         input = new long[Math.max(inCells, outCells)];
         output = input;
         inBase = inCells < outCells ? rank * count : 0;
         outBase = outCells < inCells ? rank * count : 0;
+        inputs = new Accesses(input.length, shape.nRanks());
+        outputs = inputs;
+    }
+
+    /** What another rank reads of the input; the clock is its own. */
+    long in(int cell, int reader, int[] clock) {
+        long term = in(cell);
+        inputs.read(inBase + cell, owner, reader, clock);
+        return term;
+    }
+
+    /** What another rank reads of the output; the clock is its own. */
+    long out(int cell, int reader, int[] clock) {
+        long term = out(cell);
+        outputs.read(outBase + cell, owner, reader, clock);
+        return term;
+    }
+
+    /** The owner writes to the output. */
+    void write(int cell, long term, int[] clock) {
+        out(cell, term);
+        outputs.write(outBase + cell, owner, clock);
+    }
+
+    /** The owner gives both back to its caller. */
+    void end(int[] clock) {
+        inputs.end(clock);
+        outputs.end(clock);
     }
 
     int inCells() {

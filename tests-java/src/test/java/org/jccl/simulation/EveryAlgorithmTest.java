@@ -43,7 +43,7 @@ final class EveryAlgorithmTest {
                         Wiring.inTurn(2 + nRanks % 5, 1));
         for (int i = 0; i < wirings.size(); i++) {
             if (few || i == nRanks % wirings.size()) {
-                Matrix matrix = all.on(wirings.get(i).nodes(nRanks));
+                Matrix matrix = all.on(wirings.get(i).nodes(nRanks)).readable();
                 List<Matrix.Case> cases = matrix.cases(few ? 9 : 5, roots);
                 matrix.simulation(cases, wirings.get(i), nRanks).run(Interleaving.random(nRanks));
             }
@@ -69,6 +69,7 @@ final class EveryAlgorithmTest {
         for (int nRanks : new int[] {2, 3, 5}) {
             for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(2), Wiring.nodesOf(2, 1))) {
                 Matrix matrix = Matrix.of(nRanks, 8, nRanks + 1, 4).on(wiring.nodes(nRanks));
+                matrix = matrix.readable();
                 List<Matrix.Case> cases = matrix.cases(9, 0, nRanks - 1);
                 for (Interleaving interleaving : adversaries(nRanks)) {
                     matrix.simulation(cases, wiring, nRanks).run(interleaving);
@@ -82,11 +83,13 @@ final class EveryAlgorithmTest {
         for (int slots : new int[] {1, 2, 3, 5, 6}) {
             for (int nRanks : new int[] {2, 3, 7}) {
                 Matrix matrix = Matrix.of(nRanks, 2, nRanks, slots);
+                Matrix node = matrix.readable();
+                node.simulation(node.cases(2 * slots + 3, 0), Wiring.node(), slots)
+                        .run(Interleaving.bursts(slots));
                 List<Matrix.Case> cases = matrix.cases(2 * slots + 3, 0);
-                matrix.simulation(cases, Wiring.node(), slots).run(Interleaving.bursts(slots));
                 matrix.simulation(cases, Wiring.wires(1), slots).run(Interleaving.random(slots));
                 Wiring nodes = Wiring.nodesOf(2, 1);
-                matrix = matrix.on(nodes.nodes(nRanks));
+                matrix = matrix.on(nodes.nodes(nRanks)).readable();
                 cases = matrix.cases(2 * slots + 3, 0);
                 matrix.simulation(cases, nodes, slots).run(Interleaving.random(slots));
             }
@@ -101,8 +104,10 @@ final class EveryAlgorithmTest {
                 for (int lines : new int[] {1, 2, nRanks - 1}) {
                     Matrix matrix = Matrix.of(nRanks, 8, lines, slots);
                     List<Matrix.Case> cases = matrix.cases(2 * slots + 3, 0);
+                    Matrix node = matrix.readable();
+                    List<Matrix.Case> onNode = node.cases(2 * slots + 3, 0);
                     for (Interleaving interleaving : adversaries(nRanks)) {
-                        matrix.simulation(cases, Wiring.node(), lines).run(interleaving);
+                        node.simulation(onNode, Wiring.node(), lines).run(interleaving);
                     }
                     Interleaving random = Interleaving.random(lines);
                     matrix.simulation(cases, Wiring.wires(1), slots).run(random);
@@ -117,7 +122,7 @@ final class EveryAlgorithmTest {
 
     @Test
     void meetsEveryAlgorithmWithManyChunksOfDifferentLengths() {
-        Matrix matrix = Matrix.of(3, 4, 7, 4);
+        Matrix matrix = Matrix.of(3, 4, 7, 4).readable();
         var met = new TreeSet<String>();
         List<Matrix.Case> cases = new ArrayList<>(matrix.cases(11, 0));
         cases.addAll(matrix.on(Wiring.nodesOf(2, 1).nodes(3)).cases(11, 0));
@@ -173,7 +178,7 @@ final class EveryAlgorithmTest {
         int elementBytes = nRanks <= 8 ? 1 << nRanks % 4 : 8;
         for (Wiring wiring : wirings(nRanks)) {
             Matrix matrix = Matrix.of(nRanks, elementBytes, nRanks + 1, 4);
-            matrix = matrix.on(wiring.nodes(nRanks));
+            matrix = matrix.on(wiring.nodes(nRanks)).readable();
             List<Matrix.Case> cases = matrix.cases(6, matrix.everyRoot());
             matrix.simulation(cases, wiring, seed).run(Interleaving.random(seed));
         }
@@ -184,7 +189,7 @@ final class EveryAlgorithmTest {
     @MethodSource("ranks")
     void isExactForEveryInterleaving(int nRanks) {
         for (Wiring wiring : wirings(nRanks)) {
-            Matrix matrix = Matrix.of(nRanks, 8, nRanks, 4).on(wiring.nodes(nRanks));
+            Matrix matrix = Matrix.of(nRanks, 8, nRanks, 4).on(wiring.nodes(nRanks)).readable();
             List<Matrix.Case> cases = matrix.cases(6, nRanks - 1);
             for (Interleaving interleaving : adversaries(nRanks)) {
                 matrix.simulation(cases, wiring, nRanks).run(interleaving);

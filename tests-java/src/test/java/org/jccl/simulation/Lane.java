@@ -32,6 +32,10 @@ final class Lane {
     private final boolean usesRing;
     private final Buffers buffers;
     private Phase phase = Phase.BEGIN;
+
+    /** In the rank's own time. */
+    private int beganAt = Integer.MAX_VALUE;
+
     private int number;
     private int pc;
 
@@ -80,6 +84,7 @@ final class Lane {
 
     private boolean begin() {
         me.tick();
+        beganAt = me.clock[me.rank];
         if (!call.isCollective()) {
             phase = Phase.STEPS;
             return true;
@@ -146,6 +151,7 @@ final class Lane {
     }
 
     private void finish() {
+        buffers.end(me.clock);
         for (int i = 0; i < buffers.outCells(); i++) {
             long term = buffers.out(i);
             if (term != call.expected(simulation.terms(), me.rank, i)) {
@@ -381,6 +387,8 @@ final class Lane {
 
     private long[] read(Ref ref, long length) {
         long[] terms = new long[simulation.cells(length)];
+        boolean pulls = ref.rank() != me.rank && !ref.space().isArea();
+        Buffers theirs = pulls ? buffersOf(ref.rank()) : buffers;
         int cell =
                 ref.space().isArea()
                         ? simulation.area(ref.space(), number & 1, ref.offset())
@@ -388,8 +396,14 @@ final class Lane {
         for (int i = 0; i < terms.length; i++) {
             terms[i] =
                     switch (ref.space()) {
-                        case IN -> buffers.in(cell + i);
-                        case OUT -> buffers.out(cell + i);
+                        case IN ->
+                                pulls
+                                        ? theirs.in(cell + i, me.rank, me.clock)
+                                        : theirs.in(cell + i);
+                        case OUT ->
+                                pulls
+                                        ? theirs.out(cell + i, me.rank, me.clock)
+                                        : theirs.out(cell + i);
                         case SMALL, DIRECT, RING -> readArea(ref.rank(), cell + i);
                     };
             if (terms[i] == Terms.POISON) {
@@ -398,6 +412,19 @@ final class Lane {
             }
         }
         return terms;
+    }
+
+    /** The buffers of another rank's caller, of whom this rank must know to be in the call. */
+    private Buffers buffersOf(int owner) {
+        for (Lane lane : simulation.rank(owner).lanes) {
+            if (lane.call.number() == call.number()
+                    && lane.beganAt <= me.clock[owner]
+                    && !lane.done()
+                    && simulation.mates(owner, me.rank)) {
+                return lane.buffers;
+            }
+        }
+        throw new Violation("reads a buffer of rank " + owner + ", which it cannot, or not now");
     }
 
     private long readArea(int owner, int cell) {
@@ -419,7 +446,7 @@ final class Lane {
         if (ref.space() == Space.OUT) {
             int cell = simulation.cells(ref.offset());
             for (int i = 0; i < terms.length; i++) {
-                buffers.out(cell + i, terms[i]);
+                buffers.write(cell + i, terms[i], me.clock);
             }
             return;
         }

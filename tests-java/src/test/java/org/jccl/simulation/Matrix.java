@@ -37,6 +37,11 @@ record Matrix(Nodes nodes, int elementBytes, Limits limits) {
         return new Matrix(where, elementBytes, limits);
     }
 
+    /** The same for ranks that can read each other's buffers on a node. */
+    Matrix readable() {
+        return new Matrix(nodes.withReadableBuffers(), elementBytes, limits);
+    }
+
     private int nRanks() {
         return nodes.nRanks();
     }

@@ -24,10 +24,11 @@ final class PlantedFaultsTest {
     private static final int N = 3;
     private static final int ELEMENT_BYTES = 8;
     private static final int SLOTS = 4;
-    private static final Matrix MATRIX = Matrix.of(N, ELEMENT_BYTES, N, SLOTS);
+    private static final Matrix MATRIX = Matrix.of(N, ELEMENT_BYTES, N, SLOTS).readable();
 
     /** Two ranks on the first node, one on the second. */
-    private static final Matrix ON_NODES = MATRIX.on(Wiring.nodesOf(2, 1).nodes(N));
+    private static final Matrix ON_NODES =
+            MATRIX.on(Wiring.nodesOf(2, 1).nodes(N)).readable();
 
     @Test
     void everyMutationOfEveryStepIsFound() {

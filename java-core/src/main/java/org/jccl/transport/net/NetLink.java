@@ -9,6 +9,7 @@ import org.jccl.transport.CallRecord;
 import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
 import org.jccl.transport.RegionLayout;
+import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -153,6 +154,11 @@ public final class NetLink extends Peer {
         tail++;
         flush();
         return true;
+    }
+
+    @Override
+    public boolean read(long from, long to, long bytes) {
+        throw LibraryError.IMPOSSIBLE.says("the memory of rank %s is on another node", peer);
     }
 
     @Override

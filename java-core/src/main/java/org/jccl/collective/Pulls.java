@@ -1,0 +1,56 @@
+package org.jccl.collective;
+
+import org.jccl.schedule.Limits;
+import org.jccl.schedule.Ref;
+import org.jccl.schedule.ScheduleBuilder;
+import org.jccl.schedule.Space;
+import org.jccl.schedule.Step;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Folds what the callers of several ranks have in their inputs: piece by piece, each of them copied
+ * into the own direct slot, where it is still in the cache when it is folded.
+ */
+final class Pulls {
+    private final int rank;
+    private final ScheduleBuilder steps;
+    private final long slotBytes;
+
+    Pulls(Limits limits, int rank, ScheduleBuilder steps) {
+        this.rank = rank;
+        this.steps = steps;
+        this.slotBytes = limits.directBytes();
+    }
+
+    /** Whether the slot has room for a line of each. */
+    static boolean possible(Limits limits, int ranks) {
+        return limits.directBytes() / ranks >= Slices.UNIT_BYTES;
+    }
+
+    /**
+     * Folds a range of the inputs of these ranks, which are readable, in their order.
+     *
+     * @param from where in an input the range begins
+     * @param to where in the own output it begins
+     * @param last whether the result has everybody's contribution
+     */
+    void fold(int[] ranks, long from, long to, long length, boolean last) {
+        long piece = slotBytes / ranks.length / Slices.UNIT_BYTES * Slices.UNIT_BYTES;
+        for (long done = 0; done < length; done += piece) {
+            long bytes = Math.min(piece, length - done);
+            List<Ref> sources = new ArrayList<>();
+            for (int i = 0; i < ranks.length; i++) {
+                if (ranks[i] == rank) {
+                    sources.add(steps.in(from + done));
+                    continue;
+                }
+                Ref copy = new Ref(Space.DIRECT, rank, i * piece);
+                steps.copy(copy, steps.in(ranks[i], from + done), bytes);
+                sources.add(copy);
+            }
+            steps.add(new Step.Fold(steps.out(to + done), sources, bytes, last));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+package org.jccl.platform;
+
+/** Memory of other processes, which the system lets their user's other processes read. */
+public final class ProcessMemory {
+    private static final long IOVEC_BYTES = 16;
+
+    private ProcessMemory() {}
+
+    /**
+     * Copies from a process's memory into this one's.
+     *
+     * @param from an address in the other process, which may be this one
+     * @return how many bytes were copied, fewer where the memory behind cannot be read; or -errno
+     */
+    public static long read(int pid, long from, long to, long bytes) {
+        long local = CallState.current().iovecs();
+        long remote = local + IOVEC_BYTES;
+        Memory.putLong(local, to);
+        Memory.putLong(local + 8, bytes);
+        Memory.putLong(remote, from);
+        Memory.putLong(remote + 8, bytes);
+        return SystemCall.call(SystemCall.PROCESS_VM_READV, pid, local, 1, remote, 1, 0);
+    }
+}

@@ -1,0 +1,60 @@
+package org.jccl.simulation;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * When the cells of a caller's buffer were written, in its owner's time, and when other ranks have
+ * read them, in theirs.
+ */
+final class Accesses {
+    private final int[] writtenAt;
+    private final @Nullable int[][] readAt;
+
+    Accesses(int cells, int nRanks) {
+        writtenAt = new int[cells];
+        readAt = new int[nRanks][];
+    }
+
+    /** Another rank reads a cell of which it knows as much as its clock says. */
+    void read(int cell, int owner, int reader, int[] clock) {
+        if (writtenAt[cell] > clock[owner]) {
+            throw new Violation(
+                    "reads element " + cell + " of rank " + owner + "'s caller before being told");
+        }
+        int[] times = readAt[reader];
+        if (times == null) {
+            times = new int[writtenAt.length];
+            readAt[reader] = times;
+        }
+        times[cell] = clock[reader];
+    }
+
+    /** The owner overwrites a cell, or gives it back to its caller. */
+    void require(int cell, int[] clock) {
+        for (int reader = 0; reader < readAt.length; reader++) {
+            int[] times = readAt[reader];
+            if (times != null && times[cell] > clock[reader]) {
+                throw new Violation(
+                        "element "
+                                + cell
+                                + " of the caller is written, or given back, without knowing that"
+                                + " rank "
+                                + reader
+                                + " has read it");
+            }
+        }
+    }
+
+    /** The owner writes a cell. */
+    void write(int cell, int owner, int[] clock) {
+        require(cell, clock);
+        writtenAt[cell] = clock[owner];
+    }
+
+    /** The owner gives everything back to its caller. */
+    void end(int[] clock) {
+        for (int cell = 0; cell < writtenAt.length; cell++) {
+            require(cell, clock);
+        }
+    }
+}
