@@ -1,5 +1,6 @@
 package org.jccl;
 
+import org.jccl.call.Call;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.comm.Comm;
 import org.jccl.comm.CommState;

@@ -1,5 +1,6 @@
 package org.jccl.abi;
 
+import org.jccl.call.Call;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
 import org.jccl.group.Group;

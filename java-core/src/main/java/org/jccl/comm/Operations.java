@@ -4,6 +4,7 @@ import org.jccl.device.Device;
 import org.jccl.device.Devices;
 import org.jccl.call.Call;
 import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Submission;
 import org.jccl.plan.Plan;
 import org.jccl.executor.Task;
 import org.jccl.group.Group;

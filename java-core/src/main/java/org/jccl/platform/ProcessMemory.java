@@ -13,7 +13,7 @@ public final class ProcessMemory {
      * @return how many bytes were copied, fewer where the memory behind cannot be read; or -errno
      */
     public static long read(int pid, long from, long to, long bytes) {
-        long local = CallState.current().iovecs();
+        long local = CallState.current().iovecs;
         long remote = local + IOVEC_BYTES;
         Memory.putLong(local, to);
         Memory.putLong(local + 8, bytes);
