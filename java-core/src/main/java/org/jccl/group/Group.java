@@ -213,7 +213,7 @@ public final class Group {
                     tasks.add(operation.task);
                 }
             } catch (RuntimeException | Error e) {
-                failed = failure(e);
+                failed = Unforeseen.of(e, "in a group");
             }
         }
         NcclException refused = awaitInStreams(staged);
@@ -224,10 +224,6 @@ public final class Group {
         return new Launch(executors, tasks, background, blocking, failed);
     }
 
-    private static NcclException failure(Throwable thrown) {
-        return thrown instanceof NcclException known ? known : Unforeseen.of(thrown, "in a group");
-    }
-
     /** Not before all are submitted: operations of one stream may need each other. */
     private static @Nullable NcclException awaitInStreams(List<Operation> staged) {
         NcclException refused = null;
@@ -235,7 +231,7 @@ public final class Group {
             try {
                 operation.member.executor().awaitInStream(operation.task);
             } catch (RuntimeException | Error e) {
-                refused = failure(e);
+                refused = Unforeseen.of(e, "in a group");
             }
         }
         return refused;
