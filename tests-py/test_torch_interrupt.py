@@ -47,7 +47,7 @@ def test_an_interrupt_while_several_operations_start_revokes(
 
 
 class InTurn:
-    """A library whose operations get tickets 1, 2 … and are over when their number is in ``over``."""
+    """A library whose operations get tickets 1, 2 …, and are over once these are in ``over``."""
 
     def __init__(self, library: Any) -> None:
         self._library = library

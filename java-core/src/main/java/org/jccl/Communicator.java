@@ -32,22 +32,51 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * One rank's membership in a group of ranks that call the same operations in the same order.
+ * One rank's membership in a group of ranks that call the same operations in the same order. Any
+ * thread may call any method; the calls of one communicator keep one order, which is the same on
+ * every rank. This is true of all operations:
  *
- * <p>Buffers are native memory segments that hold at least the elements of the call, at any
- * address, and stay alive until the operation is done. On a device ({@link Config#withDevice}) they
- * are segments at addresses of its memory, and a method returns once the operation is in its {@link
- * Stream}: synchronize that, then look at {@link #asyncError}. On a blocking communicator, the
- * default, a method returns when its operation is done on this rank; on another one see {@link
- * #asyncError}. Between {@link Group#start} and {@link Group#end} methods only note what is to be
- * done. Any thread may call any method; calls of one communicator keep one order, which must be the
- * same on every rank.
+ * <p><b>When they are done.</b> On a blocking communicator, the default, a method returns when its
+ * operation is complete on this rank. On another one it queues the operation, and {@link
+ * #asyncError} tells when everything is done. On a device ({@link Config#withDevice}) it returns
+ * once the operation is in its {@link Stream}: synchronize that, then look at {@link #asyncError}.
+ * Between {@link Group#start} and {@link Group#end} methods only note what is to be done.
  *
- * <p>Every method may throw an {@link NcclException} whose result says what kind of failure it was:
- * INVALID_ARGUMENT and INVALID_USAGE for mistakes of the caller, REMOTE_ERROR if a peer died or
- * left, TIMEOUT if a time limit passed. After REMOTE_ERROR and TIMEOUT, and where ranks called
- * different things, only {@link #close} and {@link #abort} are of use. A thread that is interrupted
- * while it waits ends its operation so, on all ranks.
+ * <p><b>Buffers.</b> A buffer is a native memory segment at any address; on a device, a segment at
+ * an address of its memory. It holds at least the elements that its parameter names, and stays
+ * alive until the operation is done. Counts are numbers of elements, never bytes; a count of 0 is
+ * allowed, and then no buffer is looked at. All ranks pass the same count and type. Two buffers of
+ * one call must not overlap, except in place, as each parameter defines it.
+ *
+ * <p><b>Order of reduction.</b> Within a node elements are combined in the order of ranks.
+ * Reductions of more than 16 KiB between several nodes combine the ranks of each node first, then
+ * the nodes in the order of their first ranks. {@code JCCL_DETERMINISTIC=rank} keeps the order of
+ * ranks everywhere. Floats of 16 and 8 bits are combined in float32 and rounded once for each node.
+ * The average is the sum divided by the number of ranks; integers wrap around, and their average
+ * rounds toward zero. With maximum and minimum NaN wins, and -0 is less than +0. {@code
+ * DIFFERENCES.md} has the details.
+ *
+ * <p><b>Errors.</b> Every method may throw an {@link NcclException}. Its result is the code of
+ * {@code nccl.h}; its kind is an entry of {@code docs/errors.md} under the same name, such as
+ * {@code docs/errors.md#buffer_too_small}.
+ *
+ * <ul>
+ *   <li>INVALID_ARGUMENT: an argument is wrong, and nothing has happened: NULL_ARGUMENT,
+ *       TYPE_UNKNOWN, REDUCTION_UNKNOWN, REDUCTION_ENDED, REDUCTION_TYPE, ROOT_OR_PEER,
+ *       COUNT_UNFIT, COUNT_OVERFLOW, BUFFER_TOO_SMALL, BUFFER_ON_HEAP, BUFFER_READ_ONLY,
+ *       BUFFER_KIND, BUFFERS_OVERLAP, ARENA_CLOSED, STREAM_NOT_NULL, STREAM_UNKNOWN; or the
+ *       communicator takes no calls: NOT_READY, ALREADY_ENDED.
+ *   <li>INVALID_USAGE: ranks called differently (CALLED_DIFFERENTLY, UNMATCHED), or the call is
+ *       more than JCCL can do: TOO_LARGE, TOO_MANY_RANKS, TOO_MANY_PENDING, TOO_MUCH_STAGED.
+ *   <li>REMOTE_ERROR: a rank that the operation needs has died (LOST), left (LEFT), aborted
+ *       (ABORTED) or failed (REPORTED), or somebody interrupted a thread that waited (INTERRUPTED).
+ *   <li>TIMEOUT: a time limit has passed (LATE).
+ *   <li>SYSTEM_ERROR: the system refuses something: SYSTEM_CALL, NO_MEMORY, NO_STACK,
+ *       DEVICE_FAILED.
+ * </ul>
+ *
+ * <p>After REMOTE_ERROR, TIMEOUT, CALLED_DIFFERENTLY and UNMATCHED only {@link #close} and {@link
+ * #abort} are of use. A thread that is interrupted while it waits ends its operation on all ranks.
  *
  * <p>A communicator that is garbage-collected before {@link #close} or {@link #abort} is ended in
  * the background, with a line in the log; its peers learn that this rank has left.
