@@ -125,12 +125,29 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return Rendezvous.createId();
     }
 
-    /** Joins a communicator of nRanks ranks as this rank, from 0; blocks until all have come. */
+    /**
+     * Makes a communicator with the default configuration; returns when all ranks have come.
+     *
+     * @see #initRank(int, UniqueId, int, Config)
+     */
     public static Communicator initRank(int nRanks, UniqueId id, int rank) {
         return initRank(nRanks, id, rank, Config.DEFAULT);
     }
 
-    /** Joins a communicator of nRanks ranks as this rank, from 0. */
+    /**
+     * Makes a communicator of all ranks that call this with one id.
+     *
+     * @param nRanks how many ranks there are, from 1 to 65,536
+     * @param id what one rank got from {@link #uniqueId}; it makes one communicator only
+     * @param rank this rank's number, from 0 to {@code nRanks - 1}
+     * @param config how the communicator behaves. If it does not block, this returns at once, and
+     *     {@link #awaitReady} waits for the other ranks
+     * @throws NcclException INVALID_ARGUMENT for a wrong argument (NULL_ARGUMENT, RANK_OUTSIDE,
+     *     ID_FOREIGN, ID_DAMAGED, DEVICE_UNKNOWN); INVALID_USAGE if the ranks do not fit together
+     *     or the id was used before (RANKS_DISAGREE, ID_USED); TIMEOUT if not all have come within
+     *     {@code JCCL_INIT_TIMEOUT} (INIT_TIMEOUT); REMOTE_ERROR if a rank has gone meanwhile
+     *     (ROOT_GONE, RANK_LEFT_INIT, PEER_ENDED_INIT)
+     */
     public static Communicator initRank(int nRanks, UniqueId id, int rank, Config config) {
         return Doors.remembered(
                 () -> {
@@ -143,8 +160,13 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * All ranks of a new communicator, for one thread that drives them in groups. If {@code
-     * JCCL_DEVICE} names a kind of device, each rank has the one with its own number.
+     * Makes all ranks of a new communicator in this process, for one thread that drives them in
+     * groups.
+     *
+     * @param nRanks how many ranks there are. If {@code JCCL_DEVICE} names a kind of device, each
+     *     rank has the one with its own number
+     * @return the ranks in their order
+     * @throws NcclException as of {@link #initRank(int, UniqueId, int, Config)}
      */
     public static List<Communicator> initAll(int nRanks) {
         UniqueId id = uniqueId();
@@ -176,19 +198,27 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /** A child for each colour, with the parent's configuration; see the other split. */
+    /**
+     * Divides this communicator into children with its own configuration.
+     *
+     * @see #split(int, int, Config)
+     */
     public @Nullable Communicator split(int color, int key) {
         return split(color, key, null);
     }
 
     /**
-     * Divides this communicator: ranks of one colour form a child, ordered by key and, where keys
-     * are equal, by rank. All ranks must call it. If this communicator does not block, the child is
-     * there at once, and both may be polled.
+     * Divides this communicator into children: the ranks of one colour are a child. All ranks call
+     * this. If this communicator does not block, the child is there at once, and both may be
+     * polled.
      *
-     * @param color which child, or {@link #NOCOLOR}
+     * @param color which child this rank joins, 0 or more; {@link #NOCOLOR} for none
+     * @param key where in the child: its ranks are ordered by key and, where keys are equal, by
+     *     their ranks here
      * @param config the child's configuration, or null for the parent's
      * @return the child, or null for NOCOLOR
+     * @throws NcclException INVALID_ARGUMENT for another negative colour (SPLIT_COLOR), or while
+     *     something is in progress (NOT_READY); otherwise as of init
      */
     public @Nullable Communicator split(int color, int key, @Nullable Config config) {
         NcclConfig resolved = config == null ? null : config.resolved();
@@ -259,12 +289,16 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * A reduction that sums what each rank multiplies first, by a factor that it gives here and
-     * that may differ between ranks. It serves operations of this communicator on elements of this
-     * type.
+     * Makes a reduction that sums what each rank has multiplied by a factor of its own. It serves
+     * operations of this communicator on elements of this type; factors may differ between ranks.
+     * Products are rounded to the type, and integers wrap around.
      *
-     * @param factor one element, which is read now
+     * @param factor one element, in any memory; it is read now
+     * @param type the type of the factor and of the elements
+     * @return the reduction; close it after the last call that uses it
      * @throws NcclException INVALID_ARGUMENT if the segment is shorter than an element
+     *     (BUFFER_TOO_SMALL), or something is null (NULL_ARGUMENT); INVALID_USAGE for more than
+     *     65,536 of a communicator that are not closed (TOO_MANY_PENDING)
      */
     public PreMulSum preMulSum(MemorySegment factor, DataType type) {
         Doors.given("RedOpCreatePreMulSum", "scalar", factor);
@@ -280,7 +314,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return CustomOps.preMulSum(comm, type, bytes, 0);
     }
 
-    /** This rank's number. */
+    /** This rank's number, from 0. */
     public int rank() {
         comm.ensureQueryable();
         return comm.rank();
@@ -299,8 +333,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * IN_PROGRESS while init, split, or an operation of a communicator that does not block is under
-     * way; SUCCESS, or why the communicator failed; INVALID_ARGUMENT after its end.
+     * How the communicator stands: IN_PROGRESS while init or a split is under way, or an operation
+     * of a communicator that does not block; then SUCCESS, or why it has failed; INVALID_ARGUMENT
+     * after its end.
      */
     public NcclResult asyncError() {
         return comm.asyncError();
@@ -309,8 +344,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /**
      * Waits until {@link #asyncError} is no longer IN_PROGRESS.
      *
-     * @throws NcclException with the error that it is then; with TIMEOUT after this time, which
-     *     changes nothing about the communicator
+     * @param timeout for how long at most
+     * @throws NcclException with the error that it is then; TIMEOUT if the time has passed
+     *     (NOT_READY_IN_TIME), which changes nothing about the communicator
      */
     public void awaitReady(Duration timeout) {
         long since = System.nanoTime();
@@ -346,8 +382,11 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * Waits until nothing is under way. Afterwards only {@link #close}, {@link #abort} and queries
-     * are allowed.
+     * Waits until nothing is under way; one that does not block begins that. Afterwards only {@link
+     * #close}, {@link #abort} and queries are allowed.
+     *
+     * @throws NcclException why the communicator has failed, or cannot be finalized now (NOT_READY,
+     *     ALREADY_ENDED)
      */
     public void finalizeCommunicator() {
         try {
@@ -360,8 +399,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * Frees the communicator; what is still being made is given up. Closing again does nothing.
-     * {@code ncclCommDestroy}.
+     * Frees the communicator ({@code ncclCommDestroy}). This waits for operations that are under
+     * way, at most 5 s; what is still being made is given up. Closing again does nothing.
      */
     @Override
     public void close() {

@@ -194,10 +194,10 @@ public enum CallError implements ErrorKind {
                     + " send and receive."),
     TOO_MANY_PENDING(
             NcclResult.INVALID_USAGE,
-            "There are more operations under way or in a group, or more communicators, than JCCL "
-                    + "keeps. The last one was refused; all others go on.",
+            "There are more operations under way or in a group, communicators or created reductions"
+                + " than JCCL keeps. The last one was refused; all others go on.",
             "Wait for operations (ncclCommGetAsyncError, or the handle of each), or destroy "
-                    + "communicators, before you add more."),
+                    + "communicators or reductions, before you add more."),
     SPLIT_COLOR(
             NcclResult.INVALID_ARGUMENT,
             "The colour of a split is negative and not NCCL_SPLIT_NOCOLOR.",
