@@ -183,3 +183,36 @@ def test_the_page_lists_what_the_sources_say(chapter: str, said: list[Said]) -> 
     assert not unlisted, f"docs/errors.md lacks {unlisted}"
     unsaid = sentences - {each.sentence for each in said}
     assert not unsaid, f"no source says {unsaid}"
+
+
+#: Capitals in the documentation that are no errors.
+OTHERS = {"AVG", "IN_PROGRESS", "INVALID_ARGUMENT", "INVALID_USAGE", "PROD"}
+OTHERS |= {
+    "REMOTE_ERROR",
+    "SUCCESS",
+    "SYSTEM_ERROR",
+    "TIMEOUT",
+    "JCCL_DETERMINISTIC",
+    "JCCL_DEVICE",
+    "NOCOLOR",
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "documentation"),
+    [
+        (PACKAGE / "core" / "operations.py", r'"""(.*?)"""'),
+        (C_FOLDER.parent / "java" / "org" / "jccl" / "Communicator.java", r"/\*\*(.*?)\*/"),
+        (C_FOLDER.parent / "java" / "org" / "jccl" / "Collectives.java", r"/\*\*(.*?)\*/"),
+    ],
+    ids=["Python", "Communicator", "Collectives"],
+)
+def test_the_errors_that_the_documentation_names_are_entries_of_the_page(
+    source: Path, documentation: str
+) -> None:
+    text = " ".join(re.findall(documentation, source.read_text(encoding="utf-8"), re.DOTALL))
+    named = set(re.findall(r"\b[A-Z]{4,}\b|\b[A-Z]+(?:_[A-Z]+)+\b", text)) - OTHERS
+    named -= {"DIFFERENCES", "JCCL", "NCCL"}
+    entries = set(re.findall(r"^### (\w+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert named, "the documentation was not understood"
+    assert named <= entries

@@ -46,14 +46,33 @@ def test_an_interrupt_while_several_operations_start_revokes(
     assert fake.count(function) == 1
 
 
+class InTurn:
+    """A library whose operations get tickets 1, 2 …, and are over once these are in ``over``."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self._started = 0
+        self.over: set[int] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+    def start(self, *_: int) -> tuple[int, int]:
+        self._started += 1
+        return IN_PROGRESS, self._started
+
+    def poll(self, _comm: int, ticket: int, _ms: int) -> int:
+        return 0 if ticket in self.over else IN_PROGRESS
+
+
 def test_several_operations_are_over_when_all_are(fake: FakeBinding) -> None:
-    comm = _communicator(fake, "")
-    fake.answers["poll"] = IN_PROGRESS
+    library = InTurn(fake)
+    comm = Communicator(cast(Any, library), COMM, timedelta(seconds=1))
     tensors = [torch.ones(1), torch.ones(2)]
     work = comm.run_all([_part(), _part()], False, tensors)
-    assert fake.count("start") == 2
+    library.over = {1}
     assert not work.is_completed()
-    fake.answers["poll"] = 0
+    library.over = {1, 2}
     assert work.is_completed()
     assert work.result() == tensors
 

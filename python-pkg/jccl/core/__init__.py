@@ -15,6 +15,7 @@ from jccl.core.communicator import SPLIT_NOCOLOR, Communicator
 from jccl.core.config import NCCLConfig
 from jccl.core.errors import NCCLError, check, get_error_string
 from jccl.core.group import GroupSimInfo, group, group_end, group_start
+from jccl.core.memory import Memory, mem_alloc, mem_free
 from jccl.core.reductions import CustomRedOp
 from jccl.core.types import (
     AVG,
@@ -112,6 +113,7 @@ __all__ = [
     "Communicator",
     "CustomRedOp",
     "GroupSimInfo",
+    "Memory",
     "NCCLConfig",
     "NCCLError",
     "NcclCommMemStat",
@@ -128,6 +130,8 @@ __all__ = [
     "group",
     "group_end",
     "group_start",
+    "mem_alloc",
+    "mem_free",
     "resolve",
     "show_versions",
 ]

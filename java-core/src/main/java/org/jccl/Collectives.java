@@ -2,6 +2,7 @@ package org.jccl;
 
 import org.jccl.call.Call;
 import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.Reduction;
 import org.jspecify.annotations.Nullable;
@@ -17,7 +18,17 @@ abstract sealed class Collectives permits Communicator {
     abstract void run(
             Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream);
 
-    /** Reduces count elements of all ranks; every rank gets the result. In place: send is recv. */
+    /**
+     * Combines the elements of all ranks one by one; every rank gets the result.
+     *
+     * @param send {@code count} elements
+     * @param recv gets {@code count} elements; in place, the same segment as {@code send}
+     * @param count how many elements each rank has
+     * @param type the type of the elements
+     * @param op how elements are combined: a {@link org.jccl.type.RedOp}, or what {@link
+     *     Communicator#preMulSum} has made
+     * @throws NcclException as {@link Communicator} says of all operations
+     */
     public void allReduce(
             MemorySegment send, MemorySegment recv, long count, DataType type, Reduction op) {
         allReduce(send, recv, count, type, op, Stream.DEFAULT);
@@ -36,17 +47,24 @@ abstract sealed class Collectives permits Communicator {
     }
 
     /**
-     * Copies count elements of the root to every rank. In place: send is recv. On the other ranks
-     * send is not looked at.
+     * Copies the elements of the root to every rank.
+     *
+     * @param send {@code count} elements on the root; on the other ranks it is not looked at and
+     *     may be null
+     * @param recv gets {@code count} elements; in place, the same segment as {@code send}
+     * @param count how many elements there are, the same number on all ranks
+     * @param type the type of the elements
+     * @param root the rank that sends
+     * @throws NcclException as {@link Communicator} says of all operations
      */
     public void broadcast(
-            MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
+            @Nullable MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
         broadcast(send, recv, count, type, root, Stream.DEFAULT);
     }
 
     /** The same in a stream of the communicator's device. */
     public void broadcast(
-            MemorySegment send,
+            @Nullable MemorySegment send,
             MemorySegment recv,
             long count,
             DataType type,
@@ -56,8 +74,14 @@ abstract sealed class Collectives permits Communicator {
     }
 
     /**
-     * Gathers sendCount elements of every rank, in the order of ranks; recv holds nRanks times as
-     * many. In place: send is the own part of recv.
+     * Gathers the elements of all ranks, in the order of ranks; every rank gets all of them.
+     *
+     * @param send {@code sendCount} elements
+     * @param recv gets {@code nRanks * sendCount} elements, those of rank r from {@code r *
+     *     sendCount} on; in place, {@code send} is the own part of it
+     * @param sendCount how many elements each rank has
+     * @param type the type of the elements
+     * @throws NcclException as {@link Communicator} says of all operations
      */
     public void allGather(MemorySegment send, MemorySegment recv, long sendCount, DataType type) {
         allGather(send, recv, sendCount, type, Stream.DEFAULT);
@@ -70,8 +94,15 @@ abstract sealed class Collectives permits Communicator {
     }
 
     /**
-     * Reduces nRanks times recvCount elements of all ranks; rank r gets part r of the result. In
-     * place: recv is the own part of send.
+     * Combines the elements of all ranks one by one; rank r gets part r of the result.
+     *
+     * @param send {@code nRanks * recvCount} elements
+     * @param recv gets {@code recvCount} elements; in place, it is the own part of {@code send}
+     * @param recvCount how many elements each rank gets
+     * @param type the type of the elements
+     * @param op how elements are combined: a {@link org.jccl.type.RedOp}, or what {@link
+     *     Communicator#preMulSum} has made
+     * @throws NcclException as {@link Communicator} says of all operations
      */
     public void reduceScatter(
             MemorySegment send, MemorySegment recv, long recvCount, DataType type, Reduction op) {
@@ -91,12 +122,21 @@ abstract sealed class Collectives permits Communicator {
     }
 
     /**
-     * Reduces count elements of all ranks; the root gets the result. In place: send is recv. On the
-     * other ranks recv is not looked at.
+     * Combines the elements of all ranks one by one; the root gets the result.
+     *
+     * @param send {@code count} elements
+     * @param recv gets {@code count} elements on the root, where in place it is the same segment as
+     *     {@code send}; on the other ranks it is not looked at and may be null
+     * @param count how many elements each rank has
+     * @param type the type of the elements
+     * @param op how elements are combined: a {@link org.jccl.type.RedOp}, or what {@link
+     *     Communicator#preMulSum} has made
+     * @param root the rank that gets the result
+     * @throws NcclException as {@link Communicator} says of all operations
      */
     public void reduce(
             MemorySegment send,
-            MemorySegment recv,
+            @Nullable MemorySegment recv,
             long count,
             DataType type,
             Reduction op,
@@ -107,7 +147,7 @@ abstract sealed class Collectives permits Communicator {
     /** The same in a stream of the communicator's device. */
     public void reduce(
             MemorySegment send,
-            MemorySegment recv,
+            @Nullable MemorySegment recv,
             long count,
             DataType type,
             Reduction op,
@@ -118,8 +158,15 @@ abstract sealed class Collectives permits Communicator {
     }
 
     /**
-     * Sends part r of send, count elements, to rank r, and receives part r of recv from it. Both
-     * hold nRanks times as many. In place: send is recv.
+     * Sends a part to each rank and receives one from each.
+     *
+     * @param send {@code nRanks * count} elements, those for rank r from {@code r * count} on
+     * @param recv gets {@code nRanks * count} elements, those of rank r from {@code r * count} on;
+     *     in place, the same segment as {@code send}
+     * @param count how many elements go to each rank
+     * @param type the type of the elements
+     * @throws NcclException as {@link Communicator} says of all operations; INVALID_USAGE for more
+     *     ranks than there is room for elements of this size ({@code TOO_MANY_RANKS})
      */
     public void allToAll(MemorySegment send, MemorySegment recv, long count, DataType type) {
         allToAll(send, recv, count, type, Stream.DEFAULT);
@@ -132,19 +179,26 @@ abstract sealed class Collectives permits Communicator {
     }
 
     /**
-     * Gathers count elements of every rank at the root, in the order of ranks; its recv holds
-     * nRanks times as many. In place: send is the own part of recv. On the other ranks recv is not
-     * looked at.
+     * Gathers the elements of all ranks at the root, in the order of ranks.
+     *
+     * @param send {@code count} elements
+     * @param recv gets {@code nRanks * count} elements on the root, those of rank r from {@code r *
+     *     count} on, where in place {@code send} is the own part of it; on the other ranks it is
+     *     not looked at and may be null
+     * @param count how many elements each rank has
+     * @param type the type of the elements
+     * @param root the rank that gets all of them
+     * @throws NcclException as {@link Communicator} says of all operations
      */
     public void gather(
-            MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
+            MemorySegment send, @Nullable MemorySegment recv, long count, DataType type, int root) {
         gather(send, recv, count, type, root, Stream.DEFAULT);
     }
 
     /** The same in a stream of the communicator's device. */
     public void gather(
             MemorySegment send,
-            MemorySegment recv,
+            @Nullable MemorySegment recv,
             long count,
             DataType type,
             int root,
@@ -153,17 +207,25 @@ abstract sealed class Collectives permits Communicator {
     }
 
     /**
-     * Sends part r of the root's send, count elements, to rank r; send holds nRanks times as many.
-     * In place: recv is the own part of send. On the other ranks send is not looked at.
+     * Sends a part of the elements of the root to each rank.
+     *
+     * @param send {@code nRanks * count} elements on the root, those for rank r from {@code r *
+     *     count} on; on the other ranks it is not looked at and may be null
+     * @param recv gets {@code count} elements; in place, it is the own part of {@code send} on the
+     *     root
+     * @param count how many elements go to each rank
+     * @param type the type of the elements
+     * @param root the rank that sends
+     * @throws NcclException as of {@link #allToAll}
      */
     public void scatter(
-            MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
+            @Nullable MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
         scatter(send, recv, count, type, root, Stream.DEFAULT);
     }
 
     /** The same in a stream of the communicator's device. */
     public void scatter(
-            MemorySegment send,
+            @Nullable MemorySegment send,
             MemorySegment recv,
             long count,
             DataType type,
@@ -172,7 +234,17 @@ abstract sealed class Collectives permits Communicator {
         run(call(Operation.SCATTER, count, type).with(root), send, recv, stream);
     }
 
-    /** Sends count elements to a peer, which must receive as many of the same type. */
+    /**
+     * Sends elements to a peer. Sends and receives of two ranks match by their order; they are in
+     * no order with collectives. A rank that sends to itself receives in the same {@link Group}.
+     *
+     * @param buffer {@code count} elements
+     * @param count how many elements there are; the peer receives as many
+     * @param type the type of the elements, the same at the peer
+     * @param peer the rank that receives
+     * @throws NcclException as {@link Communicator} says of all operations; INVALID_USAGE if the
+     *     peer receives another number or type of elements ({@code UNMATCHED})
+     */
     public void send(MemorySegment buffer, long count, DataType type, int peer) {
         send(buffer, count, type, peer, Stream.DEFAULT);
     }
@@ -182,7 +254,15 @@ abstract sealed class Collectives permits Communicator {
         run(call(Operation.SEND, count, type).with(peer), buffer, null, stream);
     }
 
-    /** Receives count elements from a peer, which must send as many of the same type. */
+    /**
+     * Receives elements from a peer, as {@link #send} says.
+     *
+     * @param buffer gets {@code count} elements
+     * @param count how many elements there are; the peer sends as many
+     * @param type the type of the elements, the same at the peer
+     * @param peer the rank that sends
+     * @throws NcclException as of {@link #send}
+     */
     public void recv(MemorySegment buffer, long count, DataType type, int peer) {
         recv(buffer, count, type, peer, Stream.DEFAULT);
     }

@@ -32,22 +32,51 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * One rank's membership in a group of ranks that call the same operations in the same order.
+ * One rank's membership in a group of ranks that call the same operations in the same order. Any
+ * thread may call any method; the calls of one communicator keep one order, which is the same on
+ * every rank. This is true of all operations:
  *
- * <p>Buffers are native memory segments that hold at least the elements of the call, at any
- * address, and stay alive until the operation is done. On a device ({@link Config#withDevice}) they
- * are segments at addresses of its memory, and a method returns once the operation is in its {@link
- * Stream}: synchronize that, then look at {@link #asyncError}. On a blocking communicator, the
- * default, a method returns when its operation is done on this rank; on another one see {@link
- * #asyncError}. Between {@link Group#start} and {@link Group#end} methods only note what is to be
- * done. Any thread may call any method; calls of one communicator keep one order, which must be the
- * same on every rank.
+ * <p><b>When they are done.</b> On a blocking communicator, the default, a method returns when its
+ * operation is complete on this rank. On another one it queues the operation, and {@link
+ * #asyncError} tells when everything is done. On a device ({@link Config#withDevice}) it returns
+ * once the operation is in its {@link Stream}: synchronize that, then look at {@link #asyncError}.
+ * Between {@link Group#start} and {@link Group#end} methods only note what is to be done.
  *
- * <p>Every method may throw an {@link NcclException} whose result says what kind of failure it was:
- * INVALID_ARGUMENT and INVALID_USAGE for mistakes of the caller, REMOTE_ERROR if a peer died or
- * left, TIMEOUT if a time limit passed. After REMOTE_ERROR and TIMEOUT, and where ranks called
- * different things, only {@link #close} and {@link #abort} are of use. A thread that is interrupted
- * while it waits ends its operation so, on all ranks.
+ * <p><b>Buffers.</b> A buffer is a native memory segment at any address; on a device, a segment at
+ * an address of its memory. It holds at least the elements that its parameter names, and stays
+ * alive until the operation is done. Counts are numbers of elements, never bytes; a count of 0 is
+ * allowed, and then no buffer is looked at. All ranks pass the same count and type. Two buffers of
+ * one call must not overlap, except in place, as each parameter defines it.
+ *
+ * <p><b>Order of reduction.</b> Within a node elements are combined in the order of ranks.
+ * Reductions of more than 16 KiB between several nodes combine the ranks of each node first, then
+ * the nodes in the order of their first ranks. {@code JCCL_DETERMINISTIC=rank} keeps the order of
+ * ranks everywhere. Floats of 16 and 8 bits are combined in float32 and rounded once for each node.
+ * The average is the sum divided by the number of ranks; integers wrap around, and their average
+ * rounds toward zero. With maximum and minimum NaN wins, and -0 is less than +0. {@code
+ * DIFFERENCES.md} has the details.
+ *
+ * <p><b>Errors.</b> Every method may throw an {@link NcclException}. Its result is the code of
+ * {@code nccl.h}; its kind is an entry of {@code docs/errors.md} under the same name, such as
+ * {@code docs/errors.md#buffer_too_small}.
+ *
+ * <ul>
+ *   <li>INVALID_ARGUMENT: an argument is wrong, and nothing has happened: NULL_ARGUMENT,
+ *       TYPE_UNKNOWN, REDUCTION_UNKNOWN, REDUCTION_ENDED, REDUCTION_TYPE, ROOT_OR_PEER,
+ *       COUNT_UNFIT, COUNT_OVERFLOW, BUFFER_TOO_SMALL, BUFFER_ON_HEAP, BUFFER_READ_ONLY,
+ *       BUFFER_KIND, BUFFERS_OVERLAP, ARENA_CLOSED, STREAM_NOT_NULL, STREAM_UNKNOWN; or the
+ *       communicator takes no calls: NOT_READY, ALREADY_ENDED.
+ *   <li>INVALID_USAGE: ranks called differently (CALLED_DIFFERENTLY, UNMATCHED), or the call is
+ *       more than JCCL can do: TOO_LARGE, TOO_MANY_RANKS, TOO_MANY_PENDING, TOO_MUCH_STAGED.
+ *   <li>REMOTE_ERROR: a rank that the operation needs has died (LOST), left (LEFT), aborted
+ *       (ABORTED) or failed (REPORTED), or somebody interrupted a thread that waited (INTERRUPTED).
+ *   <li>TIMEOUT: a time limit has passed (LATE).
+ *   <li>SYSTEM_ERROR: the system refuses something: SYSTEM_CALL, NO_MEMORY, NO_STACK,
+ *       DEVICE_FAILED.
+ * </ul>
+ *
+ * <p>After REMOTE_ERROR, TIMEOUT, CALLED_DIFFERENTLY and UNMATCHED only {@link #close} and {@link
+ * #abort} are of use. A thread that is interrupted while it waits ends its operation on all ranks.
  *
  * <p>A communicator that is garbage-collected before {@link #close} or {@link #abort} is ended in
  * the background, with a line in the log; its peers learn that this rank has left.
@@ -96,12 +125,29 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return Rendezvous.createId();
     }
 
-    /** Joins a communicator of nRanks ranks as this rank, from 0; blocks until all have come. */
+    /**
+     * Makes a communicator with the default configuration; returns when all ranks have come.
+     *
+     * @see #initRank(int, UniqueId, int, Config)
+     */
     public static Communicator initRank(int nRanks, UniqueId id, int rank) {
         return initRank(nRanks, id, rank, Config.DEFAULT);
     }
 
-    /** Joins a communicator of nRanks ranks as this rank, from 0. */
+    /**
+     * Makes a communicator of all ranks that call this with one id.
+     *
+     * @param nRanks how many ranks there are, from 1 to 65,536
+     * @param id what one rank got from {@link #uniqueId}; it makes one communicator only
+     * @param rank this rank's number, from 0 to {@code nRanks - 1}
+     * @param config how the communicator behaves. If it does not block, this returns at once, and
+     *     {@link #awaitReady} waits for the other ranks
+     * @throws NcclException INVALID_ARGUMENT for a wrong argument (NULL_ARGUMENT, RANK_OUTSIDE,
+     *     ID_FOREIGN, ID_DAMAGED, DEVICE_UNKNOWN); INVALID_USAGE if the ranks do not fit together
+     *     or the id was used before (RANKS_DISAGREE, ID_USED); TIMEOUT if not all have come within
+     *     {@code JCCL_INIT_TIMEOUT} (INIT_TIMEOUT); REMOTE_ERROR if a rank has gone meanwhile
+     *     (ROOT_GONE, RANK_LEFT_INIT, PEER_ENDED_INIT)
+     */
     public static Communicator initRank(int nRanks, UniqueId id, int rank, Config config) {
         return Doors.remembered(
                 () -> {
@@ -114,8 +160,13 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * All ranks of a new communicator, for one thread that drives them in groups. If {@code
-     * JCCL_DEVICE} names a kind of device, each rank has the one with its own number.
+     * Makes all ranks of a new communicator in this process, for one thread that drives them in
+     * groups.
+     *
+     * @param nRanks how many ranks there are. If {@code JCCL_DEVICE} names a kind of device, each
+     *     rank has the one with its own number
+     * @return the ranks in their order
+     * @throws NcclException as of {@link #initRank(int, UniqueId, int, Config)}
      */
     public static List<Communicator> initAll(int nRanks) {
         UniqueId id = uniqueId();
@@ -147,19 +198,27 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /** A child for each colour, with the parent's configuration; see the other split. */
+    /**
+     * Divides this communicator into children with its own configuration.
+     *
+     * @see #split(int, int, Config)
+     */
     public @Nullable Communicator split(int color, int key) {
         return split(color, key, null);
     }
 
     /**
-     * Divides this communicator: ranks of one colour form a child, ordered by key and, where keys
-     * are equal, by rank. All ranks must call it. If this communicator does not block, the child is
-     * there at once, and both may be polled.
+     * Divides this communicator into children: the ranks of one colour are a child. All ranks call
+     * this. If this communicator does not block, the child is there at once, and both may be
+     * polled.
      *
-     * @param color which child, or {@link #NOCOLOR}
+     * @param color which child this rank joins, 0 or more; {@link #NOCOLOR} for none
+     * @param key where in the child: its ranks are ordered by key and, where keys are equal, by
+     *     their ranks here
      * @param config the child's configuration, or null for the parent's
      * @return the child, or null for NOCOLOR
+     * @throws NcclException INVALID_ARGUMENT for another negative colour (SPLIT_COLOR), or while
+     *     something is in progress (NOT_READY); otherwise as of init
      */
     public @Nullable Communicator split(int color, int key, @Nullable Config config) {
         NcclConfig resolved = config == null ? null : config.resolved();
@@ -230,12 +289,16 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * A reduction that sums what each rank multiplies first, by a factor that it gives here and
-     * that may differ between ranks. It serves operations of this communicator on elements of this
-     * type.
+     * Makes a reduction that sums what each rank has multiplied by a factor of its own. It serves
+     * operations of this communicator on elements of this type; factors may differ between ranks.
+     * Products are rounded to the type, and integers wrap around.
      *
-     * @param factor one element, which is read now
+     * @param factor one element, in any memory; it is read now
+     * @param type the type of the factor and of the elements
+     * @return the reduction; close it after the last call that uses it
      * @throws NcclException INVALID_ARGUMENT if the segment is shorter than an element
+     *     (BUFFER_TOO_SMALL), or something is null (NULL_ARGUMENT); INVALID_USAGE for more than
+     *     65,536 of a communicator that are not closed (TOO_MANY_PENDING)
      */
     public PreMulSum preMulSum(MemorySegment factor, DataType type) {
         Doors.given("RedOpCreatePreMulSum", "scalar", factor);
@@ -251,7 +314,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return CustomOps.preMulSum(comm, type, bytes, 0);
     }
 
-    /** This rank's number. */
+    /** This rank's number, from 0. */
     public int rank() {
         comm.ensureQueryable();
         return comm.rank();
@@ -270,8 +333,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * IN_PROGRESS while init, split, or an operation of a communicator that does not block is under
-     * way; SUCCESS, or why the communicator failed; INVALID_ARGUMENT after its end.
+     * How the communicator stands: IN_PROGRESS while init or a split is under way, or an operation
+     * of a communicator that does not block; then SUCCESS, or why it has failed; INVALID_ARGUMENT
+     * after its end.
      */
     public NcclResult asyncError() {
         return comm.asyncError();
@@ -280,8 +344,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /**
      * Waits until {@link #asyncError} is no longer IN_PROGRESS.
      *
-     * @throws NcclException with the error that it is then; with TIMEOUT after this time, which
-     *     changes nothing about the communicator
+     * @param timeout for how long at most
+     * @throws NcclException with the error that it is then; TIMEOUT if the time has passed
+     *     (NOT_READY_IN_TIME), which changes nothing about the communicator
      */
     public void awaitReady(Duration timeout) {
         long since = System.nanoTime();
@@ -317,8 +382,11 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * Waits until nothing is under way. Afterwards only {@link #close}, {@link #abort} and queries
-     * are allowed.
+     * Waits until nothing is under way; one that does not block begins that. Afterwards only {@link
+     * #close}, {@link #abort} and queries are allowed.
+     *
+     * @throws NcclException why the communicator has failed, or cannot be finalized now (NOT_READY,
+     *     ALREADY_ENDED)
      */
     public void finalizeCommunicator() {
         try {
@@ -331,8 +399,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * Frees the communicator; what is still being made is given up. Closing again does nothing.
-     * {@code ncclCommDestroy}.
+     * Frees the communicator ({@code ncclCommDestroy}). This waits for operations that are under
+     * way, at most 5 s; what is still being made is given up. Closing again does nothing.
      */
     @Override
     public void close() {

@@ -6,8 +6,6 @@ import org.jccl.executor.Counters;
 import org.jccl.log.Log;
 import org.jccl.platform.ForkGuard;
 import org.jccl.platform.Memory;
-import org.jccl.progress.CommExecutor;
-import org.jccl.reduce.Warmup;
 import org.jccl.type.CallError;
 import org.jccl.type.Operation;
 
@@ -20,39 +18,19 @@ final class Extras {
 
     private Extras() {}
 
-    static int timeout(long handle, long timeoutMs) {
-        try {
-            if (timeoutMs < 0) {
-                throw CallError.TIME_LIMIT_NEGATIVE.says(
-                        "CommOptions : timeout %s ms is negative; 0 is none", timeoutMs);
-            }
-            Handles.get(handle, "CommOptions").timeLimitMs(timeoutMs);
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
+    static void timeout(long handle, long timeoutMs) {
+        if (timeoutMs < 0) {
+            throw CallError.TIME_LIMIT_NEGATIVE.says(
+                    "CommOptions : timeout %s ms is negative; 0 is none", timeoutMs);
         }
+        Handles.get(handle, "CommOptions").timeLimitMs(timeoutMs);
     }
 
-    static int interrupt(long handle) {
-        try {
-            Handles.get(handle, "CommInterrupt").interrupt();
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
-        }
-    }
-
-    static int stats(long handle, long out, int n) {
-        try {
-            CommExecutor executor = Handles.get(handle, "CommStats").executor();
-            Checked.pointer("CommStats", "out", out);
-            Counters counters = executor.counters();
-            for (int i = 0; i < n; i++) {
-                Memory.putLong(out + 8L * i, value(counters, i));
-            }
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
+    static void stats(long handle, long out, int n) {
+        Counters counters = Handles.get(handle, "CommStats").executor().counters();
+        Checked.pointer("CommStats", "out", out);
+        for (int i = 0; i < n; i++) {
+            Memory.putLong(out + 8L * i, value(counters, i));
         }
     }
 
@@ -71,40 +49,20 @@ final class Extras {
         };
     }
 
-    static int warm(int ms) {
-        try {
-            Warmup.start();
-            Warmup.await(ms);
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
-        }
+    static void endWithHost() {
+        Runnable leave =
+                () -> {
+                    NcclApi.shutdown();
+                    ForkGuard.hostEnds();
+                };
+        Runtime.getRuntime().addShutdownHook(new Thread(leave, "jccl-leave"));
     }
 
-    static int endWithHost() {
-        try {
-            Runnable leave =
-                    () -> {
-                        shutdown();
-                        ForkGuard.hostEnds();
-                    };
-            Runtime.getRuntime().addShutdownHook(new Thread(leave, "jccl-leave"));
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
+    static void shutdown() {
+        for (Comm comm : Handles.all()) {
+            comm.leaveAtExit();
         }
-    }
-
-    static int shutdown() {
-        try {
-            for (Comm comm : Handles.all()) {
-                comm.leaveAtExit();
-            }
-            Farewell.await(1000);
-            Log.flush();
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.failed(t);
-        }
+        Farewell.await(1000);
+        Log.flush();
     }
 }

@@ -17,7 +17,6 @@ import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
 import org.jccl.type.UniqueId;
-import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -67,7 +66,7 @@ final class LifeCycle {
                 forget();
                 throw e;
             } catch (RuntimeException | Error e) {
-                creation.drop(inCall(e));
+                creation.drop(Unforeseen.of(e, "in a call"));
                 forget();
                 throw e;
             }
@@ -118,53 +117,31 @@ final class LifeCycle {
         }
     }
 
-    static int getUniqueId(long id) {
-        try {
-            Checked.pointer("GetUniqueId", "uniqueId", id);
-            byte[] bytes = Rendezvous.createId().toBytes();
-            for (int i = 0; i < bytes.length; i++) {
-                Memory.putByte(id + i, bytes[i]);
-            }
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
-        }
+    static void getUniqueId(long id) {
+        Checked.pointer("GetUniqueId", "uniqueId", id);
+        Memory.copyIn(Rendezvous.createId().toBytes(), 0, id, UniqueId.BYTES);
     }
 
     static int initRank(long commOut, int nRanks, long id, int rank, long config) {
-        try {
-            Checked.pointer("CommInitRank", "comm", commOut);
-            Checked.pointer("CommInitRank", "commId", id);
-            NcclConfig read = ConfigReader.read(config, NcclConfig.DEFAULT);
-            return open(Comm.create(readId(id), nRanks, rank, read), commOut);
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
-        }
-    }
-
-    static int initRankScalable(
-            long commOut, int nRanks, int rank, int nId, long ids, long config) {
-        try {
-            if (nRanks < 1) {
-                throw CallError.RANK_COUNT.says(
-                        "CommInitRankScalable : nranks %s must be positive", nRanks);
-            }
-            if (nId < 1 || nId > nRanks) {
-                throw CallError.ID_COUNT.says(
-                        "CommInitRankScalable : nId %s must lie in [1, %s]", nId, nRanks);
-            }
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
-        }
-        return initRank(commOut, nRanks, ids, rank, config);
-    }
-
-    private static UniqueId readId(long id) {
+        Checked.pointer("CommInitRank", "comm", commOut);
+        Checked.pointer("CommInitRank", "commId", id);
+        NcclConfig read = ConfigReader.read(config, NcclConfig.DEFAULT);
         byte[] bytes = new byte[UniqueId.BYTES];
-        for (int i = 0; i < bytes.length; i++) {
-            bytes[i] = Memory.getByte(id + i);
+        Memory.copyOut(id, bytes, 0, bytes.length);
+        Creation creation = Comm.create(new UniqueId(bytes), nRanks, rank, read);
+        return begin(present(creation, commOut), creation.blocking(), NcclApi.IN_PROGRESS);
+    }
+
+    /** Checks what only ncclCommInitRankScalable is given. */
+    static void requireIds(int nRanks, int nId) {
+        if (nRanks < 1) {
+            throw CallError.RANK_COUNT.says(
+                    "CommInitRankScalable : nranks %s must be positive", nRanks);
         }
-        return new UniqueId(bytes);
+        if (nId < 1 || nId > nRanks) {
+            throw CallError.ID_COUNT.says(
+                    "CommInitRankScalable : nId %s must lie in [1, %s]", nId, nRanks);
+        }
     }
 
     /** Gives the caller a handle before the communicator is ready. */
@@ -179,62 +156,56 @@ final class LifeCycle {
             return opening;
         } catch (RuntimeException | Error e) {
             Handles.remove(handle);
-            creation.drop(e instanceof NcclException tooMany ? tooMany : inCall(e));
+            creation.drop(Unforeseen.of(e, "in a call"));
             throw e;
         }
     }
 
-    private static NcclException inCall(Throwable t) {
-        return Unforeseen.of(t, "in a call");
-    }
-
-    private static int open(Creation creation, long commOut) {
-        Opening opening = present(creation, commOut);
+    /**
+     * Goes on with a creation: in the open group, here if its caller waits, or in the background.
+     *
+     * @param begun the result if it goes on in the background
+     */
+    private static int begin(Opening opening, boolean waits, int begun) {
         if (Group.current().open()) {
             return opening.queue();
         }
-        if (creation.blocking()) {
+        if (waits) {
             return Parking.current().await(opening);
         }
-        creation.start();
-        return NcclApi.IN_PROGRESS;
+        opening.creation.start();
+        return begun;
     }
 
     static int initAll(long comms, int nDev, long devList) {
+        Checked.pointer("CommInitAll", "comms", comms);
+        checkDevices(nDev, devList);
+        UniqueId id = Rendezvous.createId();
+        List<Opening> openings = new ArrayList<>();
+        Group group = Group.current();
+        group.start();
         try {
-            Checked.pointer("CommInitAll", "comms", comms);
-            checkDevices(nDev, devList);
-            UniqueId id = Rendezvous.createId();
-            List<Opening> openings = new ArrayList<>();
-            Group group = Group.current();
-            group.start();
-            try {
-                for (int rank = 0; rank < nDev; rank++) {
-                    int number = devList == 0 ? rank : Memory.getInt(devList + 4L * rank);
-                    String device = Devices.numbered(Params.DEVICE.text(), number);
-                    NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
-                    Creation creation = Comm.createBlocking(id, nDev, rank, config);
-                    Opening opening = present(creation, comms + 8L * rank);
-                    openings.add(opening);
-                    opening.queue();
-                }
-            } catch (Throwable t) {
-                group.remember(
-                        t instanceof NcclException e ? e : Unforeseen.of(t, "in CommInitAll"));
+            for (int rank = 0; rank < nDev; rank++) {
+                int number = devList == 0 ? rank : Memory.getInt(devList + 4L * rank);
+                String device = Devices.numbered(Params.DEVICE.text(), number);
+                NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
+                Creation creation = Comm.createBlocking(id, nDev, rank, config);
+                openings.add(present(creation, comms + 8L * rank));
+                openings.getLast().queue();
             }
-            Launch launch;
-            try {
-                launch = group.end();
-            } catch (RuntimeException | Error e) {
-                openings.forEach(Opening::undo);
-                throw e;
-            }
-            return launch == null
-                    ? NcclApi.SUCCESS
-                    : Parking.current().await(new Family(launch, openings));
         } catch (Throwable t) {
-            return NcclApi.refused(t);
+            group.remember(Unforeseen.of(t, "in CommInitAll"));
         }
+        Launch launch;
+        try {
+            launch = group.end();
+        } catch (RuntimeException | Error e) {
+            openings.forEach(Opening::undo);
+            throw e;
+        }
+        return launch == null
+                ? NcclApi.SUCCESS
+                : Parking.current().await(new Family(launch, openings));
     }
 
     private static void checkDevices(int nDev, long devList) {
@@ -256,65 +227,30 @@ final class LifeCycle {
         }
     }
 
+    /** A split that does not block returns SUCCESS, as NCCL's does. */
     static int split(long handle, int color, int key, long newComm, long config) {
-        Comm parent = null;
-        try {
-            parent = Handles.get(handle, "CommSplit");
-            Checked.pointer("CommSplit", "newcomm", newComm);
-            Memory.putLong(newComm, 0);
-            parent.ensureReady();
-            NcclConfig childConfig =
-                    config == 0 ? null : ConfigReader.read(config, NcclConfig.DEFAULT);
-            Creation creation = parent.split(color, key, childConfig);
-            if (color != NOCOLOR) {
-                return openChild(parent, creation, newComm);
-            }
-            return run(parent, creation);
-        } catch (Throwable t) {
-            return NcclApi.refused(parent, t);
-        }
-    }
-
-    /** As {@link #open}, but a non-blocking split returns SUCCESS, as NCCL's does. */
-    private static int openChild(Comm parent, Creation creation, long newComm) {
-        Opening opening = present(creation, newComm);
-        if (Group.current().open()) {
-            return opening.queue();
-        }
-        if (parent.blocking()) {
-            return Parking.current().await(opening);
-        }
-        creation.start();
-        return NcclApi.SUCCESS;
-    }
-
-    private static int run(Comm parent, Creation creation) {
-        Opening opening = new Opening(creation, 0, 0);
-        if (Group.current().open()) {
-            return opening.queue();
-        }
-        if (parent.blocking()) {
-            return Parking.current().await(opening);
-        }
-        creation.start();
-        return NcclApi.SUCCESS;
+        Comm parent = Handles.get(handle, "CommSplit");
+        Checked.pointer("CommSplit", "newcomm", newComm);
+        Memory.putLong(newComm, 0);
+        parent.ensureReady();
+        NcclConfig read = config == 0 ? null : ConfigReader.read(config, NcclConfig.DEFAULT);
+        Creation creation = parent.split(color, key, read);
+        boolean joins = color != NOCOLOR;
+        Opening opening = joins ? present(creation, newComm) : new Opening(creation, 0, 0);
+        return begin(opening, parent.blocking(), NcclApi.SUCCESS);
     }
 
     static int finish(long handle) {
-        try {
-            if (handle == 0) {
-                return NcclApi.SUCCESS;
-            }
-            Comm comm = Handles.get(handle, "CommFinalize");
-            @Nullable Pending pending = comm.finish();
-            if (comm.blocking()) {
-                return Parking.current().await(pending);
-            }
-            comm.leave();
-            return comm.asyncError().code();
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
+        if (handle == 0) {
+            return NcclApi.SUCCESS;
         }
+        Comm comm = Handles.get(handle, "CommFinalize");
+        Pending pending = comm.finish();
+        if (comm.blocking()) {
+            return Parking.current().await(pending);
+        }
+        comm.leave();
+        return comm.asyncError().code();
     }
 
     /** Of a garbage collector, which neither waits nor wants to hear of mistakes. */
@@ -335,7 +271,7 @@ final class LifeCycle {
         } catch (Throwable t) {
             // So that it can be dropped again, when there is memory.
             DROPPED.remove(handle);
-            return NcclApi.refused(t);
+            return NcclApi.refused(handle, t);
         }
     }
 
@@ -358,7 +294,7 @@ final class LifeCycle {
             }
             return NcclApi.SUCCESS;
         } catch (Throwable t) {
-            return NcclApi.refused(t);
+            return NcclApi.refused(handle, t);
         } finally {
             Reserve.close();
         }

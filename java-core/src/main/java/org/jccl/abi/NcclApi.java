@@ -2,20 +2,26 @@ package org.jccl.abi;
 
 import org.jccl.call.Call;
 import org.jccl.comm.Comm;
+import org.jccl.comm.CustomOps;
 import org.jccl.comm.Operations;
+import org.jccl.progress.Completions;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
 import org.jccl.group.Pending;
 import org.jccl.log.LastError;
 import org.jccl.log.Log;
 import org.jccl.platform.Memory;
+import org.jccl.reduce.Warmup;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 import org.jccl.type.Unforeseen;
 import org.jccl.type.Version;
-import org.jspecify.annotations.Nullable;
+
+import java.util.Arrays;
+import java.util.function.IntSupplier;
+import java.util.function.ToIntFunction;
 
 /**
  * The functions of {@code nccl.h} and {@code jccl.h} that are done and need Java, for callers that
@@ -38,7 +44,7 @@ public final class NcclApi {
 
     /** Java belongs to somebody else, who may end it: everything is left in good order then. */
     public static int endWithHost() {
-        return Extras.endWithHost();
+        return done(0, Extras::endWithHost);
     }
 
     /** Address of the last failures of the process, as {@link LastError} lays them out. */
@@ -57,69 +63,97 @@ public final class NcclApi {
     }
 
     /** The only place where a failure becomes a result code. */
-    static int failed(Throwable t) {
-        NcclException why =
-                t instanceof NcclException known ? known : Unforeseen.of(t, "in a call");
-        if (!(t instanceof NcclException)) {
-            Log.warn(why.getMessage() + " at " + java.util.Arrays.toString(t.getStackTrace()));
+    private static int failed(Throwable t) {
+        NcclException why = Unforeseen.of(t, "in a call");
+        if (why != t) {
+            Log.warn(why.getMessage() + " at " + Arrays.toString(t.getStackTrace()));
         }
         LastError.setForThread(String.valueOf(why.getMessage()));
         Group.current().remember(why);
         return why.result().code();
     }
 
-    /** The same for a failure on a communicator, whose rank the user is to know. */
-    static int refused(@Nullable Comm comm, Throwable t) {
-        return refused(
-                comm != null && t instanceof NcclException known ? known.on(comm.identity()) : t);
+    /**
+     * The same for a failure that the user has not been told in the log.
+     *
+     * @param comm the handle of the communicator, whose rank the user is to know; 0 for none
+     */
+    static int refused(long comm, Throwable t) {
+        if (!(t instanceof NcclException)) {
+            return failed(t);
+        }
+        Comm known = Handles.find(comm);
+        NcclException why = (NcclException) t;
+        why = known == null ? why : why.on(known.identity());
+        Log.warn(why);
+        return failed(why);
     }
 
-    /** The same for a failure that the user has not been told in the log. */
-    static int refused(Throwable t) {
-        if (t instanceof NcclException why) {
-            Log.warn(why);
+    /** The result of a function whose failures are refusals. */
+    private static int answer(long comm, IntSupplier function) {
+        try {
+            return function.getAsInt();
+        } catch (Throwable t) {
+            return refused(comm, t);
         }
-        return failed(t);
+    }
+
+    /** What succeeds if it returns. */
+    private interface Action {
+        void run() throws Exception;
+    }
+
+    /** The same of a function that succeeds if it returns. */
+    private static int done(long comm, Action function) {
+        try {
+            function.run();
+            return SUCCESS;
+        } catch (Throwable t) {
+            return refused(comm, t);
+        }
+    }
+
+    /** The result of a function that tells of failures which stand in the log already. */
+    private static int told(IntSupplier function) {
+        try {
+            return function.getAsInt();
+        } catch (Throwable t) {
+            return failed(t);
+        }
     }
 
     /** Opens a group on this thread. */
     public static int groupStart() {
-        try {
-            Group.current().start();
-            return SUCCESS;
-        } catch (Throwable t) {
-            return failed(t);
-        }
+        return done(0, () -> Group.current().start());
     }
 
     /** Closes a group; the outermost end launches it, and waits if its communicators block. */
     public static int groupEnd() {
-        try {
-            Launch launch = Group.current().end();
-            if (launch == null) {
-                return SUCCESS;
-            }
-            if (launch.blocking()) {
-                return Parking.current().await(launch);
-            }
-            return launch.look() ? launch.result().code() : Group.leave(launch).code();
-        } catch (Throwable t) {
-            return failed(t);
-        }
+        return told(
+                () -> {
+                    Launch launch = Group.current().end();
+                    if (launch == null) {
+                        return SUCCESS;
+                    }
+                    if (launch.blocking()) {
+                        return Parking.current().await(launch);
+                    }
+                    return launch.look() ? launch.result().code() : Group.leave(launch).code();
+                });
     }
 
     /** Not done yet; see DIFFERENCES.md. */
     public static int groupSimulateEnd(long simInfo) {
-        try {
-            Group.current().remember(notDone("ncclGroupSimulateEnd"));
-            Group.current().end();
-            throw notDone("ncclGroupSimulateEnd");
-        } catch (Throwable t) {
-            return refused(t);
-        }
+        return done(
+                0,
+                () -> {
+                    Group.current().remember(notDone("ncclGroupSimulateEnd"));
+                    Group.current().end();
+                    throw notDone("ncclGroupSimulateEnd");
+                });
     }
 
-    static NcclException notDone(String function) {
+    private static NcclException notDone(String function) {
         return CallError.NOT_DONE_YET.says(
                 "%s is not done yet in JCCL %s; see DIFFERENCES.md", function, Version.text());
     }
@@ -179,22 +213,22 @@ public final class NcclApi {
     /** ncclRedOpCreatePreMulSum. */
     public static int redOpCreatePreMulSum(
             long op, long scalar, int type, int residence, long comm) {
-        return Resources.createPreMulSum(op, scalar, type, residence, comm);
+        return done(comm, () -> Resources.createPreMulSum(op, scalar, type, residence, comm));
     }
 
     /** ncclRedOpDestroy. */
     public static int redOpDestroy(int op, long comm) {
-        return Resources.destroyRedOp(op, comm);
+        return done(comm, () -> CustomOps.destroy(Handles.get(comm, "RedOpDestroy"), op));
     }
 
     /** ncclMemAlloc: zeroed pages of host memory. */
     public static int memAlloc(long out, long bytes) {
-        return Resources.memAlloc(out, bytes);
+        return done(0, () -> Resources.memAlloc(out, bytes));
     }
 
     /** ncclMemFree. */
     public static int memFree(long address) {
-        return Resources.memFree(address);
+        return done(0, () -> Resources.memFree(address));
     }
 
     /** ncclSend. */
@@ -217,15 +251,14 @@ public final class NcclApi {
             int rootOrPeer,
             long handle,
             long stream) {
-        Comm comm = null;
         try {
-            comm = Handles.get(handle, operation.ncclName());
+            Comm comm = Handles.get(handle, operation.ncclName());
             Call call = Group.call(operation).buffers(send, recv).elements(count, type);
             call.reducedBy(op).with(rootOrPeer).inStream(stream);
             Pending pending = Operations.run(comm, call);
             return pending == null ? SUCCESS : leaveOrAwait(comm, pending);
         } catch (Throwable t) {
-            return refused(comm, t);
+            return refused(handle, t);
         }
     }
 
@@ -239,38 +272,43 @@ public final class NcclApi {
 
     /** ncclGetUniqueId: writes 128 bytes. */
     public static int getUniqueId(long id) {
-        return LifeCycle.getUniqueId(id);
+        return done(0, () -> LifeCycle.getUniqueId(id));
     }
 
     /** ncclCommInitRank. */
     public static int commInitRank(long commOut, int nRanks, long id, int rank) {
-        return LifeCycle.initRank(commOut, nRanks, id, rank, 0);
+        return commInitRankConfig(commOut, nRanks, id, rank, 0);
     }
 
     /** ncclCommInitRankConfig. */
     public static int commInitRankConfig(long commOut, int nRanks, long id, int rank, long config) {
-        return LifeCycle.initRank(commOut, nRanks, id, rank, config);
+        return answer(0, () -> LifeCycle.initRank(commOut, nRanks, id, rank, config));
     }
 
     /** ncclCommInitRankScalable; the first id serves all ranks. */
     public static int commInitRankScalable(
             long commOut, int nRanks, int rank, int nId, long ids, long config) {
-        return LifeCycle.initRankScalable(commOut, nRanks, rank, nId, ids, config);
+        return answer(
+                0,
+                () -> {
+                    LifeCycle.requireIds(nRanks, nId);
+                    return LifeCycle.initRank(commOut, nRanks, ids, rank, config);
+                });
     }
 
     /** ncclCommInitAll: all ranks in this process. */
     public static int commInitAll(long comms, int nDev, long devList) {
-        return LifeCycle.initAll(comms, nDev, devList);
+        return answer(0, () -> LifeCycle.initAll(comms, nDev, devList));
     }
 
     /** ncclCommSplit; the child's handle is written before this returns. */
     public static int commSplit(long comm, int color, int key, long newComm, long config) {
-        return LifeCycle.split(comm, color, key, newComm, config);
+        return answer(comm, () -> LifeCycle.split(comm, color, key, newComm, config));
     }
 
     /** ncclCommFinalize. */
     public static int commFinalize(long comm) {
-        return LifeCycle.finish(comm);
+        return answer(comm, () -> LifeCycle.finish(comm));
     }
 
     /** ncclCommDestroy. */
@@ -296,75 +334,54 @@ public final class NcclApi {
             Memory.putInt(out, result.code());
             return SUCCESS;
         } catch (Throwable t) {
-            return refused(t);
+            return refused(comm, t);
         }
     }
 
     /** ncclCommCount. */
     public static int commCount(long comm, long out) {
-        return query(comm, out, "CommCount");
+        return query(comm, out, "CommCount", Comm::nRanks);
     }
 
     /** ncclCommCuDevice: the device's number, -1 on the host. */
     public static int commCuDevice(long comm, long out) {
-        return query(comm, out, "CommCuDevice");
+        return query(comm, out, "CommCuDevice", Comm::deviceNumber);
     }
 
     /** ncclCommUserRank. */
     public static int commUserRank(long comm, long out) {
-        return query(comm, out, "CommUserRank");
+        return query(comm, out, "CommUserRank", Comm::rank);
     }
 
-    private static int query(long comm, long out, String function) {
-        Comm found = null;
-        try {
-            found = Handles.get(comm, function);
-            Checked.pointer(function, "result", out);
-            found.ensureQueryable();
-            int value =
-                    switch (function) {
-                        case "CommCount" -> found.nRanks();
-                        case "CommUserRank" -> found.rank();
-                        default -> found.deviceNumber();
-                    };
-            Memory.putInt(out, value);
-            return SUCCESS;
-        } catch (Throwable t) {
-            return refused(found, t);
-        }
+    private static int query(long comm, long out, String function, ToIntFunction<Comm> value) {
+        return done(
+                comm,
+                () -> {
+                    Comm found = Handles.get(comm, function);
+                    Checked.pointer(function, "result", out);
+                    found.ensureQueryable();
+                    Memory.putInt(out, value.applyAsInt(found));
+                });
     }
 
     /** jcclSliced: where this thread's blocking calls find their slice, 0 for nowhere. */
     public static int sliced(long slice) {
-        try {
-            Parking.current().slice(slice);
-            return SUCCESS;
-        } catch (Throwable t) {
-            return failed(t);
-        }
+        return done(0, () -> Parking.current().slice(slice));
     }
 
     /** jcclResume: goes on with this thread's parked call. */
     public static int resume() {
-        try {
-            return Parking.current().resume();
-        } catch (Throwable t) {
-            return failed(t);
-        }
+        return told(() -> Parking.current().resume());
     }
 
     /** jcclInterrupt: ends this thread's parked call and revokes its communicators. */
     public static int interrupt() {
-        try {
-            return Parking.current().interrupt();
-        } catch (Throwable t) {
-            return failed(t);
-        }
+        return told(() -> Parking.current().interrupt());
     }
 
     /** jcclCommInterrupt: revokes a communicator because its user was interrupted. */
     public static int commInterrupt(long comm) {
-        return Extras.interrupt(comm);
+        return done(comm, () -> Handles.get(comm, "CommInterrupt").interrupt());
     }
 
     /** jcclCommDrop: a garbage collector has found a communicator that nobody has destroyed. */
@@ -389,51 +406,68 @@ public final class NcclApi {
             call.elements(count, type).reducedBy(redOp).with(rootOrPeer);
             return Started.start(call, comm, ms, ticketOut);
         } catch (Throwable t) {
-            return refused(t);
+            return refused(comm, t);
         }
     }
 
     /** jcclStartComposed: an operation with copies before and after, or of sends and receives. */
     public static int startComposed(long words, long n, long comm, int ms, long ticketOut) {
         try {
-            return Started.startComposed(new ComposedCall(words, n), comm, ms, ticketOut);
+            return Started.start(new ComposedCall(words, n), comm, ms, ticketOut);
         } catch (Throwable t) {
-            return refused(t);
+            return refused(comm, t);
         }
     }
 
     /** jcclPoll: lends this thread to a started operation for at most {@code ms}. */
     public static int poll(long comm, long ticket, int ms) {
-        return Started.poll(comm, ticket, ms);
+        return told(() -> Started.poll(comm, ticket, ms));
     }
 
     /** jcclAbandonGroup: the open group's end launches nothing. */
     public static int abandonGroup() {
-        return Started.abandonGroup();
+        return told(
+                () -> {
+                    String why =
+                            "the body of a group threw an exception, so that nothing of the group"
+                                    + " was launched";
+                    Group.current().remember(CallError.GROUP_ABANDONED.says(why));
+                    return SUCCESS;
+                });
     }
 
     /** jcclWaitCompletion: until the count of finished started operations changes. */
     public static int waitCompletion(long seen, int ms, long now) {
-        return Started.waitCompletion(seen, ms, now);
+        return done(
+                0,
+                () -> {
+                    Checked.pointer("WaitCompletion", "now", now);
+                    Memory.putLong(now, Completions.await(seen, ms));
+                });
     }
 
     /** jcclCommOptions: the time limit of operations in milliseconds, 0 for none. */
     public static int commTimeout(long comm, long timeoutMs) {
-        return Extras.timeout(comm, timeoutMs);
+        return done(comm, () -> Extras.timeout(comm, timeoutMs));
     }
 
     /** jcclCommStats: counters, laid out as in jccl.h. */
     public static int commStats(long comm, long out, int n) {
-        return Extras.stats(comm, out, n);
+        return done(comm, () -> Extras.stats(comm, out, n));
     }
 
     /** jcclWarm: until the kernels are compiled, at most {@code ms}. */
     public static int warm(int ms) {
-        return Extras.warm(ms);
+        return done(
+                0,
+                () -> {
+                    Warmup.start();
+                    Warmup.await(ms);
+                });
     }
 
     /** jcclShutdown: leaves all communicators in good order, at the end of the process. */
     public static int shutdown() {
-        return Extras.shutdown();
+        return done(0, Extras::shutdown);
     }
 }

@@ -22,81 +22,52 @@ final class Resources {
 
     private Resources() {}
 
-    static int memAlloc(long out, long bytes) {
-        try {
-            Checked.pointer("MemAlloc", "ptr", out);
-            if (bytes < 0) {
-                throw CallError.COUNT_OVERFLOW.says(
-                        "MemAlloc : size %s is more than a process can have",
-                        Long.toUnsignedString(bytes));
-            }
-            long address = 0;
-            if (bytes > 0) {
-                SharedMemory memory = SharedMemory.anonymous(bytes);
-                address = memory.address();
-                MEMORY.put(address, memory);
-            }
-            Memory.putLong(out, address);
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
+    static void memAlloc(long out, long bytes) {
+        Checked.pointer("MemAlloc", "ptr", out);
+        if (bytes < 0) {
+            throw CallError.COUNT_OVERFLOW.says(
+                    "MemAlloc : size %s is more than a process can have",
+                    Long.toUnsignedString(bytes));
         }
+        long address = 0;
+        if (bytes > 0) {
+            SharedMemory memory = SharedMemory.anonymous(bytes);
+            address = memory.address();
+            MEMORY.put(address, memory);
+        }
+        Memory.putLong(out, address);
     }
 
-    static int memFree(long address) {
-        try {
-            if (address == 0) {
-                return NcclApi.SUCCESS;
-            }
-            SharedMemory memory = MEMORY.remove(address);
-            if (memory == null) {
-                throw CallError.NOT_ALLOCATED.says(
-                        "MemFree : 0x%s is no address that ncclMemAlloc gave, or was freed before",
-                        Long.toHexString(address));
-            }
+    static void memFree(long address) {
+        SharedMemory memory = MEMORY.remove(address);
+        if (memory != null) {
             memory.close();
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(t);
+        } else if (address != 0) {
+            throw CallError.NOT_ALLOCATED.says(
+                    "MemFree : 0x%s is no address that ncclMemAlloc gave, or was freed before",
+                    Long.toHexString(address));
         }
     }
 
-    static int createPreMulSum(long out, long scalar, int type, int residence, long handle) {
-        Comm comm = null;
-        try {
-            comm = Handles.get(handle, "RedOpCreatePreMulSum");
-            Checked.pointer("RedOpCreatePreMulSum", "op", out);
-            Checked.pointer("RedOpCreatePreMulSum", "scalar", scalar);
-            if (residence != SCALAR_DEVICE && residence != SCALAR_HOST_IMMEDIATE) {
-                throw CallError.RESIDENCE_UNKNOWN.says(
-                        "ncclRedOpCreatePreMulSum : invalid residence %s; use a value of "
-                                + "ncclScalarResidence_t",
-                        residence);
-            }
-            if (!DataType.isValid(type)) {
-                throw CallError.TYPE_UNKNOWN.says(
-                        "%sinvalid type %s; use a value of ncclDataType_t",
-                        "ncclRedOpCreatePreMulSum : ", type);
-            }
-            DataType of = DataType.of(type);
-            boolean later = residence == SCALAR_DEVICE;
-            byte[] factor = new byte[later ? 0 : of.sizeBytes()];
-            Memory.copyOut(scalar, factor, 0, factor.length);
-            Memory.putInt(out, CustomOps.preMulSum(comm, of, factor, later ? scalar : 0).number());
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(comm, t);
+    static void createPreMulSum(long out, long scalar, int type, int residence, long handle) {
+        Comm comm = Handles.get(handle, "RedOpCreatePreMulSum");
+        Checked.pointer("RedOpCreatePreMulSum", "op", out);
+        Checked.pointer("RedOpCreatePreMulSum", "scalar", scalar);
+        if (residence != SCALAR_DEVICE && residence != SCALAR_HOST_IMMEDIATE) {
+            throw CallError.RESIDENCE_UNKNOWN.says(
+                    "ncclRedOpCreatePreMulSum : invalid residence %s; use a value of "
+                            + "ncclScalarResidence_t",
+                    residence);
         }
-    }
-
-    static int destroyRedOp(int op, long handle) {
-        Comm comm = null;
-        try {
-            comm = Handles.get(handle, "RedOpDestroy");
-            CustomOps.destroy(comm, op);
-            return NcclApi.SUCCESS;
-        } catch (Throwable t) {
-            return NcclApi.refused(comm, t);
+        if (!DataType.isValid(type)) {
+            throw CallError.TYPE_UNKNOWN.says(
+                    "%sinvalid type %s; use a value of ncclDataType_t",
+                    "ncclRedOpCreatePreMulSum : ", type);
         }
+        DataType of = DataType.of(type);
+        boolean later = residence == SCALAR_DEVICE;
+        byte[] factor = new byte[later ? 0 : of.sizeBytes()];
+        Memory.copyOut(scalar, factor, 0, factor.length);
+        Memory.putInt(out, CustomOps.preMulSum(comm, of, factor, later ? scalar : 0).number());
     }
 }

@@ -16,6 +16,9 @@ public final class CustomOps {
     /** No number is given twice in a process, so that none stands for two operations. */
     private static final AtomicInteger NEXT = new AtomicInteger(RedOp.NUMBERS);
 
+    /** Bound of those of a communicator that were not destroyed. */
+    private static final int MOST = 1 << 16;
+
     private final Map<Integer, PreMulSum> byNumber = new ConcurrentHashMap<>();
 
     CustomOps() {}
@@ -25,7 +28,8 @@ public final class CustomOps {
      *
      * @param factor as it lies in memory; empty if there is an address
      * @param address where it is read when operations begin, else 0
-     * @throws NcclException INVALID_USAGE for a factor that is memory of a device
+     * @throws NcclException INVALID_USAGE for a factor that is memory of a device, or if there are
+     *     too many
      */
     public static PreMulSum preMulSum(Comm comm, DataType type, byte[] factor, long address) {
         comm.ensureReady();
@@ -34,8 +38,14 @@ public final class CustomOps {
                     "a factor of ncclRedOpCreatePreMulSum in memory of a device is not done yet "
                             + "in JCCL; pass ncclScalarHostImmediate; see DIFFERENCES.md");
         }
-        int number = NEXT.getAndIncrement();
         Map<Integer, PreMulSum> all = comm.customOps.byNumber;
+        if (all.size() >= MOST) {
+            throw CallError.TOO_MANY_PENDING.says(
+                    "there are %s reduction operations of one communicator that were not "
+                            + "destroyed; destroy some",
+                    MOST);
+        }
+        int number = NEXT.getAndIncrement();
         PreMulSum made = new PreMulSum(number, type, factor, address, () -> all.remove(number));
         all.put(number, made);
         return made;

@@ -205,7 +205,7 @@ public final class Group {
                 operation.member.executor().submit(operation.task);
                 submitted.add(operation);
             } catch (RuntimeException | Error e) {
-                failed = failure(e);
+                failed = Unforeseen.of(e, "in a group");
             }
         }
         List<CommExecutor> executors = new ArrayList<>(queued.size());
@@ -217,7 +217,7 @@ public final class Group {
             try {
                 awaited = !Submission.follow(executor, operation.task);
             } catch (RuntimeException | Error e) {
-                failed = failed == null ? failure(e) : failed;
+                failed = failed == null ? Unforeseen.of(e, "in a group") : failed;
             }
             if (awaited) {
                 executors.add(executor);
@@ -228,10 +228,6 @@ public final class Group {
             background.forEach(GroupJob::start);
         }
         return new Launch(executors, tasks, background, blocking, failed);
-    }
-
-    private static NcclException failure(Throwable thrown) {
-        return thrown instanceof NcclException known ? known : Unforeseen.of(thrown, "in a group");
     }
 
     /** The result of an outermost end for a group that cannot be waited for here. */

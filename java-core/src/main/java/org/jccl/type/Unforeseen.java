@@ -26,13 +26,13 @@ public final class Unforeseen {
     public static void prepare() {}
 
     /**
-     * A failure that tells of the exception.
+     * A failure that tells of the exception; the exception itself if it is one.
      *
      * @param where "in a call", …
      */
     public static NcclException of(Throwable t, String where) {
         try {
-            return described(t, where);
+            return t instanceof NcclException known ? known : described(t, where);
         } catch (OutOfMemoryError unsaid) {
             return FULL;
         } catch (StackOverflowError unsaid) {

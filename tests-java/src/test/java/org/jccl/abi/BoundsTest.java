@@ -13,6 +13,7 @@ import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.PreMulSum;
 import org.junit.jupiter.api.Test;
 
 import java.lang.foreign.Arena;
@@ -69,6 +70,27 @@ final class BoundsTest {
                         comm.send(data, 1, DataType.INT32, 0);
                         comm.recv(data, 1, DataType.INT32, 0);
                     });
+        }
+    }
+
+    @Test
+    void createdReductionsHaveABoundAndComeBack() {
+        try (Communicator comm = Communicator.initRank(1, Communicator.uniqueId(), 0)) {
+            MemorySegment factor = MemorySegment.ofArray(new int[] {2});
+            List<PreMulSum> made = new ArrayList<>();
+            NcclException refused =
+                    assertThrows(
+                            NcclException.class,
+                            () -> {
+                                while (true) {
+                                    made.add(comm.preMulSum(factor, DataType.INT32));
+                                }
+                            });
+            assertEquals(NcclResult.INVALID_USAGE, refused.result());
+            assertTrue(refused.getMessage().contains("not destroyed"), refused.getMessage());
+            assertEquals(1 << 16, made.size());
+            made.getFirst().close();
+            comm.preMulSum(factor, DataType.INT32).close();
         }
     }
 }

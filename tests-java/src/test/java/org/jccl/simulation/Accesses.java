@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Accesses {
     private final int[] writtenAt;
-    private final @Nullable int[][] readAt;
+    private final int @Nullable [][] readAt;
 
     Accesses(int cells, int nRanks) {
         writtenAt = new int[cells];
