@@ -1,7 +1,7 @@
 package org.jccl;
 
-import org.jccl.call.Call;
 import org.jccl.bootstrap.Rendezvous;
+import org.jccl.call.Call;
 import org.jccl.comm.Comm;
 import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;

@@ -1,8 +1,8 @@
 package org.jccl;
 
+import org.jccl.call.Call;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
-import org.jccl.call.Call;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;

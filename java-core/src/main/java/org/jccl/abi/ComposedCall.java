@@ -1,10 +1,10 @@
 package org.jccl.abi;
 
-import org.jccl.comm.Comm;
-import org.jccl.comm.Operations;
 import org.jccl.call.Call;
 import org.jccl.call.Composed;
 import org.jccl.call.StridedCopy;
+import org.jccl.comm.Comm;
+import org.jccl.comm.Operations;
 import org.jccl.group.Group;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;

@@ -1,12 +1,12 @@
 package org.jccl.abi;
 
+import org.jccl.call.Call;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
-import org.jccl.call.Call;
-import org.jccl.progress.CommExecutor;
 import org.jccl.executor.Task;
-import org.jccl.progress.Wait;
 import org.jccl.platform.Memory;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Wait;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;

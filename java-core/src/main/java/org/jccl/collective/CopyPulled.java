@@ -36,8 +36,7 @@ final class CopyPulled extends Algorithm {
         }
         for (int q : inTurn(givers, rank)) {
             steps.await(q, Flags.CONTRIBUTED, 1);
-            steps.copy(
-                    steps.out(to(shape, q)), steps.in(q, from(shape, rank)), shape.bytes());
+            steps.copy(steps.out(to(shape, q)), steps.in(q, from(shape, rank)), shape.bytes());
         }
         steps.signal(Flags.TAKEN, 1, givers);
         for (int q : takers) {

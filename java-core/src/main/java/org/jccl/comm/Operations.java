@@ -1,14 +1,14 @@
 package org.jccl.comm;
 
+import org.jccl.call.Call;
 import org.jccl.device.Device;
 import org.jccl.device.Devices;
-import org.jccl.call.Call;
-import org.jccl.progress.CommExecutor;
-import org.jccl.progress.Submission;
-import org.jccl.plan.Plan;
 import org.jccl.executor.Task;
 import org.jccl.group.Group;
 import org.jccl.group.Pending;
+import org.jccl.plan.Plan;
+import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Submission;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;

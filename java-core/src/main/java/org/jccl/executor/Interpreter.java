@@ -404,7 +404,12 @@ public final class Interpreter {
         sources[rank] = buffers[c[at + 2]] + args[a + 2];
         long to = buffers[c[at + 1]] + args[a];
         Reductions.fold(
-                task.typeNumber(), task.redOp(), to, sources, nRanks, bytes / task.type().sizeBytes());
+                task.typeNumber(),
+                task.redOp(),
+                to,
+                sources,
+                nRanks,
+                bytes / task.type().sizeBytes());
         return true;
     }
 

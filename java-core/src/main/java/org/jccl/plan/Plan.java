@@ -17,8 +17,8 @@ package org.jccl.plan;
  * @param publishesTiny whether the code writes the call word itself, behind a tiny message
  * @param hearsAll whether every other rank is waited for, so that all are known to be in this call
  * @param algorithm name for logs
- * @param mateBytes payload bytes that node mates read from this rank, summed over them, and that it reads from their
- *     callers' buffers
+ * @param mateBytes payload bytes that node mates read from this rank, summed over them, and that it
+ *     reads from their callers' buffers
  * @param netBytes payload bytes sent over TCP
  */
 @SuppressWarnings("ArrayRecordComponent") // read in the innermost loop, shared by reference

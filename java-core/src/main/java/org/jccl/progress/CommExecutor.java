@@ -200,7 +200,8 @@ public final class CommExecutor {
     }
 
     /**
-     * Hands a task over. {@link Submission#follow} goes on with it, after the other tasks of a group.
+     * Hands a task over. {@link Submission#follow} goes on with it, after the other tasks of a
+     * group.
      *
      * @throws NcclException if the communicator has failed or too much is under way
      */

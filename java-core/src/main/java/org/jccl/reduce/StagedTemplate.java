@@ -11,10 +11,10 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 
 /**
- * The template of staged kernels, used only through copies ({@link Kind}): tile by tile, copy to the
- * heap, fold in loops over arrays, copy back. C2 vectorises such loops, but none that loads from
- * and stores to native memory, whose addresses may alias. Warm after a few calls, at about half of
- * a vector kernel's speed. A few elements are folded one by one.
+ * The template of staged kernels, used only through copies ({@link Kind}): tile by tile, copy to
+ * the heap, fold in loops over arrays, copy back. C2 vectorises such loops, but none that loads
+ * from and stores to native memory, whose addresses may alias. Warm after a few calls, at about
+ * half of a vector kernel's speed. A few elements are folded one by one.
  *
  * <p>The narrow floats are a load and a store around a fold of float32.
  */

@@ -29,8 +29,7 @@ public final class Warmup {
     private static final int SIZES = 4;
 
     /** What the first calls most likely need. */
-    private static final int FIRST =
-            Kernels.pair(DataType.FLOAT32.number(), RedOp.SUM.number());
+    private static final int FIRST = Kernels.pair(DataType.FLOAT32.number(), RedOp.SUM.number());
 
     private static final int SLOTS = SIZES * Kernels.PAIRS;
 

@@ -139,8 +139,7 @@ public record Schedule(int rank, int nRanks, List<Step> steps, Order order, int 
                     case Signal signal -> others(signal.readers(), rank, nRanks);
                     case Wait wait -> wait.rank() != rank && wait.rank() < nRanks;
                     case Fold fold -> ownFold(fold, rank, nRanks);
-                    case Copy copy ->
-                            writable(copy.dst(), rank) && copy.src().rank() < nRanks;
+                    case Copy copy -> writable(copy.dst(), rank) && copy.src().rank() < nRanks;
                     case TinyPut put -> own(put.src(), rank) && others(put.readers(), rank, nRanks);
                     case TinyFold fold -> writable(fold.dst(), rank) && own(fold.src(), rank);
                     case TinyCopy copy -> writable(copy.dst(), rank) && copy.rank() < nRanks;

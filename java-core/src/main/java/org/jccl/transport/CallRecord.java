@@ -9,9 +9,9 @@ import org.jccl.type.RedOp;
  * What a rank calls: published in its region, so that ranks that called differently can both name
  * both calls.
  *
- * <p>Record in a region: long call number, long description, long count, long input and long output,
- * the addresses of the caller's buffers in the process of the rank. The description packs operation,
- * type, reduction operation and root.
+ * <p>Record in a region: long call number, long description, long count, long input and long
+ * output, the addresses of the caller's buffers in the process of the rank. The description packs
+ * operation, type, reduction operation and root.
  */
 public final class CallRecord {
     /** Where a reduction operation would stand: the call is part of a split. */

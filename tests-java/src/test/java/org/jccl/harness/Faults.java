@@ -185,8 +185,8 @@ public final class Faults {
 
     /**
      * Waits until JCCL holds nothing in this process but its listener: a socket, one to spare, a
-     * descriptor to wake its thread by, its unproven connections, and the list that this polls. Connections that
-     * were cut take seconds.
+     * descriptor to wake its thread by, its unproven connections, and the list that this polls.
+     * Connections that were cut take seconds.
      *
      * @throws AssertionError if something stays, or something was freed that was not held
      */

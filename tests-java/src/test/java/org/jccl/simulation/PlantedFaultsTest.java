@@ -27,8 +27,7 @@ final class PlantedFaultsTest {
     private static final Matrix MATRIX = Matrix.of(N, ELEMENT_BYTES, N, SLOTS).readable();
 
     /** Two ranks on the first node, one on the second. */
-    private static final Matrix ON_NODES =
-            MATRIX.on(Wiring.nodesOf(2, 1).nodes(N)).readable();
+    private static final Matrix ON_NODES = MATRIX.on(Wiring.nodesOf(2, 1).nodes(N)).readable();
 
     @Test
     void everyMutationOfEveryStepIsFound() {
