@@ -4,12 +4,8 @@ import org.jccl.plan.OpCode;
 import org.jccl.plan.Plan;
 import org.jccl.platform.Memory;
 import org.jccl.reduce.Reductions;
-import org.jccl.transport.Area;
-import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
-import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
-import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.RedOp;
 
@@ -57,7 +53,7 @@ public final class Interpreter {
     private long sequence;
     private long lastRingCall;
     private boolean announced;
-    private int told;
+    private final PeerSteps peerSteps;
     private final Blocked blocked = new Blocked();
     private final Premultiplied premultiplied;
     private int dice;
@@ -69,6 +65,7 @@ public final class Interpreter {
         this.nRanks = links.nRanks();
         this.sources = new long[nRanks];
         this.calls = new CallWords(links, blocked);
+        this.peerSteps = new PeerSteps(links, calls, blocked);
         this.premultiplied = new Premultiplied(nRanks);
         this.bufferTable = new BufferTable(links, calls);
         this.buffers = bufferTable.ofParity(0);
@@ -120,11 +117,11 @@ public final class Interpreter {
         pc = 0;
         step = 0;
         announced = false;
-        told = 0;
         calls.next(call.description, call.count());
         buffers = bufferTable.ofParity(calls.parity());
         buffers[Plan.IN] = premultiplied.input(call);
         buffers[Plan.OUT] = call.output();
+        peerSteps.begin(call, plan, buffers, sequence);
         phase = Phase.CREDIT;
     }
 
@@ -178,7 +175,7 @@ public final class Interpreter {
                 calls.publish(task, buffers, !plan.publishesTiny());
                 announced = true;
             }
-            if (!announce(plan.announce())) {
+            if (!peerSteps.announce(plan.announce())) {
                 return false;
             }
             if (plan.usesArea() && !bufferTable.mapAreas()) {
@@ -190,15 +187,6 @@ public final class Interpreter {
             return false;
         }
         phase = Phase.RUN;
-        return true;
-    }
-
-    private boolean announce(int[] peers) {
-        for (; told < peers.length; told++) {
-            if (!post(peers[told], Area.BASE, 0, 0, 0, -1, 0)) {
-                return false;
-            }
-        }
         return true;
     }
 
@@ -257,7 +245,7 @@ public final class Interpreter {
                 }
                 case OpCode.TINY_FOLD -> next = tinyFold(c, at) ? at + 4 : at;
                 case OpCode.TINY_COPY -> next = tinyCopy(c, at) ? at + 4 : at;
-                default -> next = runSeldom(c, at);
+                default -> next = peerSteps.run(c, at) ? at + OpCode.length(c, at) : at;
             }
             if (next == at) {
                 pc = at;
@@ -265,40 +253,6 @@ public final class Interpreter {
             }
             at = next;
         }
-    }
-
-    private int runSeldom(int[] c, int at) {
-        return switch (c[at]) {
-            case OpCode.NET_PUT -> netPut(c, at) ? at + 7 : at;
-            case OpCode.NET_SIGNAL -> netSignal(c, at) ? at + 4 : at;
-            case OpCode.NET_TINY -> netTiny(c, at) ? at + 3 : at;
-            case OpCode.NET_FLUSH -> flushed() ? at + 1 : at;
-            case OpCode.PULL -> pull(c, at) ? at + 5 : at;
-            default -> throw LibraryError.IMPOSSIBLE.says("opcode %s in a plan", c[at]);
-        };
-    }
-
-    private boolean netSignal(int[] c, int at) {
-        int flag = c[at + 2];
-        long offset = flag < 0 ? -1 : RegionLayout.flag(flag);
-        return post(c[at + 1], Area.BASE, 0, 0, 0, offset, sequence + c[at + 3]);
-    }
-
-    private boolean netTiny(int[] c, int at) {
-        int length = (int) args[c[at + 2]];
-        long offset = RegionLayout.tiny(nRanks, calls.number(), length);
-        long from = links.ownBase() + offset;
-        long word = RegionLayout.callWord(nRanks, calls.number());
-        return post(c[at + 1], Area.BASE, offset, from, length, word, calls.word());
-    }
-
-    private boolean flushed() {
-        for (int q = 0; q < nRanks; q++) {
-            if (!links.flushed(q)) {
-                return blocked.on(q, 0, 0);
-            }
-        }
-        return true;
     }
 
     /** Where in its plan the call is; for the owner. */
@@ -439,54 +393,6 @@ public final class Interpreter {
         long message = links.base(q) + RegionLayout.tiny(nRanks, calls.number(), bytes);
         Memory.copy(message + args[a + 2], buffers[c[at + 1]] + args[a], args[a + 1]);
         return true;
-    }
-
-    /**
-     * Copies from a buffer of another rank's caller. What comes from a rank that ends meanwhile is
-     * worth nothing: then the call does not go on.
-     */
-    private boolean pull(int[] c, int at) {
-        int q = c[at + 2];
-        int a = c[at + 4];
-        long from = CallRecord.buffer(links.base(q), calls.number(), c[at + 3] == 1);
-        Peer peer = links.peer(q);
-        boolean whole =
-                from != 0
-                        && peer.read(from + args[a + 1], buffers[c[at + 1]] + args[a], args[a + 2]);
-        return whole || blocked.on(q, 0, 0);
-    }
-
-    private boolean netPut(int[] c, int at) {
-        int a = c[at + 6];
-        int dst = c[at + 3];
-        Area area = dst < Plan.FIRST_AREA + nRanks ? Area.BASE : Area.RING;
-        long ownArea = links.region(rank).address(area);
-        long offset = buffers[dst] + args[a] - ownArea;
-        int flag = c[at + 4];
-        return post(
-                c[at + 1],
-                area,
-                offset,
-                buffers[c[at + 2]] + args[a + 1],
-                (int) args[a + 2],
-                flag < 0 ? -1 : RegionLayout.flag(flag),
-                sequence + c[at + 5]);
-    }
-
-    private boolean post(
-            int peer, Area area, long offset, long from, int length, long flag, long value) {
-        return links.peer(peer)
-                        .post(
-                                area,
-                                offset,
-                                from,
-                                length,
-                                flag,
-                                value,
-                                calls.number(),
-                                task.description,
-                                task.count())
-                || blocked.on(peer, 0, 0);
     }
 
     /**

@@ -25,11 +25,25 @@ final class ScheduleTest {
         assertRefused(() -> of(new Step.Put(IN, 8, OWN, new int[] {2})));
         assertRefused(() -> of(new Step.Copy(PEERS, IN, 8)));
         assertRefused(() -> of(new Step.Copy(IN, PEERS, 8)));
-        assertRefused(() -> of(new Step.Copy(OUT, new Ref(Space.IN, 1, 0), 8)));
         assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, new Ref(Space.OUT, 1, 0)), 8, true)));
         assertRefused(() -> of(new Step.Wait(0, 0, 1)));
         assertRefused(() -> of(new Step.FifoSend(0, IN, 8)));
         assertDoesNotThrow(() -> of(new Step.Copy(OUT, PEERS, 8)));
+    }
+
+    @Test
+    void refusesToReadBuffersOfOtherCallersThatAreNotReadable() {
+        Schedule pulls = of(new Step.Copy(OUT, new Ref(Space.IN, 1, 0), 8));
+        assertRefused(() -> pulls.requireWithin(shape(Nodes.one(2))));
+        assertRefused(
+                () ->
+                        pulls.requireWithin(
+                                shape(Nodes.of(new int[] {0, 1}).withReadableBuffers())));
+        assertDoesNotThrow(() -> pulls.requireWithin(shape(Nodes.one(2).withReadableBuffers())));
+    }
+
+    private static Shape shape(Nodes nodes) {
+        return new Shape(Operation.ALL_REDUCE, nodes, 0, 4, 8, false, RegionLayout.LIMITS);
     }
 
     @Test

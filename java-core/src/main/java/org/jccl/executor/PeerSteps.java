@@ -1,0 +1,135 @@
+package org.jccl.executor;
+
+import org.jccl.plan.OpCode;
+import org.jccl.plan.Plan;
+import org.jccl.transport.Area;
+import org.jccl.transport.CallRecord;
+import org.jccl.transport.Links;
+import org.jccl.transport.Peer;
+import org.jccl.transport.RegionLayout;
+import org.jccl.type.LibraryError;
+
+/**
+ * The steps of a plan that a transport does: frames over TCP, and copies out of the process of
+ * another rank. Each answers whether it is over.
+ *
+ * <p>Used by the owner of the communicator only, so its fields are plain.
+ */
+final class PeerSteps {
+    private final Links links;
+    private final CallWords calls;
+    private final Blocked blocked;
+    private Task task = new Task();
+    private long[] args = {};
+    private long[] buffers = {};
+    private long sequence;
+    private int told;
+
+    PeerSteps(Links links, CallWords calls, Blocked blocked) {
+        this.links = links;
+        this.calls = calls;
+        this.blocked = blocked;
+    }
+
+    /** The steps that follow are those of this task's plan. */
+    void begin(Task running, Plan plan, long[] table, long base) {
+        task = running;
+        args = plan.args();
+        buffers = table;
+        sequence = base;
+        told = 0;
+    }
+
+    /** Tells ranks of the call that hear of it by no other frame before they may have to know. */
+    boolean announce(int[] peers) {
+        for (; told < peers.length; told++) {
+            if (!post(peers[told], Area.BASE, 0, 0, 0, -1, 0)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The step there. */
+    boolean run(int[] c, int at) {
+        return switch (c[at]) {
+            case OpCode.NET_PUT -> put(c, at);
+            case OpCode.NET_SIGNAL -> signal(c, at);
+            case OpCode.NET_TINY -> tiny(c, at);
+            case OpCode.NET_FLUSH -> flushed();
+            case OpCode.PULL -> pull(c, at);
+            default -> throw LibraryError.IMPOSSIBLE.says("opcode %s in a plan", c[at]);
+        };
+    }
+
+    private boolean signal(int[] c, int at) {
+        int flag = c[at + 2];
+        long offset = flag < 0 ? -1 : RegionLayout.flag(flag);
+        return post(c[at + 1], Area.BASE, 0, 0, 0, offset, sequence + c[at + 3]);
+    }
+
+    private boolean tiny(int[] c, int at) {
+        int nRanks = links.nRanks();
+        int length = (int) args[c[at + 2]];
+        long offset = RegionLayout.tiny(nRanks, calls.number(), length);
+        long from = links.ownBase() + offset;
+        long word = RegionLayout.callWord(nRanks, calls.number());
+        return post(c[at + 1], Area.BASE, offset, from, length, word, calls.word());
+    }
+
+    private boolean flushed() {
+        for (int q = 0; q < links.nRanks(); q++) {
+            if (!links.flushed(q)) {
+                return blocked.on(q, 0, 0);
+            }
+        }
+        return true;
+    }
+
+    private boolean put(int[] c, int at) {
+        int a = c[at + 6];
+        int dst = c[at + 3];
+        Area area = dst < Plan.FIRST_AREA + links.nRanks() ? Area.BASE : Area.RING;
+        long ownArea = links.region(links.rank()).address(area);
+        int flag = c[at + 4];
+        return post(
+                c[at + 1],
+                area,
+                buffers[dst] + args[a] - ownArea,
+                buffers[c[at + 2]] + args[a + 1],
+                (int) args[a + 2],
+                flag < 0 ? -1 : RegionLayout.flag(flag),
+                sequence + c[at + 5]);
+    }
+
+    /**
+     * Copies from a buffer of another rank's caller. What comes from a rank that ends meanwhile is
+     * worth nothing: then the call does not go on.
+     */
+    private boolean pull(int[] c, int at) {
+        int q = c[at + 2];
+        int a = c[at + 4];
+        long from = CallRecord.buffer(links.base(q), calls.number(), c[at + 3] == 1);
+        Peer peer = links.peer(q);
+        boolean whole =
+                from != 0
+                        && peer.read(from + args[a + 1], buffers[c[at + 1]] + args[a], args[a + 2]);
+        return whole || blocked.on(q, 0, 0);
+    }
+
+    private boolean post(
+            int peer, Area area, long offset, long from, int length, long flag, long value) {
+        return links.peer(peer)
+                        .post(
+                                area,
+                                offset,
+                                from,
+                                length,
+                                flag,
+                                value,
+                                calls.number(),
+                                task.description,
+                                task.count())
+                || blocked.on(peer, 0, 0);
+    }
+}
