@@ -97,7 +97,8 @@ final class ScenarioS4ShortageTest {
 
     /**
      * Processes that may have few descriptors. Arguments: bytes for each peer; ranks of a process;
-     * the limits one after the other, as "64", or as "+9" for so many more than there are.
+     * the limits one after the other, as "64", as "+9" for so many more than there are, or as
+     * "2:+9" of process 2 alone.
      */
     public static final class FewDescriptors implements Scenario {
         @Override
@@ -110,14 +111,15 @@ final class ScenarioS4ShortageTest {
             for (String limit : rank.argument(2).split(",")) {
                 UniqueId id = rank.uniqueId("with " + limit);
                 Endings.meet(perProcess);
-                int before = first ? Faults.limitDescriptors(number(limit)) : 0;
+                boolean limits = first && isOf(limit, rank.number() / perProcess);
+                int before = limits ? Faults.limitDescriptors(number(limit)) : 0;
                 Endings.meet(perProcess);
                 NcclException why;
                 try {
                     why = life(rank, id, bytes, phase -> {});
                 } finally {
                     Endings.meet(perProcess);
-                    if (first) {
+                    if (limits) {
                         Faults.limitDescriptors(before);
                     }
                     Endings.meet(perProcess);
@@ -131,9 +133,15 @@ final class ScenarioS4ShortageTest {
             Faults.requireNothingHeld();
         }
 
+        private static boolean isOf(String limit, int process) {
+            int colon = limit.indexOf(':');
+            return colon < 0 || Integer.parseInt(limit.substring(0, colon)) == process;
+        }
+
         private static int number(String limit) {
-            int number = Integer.parseInt(limit);
-            return limit.startsWith("+") ? Faults.limitFor(number) : number;
+            String text = limit.substring(limit.indexOf(':') + 1);
+            int number = Integer.parseInt(text);
+            return text.startsWith("+") ? Faults.limitFor(number) : number;
         }
     }
 
@@ -141,10 +149,16 @@ final class ScenarioS4ShortageTest {
     void fewDescriptorsAreEnoughOrNamed() {
         List<String> said =
                 cluster(8, 2)
-                        .run(FewDescriptors.class, KIB, 2, "+0,+1,+4,+9,+16,+22,+60,64")
+                        .run(
+                                FewDescriptors.class,
+                                KIB,
+                                2,
+                                "+0,+1,+4,+9,+16,+22,0:+0,0:+1,3:+0,3:+1,3:+8,+60,64")
                         .assertAllSucceeded()
                         .assertAllSaidTheSame();
-        assertTrue(said.containsAll(List.of("+4 refused", "+60 right")), said::toString);
+        assertTrue(
+                said.containsAll(List.of("+4 refused", "3:+1 refused", "+60 right")),
+                said::toString);
     }
 
     @ParameterizedTest
