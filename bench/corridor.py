@@ -5,7 +5,8 @@ there the second rank came while the first one looked for it, so that nobody sle
 What Python enters is learned by a profile function, what C enters by libraries that are built for
 it (-finstrument-functions), what Java enters by a debugger (JDI). The files are printed in the
 order in which they are entered, each with its functions. The status is 1 if there are too many
-files, or if a method between the door and the kernels, both excluded, has too many parameters.
+files, if a method between the door and the kernels, both excluded, has too many parameters, or if
+ARCHITECTURE.md, which tells of this call, does not name a file.
 
 python bench/corridor.py [--most 24] [--parameters 4]
 """
@@ -15,11 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import jccl
@@ -184,6 +187,15 @@ def between(path: str) -> bool:
     return bool(source) and source != DOOR and not source.startswith(KERNELS)
 
 
+def untold(files: Iterable[str]) -> list[str]:
+    """The files that ARCHITECTURE.md names neither itself nor by their class."""
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    walk = page.partition("## One all-reduce")[2].partition("\n## ")[0]
+    names = " ".join(re.findall(r"`([^`]+)`", walk))
+    told = set(re.findall(r"[\w/.-]+\.\w+", names)) | set(re.findall(r"\b[A-Z]\w+", names))
+    return [path for path in files if path not in told and Path(path).stem not in told]
+
+
 def main() -> int:
     """Prints the files; the status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -206,8 +218,11 @@ def main() -> int:
     wide = {e for e in entered if between(e[0]) and e[2] > options.parameters}
     for _, name, n in sorted(wide):
         print(f"{name} has {n} parameters, and is entered")
+    missing = untold(files)
+    for path in missing:
+        print(f"ARCHITECTURE.md does not tell of {path}")
     print(f"{len(files)} files, of {options.most}; {len(wide)} methods are too wide")
-    return 1 if len(files) > options.most or wide else 0
+    return 1 if len(files) > options.most or wide or missing else 0
 
 
 if __name__ == "__main__":

@@ -56,12 +56,24 @@ def test_each_operation_prints_nccl_tests_columns(operation: str, kind: str) -> 
         assert name in done.stdout
 
 
-@pytest.mark.parametrize("kind", ["bfloat16", "f8e4m3", "f8e5m2"])
-def test_an_average_of_a_narrow_float_is_measured_without_wrong_elements(kind: str) -> None:
-    options = ["-b", "4K", "-e", "4K", "-t", kind, "-o", "avg", "--iters", "3"]
+@pytest.mark.parametrize(
+    ("kind", "op"),
+    [
+        ("bfloat16", "avg"),
+        ("f8e4m3", "avg"),
+        ("f8e5m2", "avg"),
+        ("int8", "prod"),
+        ("half", "prod"),
+        ("uint64", "mulsum"),
+        ("f8e5m2", "mulsum"),
+    ],
+)
+def test_a_reduction_is_measured_without_wrong_elements(kind: str, op: str) -> None:
+    options = ["-b", "4K", "-e", "4K", "-t", kind, "-o", op, "--iters", "3"]
     done = bench("all_reduce", *options)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f" {kind} " in done.stdout
+    assert f" {op} " in done.stdout
     assert "# wrong elements: 0" in done.stdout
 
 
@@ -118,8 +130,12 @@ def test_sizes_go_from_the_first_to_the_last() -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_sums_of_samples_are_exact_in_every_type(name: str) -> None:
-    dtype = TYPES[name]
+def test_sums_and_products_of_samples_are_exact_in_every_type(name: str) -> None:
+    dtype, prod = TYPES[name], REDUCTIONS["prod"]
+    factors = [decoded(sample(rank, 100, dtype, prod), dtype) for rank in range(6)]
+    product = numpy.asarray(decoded(encoded(reduced(factors, prod), dtype), dtype), "float64")
+    exact = numpy.prod([numpy.asarray(one, "float64") for one in factors], axis=0)
+    assert product.tolist() == exact.tolist()
     inputs = [decoded(sample(rank, 100, dtype), dtype) for rank in range(8)]
     exact = sum(numpy.asarray(one, "float64") for one in inputs)
     found = decoded(encoded(reduced(inputs, REDUCTIONS["sum"]), dtype), dtype)

@@ -41,7 +41,7 @@ def bytes_of(text: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from jccl.bench.operations import MEASURED
+    from jccl.bench.operations import MEASURED, REDUCTIONS
 
     parser = argparse.ArgumentParser(
         prog="python -m jccl.bench",
@@ -71,8 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         "f8e5m2 (default float)"
     )
     add("-t", "--datatype", default="float", help=types)
-    reductions = ["sum", "max", "min", "avg"]
-    add("-o", "--op", default="sum", choices=reductions, help="reduction (default sum)")
+    add("-o", "--op", default="sum", choices=list(REDUCTIONS), help="reduction (default sum)")
     add("-r", "--root", type=int, default=0, help="root, where there is one (default 0)")
     add("--iters", type=int, help="calls measured per size (default 1000, large sizes less)")
     add("--warmup", type=int, help="calls before them (default: as many)")
@@ -121,25 +120,27 @@ def _heading(options: argparse.Namespace, nranks: int) -> str:
 def _rank(options: argparse.Namespace) -> int:
     """One rank of the benchmark; rank 0 prints."""
     from jccl.bench.measure import Plan, measure
-    from jccl.bench.operations import MEASURED, REDUCTIONS, TYPES
+    from jccl.bench.operations import FACTOR, MEASURED, REDUCTIONS, TYPES, mulsum
     from jccl.core import Communicator, get_version
 
     measured, dtype = MEASURED[options.operation], TYPES[options.datatype]
-    reduction = REDUCTIONS[options.op]
-    plan = Plan(
-        measured,
-        dtype,
-        int(reduction),
-        options.root,
-        not options.untouched,
-        options.iters,
-        options.warmup,
-    )
+    reduction, multiplies = REDUCTIONS[options.op], options.op == "mulsum"
     redop = options.op if measured.operation.reduces else "none"
     root = options.root if measured.operation.rooted else -1
     rows, wrong = [], 0
     with Communicator.from_env() as comm:
         comm._library.warm(10_000)
+        plan = Plan(
+            measured,
+            dtype,
+            reduction,
+            mulsum(comm, dtype) if multiplies else int(reduction),
+            FACTOR if multiplies else 1,
+            options.root,
+            not options.untouched,
+            options.iters,
+            options.warmup,
+        )
         factor = measured.bus_factor(comm.nranks)
         if comm.rank == 0:
             print(_heading(options, comm.nranks), flush=True)

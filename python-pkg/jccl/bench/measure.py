@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy
 
 from jccl.bench.operations import Array, Call, Measured, decoded, encoded, sample, storage
-from jccl.core import Communicator, NcclDataType
+from jccl.core import Communicator, NcclDataType, NcclRedOp
 from jccl.core.errors import check
 
 _LINE_BYTES = 64
@@ -29,7 +29,9 @@ class Plan:
     Attributes:
         measured: the operation.
         dtype: the data type.
-        op: number of the reduction.
+        op: the reduction.
+        number: its number in calls.
+        factor: what it multiplies inputs by.
         root: the root of an operation that has one.
         touched: whether inputs are written before and outputs read after each call.
         iters: calls in the measurement, None: by size.
@@ -38,7 +40,9 @@ class Plan:
 
     measured: Measured
     dtype: NcclDataType
-    op: int
+    op: NcclRedOp
+    number: int
+    factor: int
     root: int
     touched: bool
     iters: int | None
@@ -78,7 +82,7 @@ class Buffers:
         self.call = Call(
             layout.count,
             int(plan.dtype),
-            plan.op,
+            plan.number,
             plan.root,
             comm.ptr,
             comm.rank,
@@ -148,10 +152,13 @@ def _repeat(plan: Plan, buffers: Buffers, comm: Communicator, times: int) -> Arr
 def _wrong(plan: Plan, buffers: Buffers, comm: Communicator) -> int:
     """Calls once on known numbers; counts wrong elements of all ranks."""
     count = buffers.send.size
-    inputs = [decoded(sample(r, count, plan.dtype), plan.dtype) for r in range(comm.nranks)]
+    samples = [sample(r, count, plan.dtype, plan.op) for r in range(comm.nranks)]
+    inputs = [decoded(each, plan.dtype) for each in samples]
     buffers.recv.fill(99)
-    buffers.send[:] = encoded(inputs[comm.rank], plan.dtype)
+    buffers.send[:] = samples[comm.rank]
     check(buffers.bound(plan, comm)())
+    if plan.measured.operation.reduces:
+        inputs = [each * each.dtype.type(plan.factor) for each in inputs]
     right = plan.measured.expected(inputs, comm.rank, plan.op, plan.root)
     differing = 0
     if right is not None:

@@ -22,6 +22,8 @@ from jccl._numbers import (
 from jccl._operations import ALL, ONE, OPERATIONS, Operation
 from jccl.bench import float8
 from jccl.bindings import Binding
+from jccl.core import Communicator
+from jccl.core.errors import check
 from jccl.core.types import NcclDataType, NcclRedOp
 
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
@@ -131,6 +133,8 @@ def reduced(inputs: list[Array], op: int) -> Array:
             result = numpy.maximum(result, other)
         elif op == NcclRedOp.MIN:
             result = numpy.minimum(result, other)
+        elif op == NcclRedOp.PROD:
+            result = result * other
         else:
             result = result + other
     if op == NcclRedOp.AVG:
@@ -216,7 +220,23 @@ TYPES = {
     "f8e4m3": NcclDataType.FLOAT8E4M3,
     "f8e5m2": NcclDataType.FLOAT8E5M2,
 }
-REDUCTIONS = {op.name.lower(): op for op in NcclRedOp if op is not NcclRedOp.PROD}
+REDUCTIONS = {op.name.lower(): op for op in NcclRedOp}
+REDUCTIONS["mulsum"] = NcclRedOp.SUM
+#: What every rank multiplies its input by, in a mulsum.
+FACTOR = 2
+
+
+def mulsum(comm: Communicator, dtype: NcclDataType) -> int:
+    """The number of a new reduction of this communicator that multiplies by FACTOR first."""
+    factor = encoded(
+        numpy.array([FACTOR], decoded(numpy.empty(0, storage(dtype)), dtype).dtype), dtype
+    )
+    immediate = 1  # ncclScalarHostImmediate: it is read at once.
+    code, number = comm._library.red_op_create_pre_mul_sum(
+        factor.ctypes.data, int(dtype), immediate, comm.ptr
+    )
+    check(code)
+    return number
 
 
 def storage(dtype: NcclDataType) -> numpy.dtype[Any]:
@@ -248,9 +268,11 @@ def encoded(numbers: Array, dtype: NcclDataType) -> Array:
     return rounded.astype("uint16")
 
 
-def sample(rank: int, count: int, dtype: NcclDataType) -> Array:
-    """Small whole numbers, different for each rank, whose sums every type represents."""
+def sample(rank: int, count: int, dtype: NcclDataType, op: int = NcclRedOp.SUM) -> Array:
+    """Small whole numbers, different for each rank, whose result every type represents."""
+    values = numpy.arange(count, dtype="int64") * 7 + rank * 3
     # 8-bit floats have no room for more: FLOAT8E5M2 ends to represent all of them at 8.
-    different = 2 if dtype in float8.TYPES else 5
-    values = (numpy.arange(count, dtype="int64") * 7 + rank * 3) % different
+    values %= 2 if op == NcclRedOp.PROD or dtype in float8.TYPES else 5
+    if op == NcclRedOp.PROD:
+        values += 1
     return encoded(values.astype(decoded(numpy.empty(0, storage(dtype)), dtype).dtype), dtype)

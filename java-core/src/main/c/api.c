@@ -2,14 +2,14 @@
 #include "bridge.h"
 
 /*
- * The stack of a signal handler, or of a coroutine, is none of the thread's: its addresses lie
- * outside, and nothing is known of it.
+ * A signal handler or a coroutine may run on a stack of its own. Its addresses lie outside of the
+ * thread's stack, nothing is known of it, and no call is refused.
  */
 bool jccl_too_deep(void) {
     return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < JCCL_STACK_LEFT;
 }
 
-/* As jccl_enter_slowly, which a thread needs for its first call only. */
+/* The environment of this thread. Only its first call has to find it by jccl_enter_slowly. */
 static inline JNIEnv* enter(ncclResult_t* why) {
     JNIEnv* env = jccl_this.env;
     bool gone = atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed) != 0;

@@ -53,7 +53,7 @@ static void own_this_thread(JNIEnv* env) {
     pthread_setspecific(attached, env);
 }
 
-/* Attaches this thread, or finds that somebody else has: then its end is not ours. */
+/* Attaches this thread. If somebody else has attached it, JCCL does not detach it at its end. */
 static JNIEnv* attach(void) {
     JNIEnv* env = NULL;
     jint result = (*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_10);
@@ -68,8 +68,8 @@ static JNIEnv* attach(void) {
 }
 
 /*
- * Says goodbye to the peers and lets last bytes arrive, unless this thread came here out of a call
- * that Java has not returned from, as by a signal handler that calls exit.
+ * Says goodbye to the peers and lets last bytes arrive. A thread that is inside a call of Java, as
+ * in a signal handler that calls exit, must not call Java again.
  */
 static void at_exit_of_process(void) {
     if (jccl_this.inside == 0 && !atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed)) {
@@ -97,7 +97,7 @@ static bool start_locked(void) {
     }
     JNIEnv* env = NULL;
     if (vm != NULL && own) {
-        /* The thread that made the JVM is attached, and is ours to detach. */
+        /* The thread that made the JVM is attached, and JCCL detaches it at its end. */
         (*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_10);
         if (env != NULL) {
             own_this_thread(env);
@@ -117,9 +117,12 @@ static bool start_locked(void) {
     return jccl_open_door(env, jar, own, failure, sizeof failure);
 }
 
-/* Starts Java unless that has been tried: whether it is ready. */
+/* Starts Java, unless that has been tried before. Returns whether Java is ready. */
 static bool start(void) {
-    /* Who enters a JVM without threads never comes back, and the lock may be the parent's. */
+    /*
+     * A thread that enters a JVM without threads never comes back. The lock may be held by a thread
+     * of the parent.
+     */
     if (jccl_find_forked_child()) {
         return false;
     }
@@ -147,7 +150,7 @@ static ncclResult_t refuse_in_child(void) {
                      "-m jccl.run");
 }
 
-/* The main thread's stack moves its end when its limit is changed. */
+/* Measured again when it seems short: the main thread's stack grows when its limit is raised. */
 static void measure_stack(void) {
     pthread_attr_t attributes;
     void* lowest = NULL;

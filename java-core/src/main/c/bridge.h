@@ -1,4 +1,4 @@
-/* What the parts of the bridge offer each other. Nothing of it is exported. */
+/* The functions and variables that the parts of the bridge share. None of them is exported. */
 #ifndef JCCL_BRIDGE_H_
 #define JCCL_BRIDGE_H_
 
@@ -43,12 +43,12 @@ enum {
 
 /* ---- error.c: the last errors, which work without Java ---- */
 
-/* Makes a sentence the last error and a WARN line of the log, returns result. */
+/* Makes a sentence the last error and a WARN line of the log; returns result. */
 ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
 typedef struct jccl_failures jccl_failures;
 
-/* From now on the last errors lie where org.jccl.log.LastError has them. */
+/* Moves the last errors to where org.jccl.log.LastError keeps them. */
 void jccl_move_failures(jccl_failures* javas);
 
 /* ---- log.c ---- */
@@ -64,21 +64,24 @@ typedef struct {
     char reason[1024]; /* if none was found: a sentence */
 } jccl_jdk;
 
-/* The newest fitting installation by the documented order; false with a reason if there is none. */
+/*
+ * Finds the newest fitting installation, in the documented order; false with a reason if there is
+ * none.
+ */
 bool jccl_find_jdk(jccl_jdk* jdk);
 
 /* ---- jvm.c: making the JVM ---- */
 
-/* The paths of the jar beside this library, or of JCCL_JAR. */
+/* Finds the jar: JCCL_JAR, or the one beside this library; false with a reason. */
 bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size);
 /* A JVM that already runs in this process, or NULL. */
 JavaVM* jccl_existing_jvm(void);
 /*
- * Whether the JVM of this process is only the memory of one: the process was forked after somebody
- * had started it, and its threads are missing. False if that cannot be told.
+ * Whether this process was forked from one with a JVM, so that it has the memory of that JVM but
+ * none of its threads. False if that cannot be told.
  */
 bool jccl_jvm_is_copy(void);
-/* Makes the JVM of this process; NULL with a reason. leaving is called when the JVM itself ends. */
+/* Makes the JVM of this process; NULL with a reason. The JVM calls leaving when it ends itself. */
 JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, size_t reason_size);
 
 /* ---- door.c: the class org.jccl.abi.NcclApi ---- */
@@ -88,18 +91,22 @@ JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, si
  * own: the JVM was made by this library, so that the class must be on its class path.
  */
 bool jccl_open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t reason_size);
-/* A class beside NcclApi by its name with dots, not initialised; NULL, perhaps with an exception.
+/*
+ * Finds another class of JCCL by its name with dots, without initialising it; NULL, perhaps with an
+ * exception.
  */
 jclass jccl_load_class(JNIEnv* env, const char* name);
 /*
- * Takes the pending exception away and says what Java ran out of, if it is about that; else NULL,
- * and the exception stays.
+ * If the pending exception says that Java ran out of memory or stack, clears it and returns a
+ * sentence; else NULL, and the exception stays.
  */
 const char* jccl_exhausted(JNIEnv* env);
-/* Takes the pending exception away and copies its text. */
+/* Clears the pending exception and copies its text. */
 void jccl_take_exception(JNIEnv* env, char* text, size_t size);
 
-/* Written once before the bridge is ready, read by all threads afterwards. A missing one is NULL.
+/*
+ * Written once before the bridge is ready, read by all threads afterwards. A missing method is
+ * NULL.
  */
 extern jclass jccl_class;
 extern jmethodID jccl_methods[JCCL_FUNCTIONS];
@@ -108,7 +115,7 @@ extern jmethodID jccl_shutdown_method;
 
 /* ---- bridge.c: state, threads ---- */
 
-/* What this thread knows of itself. */
+/* State of this thread. */
 typedef struct {
     JNIEnv* env; /* if this library has attached the thread; else NULL */
     int inside;  /* calls into Java that have not returned */
@@ -117,22 +124,22 @@ typedef struct {
 } jccl_thread;
 
 /*
- * A call that began with less stack could run out of it in the middle, which ends the communicator.
- * Java keeps some 100 KiB of it for itself.
+ * A call is refused if less stack than this is left: it could run out of stack in the middle, which
+ * ends the communicator. Java keeps some 100 KiB of the stack for itself.
  */
 enum { JCCL_STACK_LEFT = 256 << 10 };
 
 extern __thread jccl_thread jccl_this;
 
-/* Set once, when the JVM ends: from then on a thread that enters it would never come back. */
+/* Set once, when the JVM ends. A thread that enters it afterwards never comes back. */
 extern _Atomic int jccl_jvm_gone;
 void jccl_jvm_leaves(void);
 
-/* The environment of this thread, starting Java if need be; NULL with *why and the last error. */
+/* The environment of this thread; starts Java if need be. NULL with *why and the last error. */
 JNIEnv* jccl_enter_slowly(ncclResult_t* why);
 /* Whether Java runs and may be called from this process. */
 bool jccl_ready(void);
-/* Leaves a sentence to Java's log, which also makes it the last error; false if Java cannot. */
+/* Gives a sentence to Java, which logs it and makes it the last error; false if Java cannot. */
 bool jccl_warn_in_java(const char* text);
 /* The result of a call that left an exception pending. */
 ncclResult_t jccl_thrown(JNIEnv* env, int function);
@@ -148,13 +155,16 @@ bool jccl_too_deep(void);
 
 /* ---- fork.c ---- */
 
-/* Registers the handlers; from now on a child made by fork is told apart. */
+/* Registers the handlers by which a child made by fork is recognised. */
 void jccl_guard_fork(void);
 /* No JVM was made after all: children may go on. */
 void jccl_unguard_fork(void);
 /* Whether this process is known as a child made by fork after Java was started. */
 bool jccl_in_forked_child(void);
-/* The same, after a look: Java may be another's, or this library new in this process. */
+/*
+ * The same, after a look at the process: somebody else may have started Java, or this library may
+ * have been loaded after the fork.
+ */
 bool jccl_find_forked_child(void);
 /* Registers the natives of org.jccl.platform.ForkGuard, if the class exists. */
 void jccl_register_fork_guard(JNIEnv* env);
@@ -169,8 +179,8 @@ void jccl_capture_after_fork(void);
 /* ---- signals.c ---- */
 
 /*
- * Around the making of a JVM: it takes SIGPIPE and SIGXFSZ, whatever the host has done with them,
- * to ignore them. JCCL's own writes raise neither, so the host gets them back.
+ * A new JVM ignores SIGPIPE and SIGXFSZ, whatever the host has done with them. JCCL's own writes
+ * raise neither, so that the host's handlers are noted before and put back after the start.
  */
 typedef struct {
     struct sigaction action[2];

@@ -1,7 +1,7 @@
 /*
  * The JVM prints one line about its incubator module when it starts, and no option silences it. So
- * standard error goes to a file in memory for these milliseconds; afterwards everything else is
- * written where it belongs. A file never blocks a writer, as a pipe could.
+ * standard error goes to a file in memory while the JVM starts; afterwards everything but that line
+ * is written to standard error. A file never blocks a writer, as a pipe could.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -51,7 +51,7 @@ void jccl_capture_begin(void) {
     atomic_store(&saved, copy);
 }
 
-/* Writes what the file holds behind from where it belongs; the new end. */
+/* Writes what the file holds from this place on to standard error; returns the new end. */
 static off_t replay(int file, off_t from, int target) {
     struct stat status;
     if (fstat(file, &status) != 0 || status.st_size <= from) {

@@ -7,8 +7,8 @@
 
 #define DOOR "org/jccl/abi/NcclApi"
 /*
- * System properties by which libraries of one process know of each other: the class that one has
- * loaded itself, and that one has registered the natives.
+ * Two libraries of JCCL in one process share these system properties: the class that one of them
+ * has loaded itself, and whether one has registered the natives.
  */
 #define SHARED "org.jccl.door"
 #define GUARDED "org.jccl.forkguard"
@@ -18,7 +18,7 @@ jmethodID jccl_methods[JCCL_FUNCTIONS];
 jmethodID jccl_warn_method;
 jmethodID jccl_shutdown_method;
 
-/* Known by their classes, since nothing of Java can be called any more. */
+/* Such errors are recognised by their classes, since no method of Java can be called any more. */
 static jclass out_of_memory;
 static jclass stack_overflow;
 
@@ -75,7 +75,7 @@ static jobject unless_thrown(JNIEnv* env, jobject result) {
     return (*env)->ExceptionCheck(env) ? NULL : result;
 }
 
-/* A static method's object, or NULL with a pending exception or a missing method. */
+/* Calls a static method that returns an object; NULL with a pending exception. */
 static jobject call_static(JNIEnv* env, const char* class_name, const char* method,
                            const char* signature, jobject argument) {
     jclass class = (*env)->FindClass(env, class_name);
@@ -105,7 +105,7 @@ static jobject make(JNIEnv* env, const char* class_name, const char* signature, 
     return id == NULL ? NULL : (*env)->NewObject(env, class, id, first, second);
 }
 
-/* The class from a loader of our own, in a JVM that somebody else has started without our jar. */
+/* Loads the class by a loader of our own: somebody else has started the JVM without our jar. */
 static jclass load_from_jar(JNIEnv* env, const char* jar) {
     jobject file =
         make(env, "java/io/File", "(Ljava/lang/String;)V", (*env)->NewStringUTF(env, jar), NULL);

@@ -1,4 +1,4 @@
-/* The last errors of the process and NCCL's texts: what answers without Java. */
+/* The last errors of the process and NCCL's texts, which need no Java. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -33,7 +33,7 @@ static jccl_failures own_failures;
 /* Written once when Java is ready, read by every thread: release and acquire. */
 static _Atomic(jccl_failures*) failures = &own_failures;
 
-/* What this thread was shown last. */
+/* The failures that this thread was shown last. */
 static __thread struct {
     char text[TEXT_BYTES];
     const jccl_failures* from;
@@ -46,7 +46,10 @@ static int64_t this_thread(void) {
     return syscall(SYS_gettid);
 }
 
-/* Takes the entry that the thread has, or else the oldest one; NULL if somebody was faster. */
+/*
+ * Takes the entry of this thread, or else the oldest one, for writing; NULL if another thread was
+ * faster.
+ */
 static failure_entry* place(jccl_failures* all, int64_t thread) {
     failure_entry* chosen = NULL;
     uint64_t state = UINT64_MAX;
@@ -87,8 +90,8 @@ static void put(int64_t thread, const char* text) {
 }
 
 /*
- * Chooses what the thread is shown: its own last failure, unless others have failed since it was
- * shown that one; else the last of the process. False if the entry changed meanwhile.
+ * Chooses the failure that the thread is shown: its own last one; but the last of the process if it
+ * was shown its own before and others have failed since. False if the entry changed meanwhile.
  */
 static bool show(const jccl_failures* all, int64_t thread) {
     const failure_entry* of_thread = NULL;
@@ -166,7 +169,7 @@ JCCL_EXPORT const char* pncclGetLastError(ncclComm_t comm) {
         shown.from = all;
         shown.own = shown.newest = 0;
     }
-    /* It fails only against a thread that wrote meanwhile; then the text of before is left. */
+    /* The copy fails only if another thread wrote meanwhile; then the text stays what it was. */
     for (int i = 0; i < 1000 && !show(all, this_thread()); i++) {
     }
     return shown.text;
@@ -215,8 +218,8 @@ JCCL_EXPORT const char* jcclVersionString(void) {
 }
 
 /*
- * Both re-read the debug variables in NCCL; JCCL reads them at each init. The second is no function
- * of a header, but NVIDIA's library exports it.
+ * In NCCL both read the debug variables again; JCCL reads them at each init. No header declares the
+ * second one, but NVIDIA's library exports it.
  */
 JCCL_EXPORT void pncclResetDebugInit(void) {}
 JCCL_ALIAS(pncclResetDebugInit) void ncclResetDebugInit(void);

@@ -6,11 +6,14 @@
 
 #include "bridge.h"
 
-/* Set by the starting thread, cleared by it if no JVM came to be; read in the child. */
+/* Set by the thread that starts Java, and cleared by it if that fails; read in the child. */
 static _Atomic int guarded;
-/* Set in the child, by its only thread or by whoever finds a JVM without threads there. */
+/*
+ * Set in the child: by its only thread after the fork, or by a thread that finds a JVM without
+ * threads.
+ */
 static _Atomic int forked;
-/* The process that was found to be no child of that kind: it does not become one. */
+/* The process that was looked at and is no such child. It does not become one later. */
 static _Atomic int looked_in;
 
 /*
@@ -24,16 +27,22 @@ static _Atomic unsigned long tracked[TRACKED_LIMIT / WORD_BITS];
 static _Atomic int tracked_words;
 
 /*
- * Read-locked by a thread between making or closing a descriptor and tracking that, write-locked
- * around a fork: a child must know all of them.
+ * A thread holds the read lock from making or closing a descriptor until it has tracked that. A
+ * fork holds the write lock, so that the child knows all descriptors.
  */
 static pthread_rwlock_t changing = PTHREAD_RWLOCK_INITIALIZER;
-/* Whether the forking thread holds it; belongs to that thread, as forks exclude each other. */
+/*
+ * Whether the forking thread holds it. Only that thread reads and writes it, since forks exclude
+ * each other.
+ */
 static __thread bool fork_locked;
 
 enum { FORK_TRIES = 1000, FORK_PAUSE_US = 100 };
 
-/* A descriptor is made in microseconds. Whatever else happens, a fork must not wait for ever. */
+/*
+ * Making a descriptor takes microseconds. A fork gives up after this time rather than wait for
+ * ever.
+ */
 static void before_fork(void) {
     if (!atomic_load_explicit(&guarded, memory_order_relaxed) || jccl_in_forked_child()) {
         return;

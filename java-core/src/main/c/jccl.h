@@ -1,6 +1,7 @@
 /*
- * What JCCL offers beyond NCCL: waiting in slices, asynchronous forms on any communicator, and the
- * manners of a guest (Java, signals, fork). Both libraries (libjccl.so and libnccl.so.2) export it.
+ * JCCL's functions beyond NCCL's: waiting in slices, asynchronous operations on any communicator,
+ * and the manners of a guest (Java, signals, fork). Both libraries (libjccl.so and libnccl.so.2)
+ * export them.
  */
 #ifndef JCCL_H_
 #define JCCL_H_
@@ -13,33 +14,34 @@ extern "C" {
 
 /* Waiting in slices, so that a language runtime can look after its signals. */
 
-/* How one blocking call waits. It lies with whoever makes the call. */
+/* How one blocking call waits. The caller keeps it. */
 typedef struct {
-    int ms;     /* of the caller: how long the call may keep the thread; 0: until its end */
+    int ms;     /* set by the caller: how long the call may keep the thread; 0: to its end */
     int parked; /* set to 1 by a call that is not over after ms milliseconds */
 } jcclSlice;
 /*
- * Of this thread only: blocking calls look at *slice from now on, which must live as long as the
- * thread makes calls; NULL, the default, switches this off. While slice->ms is positive, a call
- * that cannot finish in time returns ncclInProgress and is parked: what its pointers point at must
- * stay until it has been resumed to its end or interrupted. Both are for the caller whose slice
- * says so; since other code may make calls on the thread too, ms is set before a call and taken
- * back after it.
+ * Makes blocking calls of this thread look at *slice, which must live as long as the thread makes
+ * calls; NULL, the default, ends that. While slice->ms is positive, a call that cannot finish in
+ * that time returns ncclInProgress and is parked: everything that its pointers point at must stay
+ * until the call has been resumed to its end or interrupted. Set ms before a call and take it back
+ * afterwards, since other code may make calls on the thread, too, and does not expect them to be
+ * parked.
  */
 ncclResult_t jcclSliced(jcclSlice* slice);
 /*
- * Continues this thread's parked call, the youngest of several, for slice->ms milliseconds at most:
- * its result, or ncclInProgress if it is parked again. ncclInvalidUsage if nothing is parked.
+ * Continues this thread's parked call, the youngest of several, for at most slice->ms milliseconds.
+ * Returns the call's result, or ncclInProgress if it is parked again; ncclInvalidUsage if no call
+ * is parked.
  */
 ncclResult_t jcclResume(void);
 /*
- * Ends this thread's parked call: the communicators it waits for are revoked, the peers learn that
- * this rank was interrupted. Returns the call's result.
+ * Ends this thread's parked call: the communicators that it waits for are revoked, and the peers
+ * learn that this rank was interrupted. Returns the call's result.
  */
 ncclResult_t jcclInterrupt(void);
 /*
- * Revokes a communicator whose started operations nobody wants to wait for any more, in the same
- * way: its operations fail here, and on the peers because this rank was interrupted.
+ * Revokes a communicator in the same way when nobody wants to wait for its started operations any
+ * more: they fail here, and on the peers because this rank was interrupted.
  */
 ncclResult_t jcclCommInterrupt(ncclComm_t comm);
 
@@ -62,55 +64,55 @@ enum {
 };
 
 /*
- * Starts an operation, and lends this thread to it for at most ms milliseconds, as jcclPoll does.
- * With 0 or less the thread only advances it as far as it goes without waiting; a collective of up
- * to 256 KiB beside which nothing is under way, on ranks that have a core each, it may also carry
- * through, where the others come within half a millisecond, as they often do. In an open group ms
- * is ignored. ncclSuccess: it is complete, or part of the open group, and *ticket 0.
- * ncclInProgress: it is queued behind the communicator's earlier ones and progresses by itself;
- * *ticket names it. Buffers must stay until it is complete. op and rootOrPeer are read where the
- * operation has them.
+ * Starts an operation and lends this thread to it for at most ms milliseconds, as jcclPoll does.
+ * With ms 0 or less the thread only advances the operation as far as it goes without waiting. If
+ * nothing else is under way and every rank of the node has a core, it may also wait for the other
+ * ranks of a collective of up to 256 KiB, for at most half a millisecond. In an open group ms is
+ * ignored. ncclSuccess: the operation is complete, or part of the open group, and *ticket is 0.
+ * ncclInProgress: it is queued behind the communicator's earlier operations and progresses by
+ * itself; *ticket names it. Buffers must stay until it is complete. op and rootOrPeer are read
+ * where the operation has them.
  */
 ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size_t count,
                        ncclDataType_t datatype, ncclRedOp_t op, int rootOrPeer, ncclComm_t comm,
                        int ms, uint64_t* ticket);
 /*
- * As jcclStart, for an operation that also copies in its turn: before it begins, which is when the
- * collectives that were called before it are over, and after it has succeeded, before that shows.
- * AlltoAll may also be sends and receives, of sizes that differ from pair to pair, with a place in
- * the order of the collectives; those of jcclSend and ncclSend are not mixed up with them. A rank
- * that does it in this way and one that does it in the other have called differently. Host
- * communicators only.
+ * As jcclStart, for an operation that also copies in its turn: before it begins, when the
+ * collectives that were called earlier are over, and after it has succeeded, before anybody sees
+ * that. AlltoAll may also consist of sends and receives, whose sizes may differ from pair to pair.
+ * It has a place in the order of the collectives, and its messages are kept apart from those of
+ * ncclSend. All ranks must use the same one of the two forms. Host communicators only.
  *
  * words has n numbers, which are read before the call returns:
- *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as of jcclStart. AlltoAll is
- *       sends and receives where both buffers are 0; count and datatype must then only be equal on
- *       all ranks;
- *   how many copies before, transfers (0 but for that) and copies after there are;
+ *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as of jcclStart. AlltoAll
+ *       consists of sends and receives if both buffers are 0; count and datatype then need only be
+ *       equal on all ranks;
+ *   the numbers of copies before, of transfers (0 in all other cases), and of copies after;
  *   then these, one after the other:
- *   a copy: source, target, bytes of an element, dimensions (64 at most), and for each dimension:
- *       elements, bytes from one to the next at the source, the same at the target. Where
- *       the two overlap, what arrives is undefined;
- *   a transfer: jcclSend or jcclRecv, buffer, count, datatype, peer (another rank). Those of a pair
- *       of ranks match by their order.
+ *   a copy: source, target, bytes of an element, number of dimensions (64 at most), and for each
+ *       dimension: its elements, the bytes from one to the next at the source, and the same at the
+ *       target. If source and target overlap, the result is undefined;
+ *   a transfer: jcclSend or jcclRecv, buffer, count, datatype, peer (another rank). Those of two
+ *       ranks match by their order.
  */
 ncclResult_t jcclStartComposed(const int64_t* words, size_t n, ncclComm_t comm, int ms,
                                uint64_t* ticket);
 /*
- * Lends this thread to a started operation for at most ms milliseconds (0: just looks). comm is the
- * communicator of jcclStart. ncclSuccess: it is complete. ncclInProgress: it is not.
- * ncclInvalidArgument: the ticket was never given, or comm is no communicator. Any other code is
- * why it failed; the ticket then stays, and each poll says so again.
+ * Lends this thread to a started operation for at most ms milliseconds; with 0 it only looks. comm
+ * is the communicator of jcclStart. ncclSuccess: the operation is complete. ncclInProgress: it is
+ * not. ncclInvalidArgument: the ticket was never given, or comm is no communicator. Any other code
+ * says why the operation failed; the ticket then stays, and each poll says so again.
  */
 ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
 /*
- * The end of the group that this thread has open launches nothing: its first error, unless it has
- * one already, is that the body of the group threw an exception. Without an open group nothing.
+ * Makes the end of the group that this thread has open launch nothing. The group's error, unless it
+ * has one already, is that the body of the group threw an exception. Does nothing if no group is
+ * open.
  */
 ncclResult_t jcclAbandonGroup(void);
 /*
- * Waits until the process-wide number of finished started operations differs from seen, or for ms
- * milliseconds; *now is that number.
+ * Waits until the number of started operations of this process that are over differs from seen, but
+ * for at most ms milliseconds. *now is that number.
  */
 ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
 
@@ -120,16 +122,17 @@ ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
 ncclResult_t jcclCommOptions(ncclComm_t comm, int64_t timeoutMs);
 
 /*
- * For garbage collectors that find a communicator which nobody has destroyed: warns, and ends it in
- * the background, where operations that are under way have 5 s to complete. Never waits.
- * ncclSuccess: that begins; ncclInProgress: it has begun and buffers may still be in use;
- * ncclInvalidArgument, which is not logged: there is no such communicator, or no more.
+ * For a garbage collector that finds a communicator which nobody has destroyed: warns, and ends the
+ * communicator in the background, where operations that are under way have 5 s to complete. Never
+ * waits. ncclSuccess: the end begins. ncclInProgress: it has begun, and buffers may still be in
+ * use. ncclInvalidArgument, which is not logged: there is no such communicator, or no more.
  */
 ncclResult_t jcclCommDrop(ncclComm_t comm);
 
 /*
- * Places of jcclCommStats: how often each operation was called, at its number; bytes moved by each
- * transport; and the payload of each operation in bytes, at jcclStatPayload and its number.
+ * Places of jcclCommStats: at its number, how often each operation was called; the bytes that each
+ * transport has moved; and at jcclStatPayload and its number, the payload of each operation in
+ * bytes.
  */
 enum {
     jcclStatOperations = 0,
@@ -139,7 +142,9 @@ enum {
     jcclStatPayload = 24,
     jcclStatCount = 40
 };
-/* Fills out[0..n-1] with counters since the communicator was made; unknown places are 0. */
+/*
+ * Fills out[0..n-1] with the counters since the communicator was made, and unknown places with 0.
+ */
 ncclResult_t jcclCommStats(ncclComm_t comm, uint64_t* out, int n);
 
 /* The process. */
@@ -153,18 +158,18 @@ const char* jcclJavaHome(void);
 /* JCCL's version, such as "0.1.0". Starts nothing. */
 const char* jcclVersionString(void);
 /*
- * Leaves all communicators of the process in good order, and gives their last bytes up to a second
- * to arrive; one whose frame to a peer is half sent, two seconds more to end it, one after the
- * other. They cannot be used afterwards; peers that wait for them learn that the rank has left.
- * Without Java there is nothing to do.
+ * Leaves all communicators of the process in good order, and waits up to a second until their last
+ * bytes have arrived. A communicator whose frame to a peer is half sent gets two seconds more, one
+ * after the other. No communicator can be used afterwards; peers that wait for one learn that this
+ * rank has left. Without Java this does nothing.
  */
 ncclResult_t jcclShutdown(void);
-/* Waits until the kernels are compiled, at most ms milliseconds; for benchmarks. */
+/* Waits until the kernels are compiled, for at most ms milliseconds. For benchmarks. */
 ncclResult_t jcclWarm(int ms);
 /*
- * Puts the JVM's handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL back where something else (such as
- * Python's faulthandler) has replaced them; compiled Java code needs them. Returns how many it
- * replaced; 0 before Java has been started.
+ * Puts the JVM's handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL back where somebody else (such as
+ * Python's faulthandler) has replaced them; compiled Java code needs them. Returns how many it has
+ * put back; 0 before Java has been started.
  */
 int jcclRestoreSignals(void);
 

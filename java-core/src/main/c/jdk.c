@@ -82,7 +82,7 @@ static bool take(jccl_jdk* jdk, const char* home, const installation* found) {
     return true;
 }
 
-/* What is wrong with a home that the user has named. */
+/* Says what is wrong with a home that the user has named. */
 static void describe(char* text, size_t size, const char* name, const char* home,
                      const installation* found) {
     if (found->version[0] == 0) {
@@ -149,7 +149,7 @@ bool jccl_find_jdk(jccl_jdk* jdk) {
         if (take(jdk, own, &found)) {
             return true;
         }
-        /* The user has chosen; anything else would be a surprise. */
+        /* The user has chosen this installation, so that no other one is looked for. */
         char what[768];
         describe(what, sizeof what, "JCCL_JAVA_HOME", own, &found);
         snprintf(jdk->reason, sizeof jdk->reason,

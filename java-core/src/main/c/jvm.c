@@ -1,4 +1,7 @@
-/* Making the JVM of this process, as a guest: no signals of the host taken, small, quiet. */
+/*
+ * Makes the JVM of this process. It is a guest: small and quiet, and it takes none of the host's
+ * signals.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -28,7 +31,7 @@ bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
     const char* named = getenv("JCCL_JAR");
     if (named != NULL && *named != '\0') {
         snprintf(path, size, "%s", named);
-        /* It may be a class path. Then only its first element is looked at. */
+        /* JCCL_JAR may be a class path, of which only the first element is looked at. */
         char first[4096];
         snprintf(first, sizeof first, "%.*s", (int)strcspn(named, ":"), named);
         if (access(first, R_OK) != 0) {
@@ -63,7 +66,7 @@ bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
 }
 
 JavaVM* jccl_existing_jvm(void) {
-    /* Only finds a libjvm that is already loaded, by whoever. */
+    /* Finds a libjvm that somebody has already loaded; loads none. */
     void* library = dlopen("libjvm.so", RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL) {
         return NULL;
@@ -98,7 +101,7 @@ static enum thread_kind kind_of_thread(int tasks, const char* number) {
     snprintf(path, sizeof path, "%s/comm", number);
     int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
     ssize_t n = file < 0 ? -1 : read(file, name, sizeof name - 1);
-    /* A thread that has just ended was none that lasts. */
+    /* The threads of a JVM last, so that one which has just ended was none of them. */
     enum thread_kind without_name = errno == ENOENT || errno == ESRCH ? OTHER : UNKNOWN;
     if (file >= 0) {
         close(file);
@@ -121,7 +124,7 @@ bool jccl_jvm_is_copy(void) {
     if (tasks == NULL) {
         return false;
     }
-    /* Only what has been seen whole tells that something is missing. */
+    /* A thread can be called missing only if all threads have been seen. */
     bool copy = true;
     int seen = 0;
     errno = 0;
@@ -163,7 +166,7 @@ static void drop(options* all) {
 /* Written before the JVM is made, read by its last thread. */
 static void (*on_leaving)(void);
 
-/* A JVM that gives up while it starts ends the process: its last words must come out. */
+/* A JVM that gives up while it starts ends the process. What it has printed must be seen. */
 static void at_abort_of_jvm(void) {
     jccl_capture_end();
     on_leaving();
@@ -180,10 +183,10 @@ static const char* or_default(const char* name, const char* fallback) {
 }
 
 /*
- * Half of what a program of a second does beside its ranks' steps would be C2 at work on methods of
- * the start. It waits until five times as many calls have shown what is worth it; but the vector
- * kernels, which crawl until C2 has compiled them, it takes early, so that it need not compile all
- * that they are made of as well. Earlier still, it knows too little of them: large sums take a
+ * In a program of one second, C2 would spend half of the time beside the ranks' steps on methods
+ * that only the start uses. So it waits for five times as many calls. The vector kernels crawl
+ * until C2 has compiled them, so it compiles these early, and need not compile all their parts as
+ * well. If it compiled them even earlier, it would know too little of them: large sums would take a
  * quarter longer for good.
  */
 static void choose_compilation(options* all) {
@@ -207,7 +210,7 @@ static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
         add(all, NULL, "-Xms16m");
     }
     add(all, NULL, "-Xmx%s", heap == NULL ? "256m" : heap);
-    /* No file in /tmp that would stay behind after SIGKILL. */
+    /* Otherwise a file would stay in /tmp after SIGKILL. */
     add(all, NULL, "-XX:-UsePerfData");
     /* With -Xrs the JVM would open its socket for jcmd, /tmp/.java_pid<n>, at once. */
     add(all, NULL, "-XX:+DisableAttachMechanism");
@@ -278,7 +281,7 @@ JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, si
 }
 
 JCCL_EXPORT const char* jcclJavaHome(void) {
-    /* Found once in a process: the answer must not change under a caller who keeps it. */
+    /* Found once in a process, since callers may keep the text. */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static jccl_jdk jdk;
     static bool found;

@@ -14,7 +14,7 @@ static ncclResult_t not_yet(int function) {
                      jccl_function_name(function), JCCL_VERSION);
 }
 
-/* Functions without a result code complain once, not at each call. */
+/* A function without a result code warns at its first call only. */
 static void not_yet_once(int function) {
     static _Atomic char told[JCCL_FUNCTIONS];
     if (atomic_exchange_explicit(&told[function], 1, memory_order_relaxed) == 0) {

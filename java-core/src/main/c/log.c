@@ -1,6 +1,6 @@
 /*
- * Warnings where Java does not run. Standard output may be a pipe that nobody reads: each line is
- * written by a thread of its own, for which a call waits a little and no longer.
+ * Prints warnings where Java does not run. Standard output may be a pipe that nobody reads: so a
+ * thread of its own writes each line, and a call waits only a little for that thread.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,18 +20,18 @@
 enum { PATIENCE_NS = 100000000, LOOK_NS = 100000, LINE_BYTES = 2048 };
 
 /*
- * The process whose line is being written, or 0: whoever makes it its own owns the line until the
- * thread that writes it has made it 0 again (acquire, release). A forked child finds its parent's
- * number here, and no such thread.
+ * The process whose line is being written, or 0. The thread that sets it to its own process owns
+ * the line until the writing thread has set it to 0 (acquire, release). A forked child may find its
+ * parent's number here, and has no writing thread.
  */
 static _Atomic int writing;
 static struct {
     char text[LINE_BYTES];
     size_t length;
 } line;
-/* Lines that could not be written; by any thread. */
+/* How many lines could not be written; any thread counts them. */
 static _Atomic unsigned lost;
-/* Set by whoever waited for a line in vain, cleared by the thread that writes it. */
+/* Set by a thread that waited for a line in vain, cleared by the thread that writes it. */
 static _Atomic bool stalled;
 
 static bool warnings_wanted(void) {
@@ -59,7 +59,9 @@ static void* write_line(void* unused) {
     return NULL;
 }
 
-/* In a thread that takes none of the host's signals; whether there is one. */
+/*
+ * Runs in a thread that takes none of the host's signals. Returns whether there is such a thread.
+ */
 static bool begin_to_write(void) {
     sigset_t all;
     sigset_t before;
@@ -99,15 +101,15 @@ static bool own_line(int process, long long until) {
         }
     }
     if (before != 0) {
-        /* The parent tells what the parent has lost. */
+        /* A child does not report the lines that its parent has lost. */
         atomic_store_explicit(&lost, 0, memory_order_relaxed);
     }
     return true;
 }
 
 /*
- * As Java's log prints it, but without date, time and place, with the host's whole name, and
- * without a look at NCCL_DEBUG_LEVELS and NCCL_DEBUG_FILE.
+ * The line is that of Java's log, but without date, time and place, and with the host's whole name.
+ * NCCL_DEBUG_LEVELS and NCCL_DEBUG_FILE are not looked at.
  */
 static size_t compose(const char* text, unsigned gap) {
     char host[256] = "";

@@ -153,7 +153,7 @@ typedef enum { NCCL_ENCRYPTION_MODE_NONE = 0, NCCL_ENCRYPTION_MODE_PSK = 1 } ncc
 
 /* Structures: made by their initializer, which fills size, magic and version. */
 
-/* How a communicator behaves. On host ranks blocking, splitShare and commName mean something. */
+/* How a communicator behaves. On host ranks only blocking and commName have an effect. */
 typedef struct ncclConfig_v23100 {
     size_t size;
     unsigned int magic;
@@ -250,7 +250,7 @@ typedef struct ncclCollConfig_v23200 {
      0,                             \
      NULL}
 
-/* What ncclGroupSimulateEnd tells: the estimated time in microseconds. */
+/* The answer of ncclGroupSimulateEnd: the estimated time in microseconds. */
 typedef struct ncclSimInfo_v22200 {
     size_t size;
     unsigned int magic;
@@ -294,7 +294,7 @@ typedef struct ncclEncryptionConfig_v23200 {
 
 /* clang-format off */
 
-/* Memory that every transport reaches well. */
+/* Memory for buffers: zeroed pages, which ncclMemFree frees. Any other memory serves as well. */
 NCCL_FUNCTION(ncclResult_t, MemAlloc, (void** ptr, size_t size));
 NCCL_FUNCTION(ncclResult_t, MemFree, (void* ptr));
 
@@ -312,14 +312,17 @@ NCCL_FUNCTION(ncclResult_t, CommInitRank,
 /* All ranks of a communicator within this process; devlist NULL is 0 to ndev-1. */
 NCCL_FUNCTION(ncclResult_t, CommInitAll, (ncclComm_t* comm, int ndev, const int* devlist));
 
-/* Finishes what is queued; afterwards only destroy, abort and queries are possible. */
+/* Completes all queued operations. Afterwards only destroy, abort and queries are possible. */
 NCCL_FUNCTION(ncclResult_t, CommFinalize, (ncclComm_t comm));
 NCCL_FUNCTION(ncclResult_t, CommDestroy, (ncclComm_t comm));
 /* Stops everything and frees the communicator, whatever the peers do. */
 NCCL_FUNCTION(ncclResult_t, CommAbort, (ncclComm_t comm));
 NCCL_FUNCTION(ncclResult_t, CommRevoke, (ncclComm_t comm, int revokeFlags));
 
-/* A communicator for every colour; ranks ordered by key. NCCL_SPLIT_NOCOLOR gets none. */
+/*
+ * Makes a communicator of the ranks of each colour, ordered by key. A rank with NCCL_SPLIT_NOCOLOR
+ * gets none.
+ */
 NCCL_FUNCTION(ncclResult_t, CommSplit,
     (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config));
 NCCL_FUNCTION(ncclResult_t, CommShrink,
@@ -334,13 +337,13 @@ NCCL_FUNCTION(ncclResult_t, CommInitRankScalable,
      ncclConfig_t* config));
 
 /*
- * Neither starts Java. The last error is the calling thread's, or else the process's last failure
- * or warning; comm is ignored.
+ * Neither of them starts Java. The last error is that of the calling thread or, without one, the
+ * last failure or warning of the process; comm is ignored.
  */
 NCCL_FUNCTION(const char*, GetErrorString, (ncclResult_t result));
 NCCL_FUNCTION(const char*, GetLastError, (ncclComm_t comm));
 
-/* The state of a communicator: ncclInProgress while a non-blocking call works. */
+/* The state of a communicator: ncclInProgress while a call that did not block is under way. */
 NCCL_FUNCTION(ncclResult_t, CommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError));
 NCCL_FUNCTION(ncclResult_t, CommCount, (const ncclComm_t comm, int* count));
 /* -1 on host ranks. */
@@ -367,7 +370,10 @@ NCCL_FUNCTION(ncclResult_t, RedOpCreatePreMulSum,
      ncclComm_t comm));
 NCCL_FUNCTION(ncclResult_t, RedOpDestroy, (ncclRedOp_t op, ncclComm_t comm));
 
-/* Collectives. sendbuff may equal recvbuff, or lie where the own part belongs. */
+/*
+ * Collectives. In place sendbuff is recvbuff or, where one of them has a part for each rank, the
+ * smaller one is the own part of the larger one.
+ */
 NCCL_FUNCTION(ncclResult_t, Reduce,
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
      int root, ncclComm_t comm, cudaStream_t stream));
@@ -396,7 +402,7 @@ NCCL_FUNCTION(ncclResult_t, Scatter,
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
      ncclComm_t comm, cudaStream_t stream));
 
-/* The same with a configuration of this call; NULL makes it the plain call. */
+/* The same with a configuration of this call. They are not done yet. */
 NCCL_FUNCTION(ncclResult_t, AllReduceConfig,
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
      ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config));

@@ -1,8 +1,8 @@
 /*
- * The memory of buffers, and collectives on numpy arrays in one step. Where there are more ranks
- * than cores a call finds the caches cold, and finding out in Python what two arrays are costs more
- * than the operation. What is not plain, or not right, is left to Python, which knows how to refuse
- * it.
+ * Finds the memory of buffers, and makes collectives on numpy arrays in one step. Among more ranks
+ * than cores a call finds the caches cold, and if Python found out about the two arrays, that would
+ * cost more than the operation. A call that is not plain, or not right, is left to Python, which
+ * knows how to refuse it.
  */
 #include <limits.h>
 
@@ -11,8 +11,8 @@
 #define LIB jccl_py_library
 
 /*
- * The buffer protocol has been there since CPython 2.6, but its declarations are part of the stable
- * ABI from 3.11 only; these are the same for 3.10.
+ * CPython has the buffer protocol since 2.6, but declares it in the stable ABI from 3.11 on. These
+ * declarations are the same for 3.10.
  */
 typedef struct {
     void* memory;
@@ -39,7 +39,7 @@ typedef struct {
     size_t count;
 } items;
 
-/* The memory of a buffer that is contiguous in row-major order; false with an exception. */
+/* Finds the memory of a buffer that is contiguous in row-major order; false with an exception. */
 static bool find(PyObject* owner, bool writable, items* found) {
     buffer_view view;
     if (PyObject_GetBuffer(owner, &view, ROW_MAJOR | (writable ? WRITABLE : 0)) < 0) {
@@ -73,7 +73,10 @@ static PyObject* not_plain(void) {
     return PyErr_Occurred() == NULL ? PyLong_FromLong(NOT_PLAIN) : NULL;
 }
 
-/* numpy.ndarray, and the number of the data type for each dtype met; NULL until numpy is met. */
+/*
+ * numpy.ndarray, and the number of the data type of each dtype that was met; NULL until numpy is
+ * met.
+ */
 static PyObject* array_class;
 static PyObject* numbers;
 static PyObject* dtype_name;
@@ -103,14 +106,17 @@ PyObject* jccl_py_know_arrays(PyObject* module, PyObject* const* given, Py_ssize
     return Py_None;
 }
 
-/* Forgets an exception about an argument, but not Ctrl-C. */
+/* Clears an exception about an argument, but not Ctrl-C. */
 static void forget_refusal(void) {
     if (PyErr_Occurred() != NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
         PyErr_Clear();
     }
 }
 
-/* False if it is none, or with an exception that must go on. */
+/*
+ * Whether an argument is an array of a known class and type. False may come with an exception that
+ * must go on.
+ */
 static bool is_plain(PyObject* given, bool writable, array* found) {
     if ((PyObject*)Py_TYPE(given) != array_class) {
         return false;
@@ -127,10 +133,10 @@ static bool is_plain(PyObject* given, bool writable, array* found) {
     return true;
 }
 
-/* What an operation takes and gives: nothing, a part, or one for each rank. */
+/* The parts that a buffer holds: none, one, or one for each rank. */
 enum { NONE, ONE, EACH };
 
-/* Who has such a buffer. */
+/* The ranks that have such a buffer. */
 enum { ALL, ROOT };
 
 typedef struct {
@@ -144,14 +150,14 @@ static const shape shapes[] = {
 #undef OPERATION
 };
 
-/* An operation on two arrays; null if there is none with this number. */
+/* The shape of an operation on two arrays; NULL if there is none with this number. */
 static const shape* shape_of(int operation) {
     bool known = operation >= 0 && (size_t)operation < sizeof shapes / sizeof shapes[0];
     const shape* found = known ? &shapes[operation] : NULL;
     return found != NULL && found->takes != NONE && found->gives != NONE ? found : NULL;
 }
 
-/* One call: what Python asks for, and what is found out about it. */
+/* One call: the arguments, and what is found out about them. */
 typedef struct {
     int operation, op, root, rank, nranks;
     ncclComm_t comm;
@@ -161,8 +167,9 @@ typedef struct {
 } call;
 
 /*
- * Finds the count, as NCCL counts; false if the arrays do not fit it. A rank that sends nothing
- * counts by what it receives: so where only the root sends, both of its arrays must say the same.
+ * Finds NCCL's count of the call; false if the arrays do not fit. A rank that sends nothing counts
+ * by its output. So where only the root sends, its output must have just the size that its input
+ * asks for.
  */
 static bool fits(const shape* of, call* c) {
     size_t in = of->takes == EACH ? (size_t)c->nranks : 1;
@@ -216,7 +223,7 @@ static bool handle_of(PyObject* given, ncclComm_t* read) {
     return *read != NULL;
 }
 
-/* The arrays that this rank has; the other one means nothing and is taken for the same. */
+/* Finds the arrays that this rank has. The other one means nothing, and is taken for the same. */
 static bool find_arrays(PyObject* sent, PyObject* received, call* c) {
     if (c->receives && !is_plain(received, true, &c->recv)) {
         return false;
@@ -234,14 +241,16 @@ static bool find_arrays(PyObject* sent, PyObject* received, call* c) {
     return c->send.type == c->recv.type;
 }
 
-/* What is no plain call is false, perhaps with an exception that must go on. */
+/*
+ * Reads the arguments; false if they are no plain call, perhaps with an exception that must go on.
+ */
 static bool read_call(PyObject* const* given, call* c) {
     if (jccl_py_groups > 0 || !handle_of(given[7], &c->comm) || !int_of(given[0], &c->operation) ||
         !int_of(given[3], &c->op) || !int_of(given[4], &c->root)) {
         return false;
     }
     const shape* of = shape_of(c->operation);
-    /* Python does not know its rank and their number before it has asked for them. */
+    /* Python may not know the rank and the number of ranks yet: not every operation needs them. */
     c->rank = c->nranks = 1;
     if (of == NULL ||
         ((of->senders == ROOT || of->receivers == ROOT) && !int_of(given[5], &c->rank)) ||

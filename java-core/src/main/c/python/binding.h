@@ -1,4 +1,4 @@
-/* What the parts of the CPython extension share. */
+/* The functions and variables that the parts of the CPython extension share. */
 #ifndef JCCL_PYTHON_BINDING_H_
 #define JCCL_PYTHON_BINDING_H_
 
@@ -10,7 +10,7 @@
 #include "jccl.h"
 
 /*
- * The functions of libjccl.so. They are looked up in that one library and never by the linker:
+ * The functions of libjccl.so. They are looked up in that library and not bound by the linker:
  * another libnccl may be in the process, and neither may bind to the other.
  */
 // The formatter would indent each name more than the one before.
@@ -25,9 +25,9 @@
     X(ncclReduce) X(ncclAllGather) X(ncclReduceScatter) X(ncclAlltoAll) X(ncclGather) \
     X(ncclScatter) X(ncclSend) X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) \
     X(ncclGroupSimulateEnd) X(ncclMemAlloc) X(ncclMemFree) X(jcclSliced) X(jcclResume) \
-    X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(jcclInterrupt) X(jcclCommInterrupt) X(jcclStart) X(jcclStartComposed) X(jcclPoll) \
-    X(jcclAbandonGroup) \
-    X(jcclWaitCompletion) X(jcclCommOptions) X(jcclCommStats) X(jcclCommDrop) X(jcclJavaStart) \
+    X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(jcclInterrupt) X(jcclCommInterrupt) \
+    X(jcclStart) X(jcclStartComposed) X(jcclPoll) X(jcclAbandonGroup) X(jcclWaitCompletion) \
+    X(jcclCommOptions) X(jcclCommStats) X(jcclCommDrop) X(jcclJavaStart) \
     X(jcclJavaStarted) X(jcclJavaHome) X(jcclVersionString) X(jcclShutdown) X(jcclWarm) \
     X(jcclRestoreSignals)
 // clang-format on
@@ -62,25 +62,28 @@ extern __thread int jccl_py_groups;
 bool jccl_py_add_group_block(PyObject* module);
 
 /*
- * How long a call may keep the thread before signals are looked at, in milliseconds: Ctrl-C is late
- * by at most that, and a wait costs mostly what these looks cost.
+ * How long a call may keep the thread before signals are looked at, in milliseconds. Ctrl-C is late
+ * by at most that; shorter slices would make waiting dearer.
  */
 enum { JCCL_SLICE_MS = 100 };
 
-/* Before a call that may block: it returns after a slice. To be followed by jccl_py_finish. */
+/*
+ * To be called before a call that may block: that call returns after a slice, and jccl_py_finish
+ * must follow it.
+ */
 void jccl_py_slice(void);
 
 /*
- * After that call: goes on with it until it is complete, if it was parked; looks at signals between
- * the slices. False with a Python exception if a handler raised: then the call has been ended and
- * its communicators revoked.
+ * Goes on with that call until it is complete, if it was parked, and looks at signals between the
+ * slices. False with a Python exception if a handler raised: then the call has been ended and its
+ * communicators revoked.
  */
 bool jccl_py_finish(ncclResult_t* result);
 
-/* As above for a started operation. */
+/* The same for a started operation. */
 bool jccl_py_finish_ticket(ncclComm_t comm, uint64_t ticket, ncclResult_t* result);
 
-/* The same behind a start that has waited for one slice, with that one's result. */
+/* The same for an operation whose start has waited for one slice; *result is that of the start. */
 bool jccl_py_go_on(ncclComm_t comm, uint64_t ticket, ncclResult_t* result);
 
 #endif

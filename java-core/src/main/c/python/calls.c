@@ -11,12 +11,12 @@
 
 #define LIB jccl_py_library
 
-/* What a Python function is called with: up to nine ints. */
+/* The arguments of a Python function: up to nine ints. */
 typedef struct {
     unsigned long long at[9];
 } ints;
 
-/* What an argument may be, by its letter in the kinds of a function. */
+/* Reads an int. The letter says what it may be; see DEFINE. */
 static bool read_int(char kind, PyObject* given, unsigned long long* read) {
     if (kind == 'w') {
         *read = PyLong_AsUnsignedLongLong(given);
@@ -34,7 +34,7 @@ static bool read_int(char kind, PyObject* given, unsigned long long* read) {
     return true;
 }
 
-/* Puts a sentence that names argument number i in place of the exception about it. */
+/* Replaces the exception about argument number i by a sentence that names it. */
 static void refuse(const char* function, char kind, const char* names, Py_ssize_t i,
                    PyObject* given) {
     bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
@@ -103,7 +103,7 @@ static bool read_ints(const char* function, PyObject* const* given, Py_ssize_t c
         body                                                                            \
     }
 
-/* A call that returns soon: the GIL is released, nothing is sliced. */
+/* A call that returns soon. It releases the GIL and is not sliced. */
 #define CALL(expression)                      \
     ncclResult_t result;                      \
     PyThreadState* gil = PyEval_SaveThread(); \
@@ -123,7 +123,7 @@ static bool read_ints(const char* function, PyObject* const* given, Py_ssize_t c
 #define NUMBER return Py_BuildValue("(ii)", (int)result, (int)out);
 #define ID return Py_BuildValue("(iy#)", (int)result, out.internal, (Py_ssize_t)sizeof out);
 
-/* A function that soon returns a code, or blocks and returns one. */
+/* A function that returns a code, soon or after it has waited. */
 #define QUICK_CODE(name, kinds, names, expression) DEFINE(name, kinds, names, CALL(expression) CODE)
 #define WAIT_CODE(name, kinds, names, expression) DEFINE(name, kinds, names, WAIT(expression) CODE)
 /* The same for (code, value); the expression writes to `out`. */
@@ -132,8 +132,8 @@ static bool read_ints(const char* function, PyObject* const* given, Py_ssize_t c
 #define QUICK_WORD(name, kinds, names, type, expression) \
     DEFINE(name, kinds, names, type out = (type)0; CALL(expression) WORD)
 /*
- * A new communicator. One that has been made when a signal handler raises is nobody's: signals are
- * looked at once more here, where it can still be aborted.
+ * A new communicator. If a signal handler raised after it was made, nobody would have it. So
+ * signals are looked at once more here, where it can still be aborted.
  */
 #define WAIT_COMM(name, kinds, names, expression)                                     \
     DEFINE(                                                                           \
@@ -146,7 +146,7 @@ static bool read_ints(const char* function, PyObject* const* given, Py_ssize_t c
     DEFINE(name, kinds, names, ncclUniqueId out = {{0}}; WAIT(expression) ID)
 #define TEXT(name, kinds, names, expression) DEFINE(name, kinds, names, return (expression);)
 
-/* What does not fit one line. */
+/* Functions that do not fit one line. */
 
 static ncclUniqueId id_at(const void* address) {
     ncclUniqueId id = {{0}};
@@ -188,7 +188,7 @@ static PyObject* handles(const ncclComm_t* comms, int n) {
     return list;
 }
 
-/* Of an interrupted call; keeps the exception that is on its way. */
+/* Aborts the communicators of an interrupted call, and keeps the exception that is on its way. */
 static void abort_all(const ncclComm_t* comms, int n) {
     Py_BEGIN_ALLOW_THREADS for (int i = 0; i < n; i++) {
         if (comms[i] != NULL) {

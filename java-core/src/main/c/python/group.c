@@ -1,8 +1,8 @@
 /*
- * Groups. Python looks at signals between its own instructions; a block that were opened or closed
- * by them could be left with the group still open on this thread, and every later call would be
- * queued in it without end. No signal is looked at while CPython enters and leaves a block whose
- * methods are C's.
+ * Groups. Python looks at signals between its own instructions. If these opened or closed a block,
+ * a signal handler that raises could leave the group open on this thread, and every later call
+ * would be queued in it for ever. CPython looks at no signal while it enters and leaves a block
+ * whose methods are written in C.
  */
 #include "binding.h"
 
@@ -103,7 +103,10 @@ static PyObject* say_ended(PyObject* object, int code, bool raised) {
                                  raised ? Py_True : Py_False);
 }
 
-/* A signal handler raised when the group was closed: what it queued must not go on. */
+/*
+ * Says that a signal handler raised when the group was closed: operations that it has queued must
+ * not go on.
+ */
 static void say_interrupted(PyObject* object) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -129,7 +132,10 @@ static PyObject* leave(PyObject* object, PyObject* given) {
     }
     PyObject* answer = say_ended(object, (int)result, raised);
     if (answer == NULL) {
-        /* The error of the group, for which this does nothing, or a signal handler's. */
+        /*
+         * The exception is that of the group's error, for which this does nothing, or a signal
+         * handler's.
+         */
         say_interrupted(object);
     }
     return answer;

@@ -1,13 +1,13 @@
-/* Waiting in slices, so that Ctrl-C ends a call that is blocked in Java. */
+/* Waits in slices, so that Ctrl-C ends a call that is blocked in Java. */
 #include "binding.h"
 
 /*
- * How the call that this thread is making from Python waits; ms is 0 outside of such calls, since
- * the thread may also call the library by other ways.
+ * How this thread's call from Python waits. ms is 0 outside of such calls, since the thread may
+ * also call the library in other ways.
  */
 static __thread jcclSlice slice;
 
-/* Whether the library knows of it. */
+/* Whether the library knows the slice. */
 static __thread bool known;
 
 void jccl_py_slice(void) {
@@ -20,7 +20,7 @@ void jccl_py_slice(void) {
     slice = (jcclSlice){JCCL_SLICE_MS, 0};
 }
 
-/* Takes the slice back; whether the call is parked. */
+/* Takes the slice back; returns whether the call is parked. */
 static bool leave_slice(void) {
     bool parked = slice.parked != 0;
     slice = (jcclSlice){0, 0};
