@@ -19,6 +19,7 @@ import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.Sentence;
 import org.jccl.type.UniqueId;
 import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
@@ -33,7 +34,7 @@ public final class Comm implements GroupMember {
 
     private final NcclConfig config;
 
-    private final Life life = new Life();
+    private final StateMachine state = new StateMachine();
 
     /** Written by the setup job before state becomes READY, as the ones down to key. */
     private volatile int rank;
@@ -83,25 +84,25 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT for a bad rank or size
      */
     public static Creation create(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, Settings.resolve(config));
+        return make(id, nRanks, rank, ConfigDefaults.resolve(config));
     }
 
     /** As {@link #create}, but blocking whatever the environment says. */
     public static Creation createBlocking(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, Settings.resolve(config).withBlocking(true));
+        return make(id, nRanks, rank, ConfigDefaults.resolve(config).withBlocking(true));
     }
 
     private static Creation make(UniqueId id, int nRanks, int rank, NcclConfig resolved) {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            String place = rank + " of " + nRanks;
             throw CallError.RANK_OUTSIDE.says(
-                    "ncclCommInitRank: rank %s ranks; the rank must lie in [0, nranks)", place);
+                    "ncclCommInitRank: rank %s of %s ranks; the rank must lie in [0, nranks)",
+                    rank, nRanks);
         }
         Log.refresh();
         Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
         UniqueId meeting = Rendezvous.effective(id);
         long hash = Rendezvous.publicNumber(meeting);
-        Comm comm = new Comm(resolved, Settings.device(resolved), rank, nRanks, hash);
+        Comm comm = new Comm(resolved, ConfigDefaults.device(resolved), rank, nRanks, hash);
         Warmup.start();
         Object[] of = {comm.identity(), resolved.blocking() ? 1 : 0};
         Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
@@ -134,7 +135,7 @@ public final class Comm implements GroupMember {
     }
 
     void setupEnded(@Nullable NcclException why, String what) {
-        if (why == null && life.change(CommState.INITIALIZING, CommState.READY, this)) {
+        if (why == null && state.change(CommState.INITIALIZING, CommState.READY, this)) {
             // From here on it is its user's, who may have destroyed it by now.
             Log.info(Subsystem.INIT, what + " " + identity() + " - Init COMPLETE");
             return;
@@ -142,7 +143,7 @@ public final class Comm implements GroupMember {
         if (why != null) {
             failure = why;
             String sentence = what + " " + identity() + ": " + why.getMessage();
-            if (life.change(CommState.INITIALIZING, CommState.FAILED, this)) {
+            if (state.change(CommState.INITIALIZING, CommState.FAILED, this)) {
                 Log.warn(sentence);
             } else {
                 // Its user has aborted it.
@@ -150,7 +151,7 @@ public final class Comm implements GroupMember {
             }
         }
         CommExecutor ex = executor;
-        boolean gone = stopRequest != null && life.now() == CommState.DESTROYED;
+        boolean gone = stopRequest != null && state.now() == CommState.DESTROYED;
         if (ex != null) {
             // Named anew: the child of a split had no rank yet.
             NcclException reason = gone || why == null ? aborted() : why;
@@ -212,14 +213,9 @@ public final class Comm implements GroupMember {
 
     /** How logs and errors call the communicator. */
     public String identity() {
-        String name = config.commName();
-        return "comm 0x"
-                + Long.toHexString(commHash)
-                + (name == null ? "" : " \"" + name + "\"")
-                + " rank "
-                + rank
-                + " nranks "
-                + nRanks;
+        String name = config.commName() == null ? "" : " \"" + config.commName() + "\"";
+        String hash = Long.toHexString(commHash);
+        return Sentence.of("comm 0x%s%s rank %s nranks %s", hash, name, rank, nRanks);
     }
 
     Planner planner() {
@@ -246,7 +242,7 @@ public final class Comm implements GroupMember {
 
     /** The state, which may have changed when this returns. */
     public CommState state() {
-        return life.now();
+        return state.now();
     }
 
     /**
@@ -262,7 +258,7 @@ public final class Comm implements GroupMember {
         if (failed != null) {
             return failed.result();
         }
-        CommState now = life.now();
+        CommState now = state.now();
         if (now == CommState.DESTROYED) {
             return NcclResult.INVALID_ARGUMENT;
         }
@@ -299,7 +295,7 @@ public final class Comm implements GroupMember {
             return own;
         }
         CommExecutor ex = executor;
-        return ex == null || life.now() == CommState.DESTROYED ? null : ex.failure();
+        return ex == null || state.now() == CommState.DESTROYED ? null : ex.failure();
     }
 
     /**
@@ -308,7 +304,7 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT while in progress or after the end, else the failure
      */
     public void ensureReady() {
-        CommState now = life.now();
+        CommState now = state.now();
         if (now == CommState.READY && !splits.underWay()) {
             return;
         }
@@ -329,14 +325,14 @@ public final class Comm implements GroupMember {
 
     /** Refuses a query while init or split is under way, or after a failed init. */
     public void ensureQueryable() {
-        if (life.now() != CommState.FINALIZED) {
+        if (state.now() != CommState.FINALIZED) {
             ensureReady();
         }
     }
 
     /** Changes the time limit of operations, 0 for none. */
     public void timeLimitMs(long ms) {
-        if (life.now() != CommState.INITIALIZING) {
+        if (state.now() != CommState.INITIALIZING) {
             ensureReady();
         }
         timeLimitMs = ms;
@@ -352,7 +348,7 @@ public final class Comm implements GroupMember {
                 CallError.ENDED_NORMALLY.says("the process of rank %s ended normally", rank);
         stopRequest = goodbye;
         CommExecutor ex = executor;
-        if (ex != null && life.end(this)) {
+        if (ex != null && state.end(this)) {
             ex.health().leave(ex, goodbye);
         }
     }
@@ -372,8 +368,8 @@ public final class Comm implements GroupMember {
     public Creation split(int color, int rankKey, @Nullable NcclConfig childConfig) {
         ensureUnbroken();
         SplitJob.checkColor(color);
-        NcclConfig resolved = childConfig == null ? config : Settings.resolve(childConfig);
-        Settings.requireParentsDevice(childConfig, device);
+        NcclConfig resolved = childConfig == null ? config : ConfigDefaults.resolve(childConfig);
+        ConfigDefaults.requireParentsDevice(childConfig, device);
         if (resolved.hostId() == null) {
             resolved = resolved.withHostId(config.hostId());
         }
@@ -400,8 +396,8 @@ public final class Comm implements GroupMember {
      */
     public Pending finish() {
         ensureUnbroken();
-        if (!life.change(CommState.READY, CommState.FINALIZED, this)) {
-            throw Refusals.ended(this, life.now());
+        if (!state.change(CommState.READY, CommState.FINALIZED, this)) {
+            throw Refusals.ended(this, state.now());
         }
         Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
         return new PendingFinalize(this);
@@ -415,7 +411,7 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT if it is not ready
      */
     public boolean destroy() {
-        CommState now = life.now();
+        CommState now = state.now();
         boolean splitting = now == CommState.READY && splits.underWay() && failure() == null;
         if (now == CommState.INITIALIZING || splitting) {
             throw Refusals.notReady(this);
@@ -443,7 +439,7 @@ public final class Comm implements GroupMember {
     }
 
     private boolean end(String what) {
-        if (!life.end(this)) {
+        if (!state.end(this)) {
             return false;
         }
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");

@@ -2,12 +2,11 @@ package org.jccl.comm;
 
 import org.jccl.log.Log;
 import org.jccl.type.LibraryError;
-import org.jspecify.annotations.Nullable;
 
 import java.util.concurrent.atomic.AtomicReference;
 
 /** The state of one communicator, and the only place where it changes. For any thread. */
-final class Life {
+final class StateMachine {
     private final AtomicReference<CommState> state = new AtomicReference<>(CommState.INITIALIZING);
 
     CommState now() {
@@ -34,20 +33,15 @@ final class Life {
     }
 
     /**
-     * The end, from whatever state.
+     * The end, to which each state leads.
      *
      * @return false if it has been before
      */
     boolean end(Comm whose) {
-        @Nullable CommState before = null;
-        CommState found = now();
-        // The same state again: the edge was refused.
-        while (found != before && found != CommState.DESTROYED) {
-            if (change(found, CommState.DESTROYED, whose)) {
+        for (CommState now = now(); now != CommState.DESTROYED; now = now()) {
+            if (change(now, CommState.DESTROYED, whose)) {
                 return true;
             }
-            before = found;
-            found = now();
         }
         return false;
     }
