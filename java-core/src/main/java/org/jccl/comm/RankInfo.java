@@ -69,18 +69,18 @@ record RankInfo(
 
     private static String agreed() {
         return Sentence.of(
-                "layout=%s\ntiny bytes=%s\nsmall bytes=%s\ndirect bytes=%s\nring=%s x %s\n"
-                        + "fifo=%s x %s%s%s",
-                RegionLayout.WIRE_VERSION,
-                RegionLayout.TINY_BYTES,
-                RegionLayout.SMALL_BYTES,
-                RegionLayout.DIRECT_BYTES,
-                RegionLayout.RING_SLOTS,
-                RegionLayout.RING_SLOT_BYTES,
-                RegionLayout.FIFO_SLOTS,
-                RegionLayout.FIFO_SLOT_BYTES,
-                IN_ORDER,
-                Params.DETERMINISTIC.get());
+                        "layout=%s\ntiny bytes=%s\nsmall bytes=%s\ndirect bytes=%s\nring=%s x %s\n"
+                                + "fifo=%s x %s",
+                        RegionLayout.WIRE_VERSION,
+                        RegionLayout.TINY_BYTES,
+                        RegionLayout.SMALL_BYTES,
+                        RegionLayout.DIRECT_BYTES,
+                        RegionLayout.RING_SLOTS,
+                        RegionLayout.RING_SLOT_BYTES,
+                        RegionLayout.FIFO_SLOTS,
+                        RegionLayout.FIFO_SLOT_BYTES)
+                + IN_ORDER
+                + Params.DETERMINISTIC.get();
     }
 
     /** Whether all reductions fold in rank order. */
