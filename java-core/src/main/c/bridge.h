@@ -46,10 +46,10 @@ enum {
 /* Makes a sentence the last error and a WARN line of the log; returns result. */
 ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
-typedef struct jccl_failures jccl_failures;
-
-/* Moves the last errors to where org.jccl.log.LastError keeps them. */
-void jccl_move_failures(jccl_failures* javas);
+/* Registers the native of org.jccl.log.LastError: Java's failures come here, too. */
+void jccl_register_failures(JNIEnv* env);
+/* From now on the last errors are those of the first library that has registered it. */
+void jccl_share_failures(JNIEnv* env);
 
 /* ---- log.c ---- */
 

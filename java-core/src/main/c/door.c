@@ -212,12 +212,6 @@ static void look_up(JNIEnv* env) {
     (*env)->ExceptionClear(env);
     jccl_shutdown_method = (*env)->GetStaticMethodID(env, jccl_class, "shutdown", "()I");
     (*env)->ExceptionClear(env);
-    jmethodID buffer = (*env)->GetStaticMethodID(env, jccl_class, "lastErrorBuffer", "()J");
-    if (buffer != NULL) {
-        jlong address = (*env)->CallStaticLongMethod(env, jccl_class, buffer);
-        jccl_move_failures((*env)->ExceptionCheck(env) ? NULL : (jccl_failures*)(intptr_t)address);
-    }
-    (*env)->ExceptionClear(env);
 }
 
 jclass jccl_load_class(JNIEnv* env, const char* name) {
@@ -256,7 +250,7 @@ static bool open_door(JNIEnv* env, const char* jar, bool own, char* reason, size
     return true;
 }
 
-/* Descriptors must be tracked and untracked in one table: the first library's. */
+/* Descriptors, and failures, must stand in one table: the first library's. */
 static bool first_library(JNIEnv* env) {
     jstring key = (*env)->NewStringUTF(env, GUARDED);
     jobject properties =
@@ -277,6 +271,10 @@ bool jccl_open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t
     bool opened = open_door(env, jar, own, reason, reason_size);
     if (opened && first_library(env)) {
         jccl_register_fork_guard(env);
+        jccl_register_failures(env);
+    }
+    if (opened) {
+        jccl_share_failures(env);
     }
     jmethodID end =
         opened && !own ? (*env)->GetStaticMethodID(env, jccl_class, "endWithHost", "()I") : NULL;

@@ -13,10 +13,11 @@
 enum { TEXT_BYTES = 1024, WORDS = TEXT_BYTES / 8, ENTRIES = 32 };
 
 /*
- * The last failures, as org.jccl.log.LastError lays them out. The state of an entry is twice its
- * number, or odd while somebody writes it: whoever makes it odd owns the entry until it releases
- * it as even, and a reader wants the same even state before and after. Nobody waits for anybody, so
- * that a forked child, where a writer may be missing, goes on.
+ * The last failures: of each thread whose calls failed the last one, for as many threads as there
+ * is room, and the last one that is no thread's. The state of an entry is twice its number, or odd
+ * while somebody writes it: whoever makes it odd owns the entry until it releases it as even, and a
+ * reader wants the same even state before and after. Nobody waits for anybody, so that a forked
+ * child, where a writer may be missing, goes on.
  */
 typedef struct {
     _Atomic uint64_t state;
@@ -24,19 +25,22 @@ typedef struct {
     _Atomic uint64_t text[WORDS];
 } failure_entry;
 
-struct jccl_failures {
+typedef struct {
     _Alignas(64) _Atomic uint64_t last_number;
     _Alignas(64) failure_entry entry[ENTRIES];
-};
+} failure_table;
 
-static jccl_failures own_failures;
-/* Written once when Java is ready, read by every thread: release and acquire. */
-static _Atomic(jccl_failures*) failures = &own_failures;
+static failure_table own_failures;
+/*
+ * These, or those of the first library of this kind that has met Java. Written once when Java is
+ * ready, read by every thread: release and acquire.
+ */
+static _Atomic(failure_table*) failures = &own_failures;
 
 /* The failures that this thread was shown last. */
 static __thread struct {
     char text[TEXT_BYTES];
-    const jccl_failures* from;
+    const failure_table* from;
     uint64_t own;    /* the newest of its own failures that it was shown */
     uint64_t newest; /* the newest failure of the process then */
     bool its_own;
@@ -50,7 +54,7 @@ static int64_t this_thread(void) {
  * Takes the entry of this thread, or else the oldest one, for writing; NULL if another thread was
  * faster.
  */
-static failure_entry* place(jccl_failures* all, int64_t thread) {
+static failure_entry* place(failure_table* all, int64_t thread) {
     failure_entry* chosen = NULL;
     uint64_t state = UINT64_MAX;
     for (int i = 0; i < ENTRIES; i++) {
@@ -73,7 +77,7 @@ static failure_entry* place(jccl_failures* all, int64_t thread) {
 static void put(int64_t thread, const char* text) {
     uint64_t words[WORDS] = {0};
     memcpy(words, text, strnlen(text, TEXT_BYTES - 1));
-    jccl_failures* all = atomic_load_explicit(&failures, memory_order_acquire);
+    failure_table* all = atomic_load_explicit(&failures, memory_order_acquire);
     for (int i = 0; i < ENTRIES; i++) {
         failure_entry* entry = place(all, thread);
         if (entry != NULL) {
@@ -93,7 +97,7 @@ static void put(int64_t thread, const char* text) {
  * Chooses the failure that the thread is shown: its own last one; but the last of the process if it
  * was shown its own before and others have failed since. False if the entry changed meanwhile.
  */
-static bool show(const jccl_failures* all, int64_t thread) {
+static bool show(const failure_table* all, int64_t thread) {
     const failure_entry* of_thread = NULL;
     const failure_entry* of_process = NULL;
     uint64_t own = 0;
@@ -133,13 +137,30 @@ static bool show(const jccl_failures* all, int64_t thread) {
     return true;
 }
 
-void jccl_move_failures(jccl_failures* javas) {
-    if (javas == NULL) {
-        return;
+static void JNICALL put_by_java(JNIEnv* env, jclass class, jbyteArray text, jboolean of_thread) {
+    (void)class;
+    char copy[TEXT_BYTES] = "";
+    jsize length = (*env)->GetArrayLength(env, text);
+    (*env)->GetByteArrayRegion(env, text, 0, length < TEXT_BYTES ? length : TEXT_BYTES - 1,
+                               (jbyte*)copy);
+    put(of_thread ? this_thread() : 0, copy);
+}
+
+void jccl_register_failures(JNIEnv* env) {
+    static const JNINativeMethod natives[] = {{"put0", "([BZ)V", (void*)put_by_java}};
+    jclass class = jccl_load_class(env, "org.jccl.log.LastError");
+    if (!(*env)->ExceptionCheck(env) && class != NULL) {
+        (*env)->RegisterNatives(env, class, natives, 1);
     }
-    jccl_failures* before = atomic_exchange(&failures, javas);
+    (*env)->ExceptionClear(env);
+    (*env)->DeleteLocalRef(env, class);
+}
+
+/* The last failure moves along. */
+static void use(failure_table* shared) {
+    failure_table* before = atomic_exchange(&failures, shared);
     uint64_t number = atomic_load(&before->last_number);
-    for (int i = 0; before != javas && i < ENTRIES; i++) {
+    for (int i = 0; before != shared && i < ENTRIES; i++) {
         failure_entry* entry = &before->entry[i];
         if (number != 0 && atomic_load(&entry->state) == 2 * number) {
             char text[TEXT_BYTES];
@@ -147,6 +168,16 @@ void jccl_move_failures(jccl_failures* javas) {
             put(atomic_load(&entry->thread), text);
         }
     }
+}
+
+void jccl_share_failures(JNIEnv* env) {
+    jmethodID share = (*env)->GetStaticMethodID(env, jccl_class, "shareFailures", "(J)J");
+    jlong own = (jlong)(intptr_t)&own_failures;
+    jlong shared = share == NULL ? 0 : (*env)->CallStaticLongMethod(env, jccl_class, share, own);
+    if (!(*env)->ExceptionCheck(env) && shared != 0) {
+        use((failure_table*)(intptr_t)shared);
+    }
+    (*env)->ExceptionClear(env);
 }
 
 ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...) {
@@ -164,7 +195,7 @@ ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...) {
 
 JCCL_EXPORT const char* pncclGetLastError(ncclComm_t comm) {
     (void)comm;
-    const jccl_failures* all = atomic_load_explicit(&failures, memory_order_acquire);
+    const failure_table* all = atomic_load_explicit(&failures, memory_order_acquire);
     if (shown.from != all) {
         shown.from = all;
         shown.own = shown.newest = 0;

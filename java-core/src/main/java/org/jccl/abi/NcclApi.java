@@ -28,8 +28,8 @@ import java.util.function.ToIntFunction;
  * have numbers and addresses: C through JNI, and Python hosts. Arguments are C's: handles and
  * pointers as long, everything else as int or long. A method that does what a C function does
  * returns a value of {@code ncclResult_t}, and throws only where memory or stack do not even
- * suffice to tell of a failure; the bridge makes a code of that, too. The sentence for an error
- * lies in {@link #lastErrorBuffer}.
+ * suffice to tell of a failure; the bridge makes a code of that, too. The sentence for an error is
+ * {@link #lastError}.
  */
 public final class NcclApi {
     static final int SUCCESS = NcclResult.SUCCESS.code();
@@ -47,9 +47,14 @@ public final class NcclApi {
         return done(0, Extras::endWithHost);
     }
 
-    /** Address of the last failures of the process, as {@link LastError} lays them out. */
-    public static long lastErrorBuffer() {
-        return LastError.address();
+    /** What a method of this class has last failed with, on any thread. */
+    public static String lastError() {
+        return LastError.get();
+    }
+
+    /** The table of failures that a C library is to use, by {@link LastError#share}. */
+    public static long shareFailures(long table) {
+        return LastError.share(table);
     }
 
     /**

@@ -36,7 +36,9 @@ public interface Exchange extends AutoCloseable {
     byte[][] result();
 
     /** The ranks that the round waits for, as far as this rank knows; empty if it does not. */
-    int[] missing();
+    default int[] missing() {
+        return new int[0];
+    }
 
     /**
      * Looks, while no round is under way, whether there can be another one.
@@ -52,9 +54,9 @@ public interface Exchange extends AutoCloseable {
     }
 
     /** Blocks at most {@code maxMs} milliseconds, until {@link #advance} may get further. */
-    void awaitActivity(int maxMs);
+    default void awaitActivity(int maxMs) {}
 
     /** Leaves in good order; the other ranks' later rounds fail, naming this rank. */
     @Override
-    void close();
+    default void close() {}
 }

@@ -19,6 +19,7 @@ import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.Sentence;
 import org.jccl.type.UniqueId;
 import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +40,7 @@ public final class Comm implements GroupMember {
     private final NcclConfig config;
     private final boolean blocking;
 
-    private final Life life = new Life();
+    private final StateMachine life = new StateMachine();
 
     /** Written by the setup job before state becomes READY, as the ones down to key. */
     private volatile int rank;
@@ -89,25 +90,25 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT for a bad rank or size
      */
     public static Creation create(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, Settings.resolve(config));
+        return make(id, nRanks, rank, ConfigDefaults.resolve(config));
     }
 
     /** As {@link #create}, but blocking whatever the environment says. */
     public static Creation createBlocking(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, Settings.resolve(config).withBlocking(true));
+        return make(id, nRanks, rank, ConfigDefaults.resolve(config).withBlocking(true));
     }
 
     private static Creation make(UniqueId id, int nRanks, int rank, NcclConfig resolved) {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            String place = rank + " of " + nRanks;
             throw CallError.RANK_OUTSIDE.says(
-                    "ncclCommInitRank: rank %s ranks; the rank must lie in [0, nranks)", place);
+                    "ncclCommInitRank: rank %s of %s ranks; the rank must lie in [0, nranks)",
+                    rank, nRanks);
         }
         Log.refresh();
         Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
         UniqueId meeting = Rendezvous.effective(id);
         long hash = Rendezvous.publicNumber(meeting);
-        Comm comm = new Comm(resolved, Settings.device(resolved), rank, nRanks, hash);
+        Comm comm = new Comm(resolved, ConfigDefaults.device(resolved), rank, nRanks, hash);
         Warmup.start();
         Object[] of = {comm.identity(), resolved.blocking() ? 1 : 0};
         Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
@@ -218,14 +219,9 @@ public final class Comm implements GroupMember {
 
     /** How logs and errors call the communicator. */
     public String identity() {
-        String name = config.commName();
-        return "comm 0x"
-                + Long.toHexString(commHash)
-                + (name == null ? "" : " \"" + name + "\"")
-                + " rank "
-                + rank
-                + " nranks "
-                + nRanks;
+        String name = config.commName() == null ? "" : " \"" + config.commName() + "\"";
+        String hash = Long.toHexString(commHash);
+        return Sentence.of("comm 0x%s%s rank %s nranks %s", hash, name, rank, nRanks);
     }
 
     Planner planner() {
@@ -373,8 +369,8 @@ public final class Comm implements GroupMember {
     public Creation split(int color, int rankKey, @Nullable NcclConfig childConfig) {
         ensureUnbroken();
         SplitJob.checkColor(color);
-        NcclConfig resolved = childConfig == null ? config : Settings.resolve(childConfig);
-        Settings.requireParentsDevice(childConfig, device);
+        NcclConfig resolved = childConfig == null ? config : ConfigDefaults.resolve(childConfig);
+        ConfigDefaults.requireParentsDevice(childConfig, device);
         if (resolved.hostId() == null) {
             resolved = resolved.withHostId(config.hostId());
         }

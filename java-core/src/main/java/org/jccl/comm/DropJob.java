@@ -5,8 +5,6 @@ import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-import java.util.concurrent.locks.LockSupport;
-
 /**
  * Ends a communicator that its user has lost before destroying it, when a garbage collector finds
  * that out. As destroy it lets operations that are under way come to their end, for so long; but it
@@ -54,11 +52,6 @@ public final class DropJob implements Job {
         }
         comm.destroy();
         return true;
-    }
-
-    @Override
-    public void awaitActivity(int maxMs) {
-        LockSupport.parkNanos(maxMs * 1_000_000L);
     }
 
     @Override

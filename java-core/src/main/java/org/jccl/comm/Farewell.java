@@ -80,11 +80,6 @@ public final class Farewell implements Job {
     }
 
     @Override
-    public void awaitActivity(int maxMs) {
-        java.util.concurrent.locks.LockSupport.parkNanos(maxMs * 1_000_000L);
-    }
-
-    @Override
     public void ended(@Nullable NcclException why) {
         try {
             links.close();

@@ -23,7 +23,7 @@ final class InitJob extends SetupJob {
     private final UniqueId id;
     private final byte[] fresh = Keys.random(FRESH_BYTES);
     private @Nullable RendezvousClient client;
-    private boolean met;
+    private boolean described;
 
     /** Why this rank cannot take part. */
     private @Nullable NcclException unfit;
@@ -34,24 +34,19 @@ final class InitJob extends SetupJob {
     }
 
     @Override
-    protected @Nullable Exchange open() {
-        if (comm.nRanks() > 1) {
-            client = new RendezvousClient(id, comm.nRanks(), comm.rank());
+    protected Exchange open() {
+        if (comm.nRanks() == 1) {
+            return new Alone();
         }
-        return client;
+        RendezvousClient meeting = new RendezvousClient(id, comm.nRanks(), comm.rank());
+        client = meeting;
+        return meeting;
     }
 
     @Override
     protected boolean meet() {
-        RendezvousClient meeting = client;
-        if (meeting == null) {
-            RankInfo own = RankInfo.own(comm.config(), comm.device());
-            Rendezvous.useAlone(id);
-            setup(new RankInfo[] {own}, new int[] {0}, Keys.random(Keys.BYTES), fresh);
-            return true;
-        }
-        if (!met) {
-            met = true;
+        if (!described) {
+            described = true;
             describe();
         }
         if (!rounds().advance()) {
@@ -91,7 +86,11 @@ final class InitJob extends SetupJob {
                         difference);
             }
         }
-        byte[] key = meeting.communicatorKey(allFresh);
+        RendezvousClient met = client;
+        if (met == null) {
+            Rendezvous.useAlone(id);
+        }
+        byte[] key = met == null ? Keys.random(Keys.BYTES) : met.communicatorKey(allFresh);
         byte[] name = Keys.derive(key, "name");
         if (Rendezvous.isShared(id)) {
             comm.named(ByteBuffer.wrap(name).getLong());
@@ -107,12 +106,9 @@ final class InitJob extends SetupJob {
     /** A rank that cannot be reached, for want of a port perhaps, tells the others why. */
     private void describe() {
         try {
-            byte[] encoded = RankInfo.own(comm.config(), comm.device()).encode();
-            rounds().begin(
-                            ByteBuffer.allocate(FRESH_BYTES + encoded.length)
-                                    .put(fresh)
-                                    .put(encoded)
-                                    .array());
+            byte[] info = RankInfo.own(comm.config(), comm.device()).encode();
+            ByteBuffer description = ByteBuffer.allocate(FRESH_BYTES + info.length);
+            rounds().begin(description.put(fresh).put(info).array());
         } catch (NcclException e) {
             unfit = e;
             rounds().beginFailed(e);

@@ -1,6 +1,9 @@
 package org.jccl.comm;
 
 import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
+
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A one-shot background task as a resumable state machine: {@link #advance} never waits for a peer.
@@ -16,8 +19,10 @@ interface Job {
     boolean advance();
 
     /** Waits, for at most {@code maxMs}, until going on may make sense. */
-    void awaitActivity(int maxMs);
+    default void awaitActivity(int maxMs) {
+        LockSupport.parkNanos(maxMs * 1_000_000L);
+    }
 
     /** The job is over: well if {@code why} is null. Called exactly once. */
-    void ended(@org.jspecify.annotations.Nullable NcclException why);
+    void ended(@Nullable NcclException why);
 }

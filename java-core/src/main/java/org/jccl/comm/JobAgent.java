@@ -6,9 +6,7 @@ import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Thread {@code jccl-job-k}: runs background jobs, any number of them on at most four threads, each
@@ -20,12 +18,10 @@ final class JobAgent implements Runnable {
     private static final int MAX_AGENTS = 4;
     private static final int SHORT_WAIT_MS = 1;
     private static final int LONG_WAIT_MS = 10;
-    private static final long IDLE_NS = 5_000_000_000L;
+    private static final long IDLE_MS = 5_000;
+    private static final long MS_NS = 1_000_000;
 
-    private static final ReentrantLock LOCK = new ReentrantLock();
-    private static final Condition ARRIVED = LOCK.newCondition();
-
-    /** Guarded by LOCK, as the two below. */
+    /** Guarded by itself, as the two below; threads without work wait on it. */
     private static final ArrayDeque<Job> QUEUE = new ArrayDeque<>();
 
     private static int agents;
@@ -39,20 +35,20 @@ final class JobAgent implements Runnable {
      * @throws Error if there is no thread, nor one to be had; the job is the caller's again then
      */
     static void start(Job job) {
-        LOCK.lock();
-        try {
+        synchronized (QUEUE) {
             QUEUE.add(job);
             if (idle > 0) {
-                ARRIVED.signal();
+                QUEUE.notifyAll();
             } else if (agents < MAX_AGENTS) {
                 startAgent(job);
             }
-        } finally {
-            LOCK.unlock();
         }
     }
 
-    /** Under LOCK. If there is no thread to be had, those that run do the job, or it is refused. */
+    /**
+     * Under QUEUE's lock. If there is no thread to be had, those that run do the job, or it is
+     * refused.
+     */
     private static void startAgent(Job job) {
         try {
             Thread thread = new Thread(new JobAgent(), "jccl-job-" + agents);
@@ -124,54 +120,49 @@ final class JobAgent implements Runnable {
             job.awaitActivity(maxMs);
         } catch (RuntimeException | Error failure) {
             Log.survived("jccl-job goes on after: ", failure);
-            LockSupport.parkNanos(maxMs * 1_000_000L);
+            LockSupport.parkNanos(maxMs * MS_NS);
         }
     }
 
     private static int queued() {
-        LOCK.lock();
-        try {
+        synchronized (QUEUE) {
             return QUEUE.size();
-        } finally {
-            LOCK.unlock();
         }
     }
 
     private static void putBack(Job job) {
-        LOCK.lock();
-        try {
-            QUEUE.add(job);
-        } catch (OutOfMemoryError e) {
-            end(job, Unforeseen.of(e, "in a job"));
-        } finally {
-            LOCK.unlock();
+        synchronized (QUEUE) {
+            try {
+                QUEUE.add(job);
+            } catch (OutOfMemoryError e) {
+                end(job, Unforeseen.of(e, "in a job"));
+            }
         }
     }
 
     private static @Nullable Job take() {
-        LOCK.lock();
-        try {
-            long left = IDLE_NS;
+        synchronized (QUEUE) {
             idle++;
-            while (QUEUE.isEmpty() && left > 0) {
-                left = ARRIVED.awaitNanos(left);
-            }
+            awaitArrival();
             idle--;
             Job job = QUEUE.poll();
             if (job == null) {
                 agents--;
             }
             return job;
+        }
+    }
+
+    private static void awaitArrival() {
+        long end = System.nanoTime() + IDLE_MS * MS_NS;
+        try {
+            for (long ms = IDLE_MS;
+                    QUEUE.isEmpty() && ms > 0;
+                    ms = (end - System.nanoTime()) / MS_NS) {
+                QUEUE.wait(ms);
+            }
         } catch (InterruptedException | RuntimeException | Error e) {
             // It cannot wait, for want of memory perhaps; what is there it can do.
-            idle--;
-            Job job = QUEUE.poll();
-            if (job == null) {
-                agents--;
-            }
-            return job;
-        } finally {
-            LOCK.unlock();
         }
     }
 }

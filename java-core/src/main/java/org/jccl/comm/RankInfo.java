@@ -11,6 +11,7 @@ import org.jccl.type.LibraryError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
+import org.jccl.type.Sentence;
 import org.jccl.type.Utf8;
 import org.jspecify.annotations.Nullable;
 
@@ -67,22 +68,17 @@ record RankInfo(
     }
 
     private static String agreed() {
-        return "layout="
-                + RegionLayout.WIRE_VERSION
-                + "\ntiny bytes="
-                + RegionLayout.TINY_BYTES
-                + "\nsmall bytes="
-                + RegionLayout.SMALL_BYTES
-                + "\ndirect bytes="
-                + RegionLayout.DIRECT_BYTES
-                + "\nring="
-                + RegionLayout.RING_SLOTS
-                + " x "
-                + RegionLayout.RING_SLOT_BYTES
-                + "\nfifo="
-                + RegionLayout.FIFO_SLOTS
-                + " x "
-                + RegionLayout.FIFO_SLOT_BYTES
+        return Sentence.of(
+                        "layout=%s\ntiny bytes=%s\nsmall bytes=%s\ndirect bytes=%s\nring=%s x %s\n"
+                                + "fifo=%s x %s",
+                        RegionLayout.WIRE_VERSION,
+                        RegionLayout.TINY_BYTES,
+                        RegionLayout.SMALL_BYTES,
+                        RegionLayout.DIRECT_BYTES,
+                        RegionLayout.RING_SLOTS,
+                        RegionLayout.RING_SLOT_BYTES,
+                        RegionLayout.FIFO_SLOTS,
+                        RegionLayout.FIFO_SLOT_BYTES)
                 + IN_ORDER
                 + Params.DETERMINISTIC.get();
     }

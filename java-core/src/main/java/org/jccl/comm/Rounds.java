@@ -18,7 +18,9 @@ import java.util.Arrays;
 final class Rounds implements AutoCloseable {
     private static final int MAX_TEXT = 400;
 
-    private final Exchange exchange;
+    /** What the rounds go through. */
+    final Exchange exchange;
+
     private byte[][] received = {};
     private int begun;
     private int finished;
@@ -103,27 +105,6 @@ final class Rounds implements AutoCloseable {
         }
         byte[] blob = received[participant];
         return Arrays.copyOfRange(blob, 1, blob.length);
-    }
-
-    int[] missing() {
-        return exchange.missing();
-    }
-
-    void check(int[] awaited) {
-        exchange.check(awaited);
-    }
-
-    @Nullable String unreachable() {
-        return exchange.unreachable();
-    }
-
-    void awaitActivity(int maxMs) {
-        exchange.awaitActivity(maxMs);
-    }
-
-    /** This participant leaves, without waiting for the others to learn why. */
-    void abandon(NcclException why) {
-        exchange.giveUp(why);
     }
 
     @Override

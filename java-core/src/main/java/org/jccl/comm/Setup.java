@@ -54,9 +54,11 @@ final class Setup {
     private final RankInfo[] infos;
     private final byte[] key;
     private final byte[] commId;
+
+    /** By member: what this rank and its mates have, once it is agreed who is one. */
     private final @Nullable Region[] regions;
+
     private final @Nullable Peer[] peers;
-    private final boolean[] mate;
     private Nodes nodes;
     private Phase phase = Phase.REGION;
     private @Nullable LinkSetup linkSetup;
@@ -84,7 +86,6 @@ final class Setup {
         this.commId = commId;
         this.regions = new Region[nRanks];
         this.peers = new Peer[nRanks];
-        this.mate = new boolean[nRanks];
         this.nodes = Nodes.one(nRanks);
     }
 
@@ -98,18 +99,12 @@ final class Setup {
             if (own.descriptor() < 0) {
                 Log.info(
                         Subsystem.INIT,
-                        "rank "
-                                + rank
-                                + " offers other processes no shared memory, which the system"
-                                + " refuses: TCP");
+                        "rank %d offers other processes no shared memory, which the system"
+                                + " refuses: TCP",
+                        rank);
             }
-            rounds.begin(
-                    ByteBuffer.allocate(REGION_BLOB_BYTES)
-                            .putInt(own.descriptor())
-                            .putLong(nonce0)
-                            .putLong(nonce1)
-                            .putLong(own.base())
-                            .array());
+            ByteBuffer blob = ByteBuffer.allocate(REGION_BLOB_BYTES).putInt(own.descriptor());
+            rounds.begin(blob.putLong(nonce0).putLong(nonce1).putLong(own.base()).array());
         } catch (NcclException e) {
             giveUp(e);
         }
@@ -209,25 +204,23 @@ final class Setup {
                 unmapped.set(q);
                 Log.info(
                         Subsystem.INIT,
-                        "no shared memory with rank " + q + ", using TCP: " + e.getMessage());
+                        "no shared memory with rank %d, using TCP: %s",
+                        q,
+                        e.getMessage());
             }
         }
         rounds.begin(unmapped.toByteArray());
     }
 
     private void agreeOnMates() {
-        Sharing sharing = new Sharing(infos, q -> rounds.payload(participants[q]));
+        AgreedSharing sharing = new AgreedSharing(infos, q -> rounds.payload(participants[q]));
         nodes = Nodes.of(nRanks, sharing);
         nodes = sharing.readable() ? nodes.withReadableBuffers() : nodes;
         int count = 0;
         int[] far = new int[nRanks];
         for (int q = 0; q < nRanks; q++) {
-            if (q == rank) {
-                continue;
-            }
             Region region = regions[q];
-            mate[q] = region != null && sharing.between(q, rank);
-            if (mate[q]) {
+            if (q == rank || (region != null && sharing.between(q, rank))) {
                 continue;
             }
             if (region != null) {
@@ -256,7 +249,7 @@ final class Setup {
         if (setup != null) {
             try {
                 if (!setup.advance()) {
-                    rounds.check(missing());
+                    rounds.exchange.check(missing());
                     return false;
                 }
             } catch (NcclException e) {
@@ -285,32 +278,29 @@ final class Setup {
     private Peer peer(@Nullable LinkSetup setup, int q) {
         Region region = regions[q];
         if (region == null && setup != null) {
-            region = Region.mirror(nRanks, q);
-            regions[q] = region;
-            logChannel(q, "NET/Socket/" + infos[q].listener());
-            return link(setup.descriptor(q), q, region);
+            SocketAddress where = infos[q].listener();
+            Log.info(Subsystem.INIT, "Channel 00 : %d -> %d via NET/Socket/%s", rank, q, where);
+            return link(setup, q);
         }
         if (region == null) {
             throw LibraryError.IMPOSSIBLE.says("rank %s has no region", q);
         }
         boolean here = infos[q].sameProcess(infos[rank]);
         if (q != rank) {
-            logChannel(q, here ? "P2P/direct" : "SHM/direct");
+            String via = here ? "P2P/direct" : "SHM/direct";
+            Log.info(Subsystem.INIT, "Channel 00 : %d -> %d via %s", rank, q, via);
         }
         return new Mate(region, here ? null : watch(q), infos[q].pid());
     }
 
-    private void logChannel(int q, String via) {
-        if (Log.infoEnabled(Subsystem.INIT)) {
-            Log.info(Subsystem.INIT, "Channel 00 : " + rank + " -> " + q + " via " + via);
-        }
-    }
-
-    private NetLink link(int descriptor, int q, Region mirror) {
+    private NetLink link(LinkSetup setup, int q) {
+        Region mirror = Region.mirror(nRanks, q);
+        int descriptor = setup.descriptor(q);
         try {
             return new NetLink(descriptor, q, nRanks, mirror);
         } catch (RuntimeException | Error e) {
             Sockets.close(descriptor);
+            mirror.close();
             throw e;
         }
     }
@@ -349,7 +339,7 @@ final class Setup {
     boolean[] net() {
         boolean[] net = new boolean[nRanks];
         for (int q = 0; q < nRanks; q++) {
-            net[q] = q != rank && !mate[q];
+            net[q] = regions[q] == null;
         }
         return net;
     }
@@ -366,9 +356,9 @@ final class Setup {
 
     /** Ranks of this node, this one included. */
     int nodeRanks() {
-        int count = 1;
-        for (boolean is : mate) {
-            count += is ? 1 : 0;
+        int count = 0;
+        for (Region each : regions) {
+            count += each != null ? 1 : 0;
         }
         return count;
     }
@@ -378,7 +368,7 @@ final class Setup {
         LinkSetup setup = linkSetup;
         return phase == Phase.LINKED && setup != null
                 ? Arrays.stream(setup.missing()).map(q -> participants[q]).sorted().toArray()
-                : rounds.missing();
+                : rounds.exchange.missing();
     }
 
     void awaitActivity(int maxMs) {
@@ -386,7 +376,7 @@ final class Setup {
         if (phase == Phase.LINKED && setup != null) {
             setup.awaitActivity(maxMs);
         } else {
-            rounds.awaitActivity(maxMs);
+            rounds.exchange.awaitActivity(maxMs);
         }
     }
 

@@ -6,10 +6,9 @@ import org.jccl.param.Params;
 import org.jccl.platform.WatchedTime;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
+import org.jccl.type.Sentence;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
-
-import java.util.Arrays;
 
 /** What init and split have in common: meet, connect, confirm, with a time limit. */
 abstract class SetupJob implements Job {
@@ -29,8 +28,8 @@ abstract class SetupJob implements Job {
         this.comm = comm;
     }
 
-    /** The exchange to meet through; null if there is nobody to meet. */
-    protected abstract @Nullable Exchange open();
+    /** The exchange to meet through. */
+    protected abstract Exchange open();
 
     /**
      * Learns who takes part, then calls {@link #setup} or {@link #setupNothing}.
@@ -79,11 +78,8 @@ abstract class SetupJob implements Job {
     }
 
     protected final void setup(RankInfo[] infos, int[] participants, byte[] key, byte[] commId) {
-        Rounds with = rounds != null ? rounds : new Rounds(new LoneExchange());
-        rounds = with;
-        int rank = comm.rank();
         comm.met(infos, key);
-        Setup next = new Setup(with, participants, rank, infos, key, commId);
+        Setup next = new Setup(rounds(), participants, comm.rank(), infos, key, commId);
         setup = next;
         next.begin();
     }
@@ -100,38 +96,30 @@ abstract class SetupJob implements Job {
         }
         if (!opened) {
             opened = true;
-            Exchange open = open();
-            rounds = open == null ? null : new Rounds(open);
+            rounds = new Rounds(open());
         }
         long waitedNs = waited.lookNs();
         if (limitNs > 0 && waitedNs > limitNs) {
-            throw late();
+            throw InitError.INIT_TIMEOUT.says(
+                    "rank %s waited %s in %s for %s; were all started? (JCCL_INIT_TIMEOUT sets the"
+                            + " limit in seconds)",
+                    meeting().rank(), time(limitNs), what(), awaited());
         }
         // A split's wait for others is an operation of the parent, which warns by itself.
         if (meeting() == comm && warnAfterNs > 0 && waitedNs > warnAfterNs) {
             warnAfterNs = 2 * waitedNs;
-            Log.warn(waited(" has waited ", waitedNs));
+            Log.warn(
+                    Sentence.of(
+                            "rank %s has waited %s in %s for %s",
+                            meeting().rank(), time(waitedNs), what(), awaited()));
         }
-        if (setup == null && !nobody && !meet()) {
-            return false;
-        }
-        return advanceSetup();
+        return (setup != null || nobody || meet()) && advanceSetup();
     }
 
     private boolean advanceSetup() {
         Setup connecting = setup;
         if (connecting == null) {
-            try {
-                if (!restOfRounds()) {
-                    return false;
-                }
-            } catch (NcclException after) {
-                throw failed == null ? after : failed;
-            }
-            if (failed != null) {
-                throw failed;
-            }
-            return true;
+            return advanceWithoutSetup();
         }
         try {
             if (!connecting.advance()) {
@@ -142,9 +130,24 @@ abstract class SetupJob implements Job {
             setup = null;
             nobody = true;
             giveUp(connecting);
-            return advanceSetup();
+            return advanceWithoutSetup();
         }
         comm.connected(connecting);
+        return true;
+    }
+
+    private boolean advanceWithoutSetup() {
+        NcclException why = failed;
+        try {
+            if (!restOfRounds()) {
+                return false;
+            }
+        } catch (NcclException after) {
+            throw why == null ? after : why;
+        }
+        if (why != null) {
+            throw why;
+        }
         return true;
     }
 
@@ -165,39 +168,18 @@ abstract class SetupJob implements Job {
         return true;
     }
 
-    private NcclException late() {
-        return InitError.INIT_TIMEOUT.says(
-                "%s; were all started? (JCCL_INIT_TIMEOUT sets the limit in seconds)",
-                waited(" waited ", limitNs));
-    }
-
-    private String waited(String verb, long ns) {
-        return "rank "
-                + meeting().rank()
-                + verb
-                + (ns < 1000 * NS_PER_MS ? ns / NS_PER_MS + " ms" : ns / (1000 * NS_PER_MS) + " s")
-                + " in "
-                + what()
-                + " for "
-                + awaited();
+    private static String time(long ns) {
+        return ns < 1000 * NS_PER_MS ? ns / NS_PER_MS + " ms" : ns / (1000 * NS_PER_MS) + " s";
     }
 
     private String awaited() {
         Setup connecting = setup;
-        Rounds open = rounds;
-        String unreachable = open == null ? null : open.unreachable();
+        String unreachable = rounds().exchange.unreachable();
         if (unreachable != null) {
             return unreachable;
         }
-        int[] missing =
-                connecting != null
-                        ? connecting.missing()
-                        : open == null ? new int[0] : open.missing();
-        String who =
-                missing.length == 0
-                        ? "the others"
-                        : (missing.length == 1 ? "rank " : "ranks ")
-                                + Arrays.toString(missing).replaceAll("[\\[\\]]", "");
+        int[] missing = connecting != null ? connecting.missing() : rounds().exchange.missing();
+        String who = missing.length == 0 ? "the others" : Sentence.ranks(missing);
         return who + " of " + meeting().nRanks() + " ranks";
     }
 
@@ -208,7 +190,7 @@ abstract class SetupJob implements Job {
         if (connecting != null) {
             connecting.awaitActivity(maxMs);
         } else if (open != null) {
-            open.awaitActivity(maxMs);
+            open.exchange.awaitActivity(maxMs);
         }
     }
 
@@ -224,7 +206,8 @@ abstract class SetupJob implements Job {
             Rounds open = rounds;
             if (open != null) {
                 if (why != null) {
-                    open.abandon(why);
+                    // The others need not wait, and this rank does not wait until they know.
+                    open.exchange.giveUp(why);
                 }
                 open.close();
             }
@@ -238,7 +221,7 @@ abstract class SetupJob implements Job {
     protected void released(@Nullable NcclException why) {}
 
     /** The exchange of a communicator with one rank. */
-    private static final class LoneExchange implements Exchange {
+    static final class Alone implements Exchange {
         private byte[] mine = {};
 
         @Override
@@ -260,16 +243,5 @@ abstract class SetupJob implements Job {
         public boolean giveUp(NcclException why) {
             return true;
         }
-
-        @Override
-        public int[] missing() {
-            return new int[0];
-        }
-
-        @Override
-        public void awaitActivity(int maxMs) {}
-
-        @Override
-        public void close() {}
     }
 }

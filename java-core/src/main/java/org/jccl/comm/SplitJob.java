@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 
@@ -96,7 +97,7 @@ final class SplitJob extends SetupJob {
         comm.placed(rank, n, childName());
         byte[] context = ByteBuffer.allocate(12).putLong(number).putInt(color).array();
         byte[] childKey = Keys.derive(parent.key(), "split", context);
-        byte[] id = java.util.Arrays.copyOf(Keys.derive(childKey, "name"), 16);
+        byte[] id = Arrays.copyOf(Keys.derive(childKey, "name"), 16);
         setup(infos, participants, childKey, id);
         return true;
     }

@@ -93,11 +93,11 @@ final class DropJobTest {
         }
 
         @Override
-        protected @Nullable Exchange open() {
+        protected Exchange open() {
             if (!atEnd) {
                 throw failure;
             }
-            return null;
+            return new Alone();
         }
 
         @Override

@@ -38,17 +38,6 @@ final class RoundsTest {
         public byte[][] result() {
             return messages;
         }
-
-        @Override
-        public int[] missing() {
-            return new int[0];
-        }
-
-        @Override
-        public void awaitActivity(int maxMs) {}
-
-        @Override
-        public void close() {}
     }
 
     private static Rounds heard(byte[]... others) {

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * The state of one communicator and the splits of it that are under way, and the only place where
  * both change. For any thread.
  */
-final class Life {
+final class StateMachine {
     /** Written under the monitor of this, read by anybody (volatile). */
     volatile CommState state = CommState.INITIALIZING;
 

@@ -8,8 +8,8 @@ import org.jccl.type.NcclConfig;
 import org.jspecify.annotations.Nullable;
 
 /** A configuration as the environment and the defaults complete it. */
-final class Settings {
-    private Settings() {}
+final class ConfigDefaults {
+    private ConfigDefaults() {}
 
     static NcclConfig resolve(NcclConfig config) {
         NcclConfig resolved = config;

@@ -12,7 +12,7 @@ import java.util.function.IntFunction;
  * Which ranks reach each other's memory: those that should by what they say of themselves, but for
  * what they could not map. All ranks find the same.
  */
-final class Sharing implements Nodes.Sharing {
+final class AgreedSharing implements Nodes.Sharing {
     private final RankInfo[] infos;
     private final BitSet[] unmapped;
     private final int[] kinds;
@@ -24,7 +24,7 @@ final class Sharing implements Nodes.Sharing {
      * @param unmapped what a rank could not map, a bit for each rank, and one more if it cannot
      *     read the memory of some mate's process
      */
-    Sharing(RankInfo[] infos, IntFunction<byte[]> unmapped) {
+    AgreedSharing(RankInfo[] infos, IntFunction<byte[]> unmapped) {
         int n = infos.length;
         this.infos = infos;
         this.unmapped = new BitSet[n];

@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /** The states of a communicator follow each other along the legal edges, and along no other. */
-final class LifeTest {
+final class StateMachineTest {
     private static final Set<String> LEGAL =
             Set.of(
                     "INITIALIZING READY",
@@ -27,15 +27,15 @@ final class LifeTest {
     private final Comm comm =
             Comm.create(Rendezvous.createId(), 2, 0, NcclConfig.DEFAULT.withBlocking(false)).comm();
 
-    private Life in(CommState state) {
-        Life life = new Life();
+    private StateMachine in(CommState state) {
+        StateMachine machine = new StateMachine();
         if (state == CommState.FINALIZED) {
-            assertTrue(life.change(CommState.INITIALIZING, CommState.READY, comm));
-            assertTrue(life.change(CommState.READY, state, comm));
+            assertTrue(machine.change(CommState.INITIALIZING, CommState.READY, comm));
+            assertTrue(machine.change(CommState.READY, state, comm));
         } else if (state != CommState.INITIALIZING) {
-            assertTrue(life.change(CommState.INITIALIZING, state, comm));
+            assertTrue(machine.change(CommState.INITIALIZING, state, comm));
         }
-        return life;
+        return machine;
     }
 
     @Test
@@ -43,14 +43,14 @@ final class LifeTest {
         Set<String> taken = new TreeSet<>();
         for (CommState from : CommState.values()) {
             for (CommState to : CommState.values()) {
-                Life life = in(from);
+                StateMachine machine = in(from);
                 LastError.set("");
-                if (life.change(from, to, comm)) {
-                    assertEquals(to, life.state);
+                if (machine.change(from, to, comm)) {
+                    assertEquals(to, machine.state);
                     assertEquals("", LastError.get());
                     taken.add(from + " " + to);
                 } else {
-                    assertEquals(from, life.state);
+                    assertEquals(from, machine.state);
                     String edge = " is " + from.text() + " and cannot become " + to.text();
                     String said = LastError.get();
                     assertTrue(said.contains(comm.identity() + edge), said);
@@ -63,10 +63,10 @@ final class LifeTest {
     /** Somebody else was faster. */
     @Test
     void anEdgeFromAnotherStateThanTheCurrentOneIsNotTaken() {
-        Life life = in(CommState.DESTROYED);
+        StateMachine machine = in(CommState.DESTROYED);
         LastError.set("");
-        assertFalse(life.change(CommState.INITIALIZING, CommState.READY, comm));
-        assertEquals(CommState.DESTROYED, life.state);
+        assertFalse(machine.change(CommState.INITIALIZING, CommState.READY, comm));
+        assertEquals(CommState.DESTROYED, machine.state);
         assertEquals("", LastError.get());
     }
 
@@ -74,10 +74,10 @@ final class LifeTest {
     void everyLifeEndsOnce() {
         LastError.set("");
         for (CommState state : CommState.values()) {
-            Life life = in(state);
-            assertEquals(state != CommState.DESTROYED, life.end(comm), state.name());
-            assertFalse(life.end(comm), state.name());
-            assertEquals(CommState.DESTROYED, life.state);
+            StateMachine machine = in(state);
+            assertEquals(state != CommState.DESTROYED, machine.end(comm), state.name());
+            assertFalse(machine.end(comm), state.name());
+            assertEquals(CommState.DESTROYED, machine.state);
         }
         assertEquals("", LastError.get());
     }
