@@ -36,9 +36,7 @@ final class ScheduleTest {
         Schedule pulls = of(new Step.Copy(OUT, new Ref(Space.IN, 1, 0), 8));
         assertRefused(() -> pulls.requireWithin(shape(Nodes.one(2))));
         assertRefused(
-                () ->
-                        pulls.requireWithin(
-                                shape(Nodes.of(new int[] {0, 1}).withReadableBuffers())));
+                () -> pulls.requireWithin(shape(Nodes.of(new int[] {0, 1}).withReadableBuffers())));
         assertDoesNotThrow(() -> pulls.requireWithin(shape(Nodes.one(2).withReadableBuffers())));
     }
 
