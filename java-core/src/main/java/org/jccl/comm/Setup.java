@@ -206,7 +206,7 @@ final class Setup {
                         Subsystem.INIT,
                         "no shared memory with rank %d, using TCP: %s",
                         q,
-                        e.getMessage());
+                        String.valueOf(e.getMessage()));
             }
         }
         rounds.begin(unmapped.toByteArray());
