@@ -213,6 +213,7 @@ def test_the_errors_that_the_documentation_names_are_entries_of_the_page(
     text = " ".join(re.findall(documentation, source.read_text(encoding="utf-8"), re.DOTALL))
     named = set(re.findall(r"\b[A-Z]{4,}\b|\b[A-Z]+(?:_[A-Z]+)+\b", text)) - OTHERS
     named -= {"DIFFERENCES", "JCCL", "NCCL"}
+    named = {name for name in named if not name.startswith(("JCCL_", "NCCL_"))}
     entries = set(re.findall(r"^### (\w+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     assert named, "the documentation was not understood"
     assert named <= entries

@@ -109,12 +109,12 @@ def _heading(options: argparse.Namespace, nranks: int) -> str:
     head = (
         f"# {options.operation}: {nranks} ranks on {options.hosts} host(s), transport"
         f" {options.transport}, {touched} buffers, time is a median\n"
-        f"#{'':38}{'out-of-place':>33}{'in-place':>33}\n"
-        f"#{'size':>11}{'count':>11}{'type':>9}{'redop':>6}{'root':>5}"
+        f"#{'':40}{'out-of-place':>33}{'in-place':>33}\n"
+        f"#{'size':>11}{'count':>11}{'type':>9}{'redop':>8}{'root':>5}"
     )
     columns = f"{'time':>9}{'algbw':>8}{'busbw':>8}{'#wrong':>8}"
     units = f"{'(us)':>9}{'(GB/s)':>8}{'(GB/s)':>8}{'':>8}"
-    return f"{head}{columns}{columns}\n#{'(B)':>11}{'(elem)':>11}{'':>20}{units}{units}"
+    return f"{head}{columns}{columns}\n#{'(B)':>11}{'(elem)':>11}{'':>22}{units}{units}"
 
 
 def _rank(options: argparse.Namespace) -> int:
@@ -152,7 +152,7 @@ def _rank(options: argparse.Namespace) -> int:
             wrong += out.wrong + (inside.wrong if inside else 0)
             if comm.rank == 0:
                 print(
-                    f"{used:12d}{layout.count:11d}{options.datatype:>9}{redop:>6}{root:5d}"
+                    f"{used:12d}{layout.count:11d}{options.datatype:>9}{redop:>8}{root:5d}"
                     f"{_columns(out, used, factor)}{_columns(inside, used, factor)}",
                     flush=True,
                 )

@@ -53,8 +53,8 @@ public final class Mate extends Peer {
             long length = Math.min(BLOCK_BYTES, bytes - done);
             long n = ProcessMemory.read(pid, from + done, to + done, length);
             if (n <= 0) {
-                // A rank that ends gives its memory away before it is known to have ended.
-                if (region().status() != 0 || ended() != null) {
+                // A process that ends gives its memory away before it is known to have ended.
+                if (n == -Errno.ESRCH || region().status() != 0 || ended() != null) {
                     return false;
                 }
                 throw PeerError.UNREADABLE.says(
