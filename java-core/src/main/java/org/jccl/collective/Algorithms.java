@@ -32,6 +32,9 @@ public final class Algorithms {
      */
     private static final long PULLED_BYTES = 1 << 20;
 
+    /** The same of each part of an all-gather of more than two ranks. */
+    private static final long PULLED_BY_ALL_BYTES = 4 << 20;
+
     /** An algorithm and the calls that it is good for, of those that it supports. */
     private record Choice(Algorithm algorithm, Predicate<Shape> suits) {
         boolean is(Shape shape) {
@@ -49,7 +52,7 @@ public final class Algorithms {
                     always(new AllReduceSliced()),
                     always(new AllGatherTiny()),
                     new Choice(new AllGatherHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new CopyPulled(ALL_GATHER), Algorithms::isWorthPulling),
+                    new Choice(new CopyPulled(ALL_GATHER), Algorithms::isWorthPullingByAll),
                     always(new AllGatherFlat()),
                     always(new AllGatherSliced()),
                     always(new ReduceScatterTiny()),
@@ -89,6 +92,11 @@ public final class Algorithms {
 
     private static boolean isWorthPulling(Shape shape) {
         return Math.max(shape.inBytes(), shape.outBytes()) >= PULLED_BYTES;
+    }
+
+    /** Several ranks that read the same pages at once are in each other's way. */
+    private static boolean isWorthPullingByAll(Shape shape) {
+        return shape.nRanks() == 2 ? isWorthPulling(shape) : shape.bytes() >= PULLED_BY_ALL_BYTES;
     }
 
     private static boolean isWorthRelaying(Shape shape) {

@@ -135,7 +135,7 @@ final class AlgorithmsTest {
         for (Operation operation : COLLECTIVES) {
             if (operation != Operation.REDUCE) {
                 assertFalse(isPulled(shape(operation, READABLE, 60_000, 4, false)));
-                assertTrue(isPulled(shape(operation, READABLE, 300_000, 4, false)));
+                assertTrue(isPulled(shape(operation, READABLE, 1_200_000, 4, false)));
                 assertFalse(isPulled(shape(operation, Nodes.one(4), 300_000, 4, false)));
             }
         }
