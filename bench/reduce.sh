@@ -9,6 +9,7 @@ mkdir -p $out
 ${CC:-cc} -O3 -march=native -fPIC -shared -o $out/libfold.so bench/c/fold.c
 "${bin}javac" -proc:none --add-modules jdk.incubator.vector -Xlint:-incubating \
     -cp java-core/target/classes -d $out bench/java/org/jccl/reduce/FoldBench.java \
+    tests-java/src/test/java/org/jccl/reduce/Fold.java \
     tests-java/src/test/java/org/jccl/reduce/VectorFold.java
 "${bin}java" --add-modules jdk.incubator.vector --enable-native-access=ALL-UNNAMED \
     -cp java-core/target/classes:$out org.jccl.reduce.FoldBench $out/libfold.so "$@"

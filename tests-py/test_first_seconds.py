@@ -32,7 +32,7 @@ for thread in threads:
     thread.join()
 ranks(880, 50_000)
 """
-KERNEL = "org.jccl.reduce.WideTemplate"
+KERNEL = "org.jccl.reduce.VectorTemplate"
 
 
 def test_an_init_loads_nothing_that_only_some_programs_need(tmp_path: Path) -> None:

@@ -41,6 +41,20 @@ public final class FoldBench {
 
     private static final VectorFold VECTOR = new VectorFold();
 
+    private static final Fold STAGED =
+            (type, op, dst, sources, n, count) ->
+                    Kernels.staged(Kernels.pair(type, op)).fold(dst, sources, n, n, 0, count);
+
+    /** At most 16 elements at a time, which are folded one by one. */
+    private static final Fold SCALAR =
+            (type, op, dst, sources, n, count) -> {
+                StagedKernel kernel = Kernels.staged(Kernels.pair(type, op));
+                for (long first = 0; first < count; first += StagedKernel.ONE_BY_ONE) {
+                    long end = Math.min(first + StagedKernel.ONE_BY_ONE, count);
+                    kernel.fold(dst, sources, n, n, first, end);
+                }
+            };
+
     private record Column(String name, Call call) {}
 
     private final SymbolLookup library;
@@ -96,7 +110,7 @@ public final class FoldBench {
         List<Column> columns = new ArrayList<>();
         columns.add(c(type, n));
         columns.add(variant("vector", VECTOR, type, n));
-        columns.add(variant("staged", new StagedFold(), type, n));
+        columns.add(variant("staged", STAGED, type, n));
         columns.add(variant("door", Reductions::fold, type, n));
         for (long bytes : SIZES) {
             double[] ns = time(columns, bytes, bytes / type.sizeBytes(), n == 2 ? 1 : 2);
@@ -117,9 +131,9 @@ public final class FoldBench {
     private void tiny(DataType type) throws Throwable {
         List<Column> columns = new ArrayList<>();
         columns.add(c(type, 2));
-        columns.add(variant("scalar", new ScalarFold(), type, 2));
+        columns.add(variant("scalar", SCALAR, type, 2));
         columns.add(variant("vector", VECTOR, type, 2));
-        columns.add(variant("staged", new StagedFold(), type, 2));
+        columns.add(variant("staged", STAGED, type, 2));
         columns.add(variant("door", Reductions::fold, type, 2));
         for (long bytes : TINY) {
             double[] ns = time(columns, bytes, bytes / type.sizeBytes(), 1);
