@@ -13,22 +13,22 @@ import java.lang.foreign.ValueLayout;
  * <p>In tiles an int is read as two elements, and all lower ones come first: C2 vectorises shifts
  * and masks, but not the widening of shorts.
  */
-final class Bfloat16 extends NarrowFloat {
+final class Bfloat16 implements NarrowFloat {
     private static final ValueLayout.OfFloat F32 = ValueLayout.JAVA_FLOAT;
     private static final int HIGH = 0xffff0000;
 
     @Override
-    float widen(int bits) {
+    public float widen(int bits) {
         return Float.intBitsToFloat(bits << 16);
     }
 
     @Override
-    int round(float value) {
+    public int round(float value) {
         return rounded(Float.floatToRawIntBits(value)) >>> 16;
     }
 
     @Override
-    void widen(Tiles tiles, float[] to, long from, int m) {
+    public void widen(Tiles tiles, float[] to, long from, int m) {
         split(tiles.bits, 0, from, 16, m / 2);
         split(tiles.bits, m / 2, from, 0, m / 2);
         MemorySegment.copy(tiles.bitsSegment, F32, 0, to, 0, m);
@@ -41,7 +41,7 @@ final class Bfloat16 extends NarrowFloat {
     }
 
     @Override
-    void round(Tiles tiles, long to, int m) {
+    public void round(Tiles tiles, long to, int m) {
         MemorySegment.copy(tiles.sum, 0, tiles.bitsSegment, F32, 0, m);
         join(to, tiles.bits, m / 2);
     }

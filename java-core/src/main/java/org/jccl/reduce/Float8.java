@@ -9,7 +9,7 @@ import org.jccl.platform.Memory;
  * <p>Both ways are a table. A code depends on the upper bits of a float32, down to two below the
  * code's last one, and on whether any of the others is set.
  */
-final class Float8 extends NarrowFloat {
+final class Float8 implements NarrowFloat {
     /** Without infinities: beyond 448 there is only one NaN of each sign. */
     static final Float8 E4M3 = new Float8(3, 7, 0x7e, 0x7f);
 
@@ -60,12 +60,12 @@ final class Float8 extends NarrowFloat {
     }
 
     @Override
-    float widen(int bits) {
+    public float widen(int bits) {
         return values[bits & 0xff];
     }
 
     @Override
-    int round(float value) {
+    public int round(float value) {
         int bits = Float.floatToRawIntBits(value);
         int magnitude = bits & Integer.MAX_VALUE;
         int anyLower = (magnitude & LOW) + LOW >>> LOW_BITS;
@@ -73,14 +73,14 @@ final class Float8 extends NarrowFloat {
     }
 
     @Override
-    void widen(Tiles tiles, float[] to, long from, int m) {
+    public void widen(Tiles tiles, float[] to, long from, int m) {
         for (int i = 0; i < m; i++) {
             to[i] = widen(Memory.getByte(from + i));
         }
     }
 
     @Override
-    void round(Tiles tiles, long to, int m) {
+    public void round(Tiles tiles, long to, int m) {
         float[] sum = (float[]) tiles.sum;
         for (int i = 0; i < m; i++) {
             Memory.putByte(to + i, (byte) round(sum[i]));

@@ -6,8 +6,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * A float of 8 or 16 bits: how it is widened to float32, exactly, and how float32 is rounded to it,
  * to the nearest, of two as near to the even one.
+ *
+ * <p>An interface, since for a class the verifier would load all formats with the first kernel.
  */
-abstract class NarrowFloat {
+interface NarrowFloat {
     /** The format of a type, or null if the type is none of them. */
     static @Nullable NarrowFloat of(DataType type) {
         if (type == DataType.FLOAT16 || type == DataType.BFLOAT16) {
@@ -19,16 +21,16 @@ abstract class NarrowFloat {
     }
 
     /** The value of an element's bits, of which the lower 8 or 16 count. */
-    abstract float widen(int bits);
+    float widen(int bits);
 
     /** The bits of the element, and others above them. */
-    abstract int round(float value);
+    int round(float value);
 
     /**
      * Widens an even number of elements, in an order that {@link #round(Tiles, long, int)} knows.
      */
-    abstract void widen(Tiles tiles, float[] to, long from, int m);
+    void widen(Tiles tiles, float[] to, long from, int m);
 
     /** Rounds {@link Tiles#sum}. */
-    abstract void round(Tiles tiles, long to, int m);
+    void round(Tiles tiles, long to, int m);
 }

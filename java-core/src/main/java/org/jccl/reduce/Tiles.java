@@ -40,8 +40,9 @@ final class Tiles {
         this.elements = BYTES / (int) layout.byteSize();
         this.sum = Array.newInstance(layout.carrier(), elements);
         this.next = Array.newInstance(layout.carrier(), elements);
-        this.bits = new int[type == DataType.BFLOAT16 ? elements : 0];
-        this.bitsSegment = MemorySegment.ofArray(bits);
+        boolean hasBits = type == DataType.BFLOAT16;
+        this.bits = new int[hasBits ? elements : 0];
+        this.bitsSegment = hasBits ? MemorySegment.ofArray(bits) : MemorySegment.NULL;
     }
 
     /** Of elements as they are folded: integers with a sign, narrow floats widened. */
