@@ -4,20 +4,17 @@ import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 
-/** Makes the kernels: a staged one for each type and operation, and vector kernels where it can. */
+/** The kernels of each pair of a type and an operation. */
 final class Kernels {
-    /** Pairs of a type and an operation. */
+    /** Number of pairs. */
     static final int PAIRS = DataType.values().length * RedOp.NUMBERS;
 
-    /**
-     * Made when they are needed first. Written under this class's lock; read by every folding
-     * thread, plainly: kernels have no fields.
-     */
-    private static final @Nullable Kernel[] STAGED = new Kernel[PAIRS];
+    /** Written and read by every folding thread without order: which of two equal ones stays. */
+    private static final @Nullable StagedKernel[] STAGED = new StagedKernel[PAIRS];
 
     private Kernels() {}
 
-    /** The pair of these numbers. */
+    /** The pair with NCCL's numbers of a type and of a predefined operation. */
     static int pair(int dataType, int redOp) {
         return dataType * RedOp.NUMBERS + redOp;
     }
@@ -30,40 +27,44 @@ final class Kernels {
         return RedOp.of(pair % RedOp.NUMBERS);
     }
 
-    /** The kernel that folds by itself, for any number of sources. */
-    static Kernel staged(int pair) {
-        Kernel kernel = STAGED[pair];
-        return kernel == null ? makeStaged(pair) : kernel;
+    static boolean isUnsigned(DataType type) {
+        return type == DataType.UINT8 || type == DataType.UINT32 || type == DataType.UINT64;
     }
 
-    private static synchronized Kernel makeStaged(int pair) {
-        Kernel kernel = STAGED[pair];
+    /** The kernel that folds by itself, for any number of sources. */
+    static StagedKernel staged(int pair) {
+        StagedKernel kernel = STAGED[pair];
         if (kernel == null) {
-            Kind kind = new Kind(type(pair), op(pair), Kind.MANY, false, null);
-            kernel = kind.copy(StagedTemplate.class);
+            kernel = new StagedKernel(type(pair), op(pair));
             STAGED[pair] = kernel;
         }
         return kernel;
     }
 
-    /** Whether there are vector kernels for the pair. Integers cannot be divided in vectors. */
+    /**
+     * Whether C2 makes vectors for the pair. It cannot divide integers, nor does it know the floats
+     * of 8 bits.
+     */
     static boolean hasVector(int pair) {
         DataType type = type(pair);
         boolean isInteger = type.number() <= DataType.UINT64.number();
-        return type == DataType.FLOAT32
-                || type == DataType.FLOAT64
-                || type == DataType.BFLOAT16
-                || isInteger && op(pair) != RedOp.AVG;
+        boolean isFloat8 = type == DataType.FLOAT8E4M3 || type == DataType.FLOAT8E5M2;
+        return !isFloat8 && !(isInteger && op(pair) == RedOp.AVG);
     }
 
     /**
      * Makes the vector kernel for n sources: long vectors, short ones for what is left after the
-     * last of them and for small counts, and the staged kernel for what is left then.
+     * last of them and for small counts, and the staged kernel for what is left then. float16,
+     * which has no vectors, has loops of its own.
      */
     static Kernel vector(int pair, int n) {
         int sources = Math.min(n, Kind.MANY);
         Kernel rest = staged(pair);
-        rest = new Kind(type(pair), op(pair), sources, false, rest).copy(VectorTemplate.class);
-        return new Kind(type(pair), op(pair), sources, true, rest).copy(VectorTemplate.class);
+        Kind kind = new Kind(type(pair), op(pair), sources, false, rest);
+        if (kind.type() == DataType.FLOAT16) {
+            return kind.copy(Float16Template.class);
+        }
+        rest = kind.copy(VectorTemplate.class);
+        return new Kind(kind.type(), kind.op(), sources, true, rest).copy(VectorTemplate.class);
     }
 }

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.constant.ConstantDescs;
 import java.lang.invoke.MethodHandles;
+import java.util.Objects;
 
 /**
  * What a kernel is for. A kernel is a copy of a template's class, a hidden class to which this is
@@ -24,19 +25,13 @@ record Kind(DataType type, RedOp op, int sources, boolean isLong, @Nullable Kern
     /** Any number of sources. */
     static final int MANY = 5;
 
-    boolean isUnsigned() {
-        return type == DataType.UINT8 || type == DataType.UINT32 || type == DataType.UINT64;
-    }
-
     /** Makes a kernel of this kind. Costs about a millisecond. */
     Kernel copy(Class<? extends Kernel> template) {
         try (InputStream file = template.getResourceAsStream(template.getSimpleName() + ".class")) {
-            if (file == null) {
-                throw new IllegalStateException("the class file of " + template + " is missing");
-            }
+            byte[] bytes = Objects.requireNonNull(file).readAllBytes();
             return (Kernel)
                     MethodHandles.lookup()
-                            .defineHiddenClassWithClassData(file.readAllBytes(), this, true)
+                            .defineHiddenClassWithClassData(bytes, this, true)
                             .lookupClass()
                             .getDeclaredConstructor()
                             .newInstance();

@@ -6,31 +6,31 @@ import org.jspecify.annotations.Nullable;
 /**
  * A float of 8 or 16 bits: how it is widened to float32, exactly, and how float32 is rounded to it,
  * to the nearest, of two as near to the even one.
+ *
+ * <p>An interface, since for a class the verifier would load all formats with the first kernel.
  */
-abstract class NarrowFloat {
+interface NarrowFloat {
     /** The format of a type, or null if the type is none of them. */
     static @Nullable NarrowFloat of(DataType type) {
-        return type == DataType.FLOAT16
-                ? new Float16()
-                : type == DataType.BFLOAT16
-                        ? new Bfloat16()
-                        : type == DataType.FLOAT8E4M3
-                                ? Float8.E4M3
-                                : type == DataType.FLOAT8E5M2 ? Float8.E5M2 : null;
+        if (type == DataType.FLOAT16 || type == DataType.BFLOAT16) {
+            return type == DataType.FLOAT16 ? new Float16() : new Bfloat16();
+        } else if (type == DataType.FLOAT8E4M3 || type == DataType.FLOAT8E5M2) {
+            return type == DataType.FLOAT8E4M3 ? Float8.E4M3 : Float8.E5M2;
+        }
+        return null;
     }
 
-    /** Elements in an int: tiles are whole ints. */
-    abstract int inInt();
-
-    /** The value of an element's bits, of which only the lower 8 or 16 count. */
-    abstract float widen(int bits);
+    /** The value of an element's bits, of which the lower 8 or 16 count. */
+    float widen(int bits);
 
     /** The bits of the element, and others above them. */
-    abstract int round(float value);
+    int round(float value);
 
-    /** Widens m elements, in an order that {@link #round(Tiles, long, int)} knows. */
-    abstract void widen(Tiles tiles, float[] to, long from, int m);
+    /**
+     * Widens an even number of elements, in an order that {@link #round(Tiles, long, int)} knows.
+     */
+    void widen(Tiles tiles, float[] to, long from, int m);
 
-    /** Rounds the m floats of {@link Tiles#sum}. */
-    abstract void round(Tiles tiles, long to, int m);
+    /** Rounds {@link Tiles#sum}. */
+    void round(Tiles tiles, long to, int m);
 }

@@ -56,10 +56,7 @@ public final class Reductions {
      * @param count elements, at least 0
      */
     public static void divide(int dataType, long dst, int n, long count) {
-        long[] self = Tiles.of(DataType.of(dataType)).self;
-        self[0] = dst;
-        int pair = Kernels.pair(dataType, RedOp.AVG.number());
-        Kernels.staged(pair).fold(dst, self, 1, n, 0, count);
+        Kernels.staged(Kernels.pair(dataType, RedOp.AVG.number())).divide(dst, n, count);
     }
 
     /** The one place that calls a kernel, so that {@link Warmup} can shape its profile. */

@@ -11,11 +11,6 @@ import static org.jccl.platform.Memory.ALL;
 
 import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
-import jdk.incubator.vector.ByteVector;
-import jdk.incubator.vector.DoubleVector;
-import jdk.incubator.vector.FloatVector;
-import jdk.incubator.vector.IntVector;
-import jdk.incubator.vector.LongVector;
 import jdk.incubator.vector.Vector;
 import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorShape;
@@ -40,6 +35,7 @@ final class VectorTemplate extends Kernel {
     private static final Kind KIND = Kind.of(MethodHandles.lookup());
     private static final Kernel REST = Objects.requireNonNull(KIND.rest());
     private static final boolean AVERAGES = KIND.op() == RedOp.AVG;
+    private static final boolean UNSIGNED = Kernels.isUnsigned(KIND.type());
     private static final VectorOperators.Associative OPERATOR = operator();
 
     /** Whether each vector is widened to two, of the lower and of the upper elements. */
@@ -55,24 +51,18 @@ final class VectorTemplate extends Kernel {
     private static final long HIGH = 0xffffffffffff0000L;
 
     private static VectorSpecies<Object> lanes() {
-        VectorSpecies<?> preferred =
-                switch (KIND.type()) {
-                    case INT8, UINT8 -> ByteVector.SPECIES_PREFERRED;
-                    case INT64, UINT64 -> LongVector.SPECIES_PREFERRED;
-                    case FLOAT32 -> FloatVector.SPECIES_PREFERRED;
-                    case FLOAT64 -> DoubleVector.SPECIES_PREFERRED;
-                    default -> IntVector.SPECIES_PREFERRED;
-                };
-        VectorShape shape = KIND.isLong() ? preferred.vectorShape() : VectorShape.S_128_BIT;
-        return (VectorSpecies<Object>) preferred.withShape(shape);
+        Class<?> lane = NARROW ? int.class : Tiles.layout(KIND.type()).carrier();
+        VectorSpecies<?> longest = VectorSpecies.ofPreferred(lane);
+        VectorShape shape = KIND.isLong() ? longest.vectorShape() : VectorShape.S_128_BIT;
+        return (VectorSpecies<Object>) longest.withShape(shape);
     }
 
     /** What combines two vectors; the average's is the sum. */
     private static VectorOperators.Associative operator() {
         return switch (KIND.op()) {
             case PROD -> VectorOperators.MUL;
-            case MAX -> KIND.isUnsigned() ? VectorOperators.UMAX : VectorOperators.MAX;
-            case MIN -> KIND.isUnsigned() ? VectorOperators.UMIN : VectorOperators.MIN;
+            case MAX -> UNSIGNED ? VectorOperators.UMAX : VectorOperators.MAX;
+            case MIN -> UNSIGNED ? VectorOperators.UMIN : VectorOperators.MIN;
             default -> ADD;
         };
     }

@@ -62,13 +62,6 @@ public final class Warmup {
 
     private static final boolean IS_VECTOR_AVAILABLE = isVectorAvailable();
 
-    static {
-        for (int slot = 0; slot < SLOTS; slot++) {
-            boolean isPossible = Kernels.hasVector(slot / SIZES);
-            COLD[slot] = IS_VECTOR_AVAILABLE && isPossible ? 0 : -1;
-        }
-    }
-
     private Warmup() {}
 
     /**
@@ -113,39 +106,34 @@ public final class Warmup {
     /** The kernel to use now for a call with these arguments. */
     static Kernel current(int pair, int n, long count) {
         int slot = SIZES * pair + Math.min(n - 2, SIZES - 1);
-        if (COLD[slot] >= 0) {
-            countCold(slot, count);
+        long cold = COLD[slot];
+        if (cold >= 0) {
+            COLD[slot] = cold + CALL_ELEMENTS + count;
+            if (cold >= COLD_ELEMENTS) {
+                ask(slot);
+            }
         }
         Kernel vector = VECTORS[slot];
         return vector == null ? Kernels.staged(pair) : vector;
     }
 
-    /** Whether the vector variant may be used at all in this process. */
+    /**
+     * Whether vector kernels may be used at all in this process, which C2 must be there for; the
+     * property is HotSpot's.
+     */
     static boolean isVectorAvailable() {
+        String mode = System.getProperty("java.vm.info", "");
         return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
                 && !Params.NO_VECTOR.get()
-                && isC2There();
-    }
-
-    /** Whether this JVM compiles with C2 at all; the properties are HotSpot's. */
-    private static boolean isC2There() {
-        String mode = System.getProperty("java.vm.info", "");
-        return !mode.contains("interpreted") && !mode.contains("emulated-client");
-    }
-
-    private static void countCold(int slot, long count) {
-        long cold = COLD[slot] + CALL_ELEMENTS + count;
-        COLD[slot] = cold;
-        if (cold >= COLD_ELEMENTS) {
-            ask(slot);
-        }
+                && !mode.contains("interpreted")
+                && !mode.contains("emulated-client");
     }
 
     private static void ask(int slot) {
+        boolean possible = IS_VECTOR_AVAILABLE && Kernels.hasVector(slot / SIZES);
         synchronized (LOCK) {
-            boolean possible = COLD[slot] >= 0 && !ASKED.get(slot);
             COLD[slot] = -1;
-            if (possible) {
+            if (possible && !ASKED.get(slot)) {
                 ASKED.set(slot);
                 PENDING.set(slot);
                 ensureThread();
@@ -168,25 +156,18 @@ public final class Warmup {
     }
 
     private static void run() {
-        boolean ended = false;
         try {
             Kernel first = Kernels.staged(FIRST);
             if (IS_VECTOR_AVAILABLE) {
                 WarmupRun.shapeProfile(first, new Nothing(), new Nothing() {});
             }
-            WarmupRun.warmStaged(first, Kernels.type(FIRST));
+            WarmupRun.warmStaged(first, Kernels.type(FIRST), 2);
             for (int slot = next(); slot >= 0; slot = next()) {
                 warm(slot);
             }
-            ended = true;
-        } catch (RuntimeException | Error failure) {
+        } catch (InterruptedException | RuntimeException | Error failure) {
+            giveUp();
             Log.survived("jccl-warm gives up, kernels stay slower: ", failure);
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
-        } finally {
-            if (!ended) {
-                giveUp();
-            }
         }
     }
 

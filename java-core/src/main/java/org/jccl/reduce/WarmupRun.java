@@ -56,13 +56,15 @@ final class WarmupRun {
         }
     }
 
-    /** Compiles the staged kernel that the first calls most likely need. */
-    static void warmStaged(Kernel staged, DataType type) {
+    /** Has the staged kernel compiled. */
+    static void warmStaged(Kernel staged, DataType type, int n) {
         try (Arena arena = Arena.ofConfined()) {
-            long[] sources = sources(arena, 2);
+            long[] sources = sources(arena, n);
             long dst = arena.allocate(BUFFER_BYTES, 64).address();
             for (int call = 0; call < STAGED_CALLS; call++) {
-                foldAll(staged, dst, sources, counts(type));
+                for (int count : counts(type)) {
+                    staged.fold(dst, sources, n, n, 0, count);
+                }
             }
         }
     }
@@ -75,13 +77,11 @@ final class WarmupRun {
      */
     static boolean warm(Kernel staged, Kernel vector, DataType type, int n)
             throws InterruptedException {
+        warmStaged(staged, type, n);
         try (Arena arena = Arena.ofConfined()) {
             long[] sources = sources(arena, n);
             long dst = arena.allocate(BUFFER_BYTES, 64).address();
             int[] counts = counts(type);
-            for (int call = 0; call < STAGED_CALLS; call++) {
-                foldAll(staged, dst, sources, counts);
-            }
             long[] stagedNs = new long[counts.length];
             Arrays.fill(stagedNs, Long.MAX_VALUE);
             long worked = 0;
@@ -135,12 +135,6 @@ final class WarmupRun {
             at = now;
         }
         return fastest;
-    }
-
-    private static void foldAll(Kernel kernel, long dst, long[] sources, int[] counts) {
-        for (int count : counts) {
-            kernel.fold(dst, sources, sources.length, sources.length, 0, count);
-        }
     }
 
     /** Bits of every kind, NaNs among them, so that no branch is compiled away as never taken. */
