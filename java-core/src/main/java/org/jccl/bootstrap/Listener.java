@@ -40,7 +40,7 @@ public final class Listener {
     private final SocketAddress address;
 
     /** A socket for the time when there is no other; any thread takes it, atomically. */
-    private final AtomicInteger spare = new AtomicInteger(NONE);
+    private final AtomicInteger spare;
 
     // The rest belongs to the thread jccl-net.
     private final Drops drops = new Drops(Log::attn);
@@ -51,9 +51,10 @@ public final class Listener {
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
     private volatile @Nullable String obstacle;
 
-    private Listener(int fd, SocketAddress address, Lobby lobby) {
+    private Listener(int fd, SocketAddress address, Lobby lobby, int spare) {
         this.address = address;
         this.lobby = lobby;
+        this.spare = new AtomicInteger(spare);
         agent.serve(new Door(this, fd, null));
         agent.serve(lobby);
     }
@@ -90,6 +91,7 @@ public final class Listener {
                 thread.start();
             } catch (Error noThread) {
                 known.agent.close();
+                known.dropSpare();
                 throw Unforeseen.of(noThread, "at the start of jccl-net");
             }
             shared = known;
@@ -127,12 +129,22 @@ public final class Listener {
     private static Listener listen() {
         int fd = open();
         Lobby lobby = null;
+        int spare = NONE;
         try {
             lobby = new Lobby();
-            return new Listener(fd, Sockets.localAddress(fd), lobby);
+            SocketAddress address = Sockets.localAddress(fd);
+            spare = Sockets.socket(address.isIpv6());
+            if (spare < 0) {
+                throw InitError.CANNOT_LISTEN.says(
+                        "cannot keep a socket in reserve: %s", Errno.text(-spare));
+            }
+            return new Listener(fd, address, lobby, spare);
         } catch (RuntimeException | Error shortage) {
             if (lobby != null) {
                 lobby.close();
+            }
+            if (spare >= 0) {
+                Sockets.close(spare);
             }
             Sockets.close(fd);
             throw shortage;

@@ -75,8 +75,9 @@ public enum InitError implements ErrorKind {
                     + "0600."),
     CANNOT_LISTEN(
             NcclResult.SYSTEM_ERROR,
-            "The system gives no port to listen on.",
-            "Widen JCCL_PORT_RANGE, or choose another interface by NCCL_SOCKET_IFNAME."),
+            "The system gives no port to listen on, or no socket.",
+            "Widen JCCL_PORT_RANGE, choose another interface by NCCL_SOCKET_IFNAME, or raise the "
+                    + "limit of open files (ulimit -n)."),
     CANNOT_CONNECT(
             NcclResult.SYSTEM_ERROR,
             "The system gives no socket.",
