@@ -40,7 +40,7 @@ public final class Listener {
     private final SocketAddress address;
 
     /** A socket for the time when there is no other; any thread takes it, atomically. */
-    private final AtomicInteger spare = new AtomicInteger(NONE);
+    private final AtomicInteger spare;
 
     // The rest belongs to the thread jccl-net.
     private final DropLog drops = new DropLog(Log::attn);
@@ -51,9 +51,10 @@ public final class Listener {
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
     private volatile @Nullable String obstacle;
 
-    private Listener(int fd, SocketAddress address, UnprovenConnections unproven) {
+    private Listener(int fd, SocketAddress address, UnprovenConnections unproven, int spare) {
         this.address = address;
         this.unproven = unproven;
+        this.spare = new AtomicInteger(spare);
         agent.serve(new ListeningSocket(this, fd, null));
         agent.serve(unproven);
     }
@@ -90,6 +91,7 @@ public final class Listener {
                 thread.start();
             } catch (Error noThread) {
                 known.agent.close();
+                known.dropSpare();
                 throw Unforeseen.of(noThread, "at the start of jccl-net");
             }
             shared = known;
@@ -127,12 +129,22 @@ public final class Listener {
     private static Listener listen() {
         int fd = open();
         UnprovenConnections unproven = null;
+        int spare = NONE;
         try {
             unproven = new UnprovenConnections();
-            return new Listener(fd, Sockets.localAddress(fd), unproven);
+            SocketAddress address = Sockets.localAddress(fd);
+            spare = Sockets.socket(address.isIpv6());
+            if (spare < 0) {
+                throw InitError.CANNOT_LISTEN.says(
+                        "cannot keep a socket in reserve: %s", Errno.text(-spare));
+            }
+            return new Listener(fd, address, unproven, spare);
         } catch (RuntimeException | Error shortage) {
             if (unproven != null) {
                 unproven.close();
+            }
+            if (spare >= 0) {
+                Sockets.close(spare);
             }
             Sockets.close(fd);
             throw shortage;

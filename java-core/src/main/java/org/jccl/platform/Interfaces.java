@@ -35,7 +35,7 @@ public final class Interfaces {
         List<Interface> found = new ArrayList<>();
         long result = CallState.current().option;
         if (!Libc.getifaddrs(result)) {
-            throw LibraryError.SYSTEM_CALL.says("cannot list the network interfaces");
+            throw LibraryError.SYSTEM_CALL.says("cannot list the network interfaces%s", refusal());
         }
         long list = Memory.getLong(result);
         for (long entry = list; entry != 0; entry = Memory.getLong(entry)) {
@@ -45,6 +45,16 @@ public final class Interfaces {
             Libc.freeifaddrs(list);
         }
         return found;
+    }
+
+    /** The C library asks for them by a socket, and does not say why it gets none. */
+    private static String refusal() {
+        int fd = Sockets.socket(false);
+        if (fd < 0) {
+            return ": " + Errno.text(-fd);
+        }
+        Sockets.close(fd);
+        return "";
     }
 
     /**

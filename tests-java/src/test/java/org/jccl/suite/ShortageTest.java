@@ -5,12 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.Communicator;
 import org.jccl.Config;
+import org.jccl.bootstrap.Listener;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Faults;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -225,6 +227,60 @@ final class ShortageTest {
                         .assertAllSaidTheSame()
                         .getFirst();
         assertTrue(Integer.parseInt(said.split(" ")[1]) >= 3, said);
+    }
+
+    /** Rank 1 has one descriptor for its first init, then two, until that is enough. */
+    public static final class FirstInits implements Scenario {
+        private static final int MOST = 30;
+
+        @Override
+        public void run(Rank rank) {
+            // Classes that are needed later must not be what there is no descriptor for.
+            life(rank, rank.uniqueId("warm"));
+            int free = 1;
+            while (!right(rank, free)) {
+                free++;
+                Sums.require(free < MOST, "there is no end of it");
+            }
+            rank.say("free " + free);
+            Faults.requireNothingHeld();
+        }
+
+        private static boolean right(Rank rank, int free) {
+            String name = "with " + free;
+            UniqueId id = rank.uniqueId(name);
+            Faults.requireNothingHeld();
+            int before = 0;
+            if (rank.number() == 1) {
+                Listener.shutdown();
+                while (Faults.descriptors() > 0) {
+                    Thread.onSpinWait();
+                }
+                before = Faults.limitDescriptors(Faults.limitFor(free));
+            }
+            NcclException why = life(rank, id);
+            if (rank.number() == 1) {
+                Faults.limitDescriptors(before);
+            }
+            return Endings.agreed(rank, name, why, "RLIMIT_NOFILE", "ulimit -n").isEmpty();
+        }
+
+        private static @Nullable NcclException life(Rank rank, UniqueId id) {
+            Config config = Config.DEFAULT.withHostId("node" + rank.number());
+            try (Communicator comm = Communicator.initRank(2, id, rank.number(), config)) {
+                Sums.allReduce(comm, LARGE);
+                return null;
+            } catch (NcclException e) {
+                return e;
+            }
+        }
+    }
+
+    @Test
+    void rankWithFewDescriptorsForItsFirstInitTellsTheOther() {
+        String said =
+                pair().run(FirstInits.class).assertAllSucceeded().assertAllSaidTheSame().getFirst();
+        assertTrue(Integer.parseInt(said.split(" ")[1]) >= 4, said);
     }
 
     /** The user may watch no more descriptors by epoll. */
