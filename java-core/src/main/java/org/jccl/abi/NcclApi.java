@@ -81,12 +81,11 @@ public final class NcclApi {
      * @param comm the handle of the communicator, whose rank the user is to know; 0 for none
      */
     static int refused(long comm, Throwable t) {
-        if (!(t instanceof NcclException)) {
+        if (!(t instanceof NcclException refusal)) {
             return failed(t);
         }
         Comm known = Handles.find(comm);
-        NcclException why = (NcclException) t;
-        why = known == null ? why : why.on(known.identity());
+        NcclException why = known == null ? refusal : refusal.on(known.identity());
         Log.warn(why);
         return failed(why);
     }
