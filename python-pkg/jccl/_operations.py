@@ -17,10 +17,10 @@ from jccl._numbers import (
     SEND,
 )
 
-#: What a buffer holds: nothing, one part, or one part for each rank in the order of ranks.
+#: The parts that a buffer holds: none, one, or one for each rank in the order of ranks.
 NONE, ONE, EACH = range(3)
 
-#: Who has such a buffer: all ranks, or the root alone.
+#: The ranks that have such a buffer: all of them, or the root alone.
 ALL, ROOT = range(2)
 
 

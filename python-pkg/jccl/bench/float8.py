@@ -36,7 +36,7 @@ def decoded(stored: Array, dtype: NcclDataType) -> Array:
 
 
 def encoded(values: Array, dtype: NcclDataType) -> Array:
-    """Numbers as stored elements: the nearest, of two as near the even one, and saturated."""
+    """Numbers as stored elements: rounded to the nearest, ties to even, and saturated."""
     numbers = _numbers(dtype)
     middles = (numbers[:-1] + numbers[1:]) / 2
     magnitudes = numpy.abs(numpy.asarray(values, "float32"))

@@ -24,7 +24,7 @@ _LINE_BYTES = 64
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure at each size.
+    """The measurement of each size.
 
     Attributes:
         measured: the operation.
@@ -94,7 +94,7 @@ class Buffers:
         self.read = self.recv[::step]
 
     def bound(self, plan: Plan, comm: Communicator) -> Callable[[], int]:
-        """What makes the call once, and gives its code."""
+        """A function that makes the call once and returns its code."""
         send, recv = self.send.ctypes.data, self.recv.ctypes.data
         return plan.measured.bound(comm._library, send, recv, self.call)
 

@@ -102,7 +102,7 @@ class Measured:
         )
 
     def bound(self, binding: Binding, send: int, recv: int, call: Call) -> Callable[[], int]:
-        """What makes the call on buffers at these addresses, and gives its code."""
+        """A function that makes the call on buffers at these addresses and returns its code."""
         if self.operation is RING:
             return partial(_send_and_receive, binding, send, recv, call)
         numbers = [call.count, call.dtype]
@@ -153,7 +153,7 @@ def _parts(inputs: list[Array], rank: int) -> Array:
 
 
 def _shared(n: int) -> float:
-    """Of n parts a rank has one already."""
+    """The share that comes from or goes to other ranks: each has one of n parts already."""
     return (n - 1) / n
 
 
@@ -222,7 +222,7 @@ TYPES = {
 }
 REDUCTIONS = {op.name.lower(): op for op in NcclRedOp}
 REDUCTIONS["mulsum"] = NcclRedOp.SUM
-#: What every rank multiplies its input by, in a mulsum.
+#: The factor by which every rank multiplies its input in a mulsum.
 FACTOR = 2
 
 
@@ -271,7 +271,7 @@ def encoded(numbers: Array, dtype: NcclDataType) -> Array:
 def sample(rank: int, count: int, dtype: NcclDataType, op: int = NcclRedOp.SUM) -> Array:
     """Small whole numbers, different for each rank, whose result every type represents."""
     values = numpy.arange(count, dtype="int64") * 7 + rank * 3
-    # 8-bit floats have no room for more: FLOAT8E5M2 ends to represent all of them at 8.
+    # 8-bit floats have no room for more: FLOAT8E5M2 has all whole numbers up to 8 only.
     values %= 2 if op == NcclRedOp.PROD or dtype in float8.TYPES else 5
     if op == NcclRedOp.PROD:
         values += 1

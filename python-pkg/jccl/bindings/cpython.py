@@ -18,7 +18,7 @@ _EXTENSION = Path(__file__).parent.parent / "_lib" / "_jccl.abi3.so"
 
 
 def load() -> Binding:
-    """Loads the extension and teaches faulthandler and atexit the manners of a JVM.
+    """Loads the extension, and keeps faulthandler and the process's end from harming the JVM.
 
     Raises:
         ImportError: if the extension is missing or of another version than this package.

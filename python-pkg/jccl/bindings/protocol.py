@@ -1,4 +1,4 @@
-"""What a binding offers: NCCL's C functions under nccl4py's names, and JCCL's own.
+"""The functions of a binding: NCCL's C functions under nccl4py's names, and JCCL's own.
 
 Pointers, handles and streams are ints. Every function that is an NCCL call returns its result
 code (``ncclResult_t`` as an int), or ``(code, value)`` where C has an out parameter; none raises
@@ -178,8 +178,8 @@ class Binding(Protocol):
     def version_string(self) -> str: ...
     def java_home(self) -> str: ...
 
-    # The guest's manners. jvm_start makes the JVM now (errors stand in get_last_error);
-    # restore_signals puts the JVM's SEGV, BUS, FPE and ILL handlers back if others replaced them.
+    # The JVM in this process. jvm_start makes it now (get_last_error has its errors);
+    # restore_signals puts its handlers of SEGV, BUS, FPE and ILL back if others have replaced them.
     def main_interpreter(self) -> bool: ...
     def jvm_start(self) -> int: ...
     def jvm_started(self) -> bool: ...

@@ -56,12 +56,12 @@ _FOREIGN_ORDER = (">", "!") if sys.byteorder == "little" else ("<",)
 _TYPESTR_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float"}
 
 
-# Filled on first meeting, by type and dtype object, so that a repeated call costs one look-up.
+# By class and by dtype, filled when one is met first, so that a repeated call costs one look-up.
 # Written and read by any thread under the GIL; entries never change.
 _by_class: dict[type, Callable[[Any, str, bool], Buffer]] = {}
 _torch_types: dict[Any, tuple[int, bool]] = {}
-# The extension reads it too, and calls the library for what is in it with no further look at the
-# operation: bool, which some operations are refused for, is left out.
+# The extension reads it, too, and does not look at the operation any more. So bool, for which some
+# operations are refused, is left out.
 _numpy_types: dict[Any, int] = {}
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jccl.bindings import Binding
 
 _MANY_HELD = 64
-# What an operation raises that is not queued.
+# The exceptions of an operation that was not queued.
 _REFUSALS = (NCCLError, NcclInvalid, OverflowError, TypeError)
 
 
@@ -86,7 +86,7 @@ class Calls:
             send = recv = self._resolve(name, recvbuf, "recvbuf", writable=True)
         count = self._share(name, send, operation.in_size(1, nranks)) if sends else recv.count
         if sends and receives:
-            # The other ranks count what they receive, so that the root may not receive less.
+            # The other ranks count what they receive, so that the root must receive just as much.
             exact = operation.senders == ROOT
             self._fits(name, recv, operation.out_size(count, nranks), exact)
         self._plain(name, operation, stream, config)
@@ -103,7 +103,7 @@ class Calls:
         """An error of an operation, which names it and this rank."""
         where = operation
         try:
-            # One that has ended, or is not made yet, knows no rank unless it was asked before.
+            # A communicator that has ended, or is not made yet, does not tell its rank.
             if self._ptr or self._rank is not None:
                 where += f", rank {self.rank}"
         except (NCCLError, NcclInvalid):
@@ -160,7 +160,7 @@ class Calls:
         return count
 
     def _redop(self, operation: str, op: object, send: Buffer, recv: Buffer) -> int:
-        """The number of a reduction that gives bools if its buffers are bools."""
+        """The number of a reduction that makes nothing but 0 and 1 of bools."""
         try:
             number = redop(op)
         except NcclInvalid as refused:
@@ -212,7 +212,7 @@ class Calls:
         return self._ptr
 
     def _end_interrupted(self, error: BaseException) -> None:
-        """Ends an operation that a signal handler has interrupted, such as Ctrl-C's.
+        """Ends an operation that was interrupted by a signal handler, as by Ctrl-C.
 
         Its caller believes that the buffers are its own again.
         """
@@ -227,7 +227,7 @@ class Calls:
     def _after(self, code: int, buffers: object) -> None:
         """Checks a call's result; keeps its buffers while it is queued or runs."""
         if self._library.group_depth():
-            # What is refused is not part of the group.
+            # A call that was refused is not part of the group.
             if code in (SUCCESS, IN_PROGRESS):
                 queued.calls.append((self, buffers))
         elif code == IN_PROGRESS:
@@ -236,7 +236,7 @@ class Calls:
 
     def _hold(self, buffers: object) -> None:
         self._kept.append(buffers)
-        # A program that makes no further communicator lets go of lost ones' buffers here.
+        # This lets go of lost communicators' buffers where a program makes no further communicator.
         forget_lost(self._library.comm_drop)
         if len(self._kept) > _MANY_HELD and self._ptr:
             self._poll(self._ptr)

@@ -1,4 +1,4 @@
-"""The communicator: ranks that speak to each other, and what they can say."""
+"""The communicator: how it is made, asked and ended."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class Communicator(Unfinished):
 
     def _apply(self, config: NCCLConfig | None) -> None:
         if self._ptr and config is not None and config.timeout is not None:
-            # 0 is no limit, which is not what a very short one asks for.
+            # A very short limit must not become 0, which is none.
             limit_ms = max(1, round(config.timeout * 1000)) if config.timeout else 0
             check(self._library.comm_options(self._ptr, limit_ms))
 
@@ -205,10 +205,10 @@ class Communicator(Unfinished):
             check(self._ended(self._library.comm_abort, self._ptr))
 
     def _ended(self, end: Callable[[int], int], handle: int) -> int:
-        """Ends it and lets its buffers go; the code.
+        """Ends it, lets its buffers go, and returns the code.
 
-        Who comes second is refused at once, while the first one may still be in the middle: the
-        handle and the buffers are the first one's to let go.
+        A second thread that ends it is refused at once, while the first one may still be at it. So
+        only the first one lets go of handle and buffers.
         """
         code = end(handle)
         if code == SUCCESS:
@@ -227,7 +227,7 @@ class Communicator(Unfinished):
         _lose: Callable[[int, Callable[[int], int]], bool] = lose,
     ) -> None:
         handle = self._ptr
-        # What a forked child inherits is its parent's.
+        # A forked child inherits its parent's communicator, and does not end it.
         if not handle or self._maker != _pid() or not _lose(handle, self._library.comm_drop):
             return
         _warn(

@@ -56,7 +56,7 @@ def group_end(*, simulate: bool = False) -> GroupSimInfo | None:
     try:
         code = library.group_simulate_end() if simulate else library.group_end()
     except BaseException:
-        # By a signal handler: before the call perhaps, or when everything is queued.
+        # A signal handler has raised: before the call perhaps, or when everything was queued.
         if before and library.group_depth() == before:
             library.abandon_group()
             library.group_end()

@@ -10,11 +10,11 @@ from jccl._numbers import INVALID_ARGUMENT, SUCCESS
 
 
 class Kept:
-    """What must live on until operations are over, in the order of their start.
+    """The objects that must live until operations are over, in the order of their start.
 
-    Any thread adds, and any thread that has learned that operations are over takes out. Each step
-    is one of CPython's under the GIL, and an entry has a number that no other one gets: two
-    threads that take out at once take out the same entries, and none that was added meanwhile.
+    Any thread adds entries, and any thread that has learned that operations are over takes them
+    out. Each step is atomic under the GIL, and no two entries have one number: two threads that
+    take out at once take out the same entries, and none that was added meanwhile.
     """
 
     __slots__ = ("_entries", "_numbers")
@@ -28,7 +28,7 @@ class Kept:
         self._entries[next(self._numbers)] = entry
 
     def mark(self) -> int:
-        """What ``forget`` takes: the operations of older entries have been started by now."""
+        """A mark for ``forget``: the operations of older entries have been started by now."""
         return next(self._numbers)
 
     def forget(self, mark: int) -> None:
@@ -54,13 +54,13 @@ _lost: list[int] = []
 
 
 def lose(handle: int, drop: Callable[[int], int]) -> bool:
-    """Has a communicator ended whose object is garbage; whether its end has begun by this."""
+    """Ends a communicator whose object is garbage; returns whether its end has begun by this."""
     code = drop(handle)
     if code == INVALID_ARGUMENT:
-        # Somebody has ended it who did not know of the buffers.
+        # It was ended by somebody who did not know of the buffers.
         held.pop(handle, None)
         return False
-    # Without buffers only an end that could not begin is of interest: it is tried again.
+    # It is remembered if there are buffers, or if its end could not begin and is tried again.
     if held.get(handle) or code != SUCCESS:
         _lost.append(handle)
     else:
@@ -69,11 +69,11 @@ def lose(handle: int, drop: Callable[[int], int]) -> bool:
 
 
 def forget_lost(drop: Callable[[int], int]) -> None:
-    """Lets the buffers of lost communicators go that have ended."""
+    """Lets go of the buffers of lost communicators that have ended."""
     for handle in list(_lost):
         # Any other answer, such as that of a full heap, leaves open whether they are in use.
         if drop(handle) == INVALID_ARGUMENT:
             held.pop(handle, None)
-            # A collection in between may have come here, too.
+            # A garbage collection in between may have done the same.
             with contextlib.suppress(ValueError):
                 _lost.remove(handle)

@@ -1,4 +1,4 @@
-"""Reductions that a program makes: sums of what each rank multiplies first."""
+"""Reductions that a program creates: sums of inputs that each rank has multiplied first."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class CustomRedOp:
         return self._op
 
     def close(self) -> None:
-        """Destroys it. Once more does nothing, nor does it after the communicator's end."""
+        """Destroys it. Does nothing if it is closed, or if the communicator has ended."""
         if self._open:
             self._open = False
             self._library.red_op_destroy(self._op, self._comm)
@@ -68,7 +68,7 @@ class CustomRedOp:
 def pre_mul_sum(
     library: Binding, comm: int, scalar: Any, datatype: NcclDataType | None
 ) -> CustomRedOp:
-    """Creates a sum of what this rank multiplies by ``scalar`` first."""
+    """Creates a sum of inputs; this rank multiplies its own by ``scalar`` first."""
     if isinstance(scalar, (int, float)):
         kind, kept = _packed(scalar, datatype)
         pointer = kept.buffer_info()[0]

@@ -1,4 +1,4 @@
-"""Sentences about buffers that more than one way to resolve them needs."""
+"""Errors about buffers, which several modules raise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def not_on_host(name: str, what: str) -> NcclInvalid:
 
 
 def strided(name: str) -> NcclInvalid:
-    """The error of elements that do not lie one behind the other."""
+    """The error of elements that do not lie one after the other."""
     return NcclInvalid(
         f"{name} is not contiguous in row-major order: pass a contiguous copy of this view"
     )

@@ -1,9 +1,10 @@
 """How ranks that ``python -m jccl.run`` started learn their numbers and share an id.
 
 The launcher listens on an abstract Unix socket (its name is in JCCL_STORE; no file exists) and
-keeps a few small values. A request is one line: ``PUT key hex [readers]`` is answered ``OK``,
-``GET key`` is answered with the value in hex as soon as it is there; after as many of them as there
-are readers the value is forgotten. What the launcher does not take is answered ``REFUSED`` and why.
+keeps a few small values. A request is one line. ``PUT key hex [readers]`` is answered by ``OK``;
+``GET key`` by the value in hex, as soon as it is there, and the value is forgotten when as many
+ranks as there are readers have got it. A request that the launcher does not take is answered by
+``REFUSED`` and the reason.
 """
 
 from __future__ import annotations

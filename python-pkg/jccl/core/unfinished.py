@@ -125,5 +125,5 @@ class Unfinished(Operations):
 
     @property
     def properties(self) -> NoReturn:
-        """What the communicator can do (``ncclCommProperties_t``)."""
+        """The properties of the communicator (``ncclCommProperties_t``)."""
         not_done("ncclCommQueryProperties")

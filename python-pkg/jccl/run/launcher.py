@@ -29,7 +29,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Job:
-    """What to start.
+    """The job that is to be started.
 
     Attributes:
         command: the program of every rank.
@@ -216,7 +216,8 @@ class _Launch:
                     ended.add(rank)
                     self._ended(rank, code, now)
             if len(ended) == len(self._ranks):
-                # A rank's own children may hold its outputs open: they get a moment, no more.
+                # A rank's own children may hold its outputs open. They are waited for only a
+                # moment.
                 drained_at = drained_at or now + _DRAIN_S
                 if self._open_outputs == 0 or now >= drained_at:
                     return

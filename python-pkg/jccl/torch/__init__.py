@@ -35,7 +35,7 @@ def _create(options: Any, backend_options: Any) -> ProcessGroup:
 
 
 def stats(group: ProcessGroup | None = None) -> dict[str, int]:
-    """What this rank has done on a group, as counted by the communicator.
+    """Counters of this rank's operations on a group.
 
     Args:
         group: a group of backend "jccl"; None means the default group.

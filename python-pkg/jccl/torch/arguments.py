@@ -1,4 +1,4 @@
-"""What torch passes to a collective, in the numbers that the C door takes."""
+"""Translates torch's types, reductions and tensors into the library's numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face that a group shows where torch asks its default Backend instead of the group."""
+"""The Backend of a group, which torch asks in some places instead of the group."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class GroupBackend(Backend):
     """Answers torch's questions about what a group can do.
 
-    Every property that torch may ask for is defined here: torch's C++ side looks a missing one
-    up in itself, without end.
+    Every property that torch may ask for is defined here: torch's C++ side would look for a missing
+    one in itself, without end.
 
     Args:
         group: the group, which owns this object.
@@ -47,7 +47,7 @@ class GroupBackend(Backend):
 
     @property
     def supports_coalescing(self) -> bool:
-        """False: sends and receives block each other in no order, so that none needs a group."""
+        """False: sends and receives never block each other, so that none needs a group."""
         return False
 
     @property

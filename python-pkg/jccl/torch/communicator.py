@@ -33,7 +33,7 @@ DONE: Final = DoneWork()
 SHUTDOWN_LIMIT_S = 10.0
 """How long a group that is shut down waits for operations whose peers do not come."""
 
-# What a call raises that has started nothing, or whose operation has failed.
+# The exceptions of a call that has started nothing, or whose operation has failed.
 _REFUSALS: Final = (DistBackendError, OverflowError, TypeError)
 
 _KEPT_WORKS: Final = 4096
@@ -68,7 +68,7 @@ class Communicator:
         # Handles of operations that are under way, or that somebody else holds. Appended by
         # whoever starts an operation; turned, and taken from the left, under the lock of writes.
         self.works: deque[StartedWork] = deque()
-        # Those of finished operations that nobody in Python holds, without their tensors: C++
+        # Handles of finished operations that nobody in Python holds, without their tensors. C++
         # code may hold its half of one. Appended under the lock of writes.
         self._finished: deque[StartedWork] = deque(maxlen=_KEPT_WORKS)
         # The handles of each thread's open batch. Only that thread writes its own.
@@ -177,7 +177,8 @@ class Communicator:
     def begin_batch(self) -> None:
         """The calling thread's operations from here on are one batch, until it ends it.
 
-        torch ends none whose body raises; such a one is forgotten at the next, or when it is large.
+        torch does not end a batch whose body raises. Such a one is forgotten when the next begins,
+        or when it is large.
         """
         self._batches[threading.get_ident()] = []
 
@@ -213,10 +214,11 @@ class Communicator:
                 del self._batches[me]
 
     def look_back(self, but: int = 0) -> None:
-        """Lets go of what is over, of the oldest handles, but for so many of the newest.
+        """Looks at the oldest handles, and lets go of those whose operations are over.
 
-        Those under way, and those that somebody holds, are passed over: on average each start of
-        an operation looks at each of them once while as many others start.
+        The newest ``but`` handles are left alone. Handles of operations that are under way, and
+        those that somebody holds, are passed over: on average a start of an operation looks at each
+        of them once while as many others start.
         """
         works = self.works
         for _ in range(min(_LOOKS, len(works) - but)):
@@ -250,7 +252,7 @@ class Communicator:
                 pause = min(pause + 0.0002, 0.005)
                 state, code = native.comm_get_async_error(handle)
                 code = state or code
-            # What is over, well or not, is the library's to say and not the shutdown's.
+            # Operations that are over keep the library's result, and do not fail by the shutdown.
             for work in list(self.works):
                 work.look()
             if code:
@@ -261,9 +263,9 @@ class Communicator:
     def abort(self, reason: str = "the group was aborted") -> None:
         """Ends everything on the communicator at once; peers see a remote error.
 
-        When it returns nobody writes into the tensors of callers, neither the library nor a
-        thread that copies a result; but a signal handler that aborts inside such a copy returns to
-        it, and that one copy is done to its end.
+        When it returns, neither the library nor a thread that copies a result writes into the
+        tensors of callers. Only a signal handler that aborts inside such a copy returns into it,
+        and that one copy goes on to its end.
         """
         self._end(self.native.comm_abort, reason)
 
@@ -284,17 +286,17 @@ class Communicator:
 
 
 class _Watch:
-    """Revokes a communicator if what starts operations on it ends early, such as by Ctrl-C.
+    """Revokes a communicator if the code that starts operations on it ends early, as by Ctrl-C.
 
-    The library must not write into buffers that the caller believes to be its own again; when the
-    revocation returns, it does not.
+    The caller then believes that the buffers are its own again. When the revocation has returned,
+    the library does not write into them any more.
     """
 
     __slots__ = ("_comm", "work")
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
-        # The handle of what was started, which its caller does not get if this ends early.
+        # The handle of the operation, which the caller does not get if this ends early.
         self.work: StartedWork | None = None
 
     def __enter__(self) -> _Watch:

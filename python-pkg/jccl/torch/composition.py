@@ -1,4 +1,4 @@
-"""What an operation does in its turn besides moving bytes: copies, sends and receives."""
+"""Copies, sends and receives that an operation makes in its turn."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def resolved(tensor: Tensor) -> Tensor:
 class Composition:
     """The copies, sends and receives of one operation, which the library makes in its turn.
 
-    So an input is read when the collectives that were called before are over, and an output is
-    written when the operation ends, whoever looks at its handle.
+    An input is read when the collectives that were called before are over, and an output is written
+    when the operation ends, even if nobody looks at its handle.
 
     Args:
         settle: waits until those are over, for what only torch can read.

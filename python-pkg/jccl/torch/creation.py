@@ -64,7 +64,7 @@ _COLLECTIVES: Final = (0, 1, 2, 3, 4, 8, 9, 10)
 
 @dataclass(frozen=True)
 class Identity:
-    """What the ranks of one incarnation of a group have in common.
+    """The identity of one incarnation of a group, equal on its ranks.
 
     Attributes:
         name: the group's name.
@@ -129,7 +129,7 @@ def _keep_signals(native: Binding) -> None:
 
 
 def _refuse_other_devices() -> None:
-    """Says no to a group for several devices.
+    """Refuses a group for several devices.
 
     torch lets a ProcessGroup subclass replace the whole group, so a second device's backend
     would be lost without a word. It does not tell the creator of other devices; its caller's
@@ -332,6 +332,6 @@ def statistics(group: ProcessGroup | None) -> dict[str, int]:
 
 
 def collectives_so_far(comm: Communicator) -> int:
-    """How many collectives this rank has called on a communicator."""
+    """The number of collectives that this rank has called on a communicator."""
     counters = _counters(comm, max(_COLLECTIVES) + 1)
     return sum(counters[place] for place in _COLLECTIVES)

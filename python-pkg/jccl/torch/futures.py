@@ -137,7 +137,7 @@ _completer = Completer()
 
 
 def completer() -> Completer:
-    """That of the process."""
+    """The completer of the process."""
     return _completer
 
 

@@ -313,7 +313,7 @@ class ProcessGroupJccl(ProcessGroup):
         """Starts to send a tensor. Matched with receives by order alone, not by tag."""
         tensor = single(tensors)
         composition = Composition(_nothing)
-        # It is the caller's to leave a tensor alone that is being sent, so that it may be read now.
+        # The caller must not change a tensor while it is sent, so that it may be copied now.
         source = resolved(checked(tensor)).contiguous()
         composition.kept.append(source)
         count, kind = moved(source)
@@ -436,7 +436,7 @@ class ProcessGroupJccl(ProcessGroup):
 
 
 def _nothing() -> None:
-    """What a send or receive waits for before it begins: it is in no order with collectives."""
+    """A send or receive waits for nothing before it begins: collectives have another order."""
 
 
 def _waits(opts: Any) -> bool:

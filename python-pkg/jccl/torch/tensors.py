@@ -1,4 +1,4 @@
-"""Who writes into the tensors of callers, and what torch passes as lists of tensors."""
+"""Writing into the tensors of callers, and checks of torch's tensors and lists of them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ _all: weakref.WeakSet[Writes] = weakref.WeakSet()
 
 
 class Writes:
-    """Who writes into the tensors of a communicator's callers, and until when.
+    """Writes into the tensors of a communicator's callers, until the communicator ends.
 
     Attributes:
-        lock: held by who copies into them, and by who ends the communicator or the handle of an
-            operation. It is one for all, so that no two threads can wait for each other; a signal
-            handler on the holding thread passes. Whoever holds it waits for no other thread.
+        lock: a thread holds it while it copies into them, or ends the communicator or the handle of
+            an operation. There is one for all of that, so that no two threads can wait for each
+            other. A signal handler on the holding thread passes. A thread that holds it waits for
+            no other thread.
         ended: why the communicator has ended, None before; written under the lock.
     """
 

@@ -80,7 +80,7 @@ class DoneWork(Work):
 
 
 class StartedWork(Work):
-    """The handle of what was started without waiting.
+    """The handle of one or several operations that were started without waiting.
 
     Subclasses say by ``advance`` how far it is.
 
@@ -146,7 +146,7 @@ class StartedWork(Work):
             except DistBackendError:
                 raise
             except BaseException:
-                # By a signal handler, such as Ctrl-C's: the tensors are the caller's again.
+                # A signal handler has raised, such as Ctrl-C's: the tensors are the caller's again.
                 self.revoke()
                 raise
         if self._error is not None:
@@ -240,8 +240,8 @@ class StartedWork(Work):
             self._completion = completion
             self._future = completion.then(self._value)
         future = self._future
-        # Registered first, looked at second: an operation that ends in between is seen by one
-        # of the two.
+        # Registered first and looked at afterwards, so that an operation which ends in between is
+        # not missed.
         if not self._settled:
             completer().add(self)
         if self.look():

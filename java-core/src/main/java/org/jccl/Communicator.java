@@ -376,7 +376,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /** What this rank has done on this communicator so far. */
+    /** The counters of this rank on this communicator. */
     public Statistics stats() {
         return Statistics.of(comm.executor().counters());
     }

@@ -53,7 +53,7 @@ public final class Config {
     }
 
     /**
-     * What the buffers belong to, instead of {@code JCCL_DEVICE}: {@code host}, or a kind of device
+     * The owner of the buffers, instead of {@code JCCL_DEVICE}: {@code host}, or a kind of device
      * with or without a number. All ranks must use one kind.
      */
     public Config withDevice(String device) {

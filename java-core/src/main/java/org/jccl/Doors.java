@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Supplier;
 
-/** What every method of the facade does on the way in: checks of segments, errors of groups. */
+/** Checks of the arguments of the facade's methods, and their errors for an open group. */
 final class Doors {
     private Doors() {}
 

@@ -7,7 +7,7 @@ import java.util.EnumMap;
 import java.util.Map;
 
 /**
- * What one rank of a communicator has done since it was made.
+ * Counters of one rank of a communicator since it was made.
  *
  * @param calls completed calls of each operation
  * @param payloadBytes bytes of the whole buffers of those calls, as nccl-tests counts them

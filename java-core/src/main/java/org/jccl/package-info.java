@@ -1,5 +1,5 @@
 /**
- * What a Java program uses: {@link org.jccl.Communicator}, its {@link org.jccl.Config} and {@link
+ * The API for Java programs: {@link org.jccl.Communicator}, its {@link org.jccl.Config} and {@link
  * org.jccl.Group}. Nothing inside JCCL depends on this package.
  *
  * <pre>{@code

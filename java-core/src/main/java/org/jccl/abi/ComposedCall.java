@@ -13,6 +13,7 @@ import org.jccl.type.Operation;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 
 /** The words of {@code jcclStartComposed}, laid out as in {@code jccl.h}, read and checked. */
 final class ComposedCall {
@@ -83,9 +84,13 @@ final class ComposedCall {
     }
 
     private Composed composed(Comm comm, Operation op) {
-        List<StridedCopy> before = copies(word(7));
-        List<Call> transfers = transfers(comm, op, word(8));
-        List<StridedCopy> after = copies(word(9));
+        boolean own = !op.exchanges() || word(1) != 0 || word(2) != 0;
+        if (own && word(8) != 0) {
+            throw wrong(word(8) + " transfers of nccl" + op.ncclName());
+        }
+        List<StridedCopy> before = list(word(7), " copies", this::copy);
+        List<Call> transfers = list(word(8), " transfers", () -> transfer(comm));
+        List<StridedCopy> after = list(word(9), " copies", this::copy);
         if (at != n) {
             throw wrong(n + " words, of which only " + at + " mean something");
         }
@@ -101,15 +106,16 @@ final class ComposedCall {
         return first;
     }
 
-    private List<StridedCopy> copies(long total) {
+    /** Items that are read one after the other, as many as the words say. */
+    private <T> List<T> list(long total, String what, Supplier<T> item) {
         if (total < 0 || total > n) {
-            throw wrong(total + " copies in " + n + " words");
+            throw wrong(total + what + " in " + n + " words");
         }
-        List<StridedCopy> copies = new ArrayList<>((int) total);
+        List<T> items = new ArrayList<>((int) total);
         for (long i = 0; i < total; i++) {
-            copies.add(copy());
+            items.add(item.get());
         }
-        return copies;
+        return items;
     }
 
     private StridedCopy copy() {
@@ -117,12 +123,8 @@ final class ComposedCall {
         long elementBytes = word(head + 2);
         long dimensions = word(head + 3);
         if (elementBytes < 1 || dimensions < 0 || dimensions > MAX_DIMENSIONS) {
-            throw wrong(
-                    "a copy of elements of "
-                            + elementBytes
-                            + " bytes in "
-                            + dimensions
-                            + " dimensions");
+            String elements = "a copy of elements of " + elementBytes + " bytes";
+            throw wrong(elements + " in " + dimensions + " dimensions");
         }
         long[] counts = new long[(int) dimensions];
         long[] from = new long[(int) dimensions];
@@ -140,14 +142,12 @@ final class ComposedCall {
                 throw wrong("a copy of " + counts[i] + " elements along a dimension");
             }
         }
-        if (any && (span >= MOST_BYTES || elementBytes >= MOST_BYTES)) {
-            throw wrong("a copy of more bytes than there can be; count in elements");
-        }
         if (any) {
-            requireAddress(word(head));
-            requireAddress(word(head + 1));
-            Checked.pointer("StartComposed", "source of a copy", word(head));
-            Checked.pointer("StartComposed", "target of a copy", word(head + 1));
+            if (span >= MOST_BYTES) {
+                throw wrong("a copy of more bytes than there can be; count in elements");
+            }
+            requireAddress("source of a copy", word(head));
+            requireAddress("target of a copy", word(head + 1));
         }
         return StridedCopy.of(word(head), word(head + 1), elementBytes, counts, from, to);
     }
@@ -163,22 +163,11 @@ final class ComposedCall {
         return far ? MOST_BYTES : Math.min(MOST_BYTES, span + steps * stride);
     }
 
-    private static void requireAddress(long address) {
+    private static void requireAddress(String what, long address) {
+        Checked.pointer("StartComposed", what, address);
         if (address < 0 || address > Long.MAX_VALUE - 2 * MOST_BYTES) {
             throw wrong("0x" + Long.toHexString(address) + " is no address");
         }
-    }
-
-    private List<Call> transfers(Comm comm, Operation op, long total) {
-        boolean own = !op.exchanges() || word(1) != 0 || word(2) != 0;
-        if (total < 0 || total > n || (total > 0 && own)) {
-            throw wrong(total + " transfers in " + n + " words of nccl" + op.ncclName());
-        }
-        List<Call> transfers = new ArrayList<>((int) total);
-        for (long i = 0; i < total; i++) {
-            transfers.add(transfer(comm));
-        }
-        return transfers;
     }
 
     private Call transfer(Comm comm) {

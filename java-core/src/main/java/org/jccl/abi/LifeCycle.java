@@ -31,15 +31,15 @@ final class LifeCycle {
     private static final Set<Long> DROPPED = ConcurrentHashMap.newKeySet();
 
     static {
-        // What a first call links takes memory, which a call at need may not find.
+        // The first call links classes, for which a call in need may find no memory.
         end(0, false);
     }
 
     private LifeCycle() {}
 
     /**
-     * A creation that the caller waits for: a failed one leaves no handle behind. In a group the
-     * handle stays the caller's, to abort.
+     * A creation that the caller waits for. One that fails leaves no handle behind, but in a group
+     * the caller keeps the handle, to abort it.
      */
     private record Opening(Creation creation, long handle, long commOut) implements Pending {
         @Override
@@ -72,7 +72,7 @@ final class LifeCycle {
             }
         }
 
-        /** Ends it, and nothing is left of it, whatever has become of it. */
+        /** Aborts the communicator, however far it has come, and forgets its handle. */
         void undo() {
             try {
                 creation.comm().abort();
@@ -253,7 +253,7 @@ final class LifeCycle {
         return comm.asyncError().code();
     }
 
-    /** Of a garbage collector, which neither waits nor wants to hear of mistakes. */
+    /** For a garbage collector: never waits, and logs no mistake of its caller. */
     static int drop(long handle) {
         try {
             Comm comm = Handles.find(handle);
@@ -269,7 +269,7 @@ final class LifeCycle {
             forget(handle);
             return NcclResult.INVALID_ARGUMENT.code();
         } catch (Throwable t) {
-            // So that it can be dropped again, when there is memory.
+            // It can be dropped again, when there is memory.
             DROPPED.remove(handle);
             return NcclApi.refused(handle, t);
         }

@@ -42,7 +42,9 @@ public final class NcclApi {
         return Version.text();
     }
 
-    /** Java belongs to somebody else, who may end it: everything is left in good order then. */
+    /**
+     * Somebody else has started Java, and may end it: communicators are left in good order then.
+     */
     public static int endWithHost() {
         return done(0, Extras::endWithHost);
     }
@@ -102,7 +104,7 @@ public final class NcclApi {
         }
     }
 
-    /** What succeeds if it returns. */
+    /** A function that succeeds if it returns. */
     private interface Action {
         void run() throws Exception;
     }

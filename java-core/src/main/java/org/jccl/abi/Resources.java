@@ -10,7 +10,7 @@ import org.jccl.type.DataType;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What callers create and destroy besides communicators, for {@link NcclApi}. */
+/** Memory and reductions, which callers create and destroy, for {@link NcclApi}. */
 final class Resources {
     /** The values of {@code ncclScalarResidence_t}. */
     private static final int SCALAR_DEVICE = 0;

@@ -177,7 +177,7 @@ final class ComposedCallTest {
         refused("fewer than they say", with(sum, 7, 1));
         refused("1000 copies in 10 words", with(sum, 7, 1000));
         refused("-1 copies", with(sum, 9, -1));
-        refused("1 transfers in 15 words of ncclAllReduce", join(with(sum, 8, 1), new long[5]));
+        refused("1 transfers of ncclAllReduce", join(with(sum, 8, 1), new long[5]));
         refused("only 10 mean something", join(sum, new long[1]));
         refused(
                 "elements of 0 bytes",
