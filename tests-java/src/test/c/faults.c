@@ -30,7 +30,8 @@ enum {
     WATCHES = -5,
     THREADS = -6,
     ALLOCATIONS = -7,
-    MEMFDS = -8
+    MEMFDS = -8,
+    READS = -9
 };
 
 typedef long (*syscall_fn)(long, long, long, long, long, long, long);
@@ -65,6 +66,8 @@ static int counts(long n) {
             return n == SYS_fallocate;
         case MEMFDS:
             return n == SYS_memfd_create;
+        case READS:
+            return n == SYS_process_vm_readv;
         default:
             return n == which;
     }

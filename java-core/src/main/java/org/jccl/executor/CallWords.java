@@ -181,19 +181,6 @@ final class CallWords {
         }
     }
 
-    /** Whether rank {@code q} has published the current call or a later one. */
-    boolean inThisCall(int q) {
-        if (q == rank) {
-            return true;
-        }
-        return reached(q, number);
-    }
-
-    /** Whether rank {@code q} has published a later call than the current one. */
-    boolean inNextCall(int q) {
-        return q != rank && reached(q, number + 1);
-    }
-
     /**
      * Waits for the word of this call of a rank that has not published it, of another one in each
      * turn.

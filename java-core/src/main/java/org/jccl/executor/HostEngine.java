@@ -112,6 +112,9 @@ final class HostEngine implements Engine {
                 task.done();
                 return true;
             }
+            if (interpreter.paused()) {
+                return false;
+            }
         }
         return false;
     }
@@ -140,7 +143,7 @@ final class HostEngine implements Engine {
                 begin(task);
             }
             if (!exchanging && !interpreter.advance()) {
-                return moved;
+                return moved || interpreter.paused();
             }
             Composed composed = task.composed();
             if (composed != null) {

@@ -134,6 +134,7 @@ public final class Interpreter {
      */
     public boolean advance() {
         blocked.unknown();
+        peerSteps.turn();
         if (phase != Phase.RUN && !prepare()) {
             return false;
         }
@@ -142,6 +143,11 @@ public final class Interpreter {
         }
         finish();
         return true;
+    }
+
+    /** Whether {@link #advance} has stopped so that others come in, and can go on at once. */
+    boolean paused() {
+        return peerSteps.paused();
     }
 
     private void finish() {

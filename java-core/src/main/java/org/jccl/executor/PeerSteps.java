@@ -16,6 +16,12 @@ import org.jccl.type.LibraryError;
  * <p>Used by the owner of the communicator only, so its fields are plain.
  */
 final class PeerSteps {
+    /**
+     * How much is read of other processes before the owner lets others in: some milliseconds, for
+     * which an abort may have to wait.
+     */
+    private static final long TURN_BYTES = 16 << 20;
+
     private final Links links;
     private final CallWords calls;
     private final Blocked blocked;
@@ -24,6 +30,12 @@ final class PeerSteps {
     private long[] buffers = {};
     private long sequence;
     private int told;
+
+    /** How much of the step that is under way has been read, and how much more may be now. */
+    private long pulled;
+
+    private long left;
+    private boolean paused;
 
     PeerSteps(Links links, CallWords calls, Blocked blocked) {
         this.links = links;
@@ -38,6 +50,18 @@ final class PeerSteps {
         buffers = table;
         sequence = base;
         told = 0;
+        pulled = 0;
+    }
+
+    /** The owner goes on with the plan. */
+    void turn() {
+        left = TURN_BYTES;
+        paused = false;
+    }
+
+    /** Whether a step has stopped for the sake of others, and not because something is missing. */
+    boolean paused() {
+        return paused;
     }
 
     /** Tells ranks of the call that hear of it by no other frame before they may have to know. */
@@ -110,11 +134,26 @@ final class PeerSteps {
         int q = c[at + 2];
         int a = c[at + 4];
         long from = CallRecord.buffer(links.base(q), calls.number(), c[at + 3] == 1);
+        if (from == 0) {
+            return blocked.on(q, 0, 0);
+        }
+        long src = from + args[a + 1];
+        long dst = buffers[c[at + 1]] + args[a];
         Peer peer = links.peer(q);
-        boolean whole =
-                from != 0
-                        && peer.read(from + args[a + 1], buffers[c[at + 1]] + args[a], args[a + 2]);
-        return whole || blocked.on(q, 0, 0);
+        while (pulled < args[a + 2]) {
+            if (left == 0) {
+                paused = true;
+                return false;
+            }
+            long bytes = Math.min(left, args[a + 2] - pulled);
+            if (!peer.read(src + pulled, dst + pulled, bytes)) {
+                return blocked.on(q, 0, 0);
+            }
+            pulled += bytes;
+            left -= bytes;
+        }
+        pulled = 0;
+        return true;
     }
 
     private boolean post(

@@ -50,7 +50,9 @@ public final class Faults {
         /** Those that allocate memory that is shared. */
         ALLOCATIONS(-7),
         /** Those that make memory that can be shared and is in no file system. */
-        MEMFDS(-8);
+        MEMFDS(-8),
+        /** Those that read the memory of another process. */
+        READS(-9);
 
         private final int number;
 

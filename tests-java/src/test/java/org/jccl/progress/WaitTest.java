@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.jccl.call.Call;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Creation;
+import org.jccl.comm.Operations;
 import org.jccl.executor.Task;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
@@ -26,6 +27,45 @@ final class WaitTest {
     @Test
     void bytesThatMoveCountThoughNoOperationIsOver() {
         Cluster.threads(2).runHere(WaitTest::movesAPart).assertAllSucceeded();
+    }
+
+    /** Or an abort would wait until all is read. */
+    @Test
+    void ownerThatReadsMuchLetsOthersIn() {
+        Cluster.threads(2).runHere(WaitTest::readsMuch).assertAllSucceeded();
+    }
+
+    private static void readsMuch(Rank rank) {
+        Comm comm = create(rank);
+        CommExecutor executor = comm.executor();
+        try (Arena arena = Arena.ofShared()) {
+            // No stream thread works beside the test.
+            assertTrue(executor.gate().startAttending());
+            long bytes = 40 << 20;
+            long in = arena.allocate(bytes, 64).address();
+            long out = arena.allocate(2 * bytes, 64).address();
+            Call call = new Call().of(Operation.ALL_GATHER).buffers(in, out);
+            call.elements(bytes, DataType.UINT8.number());
+            if (rank.number() == 0) {
+                rank.await("begun");
+            }
+            Task task = executor.tickets().task(Operations.start(comm, call, 0));
+            assertTrue(task != null);
+            Wait wait = Wait.of(executor, task);
+            if (rank.number() == 1) {
+                rank.post("begun", "");
+                rank.await("looked");
+            } else {
+                // 16 MiB were read by the start; the last 8 end with a wait for the other rank.
+                assertEquals(Wait.Pass.MOVED, wait.pass());
+                assertEquals(Wait.Pass.BLOCKED, wait.pass());
+                rank.post("looked", "");
+            }
+            assertTrue(wait.await(0));
+            assertEquals(Task.DONE, task.state());
+        } finally {
+            comm.abort();
+        }
     }
 
     /** A virtual thread that slept in a system call would keep its carrier from all others. */
