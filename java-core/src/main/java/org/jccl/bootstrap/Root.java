@@ -165,7 +165,7 @@ final class Root {
                     hello.name(), hello.nRanks(), MAX_RANKS);
         }
         if (hello.rank() < 0 || hello.rank() >= hello.nRanks()) {
-            return Sentence.of("%s is none of %s ranks", hello.name(), hello.nRanks());
+            return Sentence.of("%s is not one of %s ranks", hello.name(), hello.nRanks());
         }
         Member same = reference == null ? null : members[hello.rank()];
         return same == null

@@ -314,8 +314,8 @@ final class Setup {
         if (watch.refusal() != 0 && WARNED.compareAndSet(false, true)) {
             Log.warn(
                     InitError.PIDFD_REFUSED.says(
-                            "the system refuses pidfd_open (%s): the end of ranks on this node is "
-                                    + "looked for in /proc",
+                            "the system refuses pidfd_open (%s): JCCL looks in /proc for the end of"
+                                + " ranks on this node",
                             Errno.text(watch.refusal())));
         }
         return watch;
