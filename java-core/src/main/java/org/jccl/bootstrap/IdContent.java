@@ -66,6 +66,24 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
         }
     }
 
+    /** The key that members of the rendezvous prove. */
+    byte[] key() {
+        return Keys.derive(secret, "rendezvous", number);
+    }
+
+    /**
+     * A key that all holders of the id can compute and nobody else; a communicator's own keys are
+     * made from it by {@link Keys#derive}.
+     *
+     * @param fresh the bytes that the members have sent each other for this communicator alone
+     */
+    byte[] communicatorKey(byte[]... fresh) {
+        byte[][] context = new byte[fresh.length + 1][];
+        context[0] = number;
+        System.arraycopy(fresh, 0, context, 1, fresh.length);
+        return Keys.derive(secret, "communicator", context);
+    }
+
     /** Hides the content. */
     @Override
     public String toString() {

@@ -193,7 +193,7 @@ public final class Listener {
 
     /** Serves a root of its own at a socket that listens already. */
     Root openRoot(int fd, IdContent id) {
-        Root root = new Root(roots, agent, Number16.of(id.number()), Rendezvous.key(id));
+        Root root = new Root(roots, agent, Number16.of(id.number()), id.key());
         ListeningSocket socket = new ListeningSocket(this, fd, root);
         root.meetAt(socket);
         agent.submit(() -> agent.serve(socket));

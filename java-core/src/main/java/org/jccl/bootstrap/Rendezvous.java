@@ -62,22 +62,4 @@ public final class Rendezvous {
             throw CallError.ID_USED.says(Root.USED);
         }
     }
-
-    /** The key that members of a rendezvous prove. */
-    static byte[] key(IdContent id) {
-        return Keys.derive(id.secret(), "rendezvous", id.number());
-    }
-
-    /**
-     * A key that all holders of an id can compute and nobody else; a communicator's own keys are
-     * made from it by {@link Keys#derive}.
-     *
-     * @param fresh what the members have sent each other for this communicator alone
-     */
-    static byte[] communicatorKey(IdContent id, byte[]... fresh) {
-        byte[][] context = new byte[fresh.length + 1][];
-        context[0] = id.number();
-        System.arraycopy(fresh, 0, context, 1, fresh.length);
-        return Keys.derive(id.secret(), "communicator", context);
-    }
 }

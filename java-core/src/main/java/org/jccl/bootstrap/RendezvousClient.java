@@ -78,7 +78,7 @@ public final class RendezvousClient implements Exchange {
                 new Dialer(
                         known ? id.root() : Dialer.fromHere(id.root()),
                         Hello.create(Hello.RENDEZVOUS, 0, 0, id.number()),
-                        Rendezvous.key(id),
+                        id.key(),
                         hello.encode());
         if (known) {
             dialer.listenerMayComeLater();
@@ -101,7 +101,7 @@ public final class RendezvousClient implements Exchange {
      * @param fresh what the members have sent each other for this communicator alone
      */
     public byte[] communicatorKey(byte[]... fresh) {
-        return Rendezvous.communicatorKey(id, fresh);
+        return id.communicatorKey(fresh);
     }
 
     @Override

@@ -32,7 +32,7 @@ final class Roots {
     /** From now on ranks can meet at this id. */
     synchronized void create(IdContent id) {
         Number16 number = Number16.of(id.number());
-        unused.put(number, new Root(this, agent, number, Rendezvous.key(id)));
+        unused.put(number, new Root(this, agent, number, id.key()));
         limit(unused, MAX_UNUSED);
     }
 

@@ -3,6 +3,7 @@ package org.jccl.platform;
 import org.jccl.type.InitError;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
+import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
@@ -140,14 +141,13 @@ public final class Interfaces {
 
     private static String describeNoMatch(
             List<Interface> all, @Nullable String names, @Nullable String family) {
-        StringJoiner exist = new StringJoiner(", ");
+        StringJoiner exist = new StringJoiner(", ").setEmptyValue("none");
         all.forEach(each -> exist.add(each.toString()));
-        String wanted = names == null || names.isEmpty() ? "" : " NCCL_SOCKET_IFNAME=" + names;
-        String wantedFamily = family == null ? "" : " NCCL_SOCKET_FAMILY=" + family;
-        return "no network interface matches"
-                + (wanted.isEmpty() && wantedFamily.isEmpty() ? "" : wanted + wantedFamily)
-                + "; up on this machine: "
-                + (all.isEmpty() ? "none" : exist.toString());
+        return Sentence.of(
+                "no network interface matches%s%s; up on this machine: %s",
+                names == null || names.isEmpty() ? "" : " NCCL_SOCKET_IFNAME=" + names,
+                family == null ? "" : " NCCL_SOCKET_FAMILY=" + family,
+                exist);
     }
 
     private static void add(long entry, List<Interface> found) {

@@ -72,14 +72,14 @@ class CommIdTest {
                 Hello hello = Hello.create(Hello.RENDEZVOUS, 0, 0, id.number());
                 early.getOutputStream().write(hello.encode());
                 byte[] reply = early.getInputStream().readNBytes(Hello.REPLY_BYTES);
-                byte[] nonce = hello.verifyChallenge(Rendezvous.key(id), reply);
+                byte[] nonce = hello.verifyChallenge(id.key(), reply);
                 assertNotNull(nonce);
                 one.begin(NOTHING);
                 while (!both(zero, one)) {
                     one.awaitActivity(1);
                 }
                 byte[] self = MemberHello.own(2, 1, false).encode();
-                early.getOutputStream().write(hello.proof(Rendezvous.key(id), nonce, self));
+                early.getOutputStream().write(hello.proof(id.key(), nonce, self));
                 assertEquals(-1, Tap.readUntilEnd(early));
             }
         }
@@ -257,7 +257,7 @@ class CommIdTest {
         assertEquals(open.encode(), id);
         assertTrue(CommId.isOne(IdContent.decode(id)));
         IdContent proved = new IdContent(open.root(), open.number(), key);
-        assertFalse(Keys.same(Rendezvous.key(proved), Rendezvous.key(open)));
+        assertFalse(Keys.same(proved.key(), open.key()));
         assertTrue(Rendezvous.isShared(id));
         assertFalse(Rendezvous.isShared(Rendezvous.createId()));
     }

@@ -75,7 +75,7 @@ final class MemberStream {
     }
 
     private static void join(Socket liar, IdContent id) throws Exception {
-        byte[] key = Rendezvous.key(id);
+        byte[] key = id.key();
         Hello hello = Hello.create(Hello.RENDEZVOUS, 0, 0, id.number());
         liar.getOutputStream().write(hello.encode());
         byte[] reply = liar.getInputStream().readNBytes(Hello.REPLY_BYTES);

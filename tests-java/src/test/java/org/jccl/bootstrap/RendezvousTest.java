@@ -292,12 +292,12 @@ class RendezvousTest {
     void derivesOneKeyForAllHolders() {
         UniqueId id = Rendezvous.createId();
         byte[] fresh = {4, 5};
-        byte[] key = Rendezvous.communicatorKey(IdContent.decode(id), fresh);
+        byte[] key = IdContent.decode(id).communicatorKey(fresh);
         IdContent same = IdContent.decode(new UniqueId(id.toBytes()));
         IdContent other = IdContent.decode(Rendezvous.createId());
-        assertArrayEquals(key, Rendezvous.communicatorKey(same, fresh));
-        assertFalse(Keys.same(key, Rendezvous.communicatorKey(same, new byte[] {4, 6})));
-        assertFalse(Keys.same(key, Rendezvous.communicatorKey(other, fresh)));
+        assertArrayEquals(key, same.communicatorKey(fresh));
+        assertFalse(Keys.same(key, same.communicatorKey(new byte[] {4, 6})));
+        assertFalse(Keys.same(key, other.communicatorKey(fresh)));
         byte[] a = {1};
         byte[] b = {2, 3};
         assertFalse(Keys.same(Keys.derive(key, "x", a, b), Keys.derive(key, "x", b, a)));

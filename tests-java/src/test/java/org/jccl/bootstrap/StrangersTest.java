@@ -294,7 +294,7 @@ class StrangersTest {
     @Test
     void endsARankThatSendsNonsense() throws Exception {
         IdContent id = IdContent.decode(Rendezvous.createId());
-        byte[] key = Rendezvous.key(id);
+        byte[] key = id.key();
         try (Socket liar = Tap.connect(id.root());
                 Exchange zero = new RendezvousClient(id, MemberHello.own(2, 0, true))) {
             Hello hello = Hello.create(Hello.RENDEZVOUS, 0, 0, id.number());
