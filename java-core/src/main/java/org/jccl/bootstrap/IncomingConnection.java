@@ -138,9 +138,8 @@ final class IncomingConnection extends Pollable {
 
     /** A target has come that this connection may have waited for. */
     void targetMayBeThere(LinkTarget.Name name, long nowNs) {
-        Hello waiting = hello;
-        LinkTarget found =
-                state == State.TARGET && waiting != null ? listener.target(waiting) : null;
+        Hello waiting = state == State.TARGET && !done() ? hello : null;
+        LinkTarget found = waiting == null ? null : listener.target(waiting);
         if (waiting != null && found != null && found.name().equals(name)) {
             target = found;
             challenge(waiting, found.key(), nowNs);
