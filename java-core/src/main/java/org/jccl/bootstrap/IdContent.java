@@ -59,7 +59,7 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
                             + " all ranks whole, and do all load the same library?");
         }
         try {
-            return new IdContent(SocketAddress.fromWire(address, 0), number, secret);
+            return new IdContent(SocketAddress.fromWire(address), number, secret);
         } catch (NcclException malformed) {
             throw CallError.ID_DAMAGED.because(
                     malformed, "this unique id is damaged: its address cannot be read");

@@ -157,7 +157,7 @@ record RankInfo(
                             in.readInt(),
                             in.readLong(),
                             in.readLong(),
-                            SocketAddress.fromWire(in.readNBytes(SocketAddress.WIRE_BYTES), 0),
+                            SocketAddress.fromWire(in.readNBytes(SocketAddress.WIRE_BYTES)),
                             in.readBoolean(),
                             in.readBoolean(),
                             in.readUTF());

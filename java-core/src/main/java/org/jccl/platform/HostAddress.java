@@ -5,8 +5,6 @@ import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.net.InetAddress;
-import java.net.NetworkInterface;
-import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -15,8 +13,6 @@ import java.util.regex.Pattern;
 
 /** Addresses as users write them: with the names of hosts and interfaces. */
 public final class HostAddress {
-    private static final Pattern WITH_INTERFACE =
-            Pattern.compile("\\[([0-9a-fA-F:.]+)%([^\\[\\]%/]+)]:(\\d{1,5})");
     private static final Pattern WITH_NAME =
             Pattern.compile("([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?):(\\d{1,5})");
     private static final Pattern NUMERIC = Pattern.compile("[0-9.]+");
@@ -34,36 +30,15 @@ public final class HostAddress {
      */
     public static SocketAddress parse(String text, @Nullable String family) {
         String stripped = text.strip();
-        Matcher withInterface = WITH_INTERFACE.matcher(stripped);
         Matcher withName = WITH_NAME.matcher(stripped);
-        SocketAddress address;
-        if (withInterface.matches()) {
-            String plain = "[" + withInterface.group(1) + "]:" + withInterface.group(3);
-            address = SocketAddress.parse(plain).withScope(index(withInterface.group(2)));
-        } else if (withName.matches() && !NUMERIC.matcher(withName.group(1)).matches()) {
-            address = named(withName.group(1), Integer.parseInt(withName.group(2)), family);
-        } else {
-            address = SocketAddress.parse(stripped);
-        }
+        SocketAddress address =
+                withName.matches() && !NUMERIC.matcher(withName.group(1)).matches()
+                        ? named(withName.group(1), Integer.parseInt(withName.group(2)), family)
+                        : SocketAddress.parse(stripped);
         if (address.port() == 0) {
             throw CallError.ADDRESS_INVALID.says("'%s' has no port, which is 1 to 65535", text);
         }
         return address;
-    }
-
-    private static int index(String name) {
-        if (name.matches("\\d{1,9}")) {
-            return Integer.parseInt(name);
-        }
-        try {
-            NetworkInterface found = NetworkInterface.getByName(name);
-            if (found != null) {
-                return found.getIndex();
-            }
-        } catch (SocketException unknown) {
-            // As if it were not there.
-        }
-        throw CallError.ADDRESS_INVALID.says("this machine has no interface '%s'", name);
     }
 
     private static SocketAddress named(String host, int port, @Nullable String family) {
@@ -72,7 +47,7 @@ public final class HostAddress {
         }
         try {
             return Arrays.stream(InetAddress.getAllByName(host))
-                    .map(each -> SocketAddress.of(each.getAddress(), port, 0))
+                    .map(each -> new SocketAddress(each.getAddress(), port, 0))
                     .filter(each -> Interfaces.inFamily(each, family))
                     .min(Comparator.comparing(SocketAddress::isIpv6))
                     .orElseThrow(

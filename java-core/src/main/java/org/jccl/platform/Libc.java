@@ -17,34 +17,26 @@ final class Libc {
 
     /** Address of the value, or 0. */
     static long getenv(long name) {
-        try {
-            return (long) GETENV.invokeExact(name);
-        } catch (Throwable cause) {
-            throw unexpected(cause);
-        }
+        return call(GETENV, name);
     }
 
     /** Address of the text. */
     static long strerror(int errno) {
-        try {
-            return (long) STRERROR.invokeExact((long) errno);
-        } catch (Throwable cause) {
-            throw unexpected(cause);
-        }
+        return call(STRERROR, errno);
     }
 
     /** Writes the list's address to {@code result}; whether it could. */
     static boolean getifaddrs(long result) {
-        try {
-            return (int) (long) GETIFADDRS.invokeExact(result) == 0;
-        } catch (Throwable cause) {
-            throw unexpected(cause);
-        }
+        return (int) call(GETIFADDRS, result) == 0;
     }
 
     static void freeifaddrs(long list) {
+        call(FREEIFADDRS, list);
+    }
+
+    private static long call(MethodHandle function, long argument) {
         try {
-            long ignored = (long) FREEIFADDRS.invokeExact(list);
+            return (long) function.invokeExact(argument);
         } catch (Throwable cause) {
             throw unexpected(cause);
         }

@@ -6,6 +6,8 @@ import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.regex.Matcher;
@@ -14,10 +16,15 @@ import java.util.regex.Pattern;
 /**
  * An IPv4 or IPv6 address and a TCP port. Immutable. An IPv4 address in an IPv6 one is the former.
  *
- * <p>It is bytes and no {@link InetAddress}, whose first object costs a process 5 ms; only a text
- * is read by that.
+ * <p>It keeps bytes and no {@link InetAddress}, whose first object costs a process 5 ms; only texts
+ * are read by that.
+ *
+ * @param address 4 or 16 bytes, which nobody changes
+ * @param port 0 for none
+ * @param scope the interface index of a link-local IPv6 address on this machine, else 0
  */
-public final class SocketAddress {
+@SuppressWarnings("ArrayRecordComponent")
+public record SocketAddress(byte[] address, int port, int scope) {
     /** Size of the wire form. */
     public static final int WIRE_BYTES = 24;
 
@@ -32,28 +39,14 @@ public final class SocketAddress {
 
     private static final Pattern TEXT =
             Pattern.compile(
-                    "(?:\\[([0-9a-fA-F:.]+)(?:%(\\d{1,9}))?]|((?:\\d+\\.){3}\\d+)):(\\d{1,5})");
-
-    private final byte[] address;
-    private final int port;
-    private final int scope;
-
-    private SocketAddress(byte[] address, int port, int scope) {
-        boolean mapped =
-                address.length == IPV6_BYTES
-                        && Arrays.equals(address, 0, MAPPED.length, MAPPED, 0, MAPPED.length);
-        this.address = mapped ? Arrays.copyOfRange(address, MAPPED.length, IPV6_BYTES) : address;
-        this.port = port;
-        this.scope = isIpv6() ? scope : 0;
-    }
+                    "(?:\\[([0-9a-fA-F:.]+)(?:%([^\\[\\]%/]+))?]|((?:\\d+\\.){3}\\d+)):(\\d{1,5})");
 
     /**
-     * An address of 4 or 16 bytes.
+     * An address of these bytes.
      *
-     * @param scope the interface index of a link-local IPv6 address on this machine, else 0
      * @throws NcclException with INVALID_ARGUMENT for another length or a port outside 0…65535
      */
-    public static SocketAddress of(byte[] address, int port, int scope) {
+    public SocketAddress {
         if (address.length != IPV4_BYTES && address.length != IPV6_BYTES) {
             throw CallError.ADDRESS_INVALID.says(
                     "an address has 4 or 16 bytes, not %s", address.length);
@@ -61,11 +54,15 @@ public final class SocketAddress {
         if (port < 0 || port > MAX_PORT) {
             throw CallError.ADDRESS_INVALID.says("port %s is not in 0…65535", port);
         }
-        return new SocketAddress(address.clone(), port, scope);
+        if (address.length == IPV6_BYTES && Arrays.equals(address, 0, 12, MAPPED, 0, 12)) {
+            address = Arrays.copyOfRange(address, 12, IPV6_BYTES);
+        }
+        scope = address.length == IPV6_BYTES ? scope : 0;
     }
 
     /**
-     * Reads {@code 10.0.0.1:4000}, {@code [fe80::1]:4000} or {@code [fe80::1%2]:4000}.
+     * Reads {@code 10.0.0.1:4000}, {@code [fe80::1]:4000}, or {@code [fe80::1%2]:4000} with the
+     * index or the name of an interface.
      *
      * @throws NcclException with INVALID_ARGUMENT for any other text
      */
@@ -77,7 +74,7 @@ public final class SocketAddress {
             String scope = matcher.group(2);
             try {
                 byte[] bytes = InetAddress.ofLiteral(matcher.group(ipv4 ? 3 : 1)).getAddress();
-                return of(bytes, port, scope == null ? 0 : Integer.parseInt(scope));
+                return new SocketAddress(bytes, port, scope == null ? 0 : index(scope));
             } catch (IllegalArgumentException malformed) {
                 // As any other text.
             }
@@ -86,17 +83,32 @@ public final class SocketAddress {
                 "'%s' is no address: write 10.0.0.1:4000 or [fe80::1]:4000", text);
     }
 
+    private static int index(String name) {
+        if (name.matches("\\d{1,9}")) {
+            return Integer.parseInt(name);
+        }
+        try {
+            NetworkInterface found = NetworkInterface.getByName(name);
+            if (found != null) {
+                return found.getIndex();
+            }
+        } catch (SocketException unknown) {
+            // It is refused below, as one that is not there.
+        }
+        throw CallError.ADDRESS_INVALID.says("this machine has no interface '%s'", name);
+    }
+
     /**
-     * Reads the wire form.
+     * Reads the wire form, at the start of these bytes.
      *
      * @throws NcclException with REMOTE_ERROR if the bytes cannot have been written by {@link
      *     #toWire}
      */
-    public static SocketAddress fromWire(byte[] wire, int offset) {
-        if (offset < 0 || wire.length - offset < WIRE_BYTES) {
+    public static SocketAddress fromWire(byte[] wire) {
+        if (wire.length < WIRE_BYTES) {
             throw PeerError.NONSENSE.says("an address from a peer is cut short");
         }
-        ByteBuffer in = ByteBuffer.wrap(wire, offset, WIRE_BYTES);
+        ByteBuffer in = ByteBuffer.wrap(wire);
         int length = in.get();
         int zero = in.get();
         int port = in.getShort() & MAX_PORT;
@@ -144,29 +156,14 @@ public final class SocketAddress {
         return !multicast && !Arrays.equals(address, new byte[address.length]);
     }
 
-    /** A copy of the 4 or 16 bytes. */
-    public byte[] bytes() {
-        return address.clone();
-    }
-
-    /** The port, 0 for none. */
-    public int port() {
-        return port;
-    }
-
-    /** The interface index of a link-local address, else 0. */
-    public int scope() {
-        return scope;
-    }
-
     /** The same address with another port. */
     public SocketAddress withPort(int other) {
-        return of(address, other, scope);
+        return new SocketAddress(address, other, scope);
     }
 
     /** The same address with another scope; an IPv4 address has none. */
     public SocketAddress withScope(int other) {
-        return of(address, port, other);
+        return new SocketAddress(address, port, other);
     }
 
     /** Writes a sockaddr_in or sockaddr_in6 to native memory; returns its size. */

@@ -307,6 +307,6 @@ class CommIdTest {
     }
 
     private static ServerSocket listen(SocketAddress address) throws IOException {
-        return new ServerSocket(address.port(), 1, InetAddress.getByAddress(address.bytes()));
+        return new ServerSocket(address.port(), 1, InetAddress.getByAddress(address.address()));
     }
 }

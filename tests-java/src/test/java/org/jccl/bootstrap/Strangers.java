@@ -73,7 +73,7 @@ public final class Strangers implements AutoCloseable {
      */
     Strangers(SocketAddress target, int count, byte[] recorded, int actMs) throws IOException {
         this.target =
-                new InetSocketAddress(InetAddress.getByAddress(target.bytes()), target.port());
+                new InetSocketAddress(InetAddress.getByAddress(target.address()), target.port());
         this.recorded = recorded.clone();
         Hello said = Hello.decode(Arrays.copyOf(recorded, Hello.BYTES));
         if (said == null || recorded.length < Hello.BYTES + MemberHello.BYTES + Keys.BYTES) {

@@ -37,7 +37,7 @@ final class Tap implements AutoCloseable {
     /** Where connectors find it. */
     SocketAddress address() {
         byte[] here = server.getInetAddress().getAddress();
-        return SocketAddress.of(here, server.getLocalPort(), 0);
+        return new SocketAddress(here, server.getLocalPort(), 0);
     }
 
     /** -1 when the other side has ended the connection, by a reset too; else what it said. */
@@ -63,7 +63,7 @@ final class Tap implements AutoCloseable {
 
     static Socket connect(SocketAddress address) throws IOException {
         Socket socket = new Socket();
-        InetAddress host = InetAddress.getByAddress(address.bytes());
+        InetAddress host = InetAddress.getByAddress(address.address());
         socket.connect(new InetSocketAddress(host, address.port()));
         // A read that never ends must fail its test.
         socket.setSoTimeout(READ_LIMIT_MS);
