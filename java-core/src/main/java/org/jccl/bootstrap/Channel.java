@@ -23,7 +23,7 @@ import java.util.Objects;
 final class Channel {
     private static final int STAGING_BYTES = 64 * 1024;
 
-    /** What is read at once where message follows message: a round has one for each rank. */
+    /** Bytes read at once where message follows message: a round has one for each rank. */
     private static final int AHEAD_BYTES = 16 * 1024;
 
     private static final ThreadLocal<MemorySegment> STAGING =
@@ -47,8 +47,8 @@ final class Channel {
     }
 
     /**
-     * Small messages go out at once, and a machine that has gone is found out, whether something is
-     * on its way to it or not.
+     * Sends small messages at once, and finds out that the other machine has gone, whether or not
+     * something is on its way to it.
      */
     void configure() {
         Sockets.setNoDelay(fd);
@@ -60,7 +60,7 @@ final class Channel {
         }
     }
 
-    /** Who is at the other end, for sentences. */
+    /** The address of the other end, for sentences. */
     String remote() {
         SocketAddress address = Sockets.remoteAddress(fd);
         return address == null ? "a peer that has gone" : address.toString();
@@ -105,7 +105,7 @@ final class Channel {
         return inCount >= wanted;
     }
 
-    /** So that {@code bytes} fit behind where those begin that are there. */
+    /** Makes room for so many bytes, those that are there included. */
     private void makeRoom(int bytes) {
         if (inFrom + bytes > in.length) {
             byte[] larger = bytes > in.length ? new byte[bytes] : in;
@@ -174,7 +174,7 @@ final class Channel {
                 return;
             }
             if (sent < 0) {
-                // What the peer said before it went may still be read.
+                // The last words of the peer may still be read.
                 out.clear();
                 errno = (int) -sent;
                 return;

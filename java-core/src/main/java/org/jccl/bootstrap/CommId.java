@@ -23,7 +23,7 @@ final class CommId {
     /** In place of the random number of a rendezvous. */
     private static final byte[] NUMBER = "at NCCL_COMM_ID.".getBytes(StandardCharsets.US_ASCII);
 
-    /** What another process than the root says. */
+    /** The answers of a process that is not the root. */
     private static final Set<ErrorKind> ANSWERS =
             Set.of(InitError.ROOT_FORGOT, InitError.ROOT_FOREIGN, InitError.ROOT_NONSENSE);
 
@@ -97,7 +97,7 @@ final class CommId {
         return id;
     }
 
-    /** A refusal by what answers at the address, with what may be the cause. */
+    /** A refusal by the process that answers at the address, with its likely cause. */
     static NcclException explain(NcclException refused) {
         if (!ANSWERS.contains(refused.kind())) {
             return refused;

@@ -38,7 +38,7 @@ final class Dialer implements AutoCloseable {
     private final byte[] payload;
     // Its nonce is another one on each connection.
     private Hello hello;
-    // Of the connection; null in a pause between two of them.
+    // The connection that is being made; null in a pause between two of them.
     private @Nullable Channel channel;
     private State state = State.CONNECTING;
     private long pauseNs = FIRST_PAUSE_NS;
@@ -82,7 +82,7 @@ final class Dialer implements AutoCloseable {
                 .orElse(address);
     }
 
-    /** The address was not learnt from who listens there, so that nobody may listen there yet. */
+    /** The address is the user's word: perhaps nobody listens there yet. */
     void listenerMayComeLater() {
         mayComeLater = true;
     }
@@ -96,7 +96,7 @@ final class Dialer implements AutoCloseable {
         return target;
     }
 
-    /** What kept the last attempt from succeeding, for sentences. */
+    /** The reason why the last attempt failed, for sentences. */
     String obstacle() {
         return obstacle;
     }
@@ -175,7 +175,7 @@ final class Dialer implements AutoCloseable {
             failed(-result);
             return;
         }
-        // Where nobody listens, a local port can be connected to itself.
+        // If nobody listens there, a local port may have been connected to itself.
         if (target.equals(Sockets.localAddress(open.fd()))) {
             failed(Errno.ECONNREFUSED);
             return;

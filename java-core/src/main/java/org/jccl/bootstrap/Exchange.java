@@ -48,7 +48,7 @@ public interface Exchange extends AutoCloseable {
      */
     default void check(int[] awaited) {}
 
-    /** Whom the exchange cannot reach yet, and why, for sentences; null if that is not so. */
+    /** The rank or process that cannot be reached yet, and why, for sentences; null if none. */
     default @Nullable String unreachable() {
         return null;
     }

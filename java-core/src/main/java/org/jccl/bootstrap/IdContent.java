@@ -9,8 +9,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * What the 128 bytes of a unique id hold: magic (8), the root's address (24), the public number of
- * the rendezvous (16), its secret (32), and zeros.
+ * The content of the 128 bytes of a unique id: magic (8), the root's address (24), the public
+ * number of the rendezvous (16), its secret (32), and zeros.
  */
 @SuppressWarnings("ArrayRecordComponent")
 record IdContent(SocketAddress root, byte[] number, byte[] secret) {
@@ -28,8 +28,8 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
     }
 
     /**
-     * What a rank with this id is to use: the id, with the secret of the environment if it means a
-     * root at a known address.
+     * The content that a rank with this id is to use: that of the id, with the secret of the
+     * environment if it means a root at a known address.
      *
      * @throws NcclException with INVALID_ARGUMENT if JCCL did not make it, INVALID_USAGE if the
      *     secret is missing

@@ -70,7 +70,7 @@ final class IncomingConnection extends Pollable {
     }
 
     /**
-     * Does what the bytes that are there allow. What it is told is short: a socket takes it at
+     * Goes as far as the bytes that are there allow. Answers are short: the socket takes one at
      * once, or the connection is dropped.
      */
     @Override

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 
 /** The secret that the ranks of a job share beforehand: JCCL_SECRET or JCCL_SECRET_FILE. */
 final class JobSecret {
-    /** Whoever listens can try guesses at leisure: a shorter one may be a word. */
+    /** An eavesdropper can try guesses at leisure: a shorter secret may be a word. */
     static final int MIN_BYTES = 16;
 
     static final int MAX_BYTES = 4096;

@@ -25,8 +25,8 @@ public final class Keys {
     private Keys() {}
 
     /**
-     * A key for one purpose: whoever knows it learns nothing about {@code key} or about the keys of
-     * other labels and contexts.
+     * A key for one purpose. It tells nothing about {@code key}, or about the keys of other labels
+     * and contexts.
      */
     public static byte[] derive(byte[] key, String label, byte[]... context) {
         byte[][] parts = new byte[context.length + 1][];

@@ -127,7 +127,7 @@ public final class LinkSetup implements AutoCloseable {
         return Arrays.stream(peers).filter(peer -> !target.isThere(peer)).toArray();
     }
 
-    /** What keeps a connection from coming, for sentences. */
+    /** The reason why a connection is missing, for sentences. */
     public String obstacle(int peer) {
         Dialer dialer = dialers[peer];
         return dialer == null

@@ -23,10 +23,10 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * Where a process accepts connections, made on first need: one listening socket, one more for each
- * root that it opens at NCCL_COMM_ID, and the thread jccl-net that serves them. Connections that
- * have not proved themselves are bounded in number and time; a stranger is dropped and the others
- * go on.
+ * Accepts the connections of this process. It is made on first need: one listening socket, one more
+ * for each root that the process opens at NCCL_COMM_ID, and the thread jccl-net that serves them.
+ * Connections that have not proved themselves are bounded in number and time; a stranger is dropped
+ * and the others go on.
  */
 public final class Listener {
     private static final long SHORTAGE_NS = 1_000_000_000L;
@@ -60,7 +60,7 @@ public final class Listener {
     }
 
     /**
-     * Where other processes reach this one.
+     * The address at which other processes reach this one.
      *
      * @throws NcclException with INVALID_USAGE or SYSTEM_ERROR if no interface or port can be had
      */
@@ -182,7 +182,7 @@ public final class Listener {
         agent.submit(() -> targets.remove(target.name(), target));
     }
 
-    /** Called by a connection: who is meant by this hello, if that is known already. */
+    /** The target that a hello means, if it is known already; called by a connection. */
     @Nullable LinkTarget target(Hello hello) {
         return targets.get(new LinkTarget.Name(Number16.of(hello.number()), hello.to()));
     }
@@ -240,7 +240,7 @@ public final class Listener {
         }
     }
 
-    /** A short shortage is waited out; then whoever expects a connection is told. */
+    /** Waits a short shortage out, then tells all that expect a connection. */
     private void cannotAccept(ListeningSocket socket, String why, long nowNs) {
         if (failingSinceNs == NetAgent.NEVER) {
             failingSinceNs = nowNs;
@@ -259,7 +259,7 @@ public final class Listener {
     }
 
     /**
-     * A rank waits to be accepted by its own process.
+     * Called by a rank that waits to be accepted by its own process.
      *
      * @throws NcclException SYSTEM_ERROR if that accepts nothing any more
      */

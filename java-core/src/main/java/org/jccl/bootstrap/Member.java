@@ -73,7 +73,7 @@ final class Member extends Pollable {
     @Override
     void ready(long nowNs) {
         channel.flush();
-        // What was read ahead makes the socket ready for nobody.
+        // The poll does not see what was read ahead.
         for (int i = 0; (i < MESSAGES_PER_TURN || channel.hasMessage()) && !done(); i++) {
             ByteBuffer message = channel.message();
             if (message != null) {

@@ -10,8 +10,8 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * What a rank says of itself when it joins a rendezvous. The layout never changes, so that ranks of
- * different versions can tell each other so.
+ * A rank introduces itself to a rendezvous. The layout never changes, so that ranks of different
+ * versions can tell each other so.
  *
  * @param wireVersion of everything that ranks exchange later
  * @param byteOrder 1 little-endian, 2 big-endian

@@ -81,7 +81,7 @@ final class NetAgent implements Runnable {
         }
     }
 
-    /** Closes everything served; called by the loop, or by who could not start it. */
+    /** Closes everything served; called by the loop, or if it cannot be started. */
     void close() {
         served.forEach(Pollable::close);
         served.clear();

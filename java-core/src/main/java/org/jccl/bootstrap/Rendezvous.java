@@ -7,7 +7,7 @@ import org.jccl.type.UniqueId;
 
 import java.nio.ByteBuffer;
 
-/** Makes unique ids: whoever holds one can join the rendezvous whose root this process runs. */
+/** Makes unique ids: a rank that holds one can join the rendezvous at this process's root. */
 public final class Rendezvous {
     private Rendezvous() {}
 
@@ -21,7 +21,7 @@ public final class Rendezvous {
         SocketAddress known = CommId.address();
         if (known != null) {
             IdContent open = CommId.open(known);
-            // Who may not use it learns that here.
+            // A user without the secret learns that here.
             CommId.withSecret(open);
             return open.encode();
         }

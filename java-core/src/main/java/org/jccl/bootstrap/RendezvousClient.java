@@ -38,13 +38,13 @@ public final class RendezvousClient implements Exchange {
 
     private @Nullable WatchedTime telling;
 
-    /** What rank 0 opens at NCCL_COMM_ID. */
+    /** The root at NCCL_COMM_ID, if this is rank 0, which opens it. */
     private final @Nullable RootOpening opening;
 
     private @Nullable Channel channel;
     private byte @Nullable [] mine;
 
-    /** By rank: what has come of the last round that was begun. */
+    /** By rank: the contributions to the last round, as far as they have come. */
     private byte[] @Nullable [] blobs = {};
 
     private boolean complete = true;
@@ -188,7 +188,7 @@ public final class RendezvousClient implements Exchange {
         return true;
     }
 
-    /** What this rank has to send to the round, once; only then results may come. */
+    /** The contribution of this rank to the round, once; results may come only after it. */
     byte @Nullable [] takeContribution() {
         byte[] contribution = mine;
         mine = null;

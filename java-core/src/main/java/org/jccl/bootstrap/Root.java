@@ -47,7 +47,7 @@ final class Root {
     private int complaints;
     // Written by jccl-net, read by the thread of the rank that opened the root; volatile.
     private volatile @Nullable NcclException failure;
-    // Where only this root is met: at NCCL_COMM_ID.
+    // The socket at NCCL_COMM_ID, where ranks meet only this root; else null.
     private @Nullable ListeningSocket socket;
     private boolean over;
 

@@ -65,7 +65,7 @@ final class RootMessage {
         return create(FAILED, 4 + utf8.length).putInt(why.result().code()).put(utf8).array();
     }
 
-    /** What a message of the type FAILED tells, or null if it is malformed. */
+    /** The failure that a message of the type FAILED tells of, or null if it is malformed. */
     static @Nullable NcclException readFailure(ByteBuffer content) {
         if (content.remaining() < Integer.BYTES) {
             return null;

@@ -32,7 +32,7 @@ final class RootOpening implements AutoCloseable {
         return root != null;
     }
 
-    /** What keeps it from being open, for sentences. */
+    /** The reason why it is not open yet, for sentences. */
     String obstacle() {
         return "opening the root at " + id.root() + ": " + Errno.text(Errno.EADDRINUSE);
     }

@@ -27,7 +27,7 @@ final class UnprovenConnections extends Pollable {
     private final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
 
     /**
-     * None yet.
+     * Empty at first.
      *
      * @throws NcclException SYSTEM_ERROR without descriptors
      */

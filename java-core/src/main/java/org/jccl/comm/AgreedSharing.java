@@ -9,8 +9,8 @@ import java.util.Objects;
 import java.util.function.IntFunction;
 
 /**
- * Which ranks reach each other's memory: those that should by what they say of themselves, but for
- * what they could not map. All ranks find the same.
+ * Tells which ranks reach each other's memory: those that should by their own descriptions, except
+ * for regions that could not be mapped. All ranks find the same.
  */
 final class AgreedSharing implements Nodes.Sharing {
     private final RankInfo[] infos;
@@ -19,10 +19,10 @@ final class AgreedSharing implements Nodes.Sharing {
     private final boolean readable;
 
     /**
-     * What all ranks have said.
+     * Made from the words of all ranks.
      *
-     * @param unmapped what a rank could not map, a bit for each rank, and one more if it cannot
-     *     read the memory of some mate's process
+     * @param unmapped by rank, a bit for each rank whose region it could not map, and one more if
+     *     it cannot read the memory of some mate's process
      */
     AgreedSharing(RankInfo[] infos, IntFunction<byte[]> unmapped) {
         int n = infos.length;

@@ -42,7 +42,7 @@ public final class Comm implements GroupMember {
 
     private final StateMachine life = new StateMachine();
 
-    /** Written by the setup job before state becomes READY, as the ones down to key. */
+    /** Written by the setup job before state becomes READY, like those down to key. */
     private volatile int rank;
 
     private volatile int nRanks;
@@ -52,25 +52,25 @@ public final class Comm implements GroupMember {
     private volatile RankInfo[] infos = {};
     private volatile byte[] key = {};
 
-    /** What the buffers belong to, null for the host. */
+    /** The device of the buffers, null for the host. */
     private final @Nullable Device device;
 
-    /** Why init failed, or what another call left behind; written before state becomes FAILED. */
+    /** The failure of init or of another call; written before state becomes FAILED. */
     private volatile @Nullable NcclException failure;
 
-    /** Set by abort, destroy or an interrupt: background jobs end. */
+    /** Set by abort, destroy or an interrupt, to end background jobs. */
     private volatile @Nullable NcclException stopRequest;
 
     final CustomOps customOps = new CustomOps();
 
-    /** Of operations, 0 for none; anybody changes it (volatile). */
+    /** The time limit of operations, 0 for none; any thread changes it (volatile). */
     private volatile long timeLimitMs;
 
     static {
         Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
     }
 
-    /** The last call that had to be waited for; its task is reused. Any caller reads, writes. */
+    /** The last call that somebody waited for; its task is reused. Any caller reads, writes. */
     private volatile @Nullable PendingTask last;
 
     private Comm(NcclConfig config, @Nullable Device device, int rank, int nRanks, long commHash) {
@@ -142,7 +142,7 @@ public final class Comm implements GroupMember {
 
     void setupEnded(@Nullable NcclException why, String what) {
         if (why == null && life.change(CommState.INITIALIZING, CommState.READY, this)) {
-            // From here on it is its user's, who may have destroyed it by now.
+            // From here on it belongs to its user, who may have destroyed it by now.
             Log.info(Subsystem.INIT, what + " " + identity() + " - Init COMPLETE");
             return;
         }
@@ -159,7 +159,7 @@ public final class Comm implements GroupMember {
         CommExecutor ex = executor;
         boolean gone = stopRequest != null && life.state == CommState.DESTROYED;
         if (ex != null) {
-            // Named anew: the child of a split had no rank yet.
+            // The child of a split had no rank yet: this names it anew.
             NcclException reason = gone || why == null ? aborted() : why;
             ex.requestStop(reason);
             Parting.close(ex, reason, FAREWELL);
@@ -189,7 +189,7 @@ public final class Comm implements GroupMember {
         return commHash;
     }
 
-    /** What the buffers belong to, null for the host. */
+    /** The device of the buffers, null for the host. */
     public @Nullable Device device() {
         return device;
     }
@@ -217,7 +217,7 @@ public final class Comm implements GroupMember {
         return stopRequest;
     }
 
-    /** How logs and errors call the communicator. */
+    /** The name of the communicator in logs and errors. */
     public String identity() {
         String name = config.commName() == null ? "" : " \"" + config.commName() + "\"";
         String hash = Long.toHexString(commHash);
@@ -289,7 +289,7 @@ public final class Comm implements GroupMember {
         return life.splits > 0 || (ex != null && ex.busy());
     }
 
-    /** Why init failed, or what another call left behind; null if an operation has failed. */
+    /** The failure of init or of another call; null if an operation has failed. */
     @Nullable NcclException ownFailure() {
         return failure;
     }
@@ -348,7 +348,7 @@ public final class Comm implements GroupMember {
         }
     }
 
-    /** The process ends: says goodbye without waiting for anything. */
+    /** Says goodbye at the end of the process, without waiting for anything. */
     public void leaveAtExit() {
         NcclException goodbye =
                 CallError.ENDED_NORMALLY.says("the process of rank %s ended normally", rank);
@@ -479,7 +479,7 @@ public final class Comm implements GroupMember {
         }
     }
 
-    /** What to wait for; made once for a task that is used again and again. */
+    /** The task to wait for; made once for a task that is used again and again. */
     Pending pending(Task task) {
         PendingTask pending = last;
         if (pending == null || !pending.isFor(task)) {

@@ -25,10 +25,10 @@ import java.util.Arrays;
  * messages if a rank has more to say; every rank sees that in the lengths of the first.
  */
 final class CommExchange implements Exchange {
-    /** A length, and what a rank says in a round that goes well. */
+    /** Room for a length and the message of a rank in a round that goes well. */
     static final int SHORT_BYTES = 64;
 
-    /** A reason to give up, and a number. */
+    /** Room for a reason to give up. */
     private static final int TEXT_BYTES = 512;
 
     /** A rank that has all its connections begins the next round a little before its peers. */
@@ -44,7 +44,7 @@ final class CommExchange implements Exchange {
 
     private @Nullable Task task;
 
-    /** Since when a rank that is waited for has been in the next round, null if none is. */
+    /** For how long a rank that this one waits for has been in the next round; null if none is. */
     private @Nullable WatchedTime aheadSince;
 
     CommExchange(Comm comm) {
@@ -54,7 +54,7 @@ final class CommExchange implements Exchange {
         this.buffers = SharedMemory.anonymous((long) longBytes * (comm.nRanks() + 1));
     }
 
-    /** A length, and the most that a rank says in a round. */
+    /** Room for a length and the longest message of a rank. */
     static int longBytes(int nRanks) {
         return TEXT_BYTES + nRanks / Byte.SIZE;
     }
@@ -112,7 +112,7 @@ final class CommExchange implements Exchange {
         return false;
     }
 
-    /** Where the message of a rank stands. */
+    /** The address of the message of a rank. */
     private long message(int rank) {
         return buffers.address() + longBytes + (long) messageBytes * rank;
     }

@@ -7,7 +7,7 @@ import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jspecify.annotations.Nullable;
 
-/** A configuration as the environment and the defaults complete it. */
+/** Completes a configuration from the environment and the defaults. */
 final class ConfigDefaults {
     private ConfigDefaults() {}
 
@@ -26,13 +26,13 @@ final class ConfigDefaults {
         return resolved;
     }
 
-    /** What a communicator's buffers belong to, null for the host. */
+    /** The device of a communicator's buffers, null for the host. */
     static @Nullable Device device(NcclConfig resolved) {
         String text = resolved.device();
         return text == null || text.isBlank() ? null : Devices.open(text.strip());
     }
 
-    /** A child has its parent's device. */
+    /** Refuses another device than the parent's. */
     static void requireParentsDevice(@Nullable NcclConfig child, @Nullable Device parents) {
         String text = child == null ? null : child.device();
         String kind = parents == null ? Devices.HOST : parents.kind();

@@ -8,12 +8,12 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.function.BooleanSupplier;
 
-/** A communicator in the making: its job, run by whoever waits or in the background. */
+/** A communicator in the making: its job, run by the thread that waits or in the background. */
 public final class Creation implements Group.GroupJob, Job {
     /** Every rank that waits wakes this often, to see that it is asked to stop. */
     private static final int STEP_WAIT_MS = 10;
 
-    /** Of many ranks each wakes less often: they may be threads of one process. */
+    /** Each of many ranks wakes less often: they may be threads of one process. */
     private static final int LONGEST_STEP_WAIT_MS = 100;
 
     private static final int RANKS_PER_MS = 8;
@@ -46,7 +46,7 @@ public final class Creation implements Group.GroupJob, Job {
         return comm.blocking();
     }
 
-    /** If there is no thread to be had, it has failed at once, which whoever polls sees. */
+    /** If the system gives no thread, the job has failed at once; a caller that polls sees that. */
     @Override
     public void start() {
         synchronized (this) {
@@ -106,7 +106,7 @@ public final class Creation implements Group.GroupJob, Job {
         }
     }
 
-    /** Waits for the turns of others; false if the job is over or the time is up. */
+    /** Waits until no other thread has its turn; false if the job is over or the time is up. */
     private synchronized boolean take(long untilNs) {
         if (!awaitEndOf(() -> taken && !over, untilNs) || over) {
             return false;
@@ -144,7 +144,7 @@ public final class Creation implements Group.GroupJob, Job {
         return over;
     }
 
-    /** Whether the condition has come to an end; false also if the time is up. */
+    /** Waits until the condition is false; false if the time is up before. */
     private synchronized boolean awaitEndOf(BooleanSupplier condition, long untilNs) {
         while (condition.getAsBoolean()) {
             long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;

@@ -24,7 +24,7 @@ public final class CustomOps {
     CustomOps() {}
 
     /**
-     * Creates a sum of what this rank multiplies by a factor first.
+     * Creates a sum whose inputs this rank multiplies by a factor first.
      *
      * @param factor as it lies in memory; empty if there is an address
      * @param address where it is read when operations begin, else 0

@@ -6,9 +6,9 @@ import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Ends a communicator that its user has lost before destroying it, when a garbage collector finds
- * that out. As destroy it lets operations that are under way come to their end, for so long; but it
- * never keeps the thread that collects.
+ * Ends a communicator that its user has lost without destroying it, when a garbage collector finds
+ * that out. It lets operations that are under way come to their end, for as long as destroy does,
+ * but never holds up the thread that collects.
  */
 public final class DropJob implements Job {
     private static final long LIMIT_NS = 5_000_000_000L;

@@ -11,14 +11,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Closes the links of a communicator that has ended. A socket with unread bytes that is closed
- * resets the connection and may destroy what the peer has not read yet; so what waits is sent, the
- * output is shut down and the input drained until the peer has ended, too, or time is up. Shared
- * memory needs none of this: the node mates have mapped all of it.
+ * resets the connection and may destroy bytes that the peer has not read yet; so this sends the
+ * last bytes, shuts the output down and drains the input until the peer has ended, too, or time is
+ * up. Shared memory needs none of this: the node mates have mapped all of it.
  */
 public final class Farewell implements Job {
     private static final long LIMIT_NS = 10_000_000_000L;
 
-    /** Where there is no thread to be had: an abort is to return within a second. */
+    /** The limit without a thread for it: an abort is to return within a second. */
     private static final long ALONE_NS = 200_000_000L;
 
     private static final AtomicInteger UNDER_WAY = new AtomicInteger();

@@ -13,9 +13,9 @@ import org.jspecify.annotations.Nullable;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
-/** Creates a communicator by rendezvous at a unique id: who is there, then {@link Setup}. */
+/** Creates a communicator: the ranks meet at a unique id and describe themselves, then connect. */
 final class InitJob extends SetupJob {
-    /** What each rank adds so that each communicator has a key and a number of its own. */
+    /** Each rank adds so many, so that each communicator has a key and a number of its own. */
     private static final int FRESH_BYTES = 16;
 
     private static final int COMM_ID_BYTES = 16;
@@ -70,7 +70,7 @@ final class InitJob extends SetupJob {
                 throw PeerError.NONSENSE.says("rank %s described itself badly: too short", q);
             }
             allFresh[q] = Arrays.copyOf(blob, FRESH_BYTES);
-            // Ranks of one process say the same of themselves.
+            // Ranks of one process describe themselves alike.
             infos[q] =
                     q > 0 && sameInfo(blob, rounds().payload(q - 1))
                             ? infos[q - 1]

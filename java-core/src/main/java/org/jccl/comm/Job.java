@@ -23,6 +23,6 @@ interface Job {
         LockSupport.parkNanos(maxMs * 1_000_000L);
     }
 
-    /** The job is over: well if {@code why} is null. Called exactly once. */
+    /** Ends the job, which went well if {@code why} is null. Called exactly once. */
     void ended(@Nullable NcclException why);
 }

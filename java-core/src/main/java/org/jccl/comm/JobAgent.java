@@ -11,8 +11,8 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * Thread {@code jccl-job-k}: runs background jobs, any number of them on at most four threads, each
  * made when there is more work than threads. A job that cannot go on goes to the end of the queue.
- * It belongs to the thread that took it until then, also while that thread waits for its activity:
- * a job in the queue may be ended, and its memory freed, by any other thread.
+ * Until then it belongs to the thread that took it, also while that thread waits for its activity:
+ * any other thread may end a job that is in the queue, and free its memory.
  */
 final class JobAgent implements Runnable {
     private static final int MAX_AGENTS = 4;
@@ -32,7 +32,7 @@ final class JobAgent implements Runnable {
     /**
      * Runs the job in the background.
      *
-     * @throws Error if there is no thread, nor one to be had; the job is the caller's again then
+     * @throws Error if there is no thread and the system gives none; the job is the caller's then
      */
     static void start(Job job) {
         synchronized (QUEUE) {
@@ -46,8 +46,8 @@ final class JobAgent implements Runnable {
     }
 
     /**
-     * Under QUEUE's lock. If there is no thread to be had, those that run do the job, or it is
-     * refused.
+     * Under QUEUE's lock. If the system gives no thread, those that run do the job; without any it
+     * is refused.
      */
     private static void startAgent(Job job) {
         try {
@@ -83,7 +83,7 @@ final class JobAgent implements Runnable {
         return true;
     }
 
-    /** A job that cannot even end must not take the thread along, which others need. */
+    /** A job that cannot even end must not end the thread, which other jobs need. */
     private static void end(Job job, @Nullable NcclException why) {
         try {
             job.ended(why);
@@ -162,7 +162,7 @@ final class JobAgent implements Runnable {
                 QUEUE.wait(ms);
             }
         } catch (InterruptedException | RuntimeException | Error e) {
-            // It cannot wait, for want of memory perhaps; what is there it can do.
+            // It cannot wait, for want of memory perhaps; it still does the jobs that are there.
         }
     }
 }

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 public final class Operations {
     private Operations() {}
 
-    /** What a split or a group left behind is not known to the executor, which else refuses. */
+    /** The executor refuses after a failure, but does not know those of splits and groups. */
     private static void requireUsable(Comm comm) {
         NcclException failed = comm.ownFailure();
         if (failed != null) {

@@ -24,7 +24,7 @@ final class PendingFinalize implements Pending {
         this.wait = Wait.untilIdle(executor);
     }
 
-    /** Waits, for a bounded time, until nothing is under way; warns if it is given up then. */
+    /** Waits until nothing is under way; after a while it warns, and gives the operations up. */
     static void settle(Comm comm, CommExecutor executor) {
         if (!Wait.untilIdle(executor).await(System.nanoTime() + SETTLE_NS)) {
             Log.warn(
@@ -42,7 +42,7 @@ final class PendingFinalize implements Pending {
 
     @Override
     public NcclResult result() {
-        // Not the communicator's, which has none any more once somebody has aborted it.
+        // The communicator itself tells of no failure any more once somebody has aborted it.
         NcclException failed = executor.failure();
         if (failed != null) {
             throw failed;

@@ -22,7 +22,7 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 
 /**
- * What a rank tells the others about itself at init.
+ * A rank tells the others this about itself at init.
  *
  * @param hostId equal for ranks of one node
  * @param pid process id
@@ -31,7 +31,7 @@ import java.io.IOException;
  * @param listener where its process accepts connections
  * @param shm whether it shares memory with other processes
  * @param p2p whether it shares memory inside its process even if {@code shm} is off
- * @param settings what all ranks must agree on, as name=value lines
+ * @param settings those on which all ranks must agree, as name=value lines
  */
 record RankInfo(
         String hostId,
@@ -141,9 +141,9 @@ record RankInfo(
     }
 
     /**
-     * Reads what a rank has said of itself, from this place of its message on.
+     * Reads the description of a rank, from this place of its message on.
      *
-     * @throws NcclException REMOTE_ERROR if no rank says that
+     * @throws NcclException REMOTE_ERROR if no rank describes itself so
      */
     static RankInfo decode(int rank, byte[] bytes, int from) {
         RankInfo info;

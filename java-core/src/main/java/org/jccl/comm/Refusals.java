@@ -4,7 +4,7 @@ import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-/** Why a communicator takes no call in the state that it is in, or none any more. */
+/** Failures of calls that a communicator does not take in its present state, or no longer. */
 final class Refusals {
     private Refusals() {}
 

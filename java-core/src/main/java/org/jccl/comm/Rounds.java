@@ -12,13 +12,13 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * Rounds of an out-of-band exchange in which a participant sends either a payload or the reason why
- * it gives up; so a failure of one is known to all and has a name.
+ * Rounds of an out-of-band exchange. In each a participant sends either a payload or the reason why
+ * it gives up, so that all know of a failure and whose it is.
  */
 final class Rounds implements AutoCloseable {
     private static final int MAX_TEXT = 400;
 
-    /** What the rounds go through. */
+    /** The exchange that carries the rounds. */
     final Exchange exchange;
 
     private byte[][] received = {};
@@ -94,9 +94,9 @@ final class Rounds implements AutoCloseable {
     }
 
     /**
-     * What the participant sent.
+     * The payload that the participant sent.
      *
-     * @throws NcclException if it gave up, or sent what is no message of a round
+     * @throws NcclException if it gave up, or its message is unreadable
      */
     byte[] payload(int participant) {
         NcclException failed = failure(participant);

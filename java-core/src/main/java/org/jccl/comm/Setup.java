@@ -28,9 +28,10 @@ import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Connects the ranks of a communicator that know of each other: allocates the own region, maps node
- * mates, agrees on who shares memory with whom, connects the others over TCP, and confirms. Three
- * rounds of exchange; all members succeed, or all fail with the same reason.
+ * Connects the ranks of a communicator once they know of each other: it allocates the own region,
+ * maps those of node mates, agrees with all which ranks share memory, connects the others over TCP,
+ * and confirms. It takes three rounds of exchange; all members succeed, or all fail with the same
+ * reason.
  */
 final class Setup {
     private enum Phase {
@@ -55,7 +56,7 @@ final class Setup {
     private final byte[] key;
     private final byte[] commId;
 
-    /** By member: what this rank and its mates have, once it is agreed who is one. */
+    /** By member: the regions of this rank and, once all agree which they are, of its mates. */
     private final @Nullable Region[] regions;
 
     private final @Nullable Peer[] peers;
@@ -132,7 +133,7 @@ final class Setup {
         return true;
     }
 
-    /** Whether it came to the next phase, whose round has begun and wants to be sent. */
+    /** Whether the next phase was reached, whose round has begun and wants to be sent. */
     private boolean advancePhase() {
         if (phase == Phase.LINKED) {
             if (!connect()) {
@@ -162,7 +163,7 @@ final class Setup {
         return true;
     }
 
-    /** A rank's own reason says more than what it says of others. */
+    /** A rank's own reason tells more than its word for another one's. */
     private void checkFailures() {
         NcclException found = local;
         for (int q = 0; q < nRanks; q++) {

@@ -10,7 +10,7 @@ import org.jccl.type.Sentence;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-/** What init and split have in common: meet, connect, confirm, with a time limit. */
+/** The common part of init and split: meet, connect, confirm, with a time limit. */
 abstract class SetupJob implements Job {
     private static final long NS_PER_MS = 1_000_000L;
 

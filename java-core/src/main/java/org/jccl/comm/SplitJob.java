@@ -130,7 +130,7 @@ final class SplitJob extends SetupJob {
         super.ended(why == null || comm.rank() >= 0 ? why : why.on(parent.identity()));
     }
 
-    /** Whoever sees that the child is ready may use the parent again. */
+    /** A thread that sees that the child is ready may use the parent again. */
     @Override
     protected void released(@Nullable NcclException why) {
         parent.splitEnded(why, broken);

@@ -16,7 +16,7 @@ public final class LastError {
     // Written by any thread, read by any (volatile).
     private static volatile byte[] newest = {};
 
-    // Where C's table lies, 0 without one. Written once by share, read by any thread (volatile).
+    // The address of C's table, 0 without one. Written once by share, read by any (volatile).
     private static volatile long table;
 
     private LastError() {}

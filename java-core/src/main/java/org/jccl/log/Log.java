@@ -32,8 +32,8 @@ public final class Log {
             DateTimeFormatter.ofPattern("'['uuuu-MM-dd HH:mm:ss'] '", Locale.ROOT);
 
     /**
-     * What handlers of failures need, loaded by now: loading takes memory, and who looks for a
-     * handler without any finds none.
+     * Classes that handlers of failures need. They are loaded by now: loading takes memory, and
+     * without any the virtual machine finds no handler.
      */
     static final List<Class<?>> NEEDED =
             List.of(
@@ -47,7 +47,7 @@ public final class Log {
         Unforeseen.prepare();
     }
 
-    /** Settings and the stream they lead to. */
+    /** Settings, and the stream to which they lead. */
     private record Output(LogSettings settings, OutputStream stream) {}
 
     // Written by refresh under the class's lock, read by every line; immutable, so any order does.
@@ -110,7 +110,7 @@ public final class Log {
         return current().settings().logs(subsystem);
     }
 
-    /** What happens. */
+    /** A step of what JCCL does. */
     public static void info(Subsystem subsystem, String text) {
         if (infoEnabled(subsystem)) {
             line(Level.INFO, "", text);
@@ -125,7 +125,7 @@ public final class Log {
         }
     }
 
-    /** The bare version line: of rank 0 from level VERSION, of every rank above WARN. */
+    /** The bare version line: rank 0 writes it from level VERSION on, every rank above WARN. */
     public static void version(int rank, String text) {
         LogSettings settings = current().settings();
         boolean everyRank = (settings.levels() & -Level.ATTN.bit()) != 0;
@@ -135,8 +135,8 @@ public final class Log {
     }
 
     /**
-     * Waits, at most a second, until all lines are written: at the end of the process, where those
-     * are lost that are not.
+     * Waits, at most a second, until all lines are written: the end of the process loses those that
+     * are not.
      */
     public static void flush() {
         if (current().settings().levels() != 0) {

@@ -8,9 +8,9 @@ import java.io.IOException;
 import java.io.OutputStream;
 
 /**
- * Where the lines of the log go. Whoever writes here hands a line to the {@link LogWriter}: the
- * file may be a pipe that nobody reads, or lie on a machine that does not answer, so that even to
- * open it may take for ever.
+ * The file of the log. A thread that writes here hands a line to the {@link LogWriter}: the file
+ * may be a pipe that nobody reads, or lie on a machine that does not answer, so that even to open
+ * it may take for ever.
  */
 final class LogFile extends OutputStream {
     private final @Nullable String name;

@@ -6,13 +6,13 @@ import java.util.Locale;
 import java.util.function.Function;
 
 /**
- * What the variables say. Bits of levels are {@link Level#bit}, of subsystems {@link
+ * The values of the variables. Bits of levels are {@link Level#bit}, of subsystems {@link
  * Subsystem#bit}.
  *
  * @param file NCCL_DEBUG_FILE with its signs resolved, or null for standard output
  */
 record LogSettings(int levels, int subsystems, int stampedLevels, @Nullable String file) {
-    /** A name of a list, and what stands for it here. */
+    /** A name in the list of a variable, and its bit. */
     interface Bit {
         String name();
 

@@ -12,17 +12,17 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * The thread that writes the lines of the log. No other one does, so that a call never waits for
- * whoever reads the log. As long as lines are written as fast as they come, each is written before
+ * the reader of the log. As long as lines are written as fast as they come, each is written before
  * the call goes on, and is there whatever becomes of the process.
  */
 final class LogWriter implements Runnable {
-    /** What may wait to be written. */
+    /** So many bytes of lines may wait to be written. */
     static final int MOST_BYTES = 256 << 10;
 
-    /** So long a line may hold up its thread, once: until all lines are written nobody waits. */
+    /** A line holds up its thread for so long, once: until all lines are written nobody waits. */
     private static final long PATIENCE_NS = 100_000_000;
 
-    /** So long the end of the process waits for the last lines, by all that it does then. */
+    /** The end of the process waits for the last lines for so long, in all that it does then. */
     private static final long FAREWELL_NS = 1_000_000_000;
 
     private static final long IDLE_NS = 3_600_000_000_000L;
@@ -43,15 +43,16 @@ final class LogWriter implements Runnable {
 
     private static final ArrayDeque<Line> WAITING = new ArrayDeque<>();
 
-    // All of these belong to whoever is synchronized on WAITING.
+    // Guarded by WAITING.
     private static long waitingBytes;
     private static int lastNumber;
     private static long lost;
     private static long waitedInVainNs;
     private static boolean started;
 
-    // Written by whoever waited too long and, when all lines are written, by the log's thread; read
-    // by any thread (volatile). One that reads an old value waits once more, or once less.
+    // Written by a thread that waited too long and, when all lines are written, by the log's
+    // thread;
+    // read by any thread (volatile). One that reads an old value waits once more, or once less.
     private static volatile boolean stalled;
 
     private LogWriter() {}
@@ -69,8 +70,8 @@ final class LogWriter implements Runnable {
     }
 
     /**
-     * Waits, but not long, until what was handed over is written. Several calls that wait in vain
-     * wait together no longer than one.
+     * Waits, but not long, until all lines are written. Several calls that wait in vain wait
+     * together no longer than one.
      */
     static void flush() {
         int number;
@@ -154,7 +155,7 @@ final class LogWriter implements Runnable {
             try {
                 last = step(last);
             } catch (RuntimeException | Error failure) {
-                // Without memory it cannot even tell of lost lines: later perhaps.
+                // Without memory it cannot even tell of lost lines; perhaps it can later.
                 LockSupport.parkNanos(PATIENCE_NS);
             }
         }

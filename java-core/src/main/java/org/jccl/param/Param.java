@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
  * One environment variable. A reader asks the C library each time, so that what Python sets before
  * an init counts. A value that is not valid leaves the default and is reported once per reading.
  *
- * @param <T> what the value means
+ * @param <T> the meaning of its value
  */
 public abstract sealed class Param<T extends @Nullable Object> {
     private static final int KEPT_REPORTS = 16;
@@ -34,8 +34,8 @@ public abstract sealed class Param<T extends @Nullable Object> {
     }
 
     /**
-     * Where sentences about invalid values go: the log, which this package does not know. What was
-     * reported before goes there at once.
+     * Sentences about invalid values go to the log, which this package does not know; those that
+     * came before go there at once.
      */
     public static void reportInvalidTo(Consumer<String> log) {
         synchronized (EARLY_REPORTS) {
@@ -61,7 +61,7 @@ public abstract sealed class Param<T extends @Nullable Object> {
         return value == null || value.isEmpty() ? null : value;
     }
 
-    /** What the variable says, or the default. */
+    /** The value of the variable, or the default. */
     public final T get() {
         return get(text());
     }
@@ -76,13 +76,13 @@ public abstract sealed class Param<T extends @Nullable Object> {
                 return parsed;
             }
         } catch (NumberFormatException invalid) {
-            // Reported below, as what has no meaning is.
+            // Reported below, like a value without a meaning.
         }
         reportInvalid(value);
         return defaultValue;
     }
 
-    /** What a value without blanks around it means, null if it is not valid. */
+    /** The meaning of a value without blanks around it, null if it is not valid. */
     abstract @Nullable T parse(String value);
 
     private void reportInvalid(String value) {

@@ -6,8 +6,8 @@ import org.jccl.type.NcclException;
 import java.lang.foreign.Arena;
 
 /**
- * Descriptors of which most have nothing to say, polled as one: looking costs what the ready ones
- * cost. Used by one thread at a time.
+ * Many descriptors, polled as one: a look takes time only for those that are ready. Used by one
+ * thread at a time.
  */
 public final class Epoll implements AutoCloseable {
     private static final int CLOEXEC = 02000000;
@@ -26,7 +26,7 @@ public final class Epoll implements AutoCloseable {
     private int fd;
 
     /**
-     * An empty one.
+     * Watches nothing yet.
      *
      * @param most how many ready descriptors a look finds at once
      * @throws NcclException SYSTEM_ERROR if the system gives none
@@ -40,12 +40,12 @@ public final class Epoll implements AutoCloseable {
         }
     }
 
-    /** A descriptor that is ready to read as long as one of those in here is. */
+    /** A descriptor that is ready to read while one of the watched ones is. */
     public int fd() {
         return fd;
     }
 
-    /** Looks for data or the end of this stream from now on; 0 or -errno. */
+    /** Watches a descriptor for data or the end of its stream; 0 or -errno. */
     public int add(int watched) {
         long event = CallState.current().option;
         Memory.putInt(event, Sockets.POLLIN);
@@ -54,8 +54,8 @@ public final class Epoll implements AutoCloseable {
     }
 
     /**
-     * Looks for it no longer. To be called before the descriptor is closed: as long as a forked
-     * child has a copy, the system would go on reporting it.
+     * Stops watching it. Call this before the descriptor is closed: as long as a forked child has a
+     * copy, the system would go on reporting it.
      */
     public void remove(int watched) {
         SystemCall.call(SystemCall.EPOLL_CTL, fd, DELETE, watched, 0);

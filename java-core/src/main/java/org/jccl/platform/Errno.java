@@ -32,8 +32,8 @@ public final class Errno {
     private Errno() {}
 
     /**
-     * The system's words and the number, as in {@code "No space left on device (errno 28)"}; where
-     * a limit is used up, also which and how to raise it.
+     * The system's words and the number, as in {@code "No space left on device (errno 28)"}. If a
+     * limit is used up, the text says which, and how to raise it.
      */
     public static String text(int errno) {
         return words(errno, limit(errno));
@@ -74,7 +74,7 @@ public final class Errno {
         return Memory.getLong(rlimit);
     }
 
-    /** Whether the system would do it if there were more of something. */
+    /** Whether the system refused for want of descriptors or memory. */
     static boolean isShortage(int errno) {
         return errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOSPC;
     }

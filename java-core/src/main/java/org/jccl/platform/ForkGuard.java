@@ -9,8 +9,7 @@ public final class ForkGuard {
     private ForkGuard() {}
 
     /**
-     * From now on, until {@link #end}, this thread makes or closes descriptors: no fork comes in
-     * between.
+     * Keeps forks out until {@link #end}: this thread makes or closes descriptors.
      *
      * @return whether there is anything to end
      */
@@ -24,7 +23,7 @@ public final class ForkGuard {
         }
     }
 
-    /** Descriptors are known again; answers of {@link #begin} whether it is so. */
+    /** Lets forks in again; {@code begun} is the answer of {@link #begin}. */
     static void end(boolean begun) {
         if (begun) {
             end0();
@@ -45,7 +44,7 @@ public final class ForkGuard {
         }
     }
 
-    /** Java ends, since whoever has made it wants so: no thread may enter it any more. */
+    /** The program that has started Java ends it: no thread may enter it any more. */
     public static void hostEnds() {
         try {
             hostEnds0();

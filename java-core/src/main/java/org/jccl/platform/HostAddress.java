@@ -22,8 +22,8 @@ public final class HostAddress {
 
     /**
      * Reads {@code 10.0.0.1:4000}, {@code [fd00::1]:4000}, {@code [fe80::1%eth0]:4000} or {@code
-     * host:4000}. A name is asked of the system, whose own time limit counts; of several addresses
-     * the first of the family is taken, and IPv4 where the family is open.
+     * host:4000}. The system looks a name up, within its own time limit; of several addresses this
+     * takes the first of the family, and IPv4 if both families will do.
      *
      * @param family AF_INET, AF_INET6, or anything else for both
      * @throws NcclException with INVALID_ARGUMENT if the text is none of these, or the name unknown

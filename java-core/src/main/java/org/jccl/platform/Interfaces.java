@@ -76,7 +76,7 @@ public final class Interfaces {
         return fitting;
     }
 
-    /** The choice without the system. */
+    /** The choice among these. */
     static List<Interface> select(
             List<Interface> all, @Nullable String names, @Nullable String family) {
         String list = names == null ? "" : names;

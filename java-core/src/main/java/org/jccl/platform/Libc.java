@@ -25,7 +25,7 @@ final class Libc {
         return call(STRERROR, errno);
     }
 
-    /** Writes the list's address to {@code result}; whether it could. */
+    /** Writes the address of the list to {@code result}; false on failure. */
     static boolean getifaddrs(long result) {
         return (int) call(GETIFADDRS, result) == 0;
     }
@@ -42,7 +42,7 @@ final class Libc {
         }
     }
 
-    /** What a handle throws can only be an error of ours: descriptor and call differ. */
+    /** A handle throws only by an error of ours: its descriptor and the call differ. */
     static IllegalStateException unexpected(Throwable cause) {
         if (cause instanceof Error error) {
             throw error;

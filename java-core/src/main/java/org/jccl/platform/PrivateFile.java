@@ -18,7 +18,7 @@ public final class PrivateFile {
     private PrivateFile() {}
 
     /**
-     * The content of a file. What is looked at is the file that was opened, whatever becomes of its
+     * The content of a file. The checks concern the file that was opened, whatever becomes of its
      * name meanwhile.
      *
      * @throws NcclException with INVALID_USAGE and what to do if it cannot be read, is no regular

@@ -46,7 +46,7 @@ public record ProcessIdentity(
     }
 
     /**
-     * Opens what the system says of a process of this machine: its descriptor, or -1 if there is no
+     * Opens the system's report on a process of this machine: its descriptor, or -1 if there is no
      * such process.
      *
      * @throws NcclException SYSTEM_ERROR if the system refuses
@@ -60,7 +60,7 @@ public record ProcessIdentity(
         return Math.max(-1, fd);
     }
 
-    /** The start time of the process whose status this is, or 0 if it has ended. */
+    /** The start time in such a report, or 0 if the process has ended. */
     static long startTimeIn(int status) {
         long text = CallState.current().status;
         long read = Descriptors.read(status, text, CallState.STATUS_BYTES - 1);

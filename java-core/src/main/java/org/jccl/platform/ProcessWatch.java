@@ -8,10 +8,10 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Another process of this machine, to be looked at from time to time: whether it has ended. It is
- * held by a descriptor, so that the reuse of its number misleads nobody: a pidfd or, where the
- * system refuses those, its status in /proc, whose file tells of no other process either. This
- * process has one descriptor for each process that its ranks look at.
+ * Finds out whether another process of this machine has ended. It holds the process by a
+ * descriptor, so that the reuse of its number misleads nobody: a pidfd or, where the system refuses
+ * those, its status in /proc, which tells of no other process either. This process has one
+ * descriptor for each process that its ranks watch.
  */
 public final class ProcessWatch implements AutoCloseable {
     private static final int FIRST_FIELD = 2;
@@ -21,7 +21,7 @@ public final class ProcessWatch implements AutoCloseable {
     /** A process: its number alone may be given again. */
     private record Watched(int pid, long startTime) {}
 
-    /** One for each process, whichever ranks of this one and communicators of theirs look at it. */
+    /** One for each watched process, for all ranks and communicators of this one. */
     private static final Map<Watched, ProcessWatch> SHARED = new ConcurrentHashMap<>();
 
     private final Watched process;
@@ -36,7 +36,7 @@ public final class ProcessWatch implements AutoCloseable {
     }
 
     /**
-     * Looks at a process from now on.
+     * Watches a process from now on.
      *
      * @param startTime when it started, as {@link ProcessIdentity#startTime} says
      * @return null if it has ended
@@ -83,7 +83,7 @@ public final class ProcessWatch implements AutoCloseable {
         int status = -1;
         try {
             status = ProcessIdentity.openStatus(pid);
-            // Whoever has that number now has had it since before the pidfd was opened.
+            // A process that has that number now has had it since before the pidfd was opened.
             if (status >= 0 && ProcessIdentity.startTimeIn(status) == process.startTime) {
                 watch = new ProcessWatch(process, fd >= 0 ? fd : status, fd >= 0 ? 0 : -fd);
             }
@@ -116,7 +116,7 @@ public final class ProcessWatch implements AutoCloseable {
         int most = CallState.STATUS_BYTES;
         long length = SystemCall.plain(SystemCall.PREAD64, fd, text, most, 0, 0);
         if (length < 0) {
-            // Who is gone altogether has no status; the system may also be short of memory.
+            // A process that is gone altogether has no status; or the system is short of memory.
             return SystemCall.call(SystemCall.PREAD64, fd, text, most, 0) == -Errno.ESRCH;
         }
         // The first thread may end long before the others.
@@ -129,7 +129,7 @@ public final class ProcessWatch implements AutoCloseable {
                         && Memory.getByte(threads + 1) == ' ');
     }
 
-    /** Where a field of a status begins, or 0. The second one is a name that may hold anything. */
+    /** The start of a field of a status, or 0. The second field is a name: it may hold anything. */
     private static long field(long text, long length, int number) {
         long at = text + length - 1;
         while (at > text && Memory.getByte(at) != ')') {
@@ -146,7 +146,7 @@ public final class ProcessWatch implements AutoCloseable {
         return field == number ? at : 0;
     }
 
-    /** Who has opened it does not look at it any more; to be called once for each opening. */
+    /** The caller of {@link #open} watches it no more; call this once for each opening. */
     @Override
     public void close() {
         if (users.leave()) {

@@ -146,7 +146,7 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Where it is mapped. */
+    /** The address at which it is mapped. */
     public long address() {
         return address;
     }

@@ -34,7 +34,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
     private static final int FIRST_MULTICAST = 224;
     private static final int MAX_PORT = 65535;
 
-    /** More than interfaces ever have, and nine digits as in {@link #TEXT}. */
+    /** The largest index of an interface that is believed: nine digits, as in {@link #TEXT}. */
     private static final int MAX_SCOPE = 999_999_999;
 
     private static final Pattern TEXT =
@@ -76,7 +76,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
                 byte[] bytes = InetAddress.ofLiteral(matcher.group(ipv4 ? 3 : 1)).getAddress();
                 return new SocketAddress(bytes, port, scope == null ? 0 : index(scope));
             } catch (IllegalArgumentException malformed) {
-                // As any other text.
+                // It is refused below.
             }
         }
         throw CallError.ADDRESS_INVALID.says(

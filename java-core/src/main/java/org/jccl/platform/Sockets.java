@@ -67,7 +67,7 @@ public final class Sockets {
         int family = ipv6 ? AF_INET6 : AF_INET;
         int fd = tracked(SystemCall.SOCKET, family, STREAM_NONBLOCK_CLOEXEC, 0, 0);
         if (fd >= 0) {
-            // Also where it connects: in TIME_WAIT its port may be one that somebody is to bind.
+            // A socket that connects needs it, too: somebody may bind its port while in TIME_WAIT.
             setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
         }
         return fd;
@@ -183,7 +183,7 @@ public final class Sockets {
         Memory.putShort(entry + 6, (short) 0);
     }
 
-    /** What {@link #poll} found in an entry. */
+    /** The events that {@link #poll} found in an entry. */
     public static int pollResult(long entry) {
         return Memory.getShort(entry + 6);
     }

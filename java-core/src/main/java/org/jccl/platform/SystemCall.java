@@ -111,7 +111,7 @@ final class SystemCall {
     }
 
     /**
-     * A call on the way of a wait: nobody asks why it failed. Answers the result, or -1.
+     * A call inside a wait, which does not ask why it failed: the result, or -1.
      *
      * <p>The other shape makes an object of 40 bytes a call until it is compiled, which code that
      * runs seldom may never be.

@@ -2,23 +2,23 @@ package org.jccl.platform;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** What the scheduler offers. */
+/** Calls on the scheduler. */
 public final class Threads {
     /** A turn that takes longer shows that threads that wait for nothing want the core. */
     private static final long CROWDED_NS = 500_000;
 
     /**
-     * How many times what a crowded turn took nobody yields after it: finding out whether the crowd
-     * has gone costs at most that part of the time.
+     * After a crowded turn nobody yields for so many times as long as it took: to find out whether
+     * the crowd has gone costs at most that part of the time.
      */
     private static final long DEAR_TURNS = 32;
 
     private static final long PAUSE_NS = 50_000;
 
     /**
-     * System.nanoTime until which no thread of the process yields, 0 for never so far. Written by
-     * whoever had a crowded turn, read by all who wait (volatile); one that is lost is found out
-     * again.
+     * System.nanoTime until which no thread of the process yields, 0 at first. Written by a thread
+     * after a crowded turn, read by all that wait (volatile); if one is lost, the next turn finds
+     * it out again.
      */
     private static volatile long dearUntilNs;
 
@@ -54,7 +54,7 @@ public final class Threads {
 
     /** Waits a little for what another thread is about to do; {@code round} counts from 0. */
     public static void pause(int round) {
-        // Of a thread that is being interrupted no sleep lasts.
+        // A thread that is being interrupted cannot sleep.
         if (round == 0 || Thread.currentThread().isInterrupted()) {
             Threads.yield();
         } else {

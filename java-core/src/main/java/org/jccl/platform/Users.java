@@ -2,17 +2,17 @@ package org.jccl.platform;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Counts who uses something that is freed when nobody does any more. Any thread may use it. */
+/** Counts the users of something that is freed with the last one. Any thread may call it. */
 public final class Users {
-    /** Never more once it is 0. */
+    /** Stays 0 once it is 0. */
     private final AtomicInteger count = new AtomicInteger(1);
 
-    /** There is one more; false if it is freed, or about to be. */
+    /** Adds a user; false if the thing is freed, or about to be. */
     public boolean join() {
         return count.getAndUpdate(now -> now == 0 ? 0 : now + 1) > 0;
     }
 
-    /** There is one less; whether that was the last, who frees it. */
+    /** Removes a user; true if that was the last one, which frees the thing. */
     public boolean leave() {
         return count.decrementAndGet() == 0;
     }

@@ -31,7 +31,7 @@ public final class Wakeup implements AutoCloseable {
         }
     }
 
-    /** Takes all signals. */
+    /** Clears all signals. */
     public synchronized void drain() {
         if (fd >= 0) {
             Descriptors.read(fd, CallState.current().option, 8);

@@ -1,9 +1,9 @@
 package org.jccl.platform;
 
 /**
- * Time that somebody who looks again and again has watched pass. Between two looks at most a second
- * counts: after a longer pause this process, or its machine, was stopped, and what the others did
- * meanwhile has not been seen yet. Used by one thread at a time.
+ * The time that a thread has watched pass, looking again and again. Between two looks at most a
+ * second counts: in a longer pause this process, or its machine, was stopped, and it has not yet
+ * seen what the others did meanwhile. Used by one thread at a time.
  */
 public final class WatchedTime {
     private static final long LONGEST_NS = 1_000_000_000L;

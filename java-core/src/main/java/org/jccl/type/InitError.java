@@ -1,6 +1,6 @@
 package org.jccl.type;
 
-/** What goes wrong while ranks find each other. */
+/** Errors while ranks find each other. */
 public enum InitError implements ErrorKind {
     ROOT_FORGOT(NcclResult.REMOTE_ERROR),
     ROOT_FOREIGN(NcclResult.REMOTE_ERROR),

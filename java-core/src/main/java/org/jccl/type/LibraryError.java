@@ -1,6 +1,6 @@
 package org.jccl.type;
 
-/** What the system refuses, and faults of JCCL itself. */
+/** Refusals of the system, and faults of JCCL itself. */
 public enum LibraryError implements ErrorKind {
     SYSTEM_CALL(NcclResult.SYSTEM_ERROR),
     NO_MEMORY(NcclResult.SYSTEM_ERROR),

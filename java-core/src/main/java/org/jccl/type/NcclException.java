@@ -18,7 +18,7 @@ public final class NcclException extends RuntimeException {
         this.result = result;
     }
 
-    /** Where {@code docs/errors.md} explains it. */
+    /** The entry of {@code docs/errors.md} that explains it. */
     public ErrorKind kind() {
         return kind;
     }

@@ -43,7 +43,7 @@ public enum NcclResult {
         return text;
     }
 
-    /** The same of a code that a peer sent with a failure; one that is none is REMOTE_ERROR. */
+    /** As {@link #of} for a peer's failure: REMOTE_ERROR if its code is that of no failure. */
     public static NcclResult ofFailure(int code) {
         NcclResult result = of(code);
         return result == SUCCESS || result == IN_PROGRESS ? REMOTE_ERROR : result;

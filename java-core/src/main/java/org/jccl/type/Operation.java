@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The operations, with the numbers of NCCL's {@code ncclFunc_t}, and what each takes and gives.
  *
- * <p>A part is {@code count} elements. NCCL counts so for every operation: the count of AllGather
- * is what each rank sends, that of ReduceScatter what each rank receives.
+ * <p>A part is {@code count} elements, as NCCL counts for every operation: each rank sends the
+ * count of AllGather, and receives that of ReduceScatter.
  */
 public enum Operation {
     BROADCAST(0, "Broadcast", ONE, ROOT, ONE, ALL),
@@ -92,17 +92,17 @@ public enum Operation {
         return ncclName;
     }
 
-    /** What an input holds. */
+    /** The parts of an input. */
     public Parts in() {
         return in;
     }
 
-    /** Who has an input. */
+    /** The ranks that have an input. */
     public Ranks senders() {
         return senders;
     }
 
-    /** What an output holds. */
+    /** The parts of an output. */
     public Parts out() {
         return out;
     }

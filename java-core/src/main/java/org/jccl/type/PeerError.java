@@ -1,6 +1,6 @@
 package org.jccl.type;
 
-/** What other ranks do, or fail to do, in operations. */
+/** Errors of other ranks in operations. */
 public enum PeerError implements ErrorKind {
     LOST(NcclResult.REMOTE_ERROR),
     LEFT(NcclResult.REMOTE_ERROR),

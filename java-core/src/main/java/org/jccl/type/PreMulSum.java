@@ -1,7 +1,7 @@
 package org.jccl.type;
 
 /**
- * A sum of what each rank multiplies by a factor of its own first ({@code
+ * A sum whose inputs each rank multiplies by a factor of its own first ({@code
  * ncclRedOpCreatePreMulSum}). Products are rounded to the element type before they are summed, and
  * wrap around for integers. It belongs to one communicator and to one element type; operations that
  * have been called with it go on when it is closed.
@@ -19,7 +19,7 @@ public final class PreMulSum implements Reduction, AutoCloseable {
      * @param number the value of {@code ncclRedOp_t}
      * @param factor its bytes as they lie in memory; none if there is an address
      * @param address where the factor is read each time that an operation begins, else 0
-     * @param forget what makes the number unknown
+     * @param forget makes the number unknown
      */
     public PreMulSum(int number, DataType type, byte[] factor, long address, Runnable forget) {
         this.number = number;
@@ -44,7 +44,7 @@ public final class PreMulSum implements Reduction, AutoCloseable {
         return factor;
     }
 
-    /** Where the factor is read when an operation begins, 0 if {@link #factor} has it. */
+    /** The address of the factor when an operation begins, 0 if {@link #factor} has it. */
     public long address() {
         return address;
     }

@@ -1,11 +1,11 @@
 package org.jccl.type;
 
-/** What becomes of exceptions that JCCL's own code did not foresee. */
+/** Makes failures of exceptions that JCCL's own code did not foresee. */
 public final class Unforeseen {
     private static final String GIVE_MORE =
             "give it more (JCCL_JVM_HEAP=512m), or destroy communicators";
 
-    /** What HotSpot says of an OutOfMemoryError that has nothing to do with the heap. */
+    /** Part of the message of an OutOfMemoryError that has nothing to do with the heap. */
     private static final String NO_THREAD = "native thread";
 
     /** Made while there is memory. */
@@ -13,7 +13,7 @@ public final class Unforeseen {
     private static final NcclException FULL =
             LibraryError.NO_MEMORY.says("Java has no memory left; %s", GIVE_MORE);
 
-    /** Who has run out of stack may do so again while it finds words. */
+    /** A thread that has run out of stack may do so again while it makes a sentence. */
     @SuppressWarnings("StaticAssignmentOfThrowable")
     private static final NcclException DEEP =
             LibraryError.NO_STACK.says(

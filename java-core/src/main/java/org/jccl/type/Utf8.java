@@ -24,7 +24,7 @@ public final class Utf8 {
         return Arrays.copyOf(bytes, length);
     }
 
-    /** What somebody else says, {@linkplain #printable fit for a line of a log}. */
+    /** A text of another process, {@linkplain #printable fit for a line of a log}. */
     public static String decode(byte[] bytes) {
         return printable(new String(bytes, StandardCharsets.UTF_8));
     }
