@@ -1,11 +1,12 @@
 package org.jccl.bootstrap;
 
-import org.jccl.platform.SharedMemory;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
@@ -22,7 +23,7 @@ public final class LinkSetup implements AutoCloseable {
     /** By rank; null where the peer connects to us, or where the link stands. */
     private final @Nullable Dialer[] dialers;
 
-    private final SharedMemory pollfds;
+    private final MemorySegment pollfds;
     private boolean closed;
 
     /**
@@ -53,13 +54,8 @@ public final class LinkSetup implements AutoCloseable {
             }
         }
         listener = Listener.shared();
+        pollfds = Arena.ofAuto().allocate((long) (n + 1) * Sockets.POLLFD_BYTES, 8);
         target = new LinkTarget(new LinkTarget.Name(Number16.of(commId16), rank), key, expected);
-        try {
-            pollfds = SharedMemory.anonymous((long) (n + 1) * Sockets.POLLFD_BYTES);
-        } catch (RuntimeException | Error noMemory) {
-            target.close();
-            throw noMemory;
-        }
         try {
             listener.register(target);
         } catch (RuntimeException | Error noMemory) {
@@ -150,6 +146,5 @@ public final class LinkSetup implements AutoCloseable {
                 dialer.close();
             }
         }
-        pollfds.close();
     }
 }

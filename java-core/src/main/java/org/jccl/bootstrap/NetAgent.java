@@ -2,11 +2,12 @@ package org.jccl.bootstrap;
 
 import org.jccl.log.Log;
 import org.jccl.platform.Errno;
-import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
 import org.jccl.platform.Wakeup;
 import org.jccl.type.LibraryError;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -27,23 +28,12 @@ final class NetAgent implements Runnable {
     /** After a failure that may last: memory or descriptors are exhausted. */
     static final long PAUSE_NS = 50 * MS_NS;
 
-    private final Wakeup wakeup;
+    private final Wakeup wakeup = new Wakeup();
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
     private final List<Pollable> served = new ArrayList<>();
-    private SharedMemory pollfds;
+    private MemorySegment pollfds = pollfds(64);
     // Written by stop in any thread, read by the loop; volatile.
     private volatile boolean stopping;
-
-    /** Not yet running. */
-    NetAgent() {
-        wakeup = new Wakeup();
-        try {
-            pollfds = SharedMemory.anonymous(entriesBytes(64));
-        } catch (RuntimeException | Error noMemory) {
-            wakeup.close();
-            throw noMemory;
-        }
-    }
 
     /**
      * Runs a command on the thread jccl-net. A connection that comes later may be served before it,
@@ -85,7 +75,6 @@ final class NetAgent implements Runnable {
     void close() {
         served.forEach(Pollable::close);
         served.clear();
-        pollfds.close();
         wakeup.close();
     }
 
@@ -159,10 +148,8 @@ final class NetAgent implements Runnable {
     }
 
     private long entries(int n) {
-        if (pollfds.sizeBytes() < entriesBytes(n)) {
-            SharedMemory larger = SharedMemory.anonymous(entriesBytes(2 * n));
-            pollfds.close();
-            pollfds = larger;
+        if (pollfds.byteSize() < (long) n * Sockets.POLLFD_BYTES) {
+            pollfds = pollfds(2 * n);
         }
         return pollfds.address();
     }
@@ -171,8 +158,8 @@ final class NetAgent implements Runnable {
         return entries + (long) index * Sockets.POLLFD_BYTES;
     }
 
-    private static long entriesBytes(int n) {
-        return (long) n * Sockets.POLLFD_BYTES;
+    private static MemorySegment pollfds(int n) {
+        return Arena.ofAuto().allocate((long) n * Sockets.POLLFD_BYTES, 8);
     }
 
     private static long earlier(long one, long other) {

@@ -19,6 +19,7 @@ import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
+import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;

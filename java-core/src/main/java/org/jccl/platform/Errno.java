@@ -20,11 +20,9 @@ public final class Errno {
     public static final int ENETUNREACH = 101;
     public static final int ECONNABORTED = 103;
     public static final int ECONNRESET = 104;
-    public static final int ENOBUFS = 105;
     public static final int ETIMEDOUT = 110;
     public static final int ECONNREFUSED = 111;
     public static final int EHOSTUNREACH = 113;
-    public static final int EALREADY = 114;
     public static final int EINPROGRESS = 115;
 
     private static final int RLIMIT_NOFILE = 7;

@@ -85,16 +85,6 @@ public final class Memory {
         LONGS.setRelease(ALL, address, value);
     }
 
-    /** Sequentially consistent compare and set; true if the value was {@code expected}. */
-    public static boolean compareAndSetInt(long address, int expected, int value) {
-        return INTS.compareAndSet(ALL, address, expected, value);
-    }
-
-    /** The same for 64 bits. */
-    public static boolean compareAndSetLong(long address, long expected, long value) {
-        return LONGS.compareAndSet(ALL, address, expected, value);
-    }
-
     /** Sequentially consistent exchange; the value before. */
     public static int getAndSetInt(long address, int value) {
         return (int) INTS.getAndSet(ALL, address, value);
@@ -103,11 +93,6 @@ public final class Memory {
     /** Sequentially consistent addition; the value before. */
     public static int getAndAddInt(long address, int delta) {
         return (int) INTS.getAndAdd(ALL, address, delta);
-    }
-
-    /** The same for 64 bits. */
-    public static long getAndAddLong(long address, long delta) {
-        return (long) LONGS.getAndAdd(ALL, address, delta);
     }
 
     /** Copies bytes; the ranges may overlap. */

@@ -37,8 +37,6 @@ public final class Sockets {
     private static final int SOL_SOCKET = 1;
     private static final int SO_REUSEADDR = 2;
     private static final int SO_ERROR = 4;
-    private static final int SO_SNDBUF = 7;
-    private static final int SO_RCVBUF = 8;
     private static final int SO_KEEPALIVE = 9;
     private static final int IPPROTO_TCP = 6;
     private static final int TCP_NODELAY = 1;
@@ -251,16 +249,6 @@ public final class Sockets {
         return resent || probed
                 ? Integer.toUnsignedLong(Memory.getInt(info + TCPI_LAST_ACK_RECV))
                 : 0;
-    }
-
-    /** Asks for a size of the send buffer; the system may give another. */
-    public static int setSendBuffer(int fd, int sizeBytes) {
-        return setOption(fd, SOL_SOCKET, SO_SNDBUF, sizeBytes);
-    }
-
-    /** Asks for a size of the receive buffer; the system may give another. */
-    public static int setReceiveBuffer(int fd, int sizeBytes) {
-        return setOption(fd, SOL_SOCKET, SO_RCVBUF, sizeBytes);
     }
 
     /**

@@ -185,9 +185,9 @@ final class Schedule {
         machine.runUntil(() -> false, QUIET_NS);
         for (SimulatedProcess process : survivors()) {
             List<String> open = process.kernel().open();
-            // The listener and its spare socket, what wakes jccl-net, what it polls with, and the
-            // connections without proof.
-            if (open.size() > 5 || open.contains("memory")) {
+            // The listener and its spare socket, what wakes jccl-net, and the connections without
+            // proof.
+            if (open.size() > 4 || open.contains("memory")) {
                 complaints.add("process " + process.pid() + " still has " + open);
             }
             process.start("leaver", process.classes().program("LeaveProgram"));

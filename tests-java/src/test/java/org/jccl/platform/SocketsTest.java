@@ -31,8 +31,6 @@ class SocketsTest {
         assertEquals(0, Sockets.setNoDelay(client));
         assertEquals(0, Sockets.setKeepAlive(client, 10, 5));
         assertEquals(0, Sockets.setUserTimeout(client, 30_000));
-        assertEquals(0, Sockets.setSendBuffer(client, 1 << 16));
-        assertEquals(0, Sockets.setReceiveBuffer(client, 1 << 16));
         exchange(client, server);
         Sockets.close(client);
         Sockets.close(server);
