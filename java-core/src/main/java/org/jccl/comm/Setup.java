@@ -19,7 +19,6 @@ import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
-import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
@@ -317,7 +316,7 @@ final class Setup {
             Log.warn(
                     InitError.PIDFD_REFUSED.says(
                             "the system refuses pidfd_open (%s): JCCL looks in /proc for the end of"
-                                + " ranks on this node",
+                                    + " ranks on this node",
                             Errno.text(watch.refusal())));
         }
         return watch;
