@@ -7,34 +7,33 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.Queue;
 import java.util.function.Consumer;
-import java.util.function.ObjLongConsumer;
 
 /**
  * Runs a device's operations on the host, on data that {@link DeviceQueue} stages there. An
  * operation begins when its stream has come to it, and is over when its result is on the device.
  */
-final class StagedEngine implements Engine {
+final class StagedEngine extends HostEngine {
     /** What a device does wakes nobody. */
     private static final long LONGEST_NAP_NS = 2_000_000;
 
-    private final HostEngine host;
     private final DeviceQueue queue;
     private final Consumer<Task> over;
 
-    /** What a wait is shown while nothing but results is on its way. */
+    /** Shown to a wait while only results are on their way. */
     private final Blocked result = new Blocked();
 
     StagedEngine(Links links, Device device, Consumer<Task> over) {
-        this.host = new HostEngine(links, this::computed);
+        super(links, over);
         this.queue = new DeviceQueue(device, links.rank(), links.nRanks());
         this.over = over;
     }
 
     /** The result is there, in host memory. */
-    private void computed(Task task) {
+    @Override
+    void finish(Task task) {
         StagingBlock staging = task.block;
         if (staging == null) {
-            over.accept(task);
+            super.finish(task);
         } else {
             queue.deliver(task, staging);
         }
@@ -67,23 +66,8 @@ final class StagedEngine implements Engine {
     }
 
     @Override
-    public void add(Task task) {
-        host.add(task);
-    }
-
-    @Override
-    public boolean isFree() {
-        return host.isFree();
-    }
-
-    @Override
-    public boolean runNow(Task task, int tries) {
-        return host.runNow(task, tries);
-    }
-
-    @Override
     public boolean progress() {
-        boolean moved = host.progress();
+        boolean moved = super.progress();
         moved |= queue.progress(over);
         return moved;
     }
@@ -95,7 +79,7 @@ final class StagedEngine implements Engine {
                     release(task);
                     dropped.accept(task);
                 };
-        host.clear(ended);
+        super.clear(ended);
         queue.clear(ended);
     }
 
@@ -106,35 +90,15 @@ final class StagedEngine implements Engine {
 
     @Override
     public void close() {
-        host.close();
+        super.close();
         queue.close();
     }
 
     @Override
-    public boolean idle() {
-        return host.idle();
-    }
-
-    @Override
     public @Nullable Blocked blocked(@Nullable Task task) {
-        Blocked blocked = host.blocked(task);
+        Blocked blocked = super.blocked(task);
         Task first = queue.first();
         return blocked == null && first != null ? result.of(first) : blocked;
-    }
-
-    @Override
-    public void forEachBlocked(ObjLongConsumer<Blocked> action) {
-        host.forEachBlocked(action);
-    }
-
-    @Override
-    public boolean severalLanes() {
-        return host.severalLanes();
-    }
-
-    @Override
-    public @Nullable Task needing(int q) {
-        return host.needing(q);
     }
 
     @Override
@@ -145,25 +109,5 @@ final class StagedEngine implements Engine {
     @Override
     public void requireSound() {
         queue.requireSound();
-    }
-
-    @Override
-    public boolean hasComeTo(int q, int ahead) {
-        return host.hasComeTo(q, ahead);
-    }
-
-    @Override
-    public void requireSameCall() {
-        host.requireSameCall();
-    }
-
-    @Override
-    public long numberOf(Task task) {
-        return host.numberOf(task);
-    }
-
-    @Override
-    public Counters counters() {
-        return host.counters();
     }
 }
