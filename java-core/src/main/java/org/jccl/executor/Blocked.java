@@ -83,7 +83,9 @@ public final class Blocked {
      */
     public void look(long at, long nowNs, long suspended, long warnAfterNs) {
         boolean first = sinceNs == 0;
-        if (!first) {
+        if (first) {
+            sinceNs = nowNs;
+        } else {
             long forgivenNs = suspended - suspendedNs;
             sinceNs += forgivenNs;
             stuckSinceNs += forgivenNs;
@@ -94,9 +96,6 @@ public final class Blocked {
             position = at;
             stuckSinceNs = nowNs;
             warnAtNs = nowNs + warnAfterNs;
-        }
-        if (first) {
-            sinceNs = nowNs;
         }
     }
 

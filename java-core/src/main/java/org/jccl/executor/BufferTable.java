@@ -17,7 +17,6 @@ final class BufferTable {
     private final CallWords calls;
     private final long[][] tables;
     private boolean areasReady;
-    private int missingRank = -1;
 
     BufferTable(Links links, CallWords calls) {
         this.links = links;
@@ -36,28 +35,22 @@ final class BufferTable {
         return tables[parity];
     }
 
-    /** The rank whose area {@link #mapAreas} waits for. */
-    int missingRank() {
-        return missingRank;
-    }
-
     /**
      * Maps the ring areas of all ranks, on first need.
      *
-     * @return whether all are there
+     * @return a rank whose area is not there yet, -1 if all are
      * @throws NcclException if one cannot be mapped
      */
-    boolean mapAreas() {
+    int mapAreas() {
         if (areasReady) {
-            return true;
+            return -1;
         }
         links.region(links.rank()).mapRing();
         links.wakeSleepers();
         int nRanks = links.nRanks();
         for (int q = 0; q < nRanks; q++) {
             if (!mapRing(q)) {
-                missingRank = q;
-                return false;
+                return q;
             }
         }
         for (int q = 0; q < nRanks; q++) {
@@ -68,7 +61,7 @@ final class BufferTable {
             }
         }
         areasReady = true;
-        return true;
+        return -1;
     }
 
     /** A rank that has given up takes its area away; then the reason is what matters. */

@@ -25,7 +25,6 @@ final class CallWords {
     private long number;
     private int hash;
     private int lastHash;
-    private int parity;
     private long word;
     private long heard;
     private int scanned;
@@ -48,7 +47,6 @@ final class CallWords {
         number++;
         lastHash = hash;
         hash = CallRecord.hash(description, count);
-        parity = (int) (number & 1);
         word = CallRecord.word(number, hash);
         scanned = 0;
     }
@@ -57,12 +55,8 @@ final class CallWords {
         return number;
     }
 
-    int hash() {
-        return hash;
-    }
-
     int parity() {
-        return parity;
+        return (int) (number & 1);
     }
 
     long word() {

@@ -42,7 +42,7 @@ public final class Counters {
         return Math.max(sent, received);
     }
 
-    /** A send or receive inside a collective, which is counted itself. */
+    /** The bytes of a send or receive alone, as of one inside a collective that is counted. */
     void transfer(Task transfer, boolean net) {
         if (transfer.operation() == Operation.SEND) {
             netBytes += net ? transfer.bytes : 0;
@@ -54,14 +54,10 @@ public final class Counters {
         int number = task.operation().number();
         calls[number]++;
         payloadBytes[number] += task.bytes;
-        if (task.operation() == Operation.SEND) {
-            if (self) {
-                selfBytes += task.bytes;
-            } else if (net) {
-                netBytes += task.bytes;
-            } else {
-                mateBytes += task.bytes;
-            }
+        if (!self) {
+            transfer(task, net);
+        } else if (task.operation() == Operation.SEND) {
+            selfBytes += task.bytes;
         }
     }
 

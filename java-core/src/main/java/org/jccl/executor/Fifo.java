@@ -53,7 +53,7 @@ final class Fifo {
                 task.operation() == Operation.SEND
                         ? send(task, peer, blocked)
                         : receive(task, peer, blocked);
-        return over || (blocked.rank() < 0 ? blocked.on(task.peer(), 0, 0) : false);
+        return over || (blocked.rank() < 0 && blocked.on(task.peer(), 0, 0));
     }
 
     /** A send and a receive of this rank to itself. */

@@ -71,11 +71,6 @@ public final class Interpreter {
         this.buffers = bufferTable.ofParity(0);
     }
 
-    /** Whether no call is running. */
-    public boolean idle() {
-        return phase == Phase.IDLE;
-    }
-
     /** The calls of this communicator. */
     CallWords calls() {
         return calls;
@@ -184,8 +179,9 @@ public final class Interpreter {
             if (!peerSteps.announce(plan.announce())) {
                 return false;
             }
-            if (plan.usesArea() && !bufferTable.mapAreas()) {
-                return blocked.on(bufferTable.missingRank(), 0, 0);
+            int missing = plan.usesArea() ? bufferTable.mapAreas() : -1;
+            if (missing >= 0) {
+                return blocked.on(missing, 0, 0);
             }
             phase = Phase.RING_CREDIT;
         }
@@ -206,11 +202,6 @@ public final class Interpreter {
         if (announced) {
             calls.checkPeers();
         }
-    }
-
-    /** For a rank behind TCP: moves its link; true if polling again makes sense. */
-    private boolean arrivedFrom(int q) {
-        return links.peer(q).receive();
     }
 
     private boolean run() {
@@ -278,7 +269,7 @@ public final class Interpreter {
                 }
                 return true;
             }
-            if (links.anyNet() && !arrivedFrom(q)) {
+            if (links.anyNet() && !links.peer(q).receive()) {
                 return blocked.on(q, address, seen);
             }
         }
@@ -340,7 +331,7 @@ public final class Interpreter {
             if ((int) (seen >>> 32) == (int) calls.number()) {
                 throw calls.mismatch(q, calls.number());
             }
-            if (links.anyNet() && !arrivedFrom(q)) {
+            if (links.anyNet() && !links.peer(q).receive()) {
                 return blocked.on(q, at, seen);
             }
         }

@@ -14,8 +14,10 @@ final class StagingBlock {
     private static final int DELIVERED = 64;
     private static final int PASSED = 128;
 
-    private final long address;
-    private final long sizeBytes;
+    final long address;
+
+    /** The whole size, header included. */
+    final long sizeBytes;
 
     /** Number of the operation that uses it; written while no stream and no other thread does. */
     private long use;
@@ -23,15 +25,6 @@ final class StagingBlock {
     StagingBlock(long address, long sizeBytes) {
         this.address = address;
         this.sizeBytes = sizeBytes;
-    }
-
-    long address() {
-        return address;
-    }
-
-    /** The whole size, header included. */
-    long sizeBytes() {
-        return sizeBytes;
     }
 
     /** Where the data begins. */

@@ -60,8 +60,8 @@ final class StagingPool {
         }
         StagingBlock found = null;
         for (StagingBlock block : free) {
-            boolean fits = block.sizeBytes() >= size && block.sizeBytes() <= 4 * size;
-            if (fits && (found == null || block.sizeBytes() < found.sizeBytes())) {
+            boolean fits = block.sizeBytes >= size && block.sizeBytes <= 4 * size;
+            if (fits && (found == null || block.sizeBytes < found.sizeBytes)) {
                 found = block;
             }
         }
@@ -69,10 +69,10 @@ final class StagingPool {
             found = new StagingBlock(device.allocateHost(size), size);
         } else {
             free.remove(found);
-            freeBytes -= found.sizeBytes();
+            freeBytes -= found.sizeBytes;
         }
         found.next();
-        stagedBytes += found.sizeBytes();
+        stagedBytes += found.sizeBytes;
         return found;
     }
 
@@ -102,12 +102,12 @@ final class StagingPool {
                 left.add(block);
                 continue;
             }
-            stagedBytes -= block.sizeBytes();
-            if (freeBytes + block.sizeBytes() > MAX_FREE_BYTES) {
+            stagedBytes -= block.sizeBytes;
+            if (freeBytes + block.sizeBytes > MAX_FREE_BYTES) {
                 free(device, block);
             } else {
                 free.add(block);
-                freeBytes += block.sizeBytes();
+                freeBytes += block.sizeBytes;
             }
         }
     }
@@ -149,7 +149,7 @@ final class StagingPool {
     /** A device that refuses even that must not keep the communicator from its end. */
     private static void free(Device device, StagingBlock block) {
         try {
-            device.freeHost(block.address());
+            device.freeHost(block.address);
         } catch (RuntimeException refused) {
             Log.survived("staging memory is lost: ", refused);
         }
