@@ -31,12 +31,18 @@ public final class CommExecutor {
     /** How often the fast path tries before it lets other threads and operations in. */
     private static final int DIRECT_TRIES = 16;
 
-    private final Links links;
-    private final Engine engine;
-    private final Health health;
-    private final String name;
-    private final boolean loneOnCores;
-    private final Gate gate;
+    /** For the owner. */
+    final Links links;
+
+    final Engine engine;
+    final Health health;
+
+    /** How sentences call the communicator. */
+    final String name;
+
+    final boolean loneOnCores;
+    final Gate gate;
+    final Lingering lingering = new Lingering();
 
     /** Submitted by threads that found the communicator owned; drained by the owner. */
     private final ConcurrentLinkedQueue<Task> inbox = new ConcurrentLinkedQueue<>();
@@ -45,8 +51,6 @@ public final class CommExecutor {
     private final AtomicLong pending = new AtomicLong();
 
     private final Tickets tickets = new Tickets();
-    private final Lingering lingering = new Lingering();
-
     private final Task direct = new Task();
 
     /**
@@ -91,20 +95,6 @@ public final class CommExecutor {
         return engine.counters();
     }
 
-    /** The links; for the owner. */
-    Links links() {
-        return links;
-    }
-
-    Engine engine() {
-        return engine;
-    }
-
-    /** How sentences call the communicator. */
-    String name() {
-        return name;
-    }
-
     /** Whether callers, and not their streams, wait for the end of operations. */
     public boolean callersWait() {
         return engine.callersWait();
@@ -120,25 +110,9 @@ public final class CommExecutor {
         return pending.get() > 0;
     }
 
-    Gate gate() {
-        return gate;
-    }
-
-    Health health() {
-        return health;
-    }
-
     /** Sets the time limit of operations, 0 for none. */
     public void timeLimitMs(long ms) {
-        health.timeLimitMs(ms);
-    }
-
-    Lingering lingering() {
-        return lingering;
-    }
-
-    boolean loneOnCores() {
-        return loneOnCores;
+        health.timeLimitMs = ms;
     }
 
     /** Whether one operation is under way, and no other. */
@@ -189,10 +163,7 @@ public final class CommExecutor {
             }
         } catch (RuntimeException | Error e) {
             // If the rest overflows as well, the next owner goes on with it: nothing of this task.
-            stopRequest = Failures.TORN;
-            NcclException why = Failures.of(e);
-            fail(why, -1);
-            throw why;
+            throw torn(e);
         }
         directTaken = true;
         pending.getAndIncrement();
@@ -350,9 +321,11 @@ public final class CommExecutor {
         }
     }
 
-    private void torn(Throwable t) {
+    private NcclException torn(Throwable t) {
         stopRequest = Failures.TORN;
-        fail(Failures.of(t), -1);
+        NcclException why = Failures.of(t);
+        fail(why, -1);
+        return why;
     }
 
     private void succeeded(Task task) {

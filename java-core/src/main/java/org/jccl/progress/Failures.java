@@ -36,8 +36,7 @@ final class Failures {
 
     static NcclException tooMany(int most) {
         return CallError.TOO_MANY_PENDING.says(
-                "more than %s operations are under way on one communicator; wait for " + "some",
-                most);
+                "more than %s operations are under way on one communicator; wait for some", most);
     }
 
     /** The answer to a call on a communicator that has failed. */

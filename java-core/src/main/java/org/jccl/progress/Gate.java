@@ -24,7 +24,8 @@ final class Gate {
         }
     }
 
-    private final int number = NUMBERS.getAndIncrement();
+    /** Number of the communicator in this process. */
+    final int number = NUMBERS.getAndIncrement();
 
     /** Taken with compare-and-set, freed with release, by any thread. */
     @SuppressWarnings("UnusedVariable")
@@ -49,11 +50,6 @@ final class Gate {
 
     Gate(int nRanks) {
         sleepers = new AtomicIntegerArray(nRanks);
-    }
-
-    /** Number of the communicator in this process. */
-    int number() {
-        return number;
     }
 
     /** Takes the owner word if it is free. */

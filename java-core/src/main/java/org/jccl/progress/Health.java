@@ -45,8 +45,8 @@ final class Health {
     /** After how long without an answer a machine counts as lost, 0 for never. */
     private final long hostLostMs = Params.HOST_LOST.getMs();
 
-    /** Changed by any thread (volatile): operations of this communicator may take so long. */
-    private volatile long timeLimitMs;
+    /** Time limit of operations, 0 for none; written by any thread (volatile). */
+    volatile long timeLimitMs;
 
     private int turns;
 
@@ -90,13 +90,8 @@ final class Health {
 
     Health(CommExecutor executor) {
         this.executor = executor;
-        this.links = executor.links();
-        this.engine = executor.engine();
-    }
-
-    /** Sets the time limit of operations, 0 for none. */
-    void timeLimitMs(long ms) {
-        timeLimitMs = ms;
+        this.links = executor.links;
+        this.engine = executor.engine;
     }
 
     /** The owner has moved everything once more: looks if it was long ago that somebody did. */
@@ -118,7 +113,7 @@ final class Health {
      */
     void look(boolean moving) {
         // What a look moves looks by itself.
-        if (looking || executor.failure() != null || executor.gate().closed()) {
+        if (looking || executor.failure() != null || executor.gate.closed()) {
             return;
         }
         looking = true;
@@ -135,7 +130,14 @@ final class Health {
         if (ask) {
             askedNs = nowNs;
         }
-        if (failedByItself() || engine.idle() || calledDifferently()) {
+        try {
+            engine.requireSound();
+            if (engine.idle()) {
+                return;
+            }
+            compareCalls();
+        } catch (NcclException e) {
+            executor.fail(e, -1);
             return;
         }
         if (lookForReports(moving) || (ask && lookForDeath())) {
@@ -155,29 +157,12 @@ final class Health {
         }
     }
 
-    private boolean failedByItself() {
-        try {
-            engine.requireSound();
-            return false;
-        } catch (NcclException e) {
-            executor.fail(e, -1);
-            return true;
-        }
-    }
-
-    private boolean calledDifferently() {
+    private void compareCalls() {
         long nRanks = links.nRanks();
         long everyNs = Math.min(COMPARE_NS, nRanks * nRanks * COMPARE_NS_PER_PAIR);
-        if (nowNs - comparedNs < everyNs) {
-            return false;
-        }
-        comparedNs = nowNs;
-        try {
+        if (nowNs - comparedNs >= everyNs) {
+            comparedNs = nowNs;
             engine.requireSameCall();
-            return false;
-        } catch (NcclException e) {
-            executor.fail(e, -1);
-            return true;
         }
     }
 
@@ -206,7 +191,7 @@ final class Health {
     }
 
     private Wording wording() {
-        return new Wording(links, engine, executor.name());
+        return new Wording(links, engine, executor.name);
     }
 
     /**

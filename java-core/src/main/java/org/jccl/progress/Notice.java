@@ -16,7 +16,7 @@ final class Notice {
     private static final long MS = 1_000_000;
 
     /** How long a rank that gives up tries to tell the others over TCP. */
-    private static final long FAREWELL_NS = 200 * MS;
+    static final long FAREWELL_NS = 200 * MS;
 
     /** How long a rank that leaves waits for its last bytes to be taken over TCP. */
     private static final long LEAVE_NS = 2000 * MS;
@@ -42,11 +42,6 @@ final class Notice {
         flush(links, FAREWELL_NS);
     }
 
-    /** Gives what was said before a moment to be sent. */
-    static void flush(Links links) {
-        flush(links, FAREWELL_NS);
-    }
-
     private static void say(Links links, int code, int culprit, String text) {
         links.region(links.rank()).publishStatus(code, culprit, text);
         links.wakeSleepersOn(links.rank());
@@ -66,7 +61,8 @@ final class Notice {
         }
     }
 
-    private static void flush(Links links, long limitNs) {
+    /** Gives what was said before so much time to be sent. */
+    static void flush(Links links, long limitNs) {
         if (!links.anyNet()) {
             return;
         }

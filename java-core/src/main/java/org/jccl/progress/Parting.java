@@ -29,7 +29,7 @@ public final class Parting {
 
     /** The user has interrupted a thread that waits here: buffers are the caller's on return. */
     public static void interrupt(CommExecutor executor) {
-        stop(executor, Failures.interrupted(executor.links().rank()));
+        stop(executor, Failures.interrupted(executor.links.rank()));
     }
 
     /**
@@ -43,15 +43,15 @@ public final class Parting {
         if (!leave(executor, goodbye)) {
             return;
         }
-        executor.gate().wakeAllSleepers(executor.links());
-        for (int round = 0; executor.gate().visitors() > 0; round++) {
+        executor.gate.wakeAllSleepers(executor.links);
+        for (int round = 0; executor.gate.visitors() > 0; round++) {
             Threads.pause(round);
-            executor.gate().wakeAllSleepers(executor.links());
+            executor.gate.wakeAllSleepers(executor.links);
         }
         try {
-            executor.engine().close();
+            executor.engine.close();
         } finally {
-            links.accept(executor.links());
+            links.accept(executor.links);
         }
     }
 
@@ -61,11 +61,11 @@ public final class Parting {
      * @return false if that has been done before
      */
     public static boolean leave(CommExecutor executor, NcclException goodbye) {
-        for (int round = 0; !executor.gate().tryOwn(); round++) {
+        for (int round = 0; !executor.gate.tryOwn(); round++) {
             Threads.pause(round);
         }
         try {
-            Links links = executor.links();
+            Links links = executor.links;
             if (executor.closed()) {
                 return false;
             }
@@ -75,11 +75,11 @@ public final class Parting {
             if (well) {
                 Notice.leave(links, goodbye);
             } else {
-                Notice.flush(links);
+                Notice.flush(links, Notice.FAREWELL_NS);
             }
             return true;
         } finally {
-            executor.gate().release();
+            executor.gate.release();
             executor.drainLate();
         }
     }

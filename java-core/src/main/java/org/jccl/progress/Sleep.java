@@ -57,7 +57,7 @@ final class Sleep {
             boolean alone,
             long untilNs,
             @Nullable Collection<?> elsewhere) {
-        if (!executor.gate().enter()) {
+        if (!executor.gate.enter()) {
             // The closer is still at it and ends the task, or the caller does.
             LockSupport.parkNanos(SHORT_NS);
             return;
@@ -65,7 +65,7 @@ final class Sleep {
         try {
             sleep(executor, task, alone, untilNs, elsewhere);
         } finally {
-            executor.gate().leave();
+            executor.gate.leave();
         }
     }
 
@@ -75,7 +75,7 @@ final class Sleep {
             boolean alone,
             long untilNs,
             @Nullable Collection<?> elsewhere) {
-        if (!executor.gate().tryOwn()) {
+        if (!executor.gate.tryOwn()) {
             Futex.await(still(executor), 0, SHORT_NS);
             return;
         }
@@ -94,9 +94,9 @@ final class Sleep {
             value = blocked.value();
             boolean told = alone && isTold(executor, blocked);
             ns = napNs(executor, blocked.stuckNs(System.nanoTime()), told);
-            woken = executor.engine().longestNapNs() == 0 && wakes(executor, q);
+            woken = executor.engine.longestNapNs() == 0 && wakes(executor, q);
         } finally {
-            executor.gate().release();
+            executor.gate.release();
         }
         long limitNs = until(untilNs, ns);
         if (woken) {
@@ -111,19 +111,19 @@ final class Sleep {
         if (executor.closed()) {
             return null;
         }
-        executor.health().look(false);
-        return task != null && task.over() ? null : executor.engine().blocked(task);
+        executor.health.look(false);
+        return task != null && task.over() ? null : executor.engine.blocked(task);
     }
 
     /** For the owner: whether what the thread waits for ends its sleep. */
     private static boolean isTold(CommExecutor executor, Blocked blocked) {
-        Links links = executor.links();
+        Links links = executor.links;
         int q = blocked.rank();
         if (q < 0 || q == links.rank()) {
             return false;
         }
         boolean ends = links.anyNet() ? links.peer(q).isRemote() : blocked.address() != 0;
-        return ends && executor.gate().visitors() == 1 && !executor.engine().severalLanes();
+        return ends && executor.gate.visitors() == 1 && !executor.engine.severalLanes();
     }
 
     /**
@@ -132,17 +132,17 @@ final class Sleep {
      * move, sleeps on the sockets instead.
      */
     private static boolean wakes(CommExecutor executor, int q) {
-        Links links = executor.links();
+        Links links = executor.links;
         boolean mate = q >= 0 && q != links.rank() && !links.peer(q).isRemote();
-        return mate && (!links.anyNet() || !(links.sending() || executor.engine().severalLanes()));
+        return mate && (!links.anyNet() || !(links.sending() || executor.engine.severalLanes()));
     }
 
     private static long napNs(CommExecutor executor, long stuckNs, boolean told) {
-        long longestNs = executor.engine().longestNapNs();
+        long longestNs = executor.engine.longestNapNs();
         if (longestNs > 0) {
             return Math.clamp(stuckNs / UNTOLD_FRACTION, SHORT_NS, longestNs);
         }
-        int mates = executor.links().nRanks() - executor.links().remote().length;
+        int mates = executor.links.nRanks() - executor.links.remote().length;
         long least = Math.clamp(mates * NAP_NS_PER_MATE, MS, LONGEST_UNTOLD_NS);
         long most = Math.max(least, told ? LONGEST_NS : LONGEST_UNTOLD_NS);
         return Math.clamp(stuckNs / (told ? FRACTION : UNTOLD_FRACTION), least, most);
@@ -158,12 +158,11 @@ final class Sleep {
 
     /** Address of an int that stays 0; room for a pollfd for each rank follows. */
     private static long still(CommExecutor executor) {
-        return executor.links().scratch();
+        return executor.links.scratch();
     }
 
     private static void nap(CommExecutor executor, long ns) {
-        boolean net = executor.engine().longestNapNs() == 0 && executor.links().anyNet();
-        if (net) {
+        if (executor.engine.longestNapNs() == 0 && executor.links.anyNet()) {
             poll(executor, ns);
         } else {
             Futex.await(still(executor), 0, ns);
@@ -182,19 +181,19 @@ final class Sleep {
             long value,
             long ns,
             @Nullable Collection<?> elsewhere) {
-        long word = executor.links().base(q) + RegionLayout.WAITERS;
-        executor.gate().startSleeping(q);
+        long word = executor.links.base(q) + RegionLayout.WAITERS;
+        executor.gate.startSleeping(q);
         Memory.getAndSetInt(word, 1);
         Membarrier.full();
         boolean unchanged = address == 0 || Memory.getLongAcquire(address) == value;
         if (unchanged && !executor.wanted() && !wanted(elsewhere)) {
             Futex.await(word, 1, ns);
         }
-        executor.gate().stopSleeping(q);
+        executor.gate.stopSleeping(q);
     }
 
     private static void poll(CommExecutor executor, long ns) {
-        Links links = executor.links();
+        Links links = executor.links;
         long at = still(executor) + 8;
         int n = 0;
         for (Peer link : links.remote()) {

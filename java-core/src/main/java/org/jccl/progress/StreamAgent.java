@@ -28,7 +28,7 @@ public final class StreamAgent implements Runnable {
     /** After a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
 
-    private static final @Nullable StreamAgent[] AGENTS =
+    static final @Nullable StreamAgent[] AGENTS =
             new StreamAgent[Math.min(MAX_AGENTS, Threads.processorCount())];
 
     private final ConcurrentLinkedQueue<CommExecutor> arrivals = new ConcurrentLinkedQueue<>();
@@ -53,7 +53,7 @@ public final class StreamAgent implements Runnable {
      * and nothing waits for ever.
      */
     public static void attend(CommExecutor executor) {
-        if (!executor.gate().startAttending()) {
+        if (!executor.gate.startAttending()) {
             return;
         }
         StreamAgent agent;
@@ -61,8 +61,8 @@ public final class StreamAgent implements Runnable {
             agent = of(executor);
             agent.arrivals.add(executor);
         } catch (RuntimeException | Error e) {
-            executor.gate().stopAttending();
-            Parting.stop(executor, Unforeseen.of(e, "in an operation").on(executor.name()));
+            executor.gate.stopAttending();
+            Parting.stop(executor, Unforeseen.of(e, "in an operation").on(executor.name));
             return;
         }
         LockSupport.unpark(agent.thread);
@@ -74,23 +74,14 @@ public final class StreamAgent implements Runnable {
 
     /** The calling thread does not wait on the communicator any more. */
     static void stopWaiting(CommExecutor executor) {
-        if (executor.gate().stopWaiting() && executor.busy() && executor.gate().attended()) {
+        if (executor.gate.stopWaiting() && executor.busy() && executor.gate.attended()) {
             LockSupport.unpark(of(executor).thread);
         }
     }
 
-    /** How many there can be. */
-    static int most() {
-        return AGENTS.length;
-    }
-
-    /** Whether one looks after both. */
-    static boolean together(CommExecutor one, CommExecutor other) {
-        return place(one) == place(other);
-    }
-
-    private static int place(CommExecutor executor) {
-        return Math.floorMod(executor.gate().number(), AGENTS.length);
+    /** The place in {@link #AGENTS} of the agent that looks after a communicator. */
+    static int place(CommExecutor executor) {
+        return Math.floorMod(executor.gate.number, AGENTS.length);
     }
 
     private static StreamAgent of(CommExecutor executor) {
@@ -145,10 +136,10 @@ public final class StreamAgent implements Runnable {
         boolean alone = true;
         for (int i = active.size() - 1; i >= 0; i--) {
             CommExecutor executor = active.get(i);
-            if (executor.gate().closed() || !executor.busy()) {
+            if (executor.gate.closed() || !executor.busy()) {
                 active.remove(i);
                 turnAway(executor);
-            } else if (executor.gate().waiting()) {
+            } else if (executor.gate.waiting()) {
                 alone = false;
             } else {
                 moved |= advance(executor);
@@ -170,20 +161,20 @@ public final class StreamAgent implements Runnable {
 
     /** An operation that has begun meanwhile found its communicator attended. */
     static void turnAway(CommExecutor executor) {
-        executor.gate().stopAttending();
-        if (executor.busy() && !executor.gate().closed()) {
+        executor.gate.stopAttending();
+        if (executor.busy() && !executor.gate.closed()) {
             attend(executor);
         }
     }
 
     private static boolean advance(CommExecutor executor) {
-        if (!executor.gate().enter()) {
+        if (!executor.gate.enter()) {
             return false;
         }
         try {
             return executor.tryProgress();
         } finally {
-            executor.gate().leave();
+            executor.gate.leave();
         }
     }
 

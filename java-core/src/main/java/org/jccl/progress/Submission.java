@@ -55,13 +55,13 @@ public final class Submission {
             return false;
         }
         try {
-            return executor.engine().follow(task);
+            return executor.engine.follow(task);
         } catch (NcclException refused) {
             // The stream does not wait, so that the operation must not go on.
             executor.requestStop(refused);
             throw refused;
         } finally {
-            executor.gate().leave();
+            executor.gate.leave();
             StreamAgent.attend(executor);
         }
     }
@@ -111,26 +111,23 @@ public final class Submission {
     }
 
     private static boolean linger(CommExecutor executor, Task task) {
-        boolean alone = executor.loneOnCores() && executor.oneUnderWay() && executor.callersWait();
-        if (!alone || !executor.lingering().pays(task)) {
+        boolean alone = executor.loneOnCores && executor.oneUnderWay() && executor.callersWait();
+        if (!alone || !executor.lingering.pays(task)) {
             return false;
         }
-        executor.gate().startWaiting();
+        executor.gate.startWaiting();
         try {
-            return linger(executor, task, System.nanoTime() + Lingering.NS);
+            long untilNs = System.nanoTime() + Lingering.NS;
+            while (!executor.look(task)) {
+                if (System.nanoTime() - untilNs >= 0) {
+                    return false;
+                }
+                Thread.onSpinWait();
+            }
+            return true;
         } finally {
-            executor.lingering().learn(task.over());
+            executor.lingering.learn(task.over());
             StreamAgent.stopWaiting(executor);
         }
-    }
-
-    private static boolean linger(CommExecutor executor, Task task, long untilNs) {
-        while (!executor.look(task)) {
-            if (System.nanoTime() - untilNs >= 0) {
-                return false;
-            }
-            Thread.onSpinWait();
-        }
-        return true;
     }
 }

@@ -152,7 +152,7 @@ public final class Wait {
         int counted = 0;
         try {
             for (; counted < shares.length; counted++) {
-                shares[counted].executor.gate().startWaiting();
+                shares[counted].executor.gate.startWaiting();
             }
             return lend(untilNs);
         } finally {
@@ -164,7 +164,7 @@ public final class Wait {
 
     private boolean lend(long untilNs) {
         int round = hasSlept() ? Patience.TIRED : 0;
-        boolean lone = shares.length > 0 && shares[0].executor.loneOnCores();
+        boolean lone = shares.length > 0 && shares[0].executor.loneOnCores;
         long sinceNs = 0;
         while (true) {
             Pass pass = pass();

@@ -112,7 +112,7 @@ final class FifoTest {
             rank.post("done " + rank.number(), "");
             rank.await("done " + (1 - rank.number()));
             if (rank.number() == 1) {
-                plant(comm.executor().links(), word, count);
+                plant(comm.executor().links, word, count);
                 pointToPoint(comm, own, buffer);
             } else {
                 pointToPoint(comm, Operation.RECV, buffer);

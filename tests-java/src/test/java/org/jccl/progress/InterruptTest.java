@@ -23,13 +23,13 @@ final class InterruptTest {
         Comm comm = creation.comm();
         CommExecutor executor = comm.executor();
         Thread interrupting = new Thread(() -> Parting.interrupt(executor), "interrupting");
-        assertTrue(executor.gate().tryOwn());
+        assertTrue(executor.gate.tryOwn());
         try {
             interrupting.start();
             interrupting.join(WHILE_OWNED_MS);
             assertTrue(interrupting.isAlive(), "it did not wait for the owner");
         } finally {
-            executor.gate().release();
+            executor.gate.release();
         }
         interrupting.join(SOON_MS);
         assertFalse(interrupting.isAlive());

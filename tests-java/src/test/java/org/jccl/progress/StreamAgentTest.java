@@ -121,7 +121,7 @@ final class StreamAgentTest {
             if (rank.number() == 1) {
                 rank.await("begun");
                 // Set by who sleeps until this rank does something.
-                long sleeper = comm.executor().links().ownBase() + RegionLayout.WAITERS;
+                long sleeper = comm.executor().links.ownBase() + RegionLayout.WAITERS;
                 while (Memory.getIntAcquire(sleeper) == 0) {
                     Thread.onSpinWait();
                 }
@@ -129,7 +129,7 @@ final class StreamAgentTest {
                 rank.post("begun", "");
             }
             assertEquals(0, allReduce(comm, data, 60_000));
-            assertFalse(comm.executor().gate().attended());
+            assertFalse(comm.executor().gate.attended());
             rank.post("over" + rank.number(), "");
             rank.await("over" + (1 - rank.number()));
         } finally {
@@ -144,7 +144,7 @@ final class StreamAgentTest {
             if (rank.number() == 0) {
                 long ticket = allReduce(comm, data, ms);
                 assertTrue(ticket != 0);
-                assertFalse(comm.executor().gate().waiting());
+                assertFalse(comm.executor().gate.waiting());
                 rank.post("begun", "");
                 awaitEnd(comm, ticket);
             } else {
@@ -171,7 +171,7 @@ final class StreamAgentTest {
                 return;
             }
             // No stream thread works beside the test.
-            assertTrue(comm.executor().gate().startAttending());
+            assertTrue(comm.executor().gate.startAttending());
             long data = arena.allocate(8, 8).address();
             Task needy = started(comm, data, 2);
             rank.post("begun", "");
@@ -263,7 +263,7 @@ final class StreamAgentTest {
     private static void limitBesideAWait(Rank rank) throws InterruptedException {
         List<Comm> comms = new ArrayList<>();
         // One more than there are stream threads: two share one.
-        for (int i = 0; i <= StreamAgent.most(); i++) {
+        for (int i = 0; i <= StreamAgent.AGENTS.length; i++) {
             comms.add(create(rank, "c" + i));
         }
         try (Arena arena = Arena.ofShared()) {
@@ -276,7 +276,8 @@ final class StreamAgentTest {
             Comm late = null;
             for (int i = 0; i < comms.size(); i++) {
                 for (int j = 0; j < i; j++) {
-                    if (StreamAgent.together(comms.get(i).executor(), comms.get(j).executor())) {
+                    if (StreamAgent.place(comms.get(i).executor())
+                            == StreamAgent.place(comms.get(j).executor())) {
                         waited = comms.get(i);
                         late = comms.get(j);
                     }
@@ -286,7 +287,7 @@ final class StreamAgentTest {
             CommExecutor executor = waited.executor();
             Task task = executor.tickets().task(start(waited, Operation.RECV, data));
             Thread waiter = Thread.ofPlatform().start(() -> Wait.of(executor, task).await(0));
-            while (!executor.gate().waiting()) {
+            while (!executor.gate.waiting()) {
                 Thread.sleep(1);
             }
             late.timeLimitMs(50);
@@ -305,7 +306,7 @@ final class StreamAgentTest {
 
     private static void looksForArrivals(Rank rank) throws InterruptedException {
         Comm comm = create(rank, "s");
-        Gate gate = comm.executor().gate();
+        Gate gate = comm.executor().gate;
         try (Arena arena = Arena.ofConfined()) {
             if (rank.number() == 1) {
                 rank.await("over");
@@ -344,7 +345,7 @@ final class StreamAgentTest {
 
     private static void beginsInBetween(Rank rank) throws InterruptedException {
         Comm comm = create(rank, "s");
-        Gate gate = comm.executor().gate();
+        Gate gate = comm.executor().gate;
         try (Arena arena = Arena.ofConfined()) {
             long data = arena.allocate(8, 8).address();
             if (rank.number() == 1) {

@@ -40,7 +40,7 @@ final class WaitTest {
         CommExecutor executor = comm.executor();
         try (Arena arena = Arena.ofShared()) {
             // No stream thread works beside the test.
-            assertTrue(executor.gate().startAttending());
+            assertTrue(executor.gate.startAttending());
             long bytes = 40 << 20;
             long in = arena.allocate(bytes, 64).address();
             long out = arena.allocate(2 * bytes, 64).address();
@@ -124,7 +124,7 @@ final class WaitTest {
         CommExecutor executor = comm.executor();
         try (Arena arena = Arena.ofConfined()) {
             // No stream thread works beside the test.
-            assertTrue(executor.gate().startAttending());
+            assertTrue(executor.gate.startAttending());
             long data = arena.allocate(LARGE, 8).address();
             Operation op = rank.number() == 0 ? Operation.RECV : Operation.SEND;
             Task first = task(op, data, LARGE, 1 - rank.number());
