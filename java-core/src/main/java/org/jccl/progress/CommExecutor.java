@@ -18,14 +18,14 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Progress of one communicator. Whoever holds the owner word moves everything that is under way:
- * the calling thread, another that waits, or a stream thread. Nobody waits for a peer's part of an
- * operation while holding it.
+ * the calling thread, another thread that waits, or a stream thread. No thread waits for a peer's
+ * part of an operation while it holds the word.
  *
  * <p>Collectives run one after the other in the order in which they were submitted; sends and
  * receives run beside them, in order for each peer and direction.
  */
 public final class CommExecutor {
-    /** Bound of operations that have been submitted and are not complete. */
+    /** Bound on operations that are submitted and not complete. */
     public static final int MAX_PENDING = 1 << 16;
 
     /** How often the fast path tries before it lets other threads and operations in. */
@@ -37,17 +37,17 @@ public final class CommExecutor {
     final Engine engine;
     final Health health;
 
-    /** How sentences call the communicator. */
+    /** The communicator's name in messages. */
     final String name;
 
     final boolean loneOnCores;
     final Gate gate;
     final Lingering lingering = new Lingering();
 
-    /** Submitted by threads that found the communicator owned; drained by the owner. */
+    /** Tasks that callers have submitted and the owner has not yet taken. */
     private final ConcurrentLinkedQueue<Task> inbox = new ConcurrentLinkedQueue<>();
 
-    /** Submitted and not over; bound of {@link #MAX_PENDING}. */
+    /** How many tasks are submitted and not over; at most {@link #MAX_PENDING}. */
     private final AtomicLong pending = new AtomicLong();
 
     private final Tickets tickets = new Tickets();
@@ -59,27 +59,28 @@ public final class CommExecutor {
      */
     private volatile boolean directTaken;
 
-    /** Set once by the owner (volatile), with the reason for which no operation can succeed. */
+    /** Why no operation can succeed any more; set once, by the owner (volatile). */
     private volatile @Nullable NcclException failure;
 
     /**
-     * Set by anybody (volatile): give up as soon as possible. A field for those whom an Error has
-     * left no stack for a call.
+     * Why the owner is to give up as soon as possible; set by any thread (volatile). A thread that
+     * an Error leaves without stack for a call writes the field itself.
      */
     volatile @Nullable NcclException stopRequest;
 
     /** For the owner: {@link #fail} is at work. */
     private boolean failing;
 
-    /** Set by the owner (volatile): what {@link #fail} does has been done. */
+    /** Whether {@link #fail} has done everything; set by the owner (volatile). */
     private volatile boolean failed;
 
     /**
      * An executor over {@code links}.
      *
-     * @param name how sentences call the communicator
-     * @param loneOnCores whether each rank of this node has a core, so that polling makes sense
-     * @param device what the buffers belong to, null for the host
+     * @param name the communicator's name in messages
+     * @param loneOnCores whether each rank of this node has a core of its own, so that polling
+     *     makes sense
+     * @param device the device that owns the buffers, null for host memory
      */
     public CommExecutor(Links links, String name, boolean loneOnCores, @Nullable Device device) {
         this.links = links;
@@ -115,7 +116,7 @@ public final class CommExecutor {
         health.timeLimitMs = ms;
     }
 
-    /** Whether one operation is under way, and no other. */
+    /** Whether exactly one operation is under way. */
     boolean oneUnderWay() {
         return pending.get() == 1;
     }
@@ -125,7 +126,7 @@ public final class CommExecutor {
         return gate.closed();
     }
 
-    /** Whether somebody wants the owner to look. */
+    /** Whether the owner has work: the gate is closed, or there are a stop request or new tasks. */
     boolean wanted() {
         return gate.closed() || (stopRequest != null && !failed) || !inbox.isEmpty();
     }
@@ -162,7 +163,6 @@ public final class CommExecutor {
                 return null;
             }
         } catch (RuntimeException | Error e) {
-            // If the rest overflows as well, the next owner goes on with it: nothing of this task.
             throw torn(e);
         }
         directTaken = true;
@@ -171,10 +171,10 @@ public final class CommExecutor {
     }
 
     /**
-     * Hands a task over. {@link Submission#follow} goes on with it, after the other tasks of a
-     * group.
+     * Hands a task over. {@link Submission#follow} continues it once the other tasks of its group
+     * have been handed over.
      *
-     * @throws NcclException if the communicator has failed or too much is under way
+     * @throws NcclException if the communicator has failed or too many operations are under way
      */
     public void submit(Task task) {
         NcclException known = failure;
@@ -213,7 +213,10 @@ public final class CommExecutor {
         }
     }
 
-    /** Whether its thread is inside the gate until {@link Submission#follow} is over. */
+    /**
+     * Whether the task's stream waits for it; then its thread stays inside the gate until {@link
+     * Submission#follow} is over.
+     */
     boolean usesStream(Task task) {
         return !engine.callersWait() && !task.isOnHost();
     }
@@ -223,9 +226,7 @@ public final class CommExecutor {
         return tickets;
     }
 
-    /**
-     * Looks for peers that gave up, and awaited ones that are lost; then {@link #failure} is set.
-     */
+    /** Fails the communicator if a peer has given up or an awaited one is lost. */
     public void lookForLoss(int[] awaited) {
         gate.ifFree(
                 () -> {
@@ -235,7 +236,7 @@ public final class CommExecutor {
                 });
     }
 
-    /** The same for the peers of what is under way, and for its time limit. */
+    /** Looks at the peers of what is under way, and at its time limit. */
     void lookAtPeers() {
         gate.ifFree(() -> health.look(true));
     }
@@ -247,7 +248,7 @@ public final class CommExecutor {
      */
     boolean progress() {
         if (gate.closed()) {
-            // What was submitted meanwhile; has a failure, so that no memory is touched.
+            // Ends new tasks. There is a failure, so that no memory is touched.
             drainInbox();
             return false;
         }
@@ -266,7 +267,7 @@ public final class CommExecutor {
         }
     }
 
-    /** Does what somebody has asked for with {@link #requestStop}; for the owner. */
+    /** Fails the communicator if {@link #requestStop} has asked for that; for the owner. */
     void failIfStopped() {
         NcclException stop = stopRequest;
         if (stop != null && !failed) {
@@ -274,7 +275,7 @@ public final class CommExecutor {
         }
     }
 
-    /** Ends what was submitted while the gate was closed; after the closer has released it. */
+    /** Ends tasks submitted while the gate was being closed; for the closer, after its release. */
     void drainLate() {
         VarHandle.fullFence();
         while (!inbox.isEmpty() && tryDrain()) {
@@ -312,7 +313,7 @@ public final class CommExecutor {
             try {
                 torn(e);
             } finally {
-                // It may be in no queue, where nobody would end it.
+                // The task may be in no queue, so that nobody else would end it.
                 if (!task.over()) {
                     engine.release(task);
                     end(task, failure == null ? Failures.TORN : failure);
@@ -322,6 +323,7 @@ public final class CommExecutor {
     }
 
     private NcclException torn(Throwable t) {
+        // First: if the rest overflows the stack as well, the next owner ends everything.
         stopRequest = Failures.TORN;
         NcclException why = Failures.of(t);
         fail(why, -1);
@@ -358,7 +360,7 @@ public final class CommExecutor {
 
     /**
      * Ends every operation with this failure and tells the other ranks; for the owner. If an Error
-     * throws it out of that, the next owner goes on.
+     * interrupts it, the next owner goes on.
      */
     void fail(NcclException why, int culprit) {
         if (failed || failing || gate.closed()) {
@@ -379,14 +381,16 @@ public final class CommExecutor {
         }
     }
 
-    /** Goes on with a failure that an Error has interrupted, if there is one. */
+    /** Completes a {@link #fail} that an Error has interrupted, if there is one. */
     public void settle() {
         if (!failed && stopRequest != null) {
             gate.ifFree(this::failIfStopped);
         }
     }
 
-    /** Buffers are the callers' once the failure shows or their task is over. */
+    /**
+     * Ends every operation. Callers own their buffers once the failure shows or their task is over.
+     */
     private void endAll(NcclException why) {
         if (!engine.isFree() || busy()) {
             links.rescue();
@@ -398,14 +402,14 @@ public final class CommExecutor {
         drainInbox();
     }
 
-    /** A call that has not come so far that somebody waits for it throws by itself. */
+    /** Ends a task; a direct call that nobody waits for yet throws the failure itself. */
     private void drop(Task task, NcclException why) {
         if (task != direct || directTaken) {
             end(task, why);
         }
     }
 
-    /** Moves what can be moved without waiting; whether the task is over. */
+    /** Moves what can move without waiting and returns whether the task is over. */
     public boolean look(Task task) {
         if (!task.over()) {
             tryProgress();
@@ -413,7 +417,7 @@ public final class CommExecutor {
         return task.over();
     }
 
-    /** Asks whoever owns, or will own, the communicator to end everything with this failure. */
+    /** Asks the present or next owner to end everything with this failure. */
     public void requestStop(NcclException why) {
         if (stopRequest == null) {
             stopRequest = why;
@@ -422,7 +426,7 @@ public final class CommExecutor {
         tryProgress();
     }
 
-    /** Moves everything that can move, unless another thread does; whether anything moved. */
+    /** Moves everything that can move unless there is an owner; returns whether anything moved. */
     boolean tryProgress() {
         if (!gate.tryOwn()) {
             return false;
@@ -434,14 +438,13 @@ public final class CommExecutor {
         }
     }
 
-    /** Wakes threads of this process that may sleep for what the owner now has to do. */
+    /** Wakes sleeping threads of this process, one of which may have to do the owner's work. */
     void wakeSleepers() {
         gate.wakeSleepers(links);
     }
 
     /**
-     * Whether another rank has begun the call that comes so many after the one that this rank made
-     * last.
+     * Whether rank {@code q} has begun the call that is {@code ahead} calls after this rank's last.
      */
     public boolean hasComeTo(int q, int ahead) {
         if (!gate.enter()) {
@@ -454,7 +457,7 @@ public final class CommExecutor {
         }
     }
 
-    /** Ends what is under way and forbids everything; for the owner. */
+    /** Ends what is under way and closes the gate; for the owner. */
     void forbid(NcclException why) {
         endAll(why);
         gate.close();

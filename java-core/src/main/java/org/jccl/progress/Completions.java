@@ -26,7 +26,7 @@ public final class Completions {
         }
     }
 
-    /** The task's end counts from now on; one that came while that was not said counts at once. */
+    /** Counts the task's end from now on, and at once if it has come already. */
     static void expect(Task task) {
         task.setStarted();
         if (task.over()) {

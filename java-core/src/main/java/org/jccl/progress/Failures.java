@@ -7,25 +7,25 @@ import org.jccl.type.Unforeseen;
 
 /** What callers are told about a failure. */
 final class Failures {
-    /** What stands until the words for an Error are found, which may take stack or memory. */
+    /** The failure until an Error's message is made, which may take stack or memory. */
     @SuppressWarnings("StaticAssignmentOfThrowable")
     static final NcclException TORN = Unforeseen.noStack();
 
     private Failures() {}
 
-    /** What an operation threw, as a failure of the communicator. */
+    /** Turns what an operation threw into a failure of the communicator. */
     static NcclException of(Throwable thrown) {
         return thrown instanceof NcclException known
                 ? known
                 : Unforeseen.of(thrown, "in an operation");
     }
 
-    /** Where even that is too much, the failure stands and is known all the same. */
+    /** Logs a failure; if even that is too much, the failure stands and is known all the same. */
     static void log(NcclException why) {
         try {
             Log.warn(why);
         } catch (RuntimeException | Error unsaid) {
-            // Without stack or memory.
+            // There is no stack or memory to log it.
         }
     }
 

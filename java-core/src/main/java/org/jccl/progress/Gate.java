@@ -9,7 +9,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.function.IntConsumer;
 
-/** Who may touch a communicator's memory: its owner, its visitors, and after the end nobody. */
+/**
+ * Decides who may touch a communicator's memory: its owner and its visitors, and nobody after the
+ * end.
+ */
 final class Gate {
     private static final int FREE = 0;
     private static final int OWNED = 1;
@@ -31,16 +34,16 @@ final class Gate {
     @SuppressWarnings("UnusedVariable")
     private int owner;
 
-    /** Threads that may touch memory without owning; the closer waits for zero. */
+    /** How many threads may touch memory without owning it; the closer waits for zero. */
     private final AtomicInteger visitors = new AtomicInteger();
 
-    /** Callers that wait for operations, beyond a first look. */
+    /** How many callers wait for operations, beyond a first look. */
     private final AtomicInteger waiting = new AtomicInteger();
 
     /** Whether a stream thread looks after the communicator. */
     private final AtomicBoolean attended = new AtomicBoolean();
 
-    /** Threads of this process that sleep on each rank's region, and on all of them. */
+    /** How many threads of this process sleep on each rank's region; below, on all of them. */
     private final AtomicIntegerArray sleepers;
 
     private final AtomicInteger allSleepers = new AtomicInteger();
@@ -77,7 +80,7 @@ final class Gate {
         visitors.getAndDecrement();
     }
 
-    /** As the owner, unless there is one or the communicator is gone. */
+    /** Runs an action as the owner, unless there is an owner or the communicator is gone. */
     void ifFree(Runnable action) {
         if (!enter()) {
             return;
@@ -107,7 +110,7 @@ final class Gate {
         closed = true;
     }
 
-    /** The calling thread looks once more whether it may, and then sleeps on a rank's region. */
+    /** Announces that the calling thread, after one more look, may sleep on a rank's region. */
     void startSleeping(int rank) {
         sleepers.getAndIncrement(rank);
         allSleepers.getAndIncrement();
@@ -122,7 +125,7 @@ final class Gate {
         return allSleepers.get() > 0;
     }
 
-    /** The ranks on whose regions threads sleep, each once. */
+    /** Passes on each rank on whose region threads sleep, once. */
     void forEachSleptOn(IntConsumer action) {
         for (int rank = 0; rank < sleepers.length(); rank++) {
             if (sleepers.get(rank) > 0) {
@@ -142,7 +145,7 @@ final class Gate {
         }
     }
 
-    /** The same, of a communicator that may be closed; its memory is still there. */
+    /** The same for a communicator that may be closed, but whose memory is still there. */
     void wakeAllSleepers(Links links) {
         forEachSleptOn(links::wakeSleepersOn);
     }
@@ -155,12 +158,12 @@ final class Gate {
         waiting.getAndIncrement();
     }
 
-    /** Whether it was the last. */
+    /** Ends one wait; returns whether it was the last. */
     boolean stopWaiting() {
         return waiting.decrementAndGet() == 0;
     }
 
-    /** Whether the caller is the one who makes a stream thread attend. */
+    /** Returns whether it is the caller who must make a stream thread attend. */
     boolean startAttending() {
         return attended.compareAndSet(false, true);
     }

@@ -15,26 +15,26 @@ import java.util.Arrays;
 import java.util.function.ObjLongConsumer;
 
 /**
- * What whoever moves a communicator looks at now and then: has a rank given up, has one died or
- * left that something under way still needs, is a time limit past, should the user be told who is
- * late. One look is for everything that is under way, whoever waits for it and whatever moves
- * beside it. Fields without a word are the owner's, and plain.
+ * The look that a communicator's owner takes now and then: whether a rank has given up, whether a
+ * rank that something under way still needs has died or left, whether a time limit is past, and
+ * whether to tell the user who is late. One look covers everything that is under way, whoever waits
+ * for it and whatever else moves. Fields without a comment belong to the owner and are plain.
  */
 final class Health {
     private static final long MS = 1_000_000;
 
-    /** How often it is asked whether a process or a machine has ended: one call for each rank. */
+    /** How often to ask whether a process or a machine has ended: one system call for each rank. */
     private static final long ASK_NS = 20 * MS;
 
     private static final long ASK_NS_PER_RANK = 15_000;
 
-    /** How often calls are compared: a cache line for each rank, on each rank of the node. */
+    /** How often to compare calls: each rank of the node reads a cache line for each rank. */
     private static final long COMPARE_NS_PER_PAIR = 800;
 
-    /** A rank that has called something else is known after this time at the latest. */
+    /** A rank that has called something else is found after this time at the latest. */
     private static final long COMPARE_NS = 1000 * MS;
 
-    /** How often everything is moved between two looks at the clock, a power of two. */
+    /** How often the owner moves everything between two looks at the clock; a power of two. */
     private static final int TURNS = 16;
 
     private final CommExecutor executor;
@@ -50,20 +50,20 @@ final class Health {
 
     private int turns;
 
-    /** When ranks were asked for last. */
+    /** When the system was last asked about the ranks. */
     private long askedNs = System.nanoTime() - ASK_NS;
 
-    /** When calls were compared last. */
+    /** When calls were last compared. */
     private long comparedNs = System.nanoTime() - COMPARE_NS;
 
     private boolean looking;
 
-    /** Whether ranks that gave up, or that a split awaits in vain, have given enough. */
+    /** Whether ranks that gave up have given enough; below, those that a split awaits in vain. */
     private final Doubt aboutOperations = new Doubt();
 
     private final Doubt aboutSplit = new Doubt();
 
-    /** Of the look that is under way: when it is, and what has waited too long. */
+    /** The time of the current look; below, what it has found to wait for too long. */
     private long nowNs;
 
     private long suspendedNs;
@@ -71,7 +71,7 @@ final class Health {
     private @Nullable Blocked late;
     private final ObjLongConsumer<Blocked> lookAtTime = this::lookAtTime;
 
-    /** What still moves may not need a rank that is gone; for so long that is believed. */
+    /** What still moves may not need a rank that is gone; that is believed for a limited time. */
     private static final class Doubt {
         private static final long LONGEST_NS = 1000 * MS;
 
@@ -94,7 +94,7 @@ final class Health {
         this.engine = executor.engine;
     }
 
-    /** The owner has moved everything once more: looks if it was long ago that somebody did. */
+    /** Looks if the last look was long ago; called whenever the owner has moved everything. */
     void lookNowAndThen() {
         turns++;
         if ((turns & (TURNS - 1)) == 0 && System.nanoTime() - askedNs >= intervalNs()) {
@@ -112,7 +112,7 @@ final class Health {
      * @param moving whether something may be about to move
      */
     void look(boolean moving) {
-        // What a look moves looks by itself.
+        // What a look moves would look again.
         if (looking || executor.failure() != null || executor.gate.closed()) {
             return;
         }
@@ -148,7 +148,7 @@ final class Health {
         late = null;
         engine.forEachBlocked(lookAtTime);
         if (overdue != null) {
-            // A rank that is dead must not be called late.
+            // A dead rank must not be called late.
             if (ask || !lookForDeath()) {
                 endOverdue(overdue);
             }
@@ -214,7 +214,7 @@ final class Health {
     }
 
     /**
-     * Looks for ranks that died or left and are needed.
+     * Looks for needed ranks that died or left.
      *
      * @return whether the communicator has failed
      */
@@ -286,8 +286,8 @@ final class Health {
     /**
      * Fails the communicator because of rank {@code q}.
      *
-     * @param gaveUp whether it said itself why
-     * @param needing what misses it, if that is an operation
+     * @param gaveUp whether the rank has said why itself
+     * @param needing the operation that needs the rank, if there is one
      */
     private void end(int q, boolean gaveUp, @Nullable Task needing) {
         if (!gaveUp) {

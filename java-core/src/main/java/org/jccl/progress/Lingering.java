@@ -4,24 +4,25 @@ import org.jccl.executor.Task;
 import org.jccl.transport.RegionLayout;
 
 /**
- * Whether who starts an operation of a communicator stays with it for a moment. The peers of most
- * are about to come; to hand the rest over to a thread that has to be woken, and whose end wakes
- * another, takes longer than they do. Where they come later, only one start of many tries.
+ * Decides whether a thread that starts an operation stays with it for a moment. The peers of most
+ * operations are about to come; handing the rest over to a thread that has to be woken, and that
+ * wakes another at the end, takes longer than they do. Where peers come later, only one start of
+ * many stays.
  *
- * <p>Written by all who start operations, without order: any value is right.
+ * <p>All threads that start operations write the fields, without order: any value is right.
  */
 final class Lingering {
-    /** How long a start stays, at most. */
+    /** The longest time that a start stays. */
     static final long NS = 500_000;
 
     /**
-     * What a rank gives or gets per part: more is better moved beside what the caller does next.
+     * The largest part for which a start stays; more is better moved beside the caller's next work.
      */
     private static final long MOST_BYTES = RegionLayout.DIRECT_BYTES;
 
     private static final int MOST_PASSED = 8;
 
-    /** How many starts pass after one that stayed in vain. */
+    /** How many starts do not stay after one that stayed in vain; below, how many have not. */
     private int pause;
 
     private int passed;

@@ -18,7 +18,7 @@ final class Notice {
     /** How long a rank that gives up tries to tell the others over TCP. */
     static final long FAREWELL_NS = 200 * MS;
 
-    /** How long a rank that leaves waits for its last bytes to be taken over TCP. */
+    /** How long a rank that leaves waits for its peers' systems to take its last bytes. */
     private static final long LEAVE_NS = 2000 * MS;
 
     private Notice() {}
@@ -61,7 +61,7 @@ final class Notice {
         }
     }
 
-    /** Gives what was said before so much time to be sent. */
+    /** Waits until what was said before has been sent, for this long at most. */
     static void flush(Links links, long limitNs) {
         if (!links.anyNet()) {
             return;
@@ -83,7 +83,7 @@ final class Notice {
                 Sockets.poll(polls.address(), n, 20);
             }
         } catch (NcclException noMemory) {
-            // The sockets have had a first look when it was posted.
+            // Posting has offered each frame to its socket once.
         }
     }
 }

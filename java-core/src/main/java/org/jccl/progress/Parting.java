@@ -11,9 +11,9 @@ public final class Parting {
     private Parting() {}
 
     /**
-     * Ends everything with this failure and waits until that has taken effect: whoever owns the
-     * communicator may be copying into a caller's buffer. That is short: no owner waits longer than
-     * a quiet link is given to finish a frame.
+     * Ends everything with this failure and waits until that has taken effect, since the owner may
+     * be copying into a caller's buffer. The wait is short: no owner waits longer than a quiet link
+     * may take to finish a frame.
      */
     public static void stop(CommExecutor executor, NcclException why) {
         executor.requestStop(why);
@@ -27,7 +27,10 @@ public final class Parting {
         return executor.failure() != null || executor.closed();
     }
 
-    /** The user has interrupted a thread that waits here: buffers are the caller's on return. */
+    /**
+     * Stops a communicator whose user has interrupted a waiting thread; on return buffers are the
+     * caller's.
+     */
     public static void interrupt(CommExecutor executor) {
         stop(executor, Failures.interrupted(executor.links.rank()));
     }
@@ -36,8 +39,8 @@ public final class Parting {
      * Frees everything, once no thread is inside. The caller has made sure that nothing is under
      * way or wanted any more.
      *
-     * @param goodbye published for the other ranks
-     * @param links takes the links over, which may still hold undelivered bytes, and closes them
+     * @param goodbye what the other ranks are told
+     * @param links takes over the links, which may still hold undelivered bytes, and closes them
      */
     public static void close(CommExecutor executor, NcclException goodbye, Consumer<Links> links) {
         if (!leave(executor, goodbye)) {

@@ -5,15 +5,15 @@ import org.jccl.platform.Threads;
 /**
  * How long a thread that waits looks again and again before it sleeps.
  *
- * <p>A rank with a core of its own polls, then yields, or goes on to poll while yields are dear,
- * for as long as the sleeps of this process have shown to be worth it: twice as long after a short
- * sleep, half as long after a long one. Without that ranks could not leave a state in which each
- * sleeps because the other was late from its own sleep, which on a virtual machine, where a thread
- * on an idle core runs a tenth of a millisecond after it was woken, makes a call of 0.3 µs take 50.
- * Beside other work, where a peer is away for a whole slice, it soon sleeps almost at once.
+ * <p>A rank with a core of its own polls, then yields, or goes on polling while yields are dear.
+ * How long it does so depends on the sleeps of this process: twice as long after a short one, half
+ * as long after a long one. Otherwise ranks could not leave a state in which each sleeps because
+ * the other has woken late. On a virtual machine, where a thread on an idle core runs a tenth of a
+ * millisecond after it was woken, a call of 0.3 µs would then take 50. Beside other work, where a
+ * peer is away for a whole slice, the rank soon sleeps almost at once.
  */
 final class Patience {
-    /** A round of a wait from which on the waiter sleeps between its looks. */
+    /** From this round of a wait on the waiter sleeps between its looks. */
     static final int TIRED = 1 << 30;
 
     /** Rounds without a clock. */
@@ -25,24 +25,26 @@ final class Patience {
     private static final long SHORT_SLEEP_NS = 500_000;
 
     /**
-     * By how much the time is shorter than the longest. Written by whoever has slept, read by all
-     * who wait, without order: any value of it is right, and a lost one is found again.
+     * By how much the time is shorter than the longest. Threads that have slept write it and all
+     * waiters read it, without order: any value is right, and a lost one is learnt again.
      */
     private static long cutNs;
 
     private Patience() {}
 
-    /** When the time of a wait that is in this round begins to count; {@code sinceNs} before. */
+    /**
+     * When the time of a wait began to count: now, in the first round after the spins, or before.
+     */
     static long since(int round, long sinceNs) {
         return round == SPINS + 1 ? System.nanoTime() : sinceNs;
     }
 
     /**
-     * A turn between two looks.
+     * Passes the time between two looks.
      *
      * @param round looks without movement so far
      * @param lone whether the rank has a core of its own
-     * @param sinceNs as {@link #since} has said
+     * @param sinceNs what {@link #since} has returned
      * @return the round, or TIRED
      */
     static int turn(int round, boolean lone, long sinceNs) {

@@ -24,18 +24,18 @@ final class Sleep {
     private static final long MS = 1_000_000;
     private static final long LONGEST_NS = 100 * MS;
 
-    /** On a node each nap of each rank takes some of the time of the same cores. */
+    /** Each nap of each rank of a node takes some time of the cores that they share. */
     private static final long NAP_NS_PER_MATE = 15_000;
 
     private static final long LONGEST_UNTOLD_NS = 40 * MS;
 
-    /** Of a thread that is wanted elsewhere perhaps, where nobody can wake it. */
+    /** For a thread that may be wanted elsewhere and that nobody can wake. */
     private static final long LONGEST_UNWOKEN_NS = 10 * MS;
 
     private static final int FRACTION = 4;
     private static final int UNTOLD_FRACTION = 16;
 
-    /** Where another thread owns the communicator, or closes it. */
+    /** For a thread that finds the communicator owned or being closed. */
     private static final long SHORT_NS = 50_000;
 
     private static final short POLLIN = 1;
@@ -47,9 +47,9 @@ final class Sleep {
      * Sleeps once.
      *
      * @param task what is waited for, null for everything
-     * @param alone whether no other communicator is waited for, and no other task
-     * @param elsewhere what the thread must not sleep beside, unless it is empty. Who adds to it
-     *     wakes the sleeper afterwards, where that can be done
+     * @param alone whether the thread waits for no other communicator and no other task
+     * @param elsewhere other work of the thread, which sleeps only if this is empty. A thread that
+     *     adds to it wakes the sleeper afterwards, where it can
      */
     static void once(
             CommExecutor executor,
@@ -58,7 +58,7 @@ final class Sleep {
             long untilNs,
             @Nullable Collection<?> elsewhere) {
         if (!executor.gate.enter()) {
-            // The closer is still at it and ends the task, or the caller does.
+            // The closer, still at work, ends the task, or the caller does.
             LockSupport.parkNanos(SHORT_NS);
             return;
         }
@@ -115,7 +115,7 @@ final class Sleep {
         return task != null && task.over() ? null : executor.engine.blocked(task);
     }
 
-    /** For the owner: whether what the thread waits for ends its sleep. */
+    /** For the owner: whether the thread is woken when what it waits for comes. */
     private static boolean isTold(CommExecutor executor, Blocked blocked) {
         Links links = executor.links;
         int q = blocked.rank();
@@ -127,7 +127,7 @@ final class Sleep {
     }
 
     /**
-     * For the owner: whether a store of rank {@code q}, a mate, shall end the sleep. What arrives
+     * For the owner: whether a store by rank {@code q}, a mate, is to end the sleep. What arrives
      * over TCP meanwhile waits in the sockets. A thread that has frames to send, or other lanes to
      * move, sleeps on the sockets instead.
      */

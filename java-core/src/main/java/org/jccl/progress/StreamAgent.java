@@ -12,8 +12,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Thread {@code jccl-stream-k}: progresses communicators on which asynchronous operations are under
- * way and nobody waits. At most one a core, each made when first needed; a communicator always
- * belongs to the same one.
+ * way and nobody waits. There is at most one per core, made when first needed; a communicator
+ * always belongs to the same one.
  */
 public final class StreamAgent implements Runnable {
     private static final int MAX_AGENTS = 4;
@@ -25,7 +25,7 @@ public final class StreamAgent implements Runnable {
 
     private static final long LOOK_NS_EACH = 50_000;
 
-    /** After a failure, which may last. */
+    /** The pause after a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
 
     static final @Nullable StreamAgent[] AGENTS =
@@ -35,7 +35,10 @@ public final class StreamAgent implements Runnable {
     private final List<CommExecutor> active = new ArrayList<>();
     private final Thread thread;
 
-    /** For whose peers the agent sleeps. Written by it (volatile), read by those who attend. */
+    /**
+     * On whose peers the agent sleeps; written by the agent (volatile), read by threads that
+     * attend.
+     */
     private volatile @Nullable CommExecutor asleepOn;
 
     private int round;
@@ -48,9 +51,9 @@ public final class StreamAgent implements Runnable {
     }
 
     /**
-     * Looks after the communicator until nothing is under way on it. If that cannot be, for want of
-     * a thread perhaps, the communicator has failed, which whoever polls sees: nothing is thrown,
-     * and nothing waits for ever.
+     * Has an agent look after the communicator until nothing is under way on it. If that is
+     * impossible, perhaps for want of a thread, the communicator fails, which threads that poll
+     * see: nothing is thrown, and nothing waits for ever.
      */
     public static void attend(CommExecutor executor) {
         if (!executor.gate.startAttending()) {
@@ -96,7 +99,7 @@ public final class StreamAgent implements Runnable {
         }
     }
 
-    /** If there is no thread to be had, another one serves for good. */
+    /** If no thread can be started, another agent serves for good. */
     private static StreamAgent made(int k) {
         try {
             return new StreamAgent(k);
@@ -159,7 +162,9 @@ public final class StreamAgent implements Runnable {
         active.forEach(CommExecutor::lookAtPeers);
     }
 
-    /** An operation that has begun meanwhile found its communicator attended. */
+    /**
+     * Stops attending, unless an operation has begun meanwhile: it found its communicator attended.
+     */
     static void turnAway(CommExecutor executor) {
         executor.gate.stopAttending();
         if (executor.busy() && !executor.gate.closed()) {
@@ -196,7 +201,7 @@ public final class StreamAgent implements Runnable {
         }
     }
 
-    /** A communicator that arrives ends the sleep. */
+    /** Sleeps once; a communicator that arrives ends the sleep. */
     private void sleep(CommExecutor executor) {
         asleepOn = executor;
         try {

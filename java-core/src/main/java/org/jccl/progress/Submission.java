@@ -6,7 +6,7 @@ import org.jccl.plan.Plan;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-/** How a call gets under way: by the thread that makes it, as far as that can go. */
+/** Gets a call under way, in the thread that makes it, as far as that can go. */
 public final class Submission {
     private static final long MS = 1_000_000;
 
@@ -45,7 +45,7 @@ public final class Submission {
     }
 
     /**
-     * Goes on with a task that was submitted, after the others of its group.
+     * Continues a submitted task, after the others of its group.
      *
      * @return whether its stream waits for it, so that its caller need not
      * @throws NcclException if the device refuses
@@ -57,7 +57,7 @@ public final class Submission {
         try {
             return executor.engine.follow(task);
         } catch (NcclException refused) {
-            // The stream does not wait, so that the operation must not go on.
+            // The stream does not wait, so the operation must not go on.
             executor.requestStop(refused);
             throw refused;
         } finally {
@@ -69,8 +69,8 @@ public final class Submission {
     /**
      * Submits a task, lends the thread to it and leaves the rest to a stream thread.
      *
-     * @param ms for how long at most; with 0 the thread looks once, and stays a moment longer for a
-     *     collective that stands alone and whose peers can be expected
+     * @param ms for how long the thread stays at most; with 0 it looks once, and stays a moment
+     *     longer for a collective that runs alone and whose peers are likely to come soon
      * @return 0 if it is complete, else its ticket
      * @throws NcclException if it failed at once
      */
@@ -103,7 +103,7 @@ public final class Submission {
             }
             return over;
         } catch (RuntimeException | Error e) {
-            // As in a wait; and nobody else may come to tell the peers.
+            // As in Wait.await; besides, nobody else may come to tell the peers.
             executor.stopRequest = Failures.TORN;
             StreamAgent.attend(executor);
             throw e;

@@ -3,25 +3,28 @@ package org.jccl.progress;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Time in which this process, or its machine, was stopped: that is nobody's lateness, since the
- * peers' answers may not have been read yet. Waits look much more often than once a second, one or
- * another; after a longer pause nothing ran here, or nobody waited.
+ * Time in which this process, or its machine, was stopped. It makes no peer late, since the peers'
+ * answers may not have been read yet. While threads wait, one or another looks much more often than
+ * once a second; in a longer pause nothing ran here, or nobody waited.
  */
 final class Suspension {
     private static final long LONGEST_NS = 1_000_000_000L;
 
-    /** Looks that follow so soon tell nothing, and all threads that wait would write here. */
+    /**
+     * A look so soon after another is not noted: it tells nothing, and all waiters would write
+     * here.
+     */
     private static final long SOON_NS = 1_000_000;
 
-    /** When a wait of this process looked last, 0 before (atomic, any thread that looks). */
+    /** When a wait of this process last looked, 0 if none has; any thread that looks (atomic). */
     private static final AtomicLong LAST_LOOK_NS = new AtomicLong();
 
-    /** How long the pauses have been; written under the monitor, before LAST_LOOK_NS, volatile. */
+    /** How long all pauses were; written under the monitor, before LAST_LOOK_NS (volatile). */
     private static volatile long pausesNs;
 
     private Suspension() {}
 
-    /** A wait looks now: how long such pauses have been so far. */
+    /** Notes that a wait looks now; returns how long all pauses have been so far. */
     static long totalNs(long nowNs) {
         long last = LAST_LOOK_NS.get();
         long sinceNs = last == 0 ? 0 : nowNs - last;
@@ -33,7 +36,7 @@ final class Suspension {
         return pausesNs;
     }
 
-    /** The others that look after a pause wait here until it is counted. */
+    /** Counts a pause; the other threads that look after it wait here meanwhile. */
     private static synchronized void addPause(long nowNs) {
         long sinceNs = nowNs - LAST_LOOK_NS.get();
         if (sinceNs > LONGEST_NS) {

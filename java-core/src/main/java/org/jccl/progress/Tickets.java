@@ -8,9 +8,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Numbers of the operations of one communicator that were started without waiting. An operation
- * that is complete is forgotten at once, one that has failed stays for all who ask; these are no
- * more than what was under way, since a communicator takes nothing after a failure.
+ * Numbers of one communicator's operations that were started without waiting. A complete operation
+ * is forgotten at once; a failed one stays for all who ask. No more of these stay than were under
+ * way, since a communicator takes nothing after a failure.
  */
 public final class Tickets {
     private final Map<Long, Task> tasks = new ConcurrentHashMap<>();

@@ -10,16 +10,16 @@ import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A wait for operations of one communicator or several, which may be ranks that wait for each
- * other. The thread lends itself to them meanwhile: it polls, then yields, then sleeps, and never
+ * A wait for operations of one or several communicators, which may be ranks that wait for each
+ * other. Meanwhile the thread lends itself to them: it polls, then yields, then sleeps, and never
  * sleeps while it owns one of them, so that any other can go on. A wait may be made in slices, each
- * of which goes on where the one before has ended.
+ * of which continues where the one before has ended.
  *
  * <p>Several threads may wait at once. The plain fields say where to go on; which of two values a
  * thread sees makes no difference.
  */
 public final class Wait {
-    /** How often the health of several communicators is looked at, at the least. */
+    /** The longest time between two looks at the health of several communicators. */
     private static final long LOOK_NS = 20_000_000;
 
     private static final long LOOK_NS_EACH = 50_000;
@@ -50,10 +50,10 @@ public final class Wait {
     private static final class Share {
         final CommExecutor executor;
 
-        /** Empty for everything that is under way. */
+        /** What is waited for; empty for everything that is under way. */
         final List<Task> tasks;
 
-        /** All before it are over. */
+        /** Index of a task before which all are over. */
         private int first;
 
         Share(CommExecutor executor, List<Task> tasks) {
@@ -74,7 +74,7 @@ public final class Wait {
             return i == tasks.size();
         }
 
-        /** One that is not over, if there is such. */
+        /** A task that is not over, null if there is none. */
         @Nullable Task next() {
             return over() || tasks.isEmpty() ? null : tasks.get(first);
         }
@@ -99,7 +99,7 @@ public final class Wait {
     /**
      * A wait for tasks that were submitted.
      *
-     * @param executors that of each task
+     * @param executors the executor of each task
      */
     public static Wait ofAll(List<CommExecutor> executors, List<Task> tasks) {
         Map<CommExecutor, List<Task>> byExecutor = new LinkedHashMap<>();
@@ -111,7 +111,7 @@ public final class Wait {
         return new Wait(all.toArray(Share[]::new));
     }
 
-    /** Moves what can be moved without waiting; whether all is over. */
+    /** Moves what can move without waiting and returns whether all is over. */
     public boolean look() {
         return pass() == Pass.OVER;
     }
@@ -204,7 +204,7 @@ public final class Wait {
         }
     }
 
-    /** A sleep looks after its own communicator only. */
+    /** Looks at all communicators now and then, since a sleep looks at its own only. */
     private void lookAtPeers() {
         if (shares.length == 1) {
             return;
@@ -221,7 +221,7 @@ public final class Wait {
         }
     }
 
-    /** On the communicators in turn, so that what any of them is told ends a sleep. */
+    /** Sleeps on the communicators in turn, so that news for any of them ends a sleep. */
     private void sleep(long untilNs) {
         sleeps();
         for (int i = 0; i < shares.length; i++) {

@@ -17,7 +17,7 @@ record Wording(Links links, Engine engine, String name) {
     private static final String REPORTED_BY = " (reported by rank ";
     private static final int MOST_NAMED = 16;
 
-    /** Why rank {@code q} is gone, from which the task, if there is one, needs more. */
+    /** The failure if rank {@code q} is gone, of which the task, if there is one, needs more. */
     NcclException loss(int q, @Nullable Task task) {
         String where = task == null ? "" : where(task);
         if (links.region(q).hasLeft()) {
@@ -38,7 +38,7 @@ record Wording(Links links, Engine engine, String name) {
                 + "; abort or destroy the communicator";
     }
 
-    /** Whom rank {@code q} holds guilty, so that the next one who hears of it names no other. */
+    /** The rank that rank {@code q} blames, so that the next one who hears of it names no other. */
     static int culprit(Links links, int q, long status) {
         int named = (int) status - 1;
         return named >= 0 && named < links.nRanks() ? named : q;
@@ -48,7 +48,7 @@ record Wording(Links links, Engine engine, String name) {
     static NcclException reported(Links links, int q, long status) {
         int code = (int) (status >>> 32);
         String text = links.region(q).statusText();
-        // Ranks that called different things are all at fault; any other reason is the other's.
+        // Ranks that called different things are all at fault; else only the other rank is.
         boolean everybodys = code == NcclResult.INVALID_USAGE.code();
         NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
         if (culprit(links, q, status) != q) {
@@ -60,7 +60,7 @@ record Wording(Links links, Engine engine, String name) {
         return PeerError.REPORTED.says(result, named ? text : "rank " + q + " gave up: " + text);
     }
 
-    /** Who has not come to an operation yet. */
+    /** Says which ranks have not come to an operation yet. */
     private String late(Blocked blocked, long waitedMs) {
         Task task = blocked.task();
         String waited =
@@ -88,12 +88,12 @@ record Wording(Links links, Engine engine, String name) {
                 : waited + " for rank " + late + ", which has not come that far";
     }
 
-    /** A task has waited longer than it may. */
+    /** The failure of a task that has waited longer than it may. */
     NcclException overdue(Blocked blocked, long waitedMs, long limitMs) {
         return PeerError.LATE.says("%s; the time limit is %s ms", late(blocked, waitedMs), limitMs);
     }
 
-    /** A task has waited for long, which is said and no failure. */
+    /** The warning about a task that has waited long, which is no failure. */
     NcclException slow(Blocked blocked, long waitedMs) {
         return PeerError.LATE.says(late(blocked, waitedMs));
     }
