@@ -7,8 +7,9 @@ import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call of an operation, as its caller asks for it. Whoever receives it from outside fills the one
- * that its thread keeps ({@code Group.call}); it is checked once, and a {@code Task} copies it.
+ * A call of an operation, as its caller asks for it. The code that receives it from outside fills
+ * the object that its thread keeps ({@code Group.call}); it is checked once, and a {@code Task}
+ * copies it.
  */
 public class Call {
     private Operation operation = Operation.ALL_REDUCE;
@@ -29,9 +30,7 @@ public class Call {
     /** What the operation does besides its plan; not null for operations that exchange. */
     private @Nullable Composed composed;
 
-    /**
-     * Makes the object stand for a call of this operation, of which nothing else is said so far.
-     */
+    /** Makes the object stand for a call of this operation and clears everything else. */
     public final Call of(Operation called) {
         operation = called;
         input = 0;
@@ -89,7 +88,7 @@ public class Call {
         return this;
     }
 
-    /** Says that it sums what each rank multiplies first. */
+    /** Makes it a sum of inputs that each rank multiplies by its factor first. */
     public final Call premultipliedBy(PreMulSum op) {
         redOp = RedOp.SUM.number();
         factor = op;

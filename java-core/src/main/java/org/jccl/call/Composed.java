@@ -5,11 +5,11 @@ import org.jccl.type.Operation;
 import java.util.List;
 
 /**
- * What an operation does in its turn besides its plan.
+ * What an operation does besides its plan when its turn has come.
  *
- * @param before copies that are made when it begins, such as of an input with gaps
+ * @param before copies made when it begins, such as that of an input with gaps
  * @param transfers sends and receives that it consists of, for AlltoAll, Gather and Scatter
- * @param after copies that are made when it has succeeded otherwise, before that shows
+ * @param after copies made when all else has succeeded, before that shows
  */
 public record Composed(List<StridedCopy> before, List<Call> transfers, List<StridedCopy> after) {
     /** Makes the copies that come first. */

@@ -8,8 +8,8 @@ import java.util.List;
 
 /**
  * A copy of the elements of one array into another of the same extents, each with its own distances
- * between elements. Extents that lie close together in both arrays are copied as one run. The two
- * must not overlap.
+ * between elements. Extents that are contiguous in both arrays are copied as one run. The two must
+ * not overlap.
  */
 public final class StridedCopy {
     private record Extent(long count, long fromStride, long toStride) {}
@@ -30,11 +30,11 @@ public final class StridedCopy {
      * A copy that has not been made yet.
      *
      * @param from address of the first element
-     * @param to address of the first element's place
+     * @param to address to which the first element goes
      * @param elementBytes bytes of an element
      * @param counts elements along each dimension
-     * @param fromStrides bytes from one element to the next along each dimension, where they are
-     * @param toStrides the same where they go
+     * @param fromStrides bytes from one element to the next along each dimension of the source
+     * @param toStrides the same for the destination
      */
     public static StridedCopy of(
             long from,
@@ -53,7 +53,7 @@ public final class StridedCopy {
                 extents.add(new Extent(counts[i], fromStrides[i], toStrides[i]));
             }
         }
-        // The order of elements means nothing; writes that go upwards are fastest.
+        // The order of the elements does not matter; writes that go upwards are fastest.
         extents.sort(
                 Comparator.<Extent>comparingLong(extent -> Math.abs(extent.toStride)).reversed());
         List<Extent> merged = new ArrayList<>();

@@ -3,20 +3,21 @@ package org.jccl.device;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A processor with memory of its own, which does what it is given in streams: in order within a
- * stream, later than the call that gives it, and beside the host. Any thread may call any method.
+ * A processor with memory of its own. It does the work that it is given in streams: in order within
+ * a stream, later than the call that gives the work, and beside the host. Any thread may call any
+ * method.
  *
  * <p>Every method but {@link #fault} throws an {@link org.jccl.type.NcclException} of the kind
  * {@link org.jccl.type.LibraryError#DEVICE_FAILED} if the device refuses.
  */
 public interface Device {
-    /** How sentences and logs call it, as in {@code cuda:0}. */
+    /** Its name in messages and logs, as in {@code cuda:0}. */
     String name();
 
     /** What sort of device it is; the ranks of a communicator must agree on it. */
     String kind();
 
-    /** Its number among those of its kind in this process. */
+    /** Its number among the devices of its kind in this process. */
     int ordinal();
 
     /** Whether all these bytes, at least one, are memory of this device. */

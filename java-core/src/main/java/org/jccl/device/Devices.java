@@ -19,10 +19,10 @@ public final class Devices {
 
     private static final Pattern TEXT = Pattern.compile("([a-z]+)(?::(\\d{1,6}))?");
 
-    /** Those that a communicator was made on; never changed in place. */
+    /** The devices on which communicators were made; the array is never changed in place. */
     private static volatile Device[] used = {};
 
-    /** Whether there are such. Written with them, read by every call of a host's operation. */
+    /** Whether there are any. Written with them, read by every call of an operation on the host. */
     public static volatile boolean any;
 
     private Devices() {}
@@ -61,10 +61,10 @@ public final class Devices {
     }
 
     /**
-     * The device with this number, of the kind that a text names without a number.
+     * Adds a device's number to a text that names a kind without a number.
      *
      * @param text as for {@link #open}, or null
-     * @return the text itself if it leaves no choice
+     * @return the text itself if it takes no number
      */
     public static @Nullable String numbered(@Nullable String text, int number) {
         if (text == null || text.isBlank() || text.contains(":") || text.strip().equals(HOST)) {

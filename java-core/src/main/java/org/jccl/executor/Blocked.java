@@ -3,9 +3,9 @@ package org.jccl.executor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The first operation of a lane, which cannot go on: for which rank it waits, which word of that
- * rank's region must change where that is known, and for how long it has waited. A lane keeps one
- * and fills it whenever it cannot go on; a look at what is under way adds the times.
+ * The first operation of a lane that cannot go on: for which rank it waits, which word of that
+ * rank's region must change, if known, and how long it has waited. A lane keeps one such object and
+ * fills it whenever it cannot go on; a look at what is under way adds the times.
  *
  * <p>Used by the owner of the communicator only.
  */
@@ -18,7 +18,7 @@ public final class Blocked {
     /** When a look first found the operation here, System.nanoTime. */
     private long sinceNs;
 
-    /** Since when it has not moved, and where it is. */
+    /** Since when it has not moved; below, where it is. */
     private long stuckSinceNs;
 
     private long position;
@@ -53,7 +53,7 @@ public final class Blocked {
         return shown;
     }
 
-    /** Says that the lane waits for this; false, which is the answer whether it goes on. */
+    /** Says that the lane waits for this. Returns false: the lane does not go on. */
     boolean on(int itsRank, long itsAddress, long seen) {
         rank = itsRank;
         address = itsAddress;
@@ -61,7 +61,7 @@ public final class Blocked {
         return false;
     }
 
-    /** Says that the lane does not know for what it waits. */
+    /** Says that the lane does not know what it waits for. */
     void unknown() {
         on(-1, 0, 0);
     }
@@ -77,7 +77,7 @@ public final class Blocked {
     }
 
     /**
-     * A look finds the operation at this position.
+     * Notes that a look finds the operation at this position.
      *
      * @param suspended how long this process has been suspended so far, which counts for no limit
      */
@@ -114,7 +114,7 @@ public final class Blocked {
         return warnAtNs;
     }
 
-    /** The user has been warned: the next time comes after twice as long. */
+    /** Notes that the user has been warned; the next warning comes after twice as long. */
     public void warned(long nowNs) {
         warnAtNs = nowNs + 2 * stuckNs(nowNs);
     }

@@ -64,7 +64,7 @@ final class BufferTable {
         return -1;
     }
 
-    /** A rank that has given up takes its area away; then the reason is what matters. */
+    /** Maps a ring area. A rank that gives up takes its area away; then its reason matters. */
     private boolean mapRing(int q) {
         try {
             return links.region(q).mapRing();

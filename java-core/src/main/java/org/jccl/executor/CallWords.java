@@ -33,7 +33,7 @@ final class CallWords {
     /**
      * The calls of one communicator.
      *
-     * @param blocked is told which rank's word is awaited
+     * @param blocked learns which rank's word is awaited
      */
     CallWords(Links links, Blocked blocked) {
         this.links = links;
@@ -66,7 +66,7 @@ final class CallWords {
     /**
      * Writes the record of the call and, unless a tiny message does that, its word.
      *
-     * @param buffers where the plan finds the caller's
+     * @param buffers the table in which the plan finds the caller's buffers
      * @param withWord whether to write the word
      */
     void publish(Task task, long[] buffers, boolean withWord) {
@@ -79,7 +79,7 @@ final class CallWords {
         }
     }
 
-    /** Every rank is known to be in the current call. */
+    /** Notes that every rank is in the current call. */
     void heardAll() {
         heard = number;
     }
@@ -148,10 +148,10 @@ final class CallWords {
     }
 
     /**
-     * For a rank that has signalled from this call or a later one. It published the word of this
-     * call before that, and keeps it while this rank is in it.
+     * Checks a rank that has signalled from this call or a later one. It published the word of this
+     * call before, and keeps it while this rank is in the call.
      *
-     * @throws NcclException if its call is not this one
+     * @throws NcclException if its call is a different one
      */
     void requireSameCall(int q) {
         if (!hasWordOf(q)) {
@@ -176,8 +176,7 @@ final class CallWords {
     }
 
     /**
-     * Waits for the word of this call of a rank that has not published it, of another one in each
-     * turn.
+     * Waits for a rank that has not published the word of this call, a different one in each turn.
      */
     void awaitAnyOf(long call, int turn) {
         for (int i = 0; i < nRanks; i++) {

@@ -42,7 +42,7 @@ public final class Counters {
         return Math.max(sent, received);
     }
 
-    /** The bytes of a send or receive alone, as of one inside a collective that is counted. */
+    /** Counts the bytes that a send gives to a mate or to TCP. */
     void transfer(Task transfer, boolean net) {
         if (transfer.operation() == Operation.SEND) {
             netBytes += net ? transfer.bytes : 0;

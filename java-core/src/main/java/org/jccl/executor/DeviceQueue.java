@@ -12,10 +12,10 @@ import java.util.Queue;
 import java.util.function.Consumer;
 
 /**
- * The way of one communicator's operations between the streams of its device and the host, which
- * runs their plans on staged data. The caller's stream copies the input out, says so, and waits;
- * the host runs the operation and gives a stream of its own the copy back; that stream then says
- * what the caller's waits for. The call has returned long before.
+ * Carries one communicator's operations between the streams of its device and the host, which runs
+ * their plans on staged data. The caller's stream copies the input out, says so, and waits. The
+ * host runs the operation and gives the copy back to a stream of its own, which afterwards writes
+ * the word that the caller's stream waits for. The call has returned long before.
  */
 final class DeviceQueue {
     private static final int ALIGNMENT = 64;
@@ -28,10 +28,10 @@ final class DeviceQueue {
     /** Held while an operation is put into its stream and into the queue; never by the owner. */
     private final Object order = new Object();
 
-    /** The stream of copies back, -1 before the first operation. Guarded by order. */
+    /** The stream for copies back, -1 before the first operation. Guarded by order. */
     private long copies = -1;
 
-    /** Whose results are on their way to the device; owner of the communicator only. */
+    /** Tasks whose results are on their way to the device; owner of the communicator only. */
     private final ArrayDeque<Task> delivering = new ArrayDeque<>();
 
     DeviceQueue(Device device, int rank, int nRanks) {
@@ -42,10 +42,10 @@ final class DeviceQueue {
     }
 
     /**
-     * Gives the task's stream what comes before it, and queues the task in the same order. {@link
-     * #awaitInStream} must follow.
+     * Gives the task's stream what comes before the operation, and queues the task in the same
+     * order. {@link #awaitInStream} must be called next.
      *
-     * @throws NcclException if it does not fit or the device refuses
+     * @throws NcclException if the data does not fit or the device refuses
      */
     void stage(Task task, Queue<Task> queue) {
         long in = inputBytes(task);
@@ -65,7 +65,7 @@ final class DeviceQueue {
                 }
                 device.write(block.arrivedWord(), block.use(), task.stream());
             } catch (NcclException refused) {
-                // While a copy into it is under way the block is of no use to anybody.
+                // Nobody can use the block while a copy into it is under way.
                 if (!copied) {
                     block.pass();
                 }
@@ -118,7 +118,7 @@ final class DeviceQueue {
                 || Long.compareUnsigned(task.input() - task.output(), out) < 0;
     }
 
-    /** The operation is done on the host: its result goes to the device. For the owner. */
+    /** Sends the result of an operation that the host has done to the device; for the owner. */
     void deliver(Task task, StagingBlock block) {
         delivering.add(task);
         if (task.deviceOutputBytes > 0) {
@@ -129,7 +129,7 @@ final class DeviceQueue {
             device.write(block.deliveredWord(), block.use(), task.copies);
             task.returning = true;
         } catch (NcclException refused) {
-            // Without it nobody could know when the copy has ended.
+            // Once more: without the word nobody could know when the copy has ended.
             device.write(block.deliveredWord(), block.use(), task.copies);
             task.returning = true;
             throw refused;
@@ -156,7 +156,7 @@ final class DeviceQueue {
         return moved;
     }
 
-    /** The first whose result is on its way to the device; for the owner. */
+    /** The first task whose result is on its way to the device; for the owner. */
     @Nullable Task first() {
         return delivering.peek();
     }
@@ -168,7 +168,7 @@ final class DeviceQueue {
     }
 
     /**
-     * The device must not have failed.
+     * Checks that the device has not failed.
      *
      * @throws NcclException UNHANDLED_CUDA_ERROR if it has
      */
@@ -183,8 +183,9 @@ final class DeviceQueue {
     }
 
     /**
-     * The task of a stream has ended, perhaps without a result; for the owner. A result that is
-     * under way will be written into the caller's buffer, so that its stream goes on only then.
+     * Lets the stream of a task go on that has ended, perhaps without a result; for the owner. If a
+     * result is still on its way into the caller's buffer, the stream goes on only once it is
+     * there.
      */
     void release(Task task) {
         StagingBlock block = task.block;

@@ -7,28 +7,28 @@ import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
 /**
- * What runs the operations of one communicator: takes those that were submitted, moves them, says
- * what they wait for, and drops them. There is one for host memory; one for a device's comes from
- * an {@link EngineProvider}, or else stages the data in host memory.
+ * Runs the operations of one communicator: it takes those that were submitted, moves them, says
+ * what they wait for, and drops them. One engine is for host memory; that of a device comes from an
+ * {@link EngineProvider}, or else stages the data in host memory.
  *
- * <p>But for the methods that say otherwise it is used by the owner of the communicator only.
+ * <p>Only the owner of the communicator uses it, except for the methods that say otherwise.
  */
 public interface Engine {
     // What a caller's thread does, inside the gate.
 
     /**
-     * Hands a task over by adding it to the queue that the owner drains; any thread, and in the
-     * order of the task's stream.
+     * Adds a task to the queue that the owner drains, in the order of the task's stream; any
+     * thread.
      *
      * @throws org.jccl.type.NcclException if it is refused; then it is in no queue
      */
     void enqueue(Task task, Queue<Task> queue);
 
     /**
-     * Goes on with a task that was handed over, after the others of its group; any thread.
+     * Continues a task that was handed over, after the others of its group; any thread.
      *
      * @return whether the task's stream waits for it from now on, so that its caller need not
-     * @throws org.jccl.type.NcclException if the stream does not take that
+     * @throws org.jccl.type.NcclException if the stream refuses the wait
      */
     boolean follow(Task task);
 
@@ -77,17 +77,17 @@ public interface Engine {
     boolean idle();
 
     /**
-     * What must happen before a task goes on: what it waits for itself, or what the operation waits
-     * for that is before it.
+     * What must happen before a task goes on: what it waits for itself, or what the operation ahead
+     * of it waits for.
      *
-     * @param task null for any of those under way, in turn another one
+     * @param task null for any task under way, a different one at each call
      * @return null if nothing is awaited
      */
     @Nullable Blocked blocked(@Nullable Task task);
 
     /**
-     * What each operation waits for that is not behind another, with a number that changes when it
-     * has moved.
+     * Passes on what each operation that is not behind another waits for, with a number that
+     * changes when the operation moves.
      */
     void forEachBlocked(ObjLongConsumer<Blocked> action);
 
@@ -108,15 +108,15 @@ public interface Engine {
     long longestNapNs();
 
     /**
-     * Looks for a fault of what the operations run on.
+     * Checks that what the operations run on has no fault.
      *
-     * @throws org.jccl.type.NcclException if there is one
+     * @throws org.jccl.type.NcclException if it has one
      */
     void requireSound();
 
     /**
-     * Whether another rank has published the collective call that comes so many after the last one
-     * of this rank, or a later one.
+     * Whether rank {@code q} has published the collective call that is {@code ahead} calls after
+     * this rank's last, or a later one.
      */
     boolean hasComeTo(int q, int ahead);
 

@@ -42,7 +42,7 @@ final class Fifo {
     /**
      * Goes as far as possible with a task.
      *
-     * @param blocked of the task's lane; is told what the task waits for
+     * @param blocked that of the task's lane, which learns what the task waits for
      * @return whether it is complete
      */
     boolean advance(Task task, Blocked blocked) {

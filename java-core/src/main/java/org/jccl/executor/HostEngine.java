@@ -13,20 +13,20 @@ import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
 /**
- * What moves operations on host memory. Collectives run one after the other in the order in which
- * they were added, those that consist of sends and receives among them; the callers' own sends and
- * receives run beside them, in order for each peer and direction. An operation begins when its data
- * has arrived, which on the host it always has.
+ * Runs operations on host memory. Collectives run one after the other in the order in which they
+ * were added, also those that consist of sends and receives; the callers' own sends and receives
+ * run beside them, in order for each peer and direction. An operation begins when its data has
+ * arrived, which on the host it always has.
  */
 class HostEngine implements Engine {
-    /** What a rank does in a call so far ahead of this one's, it cannot have done yet. */
+    /** No rank can have done anything yet in a call that is so far ahead of this rank's. */
     private static final int MOST_AHEAD = 3;
 
     private final Links links;
     private final Interpreter interpreter;
     private final Lanes lanes;
 
-    /** Sends and receives of the collective that is current. */
+    /** Sends and receives of the current collective. */
     private final Lanes exchange;
 
     private final Counters counters = new Counters();
@@ -39,7 +39,7 @@ class HostEngine implements Engine {
     /** Whether the plan of {@link #current} is done and its sends and receives are under way. */
     private boolean exchanging;
 
-    /** Counts how often something of it moved. */
+    /** Counts how often any of these sends and receives moved. */
     private long exchanged;
 
     private int turn;
@@ -168,7 +168,7 @@ class HostEngine implements Engine {
         interpreter.begin(task);
     }
 
-    /** Moves the sends and receives of the current collective; whether any moved. */
+    /** Moves the sends and receives of the current collective; returns whether any moved. */
     private boolean exchange(Composed composed) {
         if (!exchanging) {
             exchanging = true;
@@ -254,7 +254,7 @@ class HostEngine implements Engine {
         return task.operation().pointToPoint() ? lanes.blocked(task) : awaited();
     }
 
-    /** What the first collective waits for, of several ranks another one each time. */
+    /** What the first collective waits for; of several ranks, a different one each time. */
     private @Nullable Blocked awaited() {
         if (current != null && !exchanging) {
             interpreter.awaitAnother();
@@ -263,8 +263,9 @@ class HostEngine implements Engine {
     }
 
     /**
-     * In turn another one, so that whoever comes first soon ends a sleep; one whose own stream has
-     * not come to it only if there is no other.
+     * What any operation waits for, a different one each time, so that the first peer that comes
+     * soon ends a sleep. An operation to which its own stream has not come is taken only if there
+     * is no other.
      */
     private @Nullable Blocked any() {
         turn++;
@@ -281,7 +282,7 @@ class HostEngine implements Engine {
         return current != null ? current : collectives.peek();
     }
 
-    /** What the first collective waits for, where it consists of transfers one of these. */
+    /** What the first collective waits for, or one of its transfers if it consists of these. */
     private @Nullable Blocked collective() {
         Task first = firstCollective();
         if (first == null) {
@@ -334,7 +335,7 @@ class HostEngine implements Engine {
         return interpreter.needs(q) || receivesIn(running, interpreter.calls().number(), q);
     }
 
-    /** Whether a collective receives something from a rank that has not come so far. */
+    /** Whether a collective receives something from a rank that has not come to it. */
     private boolean receivesIn(Task task, long number, int q) {
         Composed composed = task.composed();
         return composed != null

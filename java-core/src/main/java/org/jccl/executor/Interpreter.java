@@ -23,7 +23,7 @@ import org.jccl.type.RedOp;
 public final class Interpreter {
     private static final int POLLS = 64;
 
-    /** How much of a tiny message is read with its word, again and again, until it has come. */
+    /** How much of a tiny message each look at its word reads too, until it has come. */
     private static final int AHEAD_BYTES = 256;
 
     private static final int DICE_FACTOR = 0x5bd1e995;
@@ -83,7 +83,7 @@ public final class Interpreter {
 
     /**
      * Chooses another of the ranks that are awaited now, for a thread that goes to sleep. If all
-     * slept until the first that is missing has come, each that comes would wake them all.
+     * slept on the first missing rank, each rank that comes would wake them all.
      */
     void awaitAnother() {
         Plan plan = task.plan;
@@ -140,7 +140,7 @@ public final class Interpreter {
         return true;
     }
 
-    /** Whether {@link #advance} has stopped so that others come in, and can go on at once. */
+    /** Whether {@link #advance} has stopped to let other threads in, and can go on at once. */
     boolean paused() {
         return peerSteps.paused();
     }
@@ -312,9 +312,9 @@ public final class Interpreter {
 
     /**
      * Waits for rank {@code q}'s tiny message. Between its looks at the word it reads from the
-     * lines of the message and drops what it read, so that C2 may leave the reads out: as they
-     * stand they make 128 bytes a third faster. Both reads that are kept for certain and a pause
-     * alone gain less (bench/README.md).
+     * lines of the message and drops the values. C2 may therefore omit the reads; in this form they
+     * make 128 bytes a third faster. Reads that C2 has to keep gain less, and so does a pause alone
+     * (bench/README.md).
      */
     private boolean awaitTiny(int q, int bytes) {
         long at = calls.address(q);
@@ -365,9 +365,9 @@ public final class Interpreter {
     }
 
     /**
-     * Stores into the lines of the own next message, which is most often as long as this one: so
-     * this core owns them again by the time that the message is written, and they come while it
-     * reads those of the others. All ranks are in this call, so that nobody reads them any more.
+     * Stores into the lines of this rank's next message, which is most often as long as this one.
+     * So this core owns them again when it writes that message, and they come while it reads those
+     * of the other ranks. All ranks are in this call, so that none reads these lines any more.
      */
     private void takeNextLines(int bytes) {
         if (links.anyNet()) {

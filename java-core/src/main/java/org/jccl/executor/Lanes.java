@@ -12,7 +12,7 @@ import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
 /**
- * Sends and receives that are under way: one queue for each peer and direction, which go on
+ * Sends and receives that are under way: one queue for each peer and direction; the queues go on
  * independently.
  *
  * <p>Used by the owner of the communicator only.
@@ -75,13 +75,13 @@ final class Lanes {
         size++;
     }
 
-    /** What the lane waits for that the task is in. */
+    /** What the task's lane waits for. */
     @Nullable Blocked blocked(Task task) {
         return lane(task).blocked();
     }
 
     /**
-     * What a lane waits for, in turn another one; one whose stream has come, if any has.
+     * What a lane waits for, a different one in each turn; one whose stream has come, if any has.
      *
      * @return null if nothing is under way
      */
@@ -97,7 +97,7 @@ final class Lanes {
         return found;
     }
 
-    /** What each lane waits for, and how far its first has come. */
+    /** Passes on what each lane waits for, and how far its first task has come. */
     void forEachBlocked(ObjLongConsumer<Blocked> action) {
         for (int i = 0; size > 0 && i < made.size(); i++) {
             Blocked blocked = made.get(i).blocked();
@@ -108,8 +108,8 @@ final class Lanes {
     }
 
     /**
-     * What cannot end without something more from rank {@code q}: all that has begun and is left
-     * when everything that could move has moved.
+     * A task that cannot end without something more from rank {@code q}: any that has begun and is
+     * left when everything that could move has moved.
      */
     @Nullable Task needing(int q) {
         Lane in = byPeer[receivesFrom(q)];

@@ -11,14 +11,14 @@ import org.jccl.type.LibraryError;
 
 /**
  * The steps of a plan that a transport does: frames over TCP, and copies out of the process of
- * another rank. Each answers whether it is over.
+ * another rank. Each returns whether it is over.
  *
  * <p>Used by the owner of the communicator only, so its fields are plain.
  */
 final class PeerSteps {
     /**
-     * How much is read of other processes before the owner lets others in: some milliseconds, for
-     * which an abort may have to wait.
+     * How much the owner reads from other processes before it lets other threads in; that takes
+     * some milliseconds, for which an abort may have to wait.
      */
     private static final long TURN_BYTES = 16 << 20;
 
@@ -31,7 +31,7 @@ final class PeerSteps {
     private long sequence;
     private int told;
 
-    /** How much of the step that is under way has been read, and how much more may be now. */
+    /** How much of the current step has been read; below, how much more may be read now. */
     private long pulled;
 
     private long left;
@@ -59,12 +59,12 @@ final class PeerSteps {
         paused = false;
     }
 
-    /** Whether a step has stopped for the sake of others, and not because something is missing. */
+    /** Whether a step has stopped to let other threads in, not because something is missing. */
     boolean paused() {
         return paused;
     }
 
-    /** Tells ranks of the call that hear of it by no other frame before they may have to know. */
+    /** Tells the call to ranks that no other frame tells of it before they may have to know. */
     boolean announce(int[] peers) {
         for (; told < peers.length; told++) {
             if (!post(peers[told], Area.BASE, 0, 0, 0, -1, 0)) {
@@ -74,7 +74,7 @@ final class PeerSteps {
         return true;
     }
 
-    /** The step there. */
+    /** Runs the step at that place. */
     boolean run(int[] c, int at) {
         return switch (c[at]) {
             case OpCode.NET_PUT -> put(c, at);
@@ -127,7 +127,7 @@ final class PeerSteps {
     }
 
     /**
-     * Copies from a buffer of another rank's caller. What comes from a rank that ends meanwhile is
+     * Copies from a buffer of another rank's caller. Bytes from a rank that ends meanwhile are
      * worth nothing: then the call does not go on.
      */
     private boolean pull(int[] c, int at) {

@@ -13,12 +13,10 @@ import org.jspecify.annotations.Nullable;
  * other. For the owner.
  */
 final class Premultiplied {
-    /**
-     * A factor for each element of this many bytes: products are made by the kernels for ncclProd.
-     */
+    /** Bytes of a tile that repeats the factor; the kernels for ncclProd make the products. */
     private static final int TILE_BYTES = 4096;
 
-    /** What a larger call has needed is not kept for the next one. */
+    /** More memory than this, of a larger call, is not kept for the next one. */
     private static final long KEPT_BYTES = 64 << 20;
 
     private final int nRanks;
@@ -32,7 +30,7 @@ final class Premultiplied {
     /**
      * Where the input of a call is read: its own, or its products.
      *
-     * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is not so much memory
+     * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is not enough memory
      */
     long input(Call call) {
         PreMulSum factor = call.factor();
@@ -80,7 +78,7 @@ final class Premultiplied {
         }
     }
 
-    /** The call that used it is over. */
+    /** The call that used the memory is over. */
     void release() {
         SharedMemory kept = memory;
         if (kept != null && kept.sizeBytes() > KEPT_BYTES) {

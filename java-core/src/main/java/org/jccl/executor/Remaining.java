@@ -7,16 +7,19 @@ import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;
 
 /**
- * What a plan still asks of a rank. For the slow look at the health of a communicator, once a rank
- * is known to give nothing more; for the owner.
+ * What a plan still asks of a rank. The owner needs it for the slow look at the health of a
+ * communicator, once a rank is known to give nothing more.
  *
  * @param sequence what the plan's deltas are counted from
  */
 record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
-    /** The high bits of a product look drawn by lot. */
+    /** Drops low bits of a product; only the high ones look random. */
     private static final int SHIFT = 12;
 
-    /** Whether the code of the running call from {@code from} on needs what is not there yet. */
+    /**
+     * Whether the running call's code needs, from {@code from} on, what rank {@code q} has not
+     * given.
+     */
     boolean needs(int from, int q) {
         int[] c = plan.code();
         for (int at = from; c[at] != OpCode.END; at += OpCode.length(c, at)) {
@@ -37,10 +40,10 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
     }
 
     /**
-     * Waits for one of the ranks that are missing before this rank does the next thing that another
-     * one sees, so that none of them waits for that.
+     * Waits for one of the ranks that are missing before this rank's next step that others see, so
+     * that none of them waits for that step.
      *
-     * @param dice a number by which one is chosen
+     * @param dice a number that chooses the rank
      */
     void awaitAnyFrom(int from, int dice, Blocked blocked) {
         int[] c = plan.code();
@@ -74,14 +77,15 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
         blocked.on(q, address, Memory.getLongAcquire(address));
     }
 
-    /** Relative to the base of the running call. */
+    /** The value of a flag, relative to the base of the running call. */
     private long flag(int q, int flag) {
         return Memory.getLongAcquire(links.base(q) + RegionLayout.flag(flag)) - sequence;
     }
 
     /**
      * Whether a call of this number that has not begun can never end if rank {@code q} does nothing
-     * more: it has not published the call before, or not this one and the plan asks for it.
+     * more: it has not published the call before this one, or it has not published this one and the
+     * plan asks something of it.
      */
     static boolean neverEnds(Links links, CallWords calls, Plan plan, long number, int q) {
         return !calls.reached(q, number - 1)
@@ -104,7 +108,10 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
         return false;
     }
 
-    /** What is sent over TCP to a rank that has left in good order, it does not need. */
+    /**
+     * Whether a step sends to rank {@code q} over TCP. A rank that has left well needs no such
+     * step.
+     */
     private static boolean sends(int[] c, int at, int q) {
         return switch (c[at]) {
             case OpCode.NET_PUT, OpCode.NET_SIGNAL, OpCode.NET_TINY -> c[at + 1] == q;

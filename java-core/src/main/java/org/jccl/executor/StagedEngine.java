@@ -13,7 +13,7 @@ import java.util.function.Consumer;
  * operation begins when its stream has come to it, and is over when its result is on the device.
  */
 final class StagedEngine extends HostEngine {
-    /** What a device does wakes nobody. */
+    /** Short, since what a device does wakes nobody. */
     private static final long LONGEST_NAP_NS = 2_000_000;
 
     private final DeviceQueue queue;

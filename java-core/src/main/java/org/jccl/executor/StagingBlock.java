@@ -3,9 +3,9 @@ package org.jccl.executor;
 import org.jccl.platform.Memory;
 
 /**
- * Memory of the host by which the data of an operation comes from a stream of a device and goes
- * back. Three words in it, each the number of the latest use, tell one side of the other: the
- * stream has come to the operation; the result is there, or will never be; the stream has gone on.
+ * Host memory through which an operation's data comes from a stream of a device and goes back.
+ * Three words in it, each the number of the latest use, tell one side about the other: the stream
+ * has come to the operation; the result is there, or will never be; the stream has gone on.
  */
 final class StagingBlock {
     /** The words, each in a cache line of its own. */
@@ -19,7 +19,7 @@ final class StagingBlock {
     /** The whole size, header included. */
     final long sizeBytes;
 
-    /** Number of the operation that uses it; written while no stream and no other thread does. */
+    /** Number of the current use; written while no stream and no other thread uses the block. */
     private long use;
 
     StagingBlock(long address, long sizeBytes) {
@@ -37,7 +37,7 @@ final class StagingBlock {
         use++;
     }
 
-    /** What the words come to in this use. */
+    /** The value that the words reach in this use. */
     long use() {
         return use;
     }
@@ -52,7 +52,7 @@ final class StagingBlock {
         return address + DELIVERED;
     }
 
-    /** The word that the caller's stream writes after its wait, its last look at the block. */
+    /** The word that the caller's stream writes after its wait, when it last touches the block. */
     long passedWord() {
         return address + PASSED;
     }
@@ -69,12 +69,12 @@ final class StagingBlock {
         return Memory.getLongAcquire(passedWord()) >= use;
     }
 
-    /** No stream was given anything in this use. */
+    /** Says that the stream has gone on, if it was given nothing in this use. */
     void pass() {
         Memory.putLongRelease(passedWord(), use);
     }
 
-    /** Lets the stream go on without a result, if there is none. */
+    /** Lets the stream go on without a result. */
     void giveUp() {
         Memory.putLongRelease(deliveredWord(), use);
     }

@@ -13,10 +13,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * by whoever owns the communicator; they are used again, or freed, once their streams have gone on.
  */
 final class StagingPool {
-    /** Bound of blocks in use, and of ended operations whose streams have not gone on. */
+    /** Bound on blocks in use and those of ended operations whose streams have not gone on. */
     static final long MAX_STAGED_BYTES = 1L << 32;
 
-    /** Bound of blocks that are kept for later operations. */
+    /** Bound on blocks that are kept for later operations. */
     private static final long MAX_FREE_BYTES = 1L << 28;
 
     private static final long SMALLEST_BLOCK = 4096;
@@ -30,7 +30,7 @@ final class StagingPool {
 
     private final Device device;
 
-    /** Blocks of ended operations; added by anybody. */
+    /** Blocks of ended operations; any thread adds to it. */
     private final ConcurrentLinkedQueue<StagingBlock> left = new ConcurrentLinkedQueue<>();
 
     /** Blocks that no stream and no operation uses. Guarded by this, as the two below. */
@@ -39,7 +39,7 @@ final class StagingPool {
     private long freeBytes;
     private long stagedBytes;
 
-    /** Set once (volatile); from then on what is left is an orphan. */
+    /** Set once (volatile); from then on blocks that are given back are orphans. */
     private volatile boolean closed;
 
     StagingPool(Device device) {
@@ -48,9 +48,9 @@ final class StagingPool {
     }
 
     /**
-     * A block with room for so many bytes, for its next use.
+     * Takes a block with room for so many bytes and begins its next use.
      *
-     * @return null if that does not fit beside what is staged
+     * @return null if the bytes do not fit beside what is staged
      */
     synchronized @Nullable StagingBlock take(long bytes) {
         reclaim();
@@ -76,7 +76,7 @@ final class StagingPool {
         return found;
     }
 
-    /** What {@link #take} finds in use. */
+    /** The bytes that {@link #take} finds in use. */
     synchronized long stagedBytes() {
         return stagedBytes;
     }
@@ -87,7 +87,7 @@ final class StagingPool {
                 : Math.max(SMALLEST_BLOCK, Long.highestOneBit(bytes - 1) << 1);
     }
 
-    /** The operation of a block has ended; its stream goes on by itself. */
+    /** Takes back the block of an operation that has ended; its stream goes on by itself. */
     void giveBack(StagingBlock block) {
         left.add(block);
         if (closed) {
@@ -112,7 +112,7 @@ final class StagingPool {
         }
     }
 
-    /** Frees what can be freed; the rest is looked after by later communicators. */
+    /** Frees what can be freed; later communicators look after the rest. */
     void close() {
         synchronized (this) {
             closed = true;
@@ -146,7 +146,7 @@ final class StagingPool {
         }
     }
 
-    /** A device that refuses even that must not keep the communicator from its end. */
+    /** Frees a block. A device that refuses must not keep the communicator from ending. */
     private static void free(Device device, StagingBlock block) {
         try {
             device.freeHost(block.address);

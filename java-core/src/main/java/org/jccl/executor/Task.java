@@ -36,7 +36,7 @@ public final class Task extends Call {
     /** The bytes of a send or receive. */
     long bytes;
 
-    /** The call in a word, of which the hash is made by which ranks compare it. */
+    /** The call packed into a word; ranks compare a hash of it. */
     long description;
 
     @Nullable Plan plan;
@@ -46,7 +46,7 @@ public final class Task extends Call {
      */
     boolean hostData;
 
-    /** Where its data is staged, and by which use of that; set before it is submitted. */
+    /** Where its data is staged, and in which use of that block; set before it is submitted. */
     @Nullable StagingBlock block;
 
     long blockUse;
@@ -56,10 +56,10 @@ public final class Task extends Call {
 
     long deviceOutputBytes;
 
-    /** The stream by which it goes there. */
+    /** The stream that copies the result there. */
     long copies;
 
-    /** Whether that stream will say that it is there; owner only. */
+    /** Whether that stream will say that the result is there; owner only. */
     boolean returning;
 
     /** Number of the collective that a send or receive is a part of, 0 for the callers' own. */
@@ -71,7 +71,7 @@ public final class Task extends Call {
     /** Whether a send or receive has passed its first chunk. */
     boolean begun;
 
-    /** Whether a wait for it has slept. Written and read by whoever waits (plain). */
+    /** Whether a wait for it has slept. Written and read by threads that wait (plain). */
     private boolean slept;
 
     /** Whether a look has found it first in its lane; owner only. */
@@ -79,13 +79,13 @@ public final class Task extends Call {
 
     private long ticket;
 
-    /** Written by who starts the task (volatile), read by the owner at its end. */
+    /** Written by the thread that starts the task (volatile), read by the owner at its end. */
     private volatile boolean started;
 
     /** Written by the owner of the communicator (volatile), read by anybody who waits. */
     private volatile int state = DONE;
 
-    /** Who wants to hear of the end, the last one first; any thread (compare and set). */
+    /** What is to run at the end, the newest first; any thread (compare and set). */
     private volatile @Nullable Listener listeners;
 
     /** Written before state becomes FAILED. */
@@ -119,7 +119,8 @@ public final class Task extends Call {
     }
 
     /**
-     * The data is, or will be, in host memory; the result of so many bytes goes back by a stream.
+     * Says that the data is, or will be, staged in host memory, and that a stream copies a result
+     * of so many bytes back.
      */
     void staged(
             StagingBlock in, long stagedInput, long stagedOutput, long outputBytes, long stream) {
@@ -201,7 +202,10 @@ public final class Task extends Call {
         return failure;
     }
 
-    /** Runs an action at the end, or now: on the thread that ends the task, so it must be short. */
+    /**
+     * Runs an action at the end, or now if that has come. It must be short: the thread that ends
+     * the task runs it.
+     */
     public void whenOver(Runnable action) {
         Listener first;
         do {

@@ -1,4 +1,4 @@
-/** Runs plans and send/recv on the host: one resumable interpreter, one owner a communicator. */
+/** Runs plans and send/recv on the host: one resumable interpreter, one owner per communicator. */
 @NullMarked
 package org.jccl.executor;
 
