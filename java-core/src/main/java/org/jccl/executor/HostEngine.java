@@ -30,7 +30,7 @@ class HostEngine implements Engine {
     private final Lanes exchange;
 
     private final Counters counters = new Counters();
-    private final Consumer<Task> finished;
+    final Consumer<Task> finished;
     private final Consumer<Task> finishPointToPoint = this::finishPointToPoint;
     private final Consumer<Task> transferred = this::transferred;
     private final ArrayDeque<Task> collectives = new ArrayDeque<>();

@@ -17,7 +17,6 @@ final class StagedEngine extends HostEngine {
     private static final long LONGEST_NAP_NS = 2_000_000;
 
     private final DeviceQueue queue;
-    private final Consumer<Task> over;
 
     /** Shown to a wait while only results are on their way. */
     private final Blocked result = new Blocked();
@@ -25,7 +24,6 @@ final class StagedEngine extends HostEngine {
     StagedEngine(Links links, Device device, Consumer<Task> over) {
         super(links, over);
         this.queue = new DeviceQueue(device, links.rank(), links.nRanks());
-        this.over = over;
     }
 
     /** The result is there, in host memory. */
@@ -68,7 +66,7 @@ final class StagedEngine extends HostEngine {
     @Override
     public boolean progress() {
         boolean moved = super.progress();
-        moved |= queue.progress(over);
+        moved |= queue.progress(finished);
         return moved;
     }
 

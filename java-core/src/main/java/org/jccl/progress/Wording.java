@@ -7,6 +7,7 @@ import org.jccl.transport.Links;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.PeerError;
+import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
@@ -29,13 +30,9 @@ record Wording(Links links, Engine engine, String name) {
     }
 
     private String where(Task task) {
-        return " while rank "
-                + links.rank()
-                + " waited for it in "
-                + task.text(engine.numberOf(task))
-                + " on "
-                + name
-                + "; abort or destroy the communicator";
+        return Sentence.of(
+                " while rank %s waited for it in %s on %s; abort or destroy the communicator",
+                links.rank(), task.text(engine.numberOf(task)), name);
     }
 
     /** The rank that rank {@code q} blames, so that the next one who hears of it names no other. */
@@ -64,14 +61,9 @@ record Wording(Links links, Engine engine, String name) {
     private String late(Blocked blocked, long waitedMs) {
         Task task = blocked.task();
         String waited =
-                "rank "
-                        + links.rank()
-                        + " has waited "
-                        + waitedMs
-                        + " ms in "
-                        + task.text(engine.numberOf(task))
-                        + " on "
-                        + name;
+                Sentence.of(
+                        "rank %s has waited %s ms in %s on %s",
+                        links.rank(), waitedMs, task.text(engine.numberOf(task)), name);
         if (!task.arrived()) {
             return waited + " for its own stream, which has not come to the operation";
         }
