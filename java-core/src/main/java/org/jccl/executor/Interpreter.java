@@ -354,13 +354,8 @@ public final class Interpreter {
         }
         sources[rank] = buffers[c[at + 2]] + args[a + 2];
         long to = buffers[c[at + 1]] + args[a];
-        Reductions.fold(
-                task.typeNumber(),
-                task.redOp(),
-                to,
-                sources,
-                nRanks,
-                bytes / task.type().sizeBytes());
+        int count = bytes / task.type().sizeBytes();
+        Reductions.fold(task.typeNumber(), task.redOp(), to, sources, nRanks, count);
         return true;
     }
 

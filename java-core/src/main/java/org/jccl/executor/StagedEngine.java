@@ -65,9 +65,7 @@ final class StagedEngine extends HostEngine {
 
     @Override
     public boolean progress() {
-        boolean moved = super.progress();
-        moved |= queue.progress(finished);
-        return moved;
+        return super.progress() | queue.progress(finished);
     }
 
     @Override

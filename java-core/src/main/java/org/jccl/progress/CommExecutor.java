@@ -194,7 +194,6 @@ public final class CommExecutor {
     }
 
     private void put(Task task) {
-        boolean put = false;
         boolean visits = usesStream(task);
         try {
             if (visits && !gate.enter()) {
@@ -202,14 +201,12 @@ public final class CommExecutor {
                 throw CallError.ALREADY_ENDED.says("the communicator has been ended meanwhile");
             }
             engine.enqueue(task, inbox);
-            put = true;
-        } finally {
-            if (!put) {
-                pending.getAndDecrement();
-                if (visits) {
-                    gate.leave();
-                }
+        } catch (RuntimeException | Error e) {
+            pending.getAndDecrement();
+            if (visits) {
+                gate.leave();
             }
+            throw e;
         }
     }
 
