@@ -29,7 +29,7 @@ final class Channel {
     private static final ThreadLocal<MemorySegment> STAGING =
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(STAGING_BYTES, 64));
 
-    private final int fd;
+    final int fd;
     private final Deque<byte[]> out = new ArrayDeque<>();
     private byte[] in = new byte[256];
     private int inFrom;
@@ -40,10 +40,6 @@ final class Channel {
 
     Channel(int fd) {
         this.fd = fd;
-    }
-
-    int fd() {
-        return fd;
     }
 
     /**

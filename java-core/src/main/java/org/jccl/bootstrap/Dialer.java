@@ -33,7 +33,7 @@ final class Dialer implements AutoCloseable {
         ACCEPTED
     }
 
-    private final SocketAddress target;
+    final SocketAddress target;
     private final byte[] key;
     private final byte[] payload;
     // Its nonce is another one on each connection.
@@ -92,10 +92,6 @@ final class Dialer implements AutoCloseable {
         prepared = socket;
     }
 
-    SocketAddress target() {
-        return target;
-    }
-
     /** The reason why the last attempt failed, for sentences. */
     String obstacle() {
         return obstacle;
@@ -103,7 +99,7 @@ final class Dialer implements AutoCloseable {
 
     /** The descriptor to poll, or -1. */
     int fd() {
-        return channel == null ? -1 : channel.fd();
+        return channel == null ? -1 : channel.fd;
     }
 
     /** The events to poll for. */
@@ -164,7 +160,7 @@ final class Dialer implements AutoCloseable {
      * the rank.
      */
     private void finishConnect(Channel open) {
-        int result = Sockets.connectResult(open.fd());
+        int result = Sockets.connectResult(open.fd);
         if (result == -Errno.EINPROGRESS) {
             if (System.nanoTime() - untilNs >= 0) {
                 retry("no answer");
@@ -176,7 +172,7 @@ final class Dialer implements AutoCloseable {
             return;
         }
         // If nobody listens there, a local port may have been connected to itself.
-        if (target.equals(Sockets.localAddress(open.fd()))) {
+        if (target.equals(Sockets.localAddress(open.fd))) {
             failed(Errno.ECONNREFUSED);
             return;
         }

@@ -71,7 +71,7 @@ public final class LinkSetup implements AutoCloseable {
      *     be made or accepted
      */
     public boolean advance() {
-        target.drain();
+        target.wakeup.drain();
         boolean complete = true;
         for (int peer : peers) {
             complete &= isThere(peer);
@@ -88,7 +88,7 @@ public final class LinkSetup implements AutoCloseable {
         Channel accepted = dialer == null ? null : dialer.advance();
         if (accepted != null) {
             dialers[peer] = null;
-            target.offer(peer, accepted.fd());
+            target.offer(peer, accepted.fd);
         }
         return target.isThere(peer);
     }
@@ -97,7 +97,7 @@ public final class LinkSetup implements AutoCloseable {
     public void awaitActivity(int maxMs) {
         int sleepMs = maxMs;
         int n = 1;
-        Sockets.setPollfd(pollfds.address(), target.wakeupFd(), Sockets.POLLIN);
+        Sockets.setPollfd(pollfds.address(), target.wakeup.fd(), Sockets.POLLIN);
         for (int peer : peers) {
             Dialer dialer = dialers[peer];
             if (dialer != null) {
@@ -127,8 +127,8 @@ public final class LinkSetup implements AutoCloseable {
     public String obstacle(int peer) {
         Dialer dialer = dialers[peer];
         return dialer == null
-                ? "it has not connected to " + listener.ownAddress()
-                : "connecting to " + dialer.target() + ": " + dialer.obstacle();
+                ? "it has not connected to " + listener.address
+                : "connecting to " + dialer.target + ": " + dialer.obstacle();
     }
 
     /** Closes what was not taken. */

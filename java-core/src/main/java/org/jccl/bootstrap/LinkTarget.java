@@ -18,9 +18,12 @@ final class LinkTarget {
     private static final int ABSENT = -1;
     private static final int TAKEN = -2;
 
-    private final Name name;
-    private final byte[] key;
-    private final Wakeup wakeup = new Wakeup();
+    final Name name;
+    final byte[] key;
+
+    /** Signalled when a connection has come, or when nothing more can come. */
+    final Wakeup wakeup = new Wakeup();
+
     private final boolean[] expected;
 
     /** By rank: the connection, or ABSENT or TAKEN. */
@@ -40,24 +43,6 @@ final class LinkTarget {
         this.expected = expected;
         this.descriptors = new int[expected.length];
         Arrays.fill(descriptors, ABSENT);
-    }
-
-    Name name() {
-        return name;
-    }
-
-    byte[] key() {
-        return key;
-    }
-
-    /** Readable when a connection has come. */
-    int wakeupFd() {
-        return wakeup.fd();
-    }
-
-    /** Forgets what has woken it. */
-    void drain() {
-        wakeup.drain();
     }
 
     /** Why a connection from this rank is not wanted, or null if it is. */

@@ -20,7 +20,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
-import java.util.function.Supplier;
 
 /**
  * Accepts the connections of this process. It is made on first need: one listening socket, one more
@@ -36,16 +35,16 @@ public final class Listener {
     private static @Nullable Listener shared;
 
     private final NetAgent agent = new NetAgent();
-    private final Roots roots = new Roots(agent);
-    private final SocketAddress address;
+    final Roots roots = new Roots(agent);
+    final SocketAddress address;
 
     /** A socket for the time when there is no other; any thread takes it, atomically. */
     private final AtomicInteger spare;
 
     // The rest belongs to the thread jccl-net.
-    private final DropLog drops = new DropLog(Log::attn);
+    final DropLog drops = new DropLog(Log::attn);
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
-    private final UnprovenConnections unproven;
+    final UnprovenConnections unproven;
     // When accepting first failed, without a success since; or NEVER.
     private long failingSinceNs = NetAgent.NEVER;
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
@@ -161,34 +160,22 @@ public final class Listener {
         return !isRootHere(id) || shared == null || shared.roots.useAlone(id);
     }
 
-    SocketAddress ownAddress() {
-        return address;
-    }
-
-    Roots roots() {
-        return roots;
-    }
-
     /** Hands connections for this target over from now on. */
     void register(LinkTarget target) {
         agent.submit(
                 () -> {
-                    targets.put(target.name(), target);
-                    unproven.targetMayBeThere(target.name(), System.nanoTime());
+                    targets.put(target.name, target);
+                    unproven.targetMayBeThere(target.name, System.nanoTime());
                 });
     }
 
     void unregister(LinkTarget target) {
-        agent.submit(() -> targets.remove(target.name(), target));
+        agent.submit(() -> targets.remove(target.name, target));
     }
 
     /** The target that a hello means, if it is known already; called by a connection. */
     @Nullable LinkTarget target(Hello hello) {
         return targets.get(new LinkTarget.Name(Number16.of(hello.number()), hello.to()));
-    }
-
-    void forget(IncomingConnection connection) {
-        unproven.remove(connection);
     }
 
     /** Serves a root of its own at a socket that listens already. */
@@ -212,7 +199,7 @@ public final class Listener {
                 obstacle = null;
             }
             if (accepted >= 0) {
-                admit(accepted, socket.root(), nowNs);
+                admit(accepted, socket.root, nowNs);
             } else if (accepted == -Errno.EAGAIN) {
                 return true;
             } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
@@ -244,12 +231,12 @@ public final class Listener {
     private void cannotAccept(ListeningSocket socket, String why, long nowNs) {
         if (failingSinceNs == NetAgent.NEVER) {
             failingSinceNs = nowNs;
-            dropped(() -> "cannot accept a connection for now: " + why, nowNs);
+            drops.add(() -> "cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
             obstacle = why;
             // So that those who come can be told, one after the other.
             dropSpare();
-            Root only = socket.root();
+            Root only = socket.root;
             if (only != null) {
                 only.cannotAccept(why);
             }
@@ -285,10 +272,6 @@ public final class Listener {
         }
     }
 
-    void dropped(Supplier<String> what, long nowNs) {
-        drops.add(what, nowNs);
-    }
-
     /** Asks something of the thread jccl-net. */
     static <T> T ask(Function<Listener, T> question)
             throws InterruptedException, ExecutionException {
@@ -301,10 +284,6 @@ public final class Listener {
     /** How many descriptors jccl-net polls. */
     int polled() {
         return agent.polled();
-    }
-
-    UnprovenConnections unproven() {
-        return unproven;
     }
 
     private static String rangeText(int first, int last, int result) {

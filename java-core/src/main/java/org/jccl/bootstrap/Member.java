@@ -13,7 +13,7 @@ final class Member extends Pollable {
 
     private final Root root;
     private final Channel channel;
-    private final MemberHello hello;
+    final MemberHello hello;
     private boolean joined;
     private boolean left;
     private long remindNs = NetAgent.NEVER;
@@ -22,10 +22,6 @@ final class Member extends Pollable {
         this.root = root;
         this.channel = channel;
         this.hello = hello;
-    }
-
-    MemberHello hello() {
-        return hello;
     }
 
     /** The root counts it among its ranks. */
@@ -62,7 +58,7 @@ final class Member extends Pollable {
 
     @Override
     int fd() {
-        return channel.fd();
+        return channel.fd;
     }
 
     @Override

@@ -26,8 +26,8 @@ public final class Rendezvous {
             return open.encode();
         }
         Listener listener = Listener.shared();
-        IdContent id = IdContent.create(listener.ownAddress());
-        listener.roots().create(id);
+        IdContent id = IdContent.create(listener.address);
+        listener.roots.create(id);
         return id.encode();
     }
 

@@ -231,7 +231,7 @@ public final class RendezvousClient implements Exchange {
         if (rootHere || refused.kind() != InitError.CANNOT_CONNECT) {
             return false;
         }
-        int spare = Listener.takeSpare(dialer.target().isIpv6());
+        int spare = Listener.takeSpare(dialer.target.isIpv6());
         if (spare < 0) {
             return false;
         }
@@ -299,7 +299,7 @@ public final class RendezvousClient implements Exchange {
     private NcclException rootHasGone(Channel open) {
         String who =
                 rankOfRoot < 0
-                        ? "the process that made the unique id (" + dialer.target() + ")"
+                        ? "the process that made the unique id (" + dialer.target + ")"
                         : "rank " + rankOfRoot + ", whose process made the unique id,";
         if (CommId.isOne(id)) {
             who = "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),";
@@ -311,7 +311,7 @@ public final class RendezvousClient implements Exchange {
     }
 
     private NcclException nonsense() {
-        return InitError.ROOT_NONSENSE.says("the rendezvous at %s sent nonsense", dialer.target());
+        return InitError.ROOT_NONSENSE.says("the rendezvous at %s sent nonsense", dialer.target);
     }
 
     private void throwFailure() {
@@ -371,10 +371,10 @@ public final class RendezvousClient implements Exchange {
         return CommId.isOne(id)
                 ? Sentence.of(
                         "rank 0 of %s ranks (connecting to %s: %s)",
-                        nRanks, dialer.target(), dialer.obstacle())
+                        nRanks, dialer.target, dialer.obstacle())
                 : Sentence.of(
                         "the process that made the unique id, at %s (%s)",
-                        dialer.target(), dialer.obstacle());
+                        dialer.target, dialer.obstacle());
     }
 
     @Override
@@ -382,7 +382,7 @@ public final class RendezvousClient implements Exchange {
         Channel open = channel;
         RootOpening own = opening;
         if (open != null) {
-            Sockets.pollOne(open.fd(), open.events(), maxMs);
+            Sockets.pollOne(open.fd, open.events(), maxMs);
         } else if (own != null && !own.isOpen()) {
             Sockets.pollOne(-1, (short) 0, Math.min(maxMs, RootOpening.PAUSE_MS));
         } else {
@@ -402,7 +402,7 @@ public final class RendezvousClient implements Exchange {
         if (open != null) {
             open.send(RootMessage.bye());
             open.flush();
-            Sockets.shutdown(open.fd());
+            Sockets.shutdown(open.fd);
             // Unread data would turn the end of the stream into a reset.
             boolean more = true;
             while (more) {

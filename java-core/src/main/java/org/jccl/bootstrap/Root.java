@@ -32,8 +32,8 @@ final class Root {
 
     private final Roots roots;
     private final NetAgent agent;
-    private final Number16 number;
-    private final byte[] key;
+    final Number16 number;
+    final byte[] key;
     private @Nullable MemberHello first;
     private @Nullable Member[] members = {};
     private byte[] @Nullable [] blobs = {};
@@ -56,14 +56,6 @@ final class Root {
         this.agent = agent;
         this.number = number;
         this.key = key;
-    }
-
-    Number16 number() {
-        return number;
-    }
-
-    byte[] key() {
-        return key;
     }
 
     /** Ranks connect here; for the thread that makes the root, before anybody knows it. */
@@ -118,7 +110,7 @@ final class Root {
 
     /** It is one of the ranks, or is told why not. */
     void join(Member member, long nowNs) {
-        MemberHello hello = member.hello();
+        MemberHello hello = member.hello;
         member.tell(Hello.ACCEPTED);
         NcclException refusal = failure;
         if (refusal == null && (over || isComplete())) {
@@ -172,17 +164,17 @@ final class Root {
                 ? null
                 : Sentence.of(
                         "rank %s came twice: from %s and from %s",
-                        hello.rank(), same.hello().who(), hello.who());
+                        hello.rank(), same.hello.who(), hello.who());
     }
 
     /** A member's contribution. */
     void contribute(Member member, int itsRound, byte[] blob, long nowNs) {
-        int rank = member.hello().rank();
+        int rank = member.hello.rank();
         if (failure != null) {
             return;
         }
         if (itsRound != round || blobs[rank] != null || blob.length > Exchange.MAX_BLOB_BYTES) {
-            fail(PeerError.NONSENSE.says("%s broke the protocol", member.hello().name()));
+            fail(PeerError.NONSENSE.says("%s broke the protocol", member.hello.name()));
             return;
         }
         blobs[rank] = blob;
@@ -209,7 +201,7 @@ final class Root {
             byte[] blob = blobs[rank];
             Member member = members[rank];
             if (blob != null && member != null) {
-                boolean here = member.hello().inRootProcess();
+                boolean here = member.hello.inRootProcess();
                 frames[rank] = RootMessage.result(round, rank, here, blob);
                 blobs[rank] = null;
             }
@@ -249,7 +241,7 @@ final class Root {
                     InitError.RANK_LEFT_INIT.says(
                             "%s has gone during the initialisation: its process ended or its"
                                     + " connection broke (%s)",
-                            member.hello().name(), how));
+                            member.hello.name(), how));
         }
         if (connected == 0) {
             end();
@@ -295,7 +287,7 @@ final class Root {
         fail(
                 InitError.RANK_LEFT_INIT.says(
                         "%s has left before the initialisation was complete%s",
-                        left.hello().name(), missingText()));
+                        left.hello.name(), missingText()));
     }
 
     private void fail(NcclException why) {

@@ -56,7 +56,7 @@ final class Roots {
         if (root == null) {
             return true;
         }
-        boolean first = unused.containsKey(root.number());
+        boolean first = unused.containsKey(root.number);
         if (first) {
             used(root);
             agent.submit(root::end);
@@ -83,15 +83,15 @@ final class Roots {
 
     /** The first rank has come. */
     synchronized void used(Root root) {
-        if (unused.remove(root.number()) != null) {
-            active.put(root.number(), root);
+        if (unused.remove(root.number) != null) {
+            active.put(root.number, root);
         }
     }
 
     /** The last rank has gone. */
     synchronized void ended(Root root) {
-        if (active.remove(root.number()) != null) {
-            ended.put(root.number(), root);
+        if (active.remove(root.number) != null) {
+            ended.put(root.number, root);
             limit(ended, MAX_ENDED);
         }
     }

@@ -44,7 +44,7 @@ final class UnprovenConnections extends Pollable {
 
     /** Whether one more may come, the oldest being dropped then if it must. */
     boolean hasRoom(long nowNs) {
-        return waiting.size() < MOST || nowNs - oldest().sinceNs() >= YOUNG_NS;
+        return waiting.size() < MOST || nowNs - oldest().sinceNs >= YOUNG_NS;
     }
 
     /**
@@ -57,7 +57,7 @@ final class UnprovenConnections extends Pollable {
         if (waiting.size() == MOST) {
             oldest().drop(
                             "there are more than " + MOST + " connections without proof",
-                            connection.sinceNs());
+                            connection.sinceNs);
         }
         waiting.put(connection.fd(), connection);
         return epoll.add(connection.fd()) == 0;

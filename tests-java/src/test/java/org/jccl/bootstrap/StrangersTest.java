@@ -178,7 +178,7 @@ class StrangersTest {
     }
 
     private static int unproven() throws Exception {
-        return Listener.ask(listener -> listener.unproven().size());
+        return Listener.ask(listener -> listener.unproven.size());
     }
 
     @Test
@@ -233,7 +233,7 @@ class StrangersTest {
     private static void onNet(Consumer<UnprovenConnections> action) throws Exception {
         Listener.ask(
                 listener -> {
-                    action.accept(listener.unproven());
+                    action.accept(listener.unproven);
                     return true;
                 });
     }
