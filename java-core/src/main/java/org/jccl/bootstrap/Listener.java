@@ -16,10 +16,7 @@ import org.jspecify.annotations.Nullable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Function;
 
 /**
  * Accepts the connections of this process. It is made on first need: one listening socket, one more
@@ -34,7 +31,7 @@ public final class Listener {
     // Written and read under the class's lock.
     private static @Nullable Listener shared;
 
-    private final NetAgent agent = new NetAgent();
+    final NetAgent agent = new NetAgent();
     final Roots roots = new Roots(agent);
     final SocketAddress address;
 
@@ -270,20 +267,6 @@ public final class Listener {
         if (shared != null) {
             shared.roots.giveUp(id, rank, why);
         }
-    }
-
-    /** Asks something of the thread jccl-net. */
-    static <T> T ask(Function<Listener, T> question)
-            throws InterruptedException, ExecutionException {
-        Listener known = shared();
-        FutureTask<T> answer = new FutureTask<>(() -> question.apply(known));
-        known.agent.submit(answer);
-        return answer.get();
-    }
-
-    /** How many descriptors jccl-net polls. */
-    int polled() {
-        return agent.polled();
     }
 
     private static String rangeText(int first, int last, int result) {

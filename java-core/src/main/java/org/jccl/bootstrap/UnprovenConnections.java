@@ -24,7 +24,7 @@ final class UnprovenConnections extends Pollable {
     private final Epoll epoll = new Epoll(READY_PER_TURN);
 
     /** By descriptor, in the order in which they came. */
-    private final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
+    final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
 
     /**
      * Empty at first.
@@ -32,10 +32,6 @@ final class UnprovenConnections extends Pollable {
      * @throws NcclException SYSTEM_ERROR without descriptors
      */
     UnprovenConnections() {}
-
-    int size() {
-        return waiting.size();
-    }
 
     /** A copy: what is done with one may end others. */
     private List<IncomingConnection> all() {
