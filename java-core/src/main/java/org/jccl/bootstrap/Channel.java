@@ -95,7 +95,8 @@ final class Channel {
             } else if (received == -Errno.EAGAIN) {
                 return false;
             } else {
-                end((int) -received);
+                ended = true;
+                errno = errno == 0 ? (int) -received : errno;
             }
         }
         return inCount >= wanted;
@@ -205,13 +206,6 @@ final class Channel {
             left -= head;
             outOffset = 0;
             out.remove();
-        }
-    }
-
-    private void end(int error) {
-        ended = true;
-        if (errno == 0) {
-            errno = error;
         }
     }
 

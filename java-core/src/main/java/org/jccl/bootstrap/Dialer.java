@@ -36,6 +36,7 @@ final class Dialer implements AutoCloseable {
     final SocketAddress target;
     private final byte[] key;
     private final byte[] payload;
+    private final boolean mayComeLater;
     // Its nonce is another one on each connection.
     private Hello hello;
     // The connection that is being made; null in a pause between two of them.
@@ -45,7 +46,6 @@ final class Dialer implements AutoCloseable {
     // When the pause ends, or when the attempt is given up.
     private long untilNs = System.nanoTime();
     private String obstacle = "not tried yet";
-    private boolean mayComeLater;
 
     /** What the next attempt is made with, or -1. */
     private int prepared = -1;
@@ -58,12 +58,15 @@ final class Dialer implements AutoCloseable {
      *
      * @param hello what it says; its number names the key at the listener
      * @param payload sent with the proof
+     * @param mayComeLater whether the user named the address, so that perhaps nobody listens there
+     *     yet
      */
-    Dialer(SocketAddress target, Hello hello, byte[] key, byte[] payload) {
+    Dialer(SocketAddress target, Hello hello, byte[] key, byte[] payload, boolean mayComeLater) {
         this.target = target;
         this.hello = hello;
         this.key = key;
         this.payload = payload;
+        this.mayComeLater = mayComeLater;
     }
 
     /**
@@ -80,11 +83,6 @@ final class Dialer implements AutoCloseable {
                 .findFirst()
                 .map(own -> address.withScope(own.scope()))
                 .orElse(address);
-    }
-
-    /** The address is the user's word: perhaps nobody listens there yet. */
-    void listenerMayComeLater() {
-        mayComeLater = true;
     }
 
     /** The next attempt is made with this socket, which the dialer closes. */

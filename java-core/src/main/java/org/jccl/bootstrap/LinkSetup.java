@@ -14,8 +14,6 @@ import java.util.Arrays;
  * connects to the higher rank's listener. Used by one thread at a time.
  */
 public final class LinkSetup implements AutoCloseable {
-    private static final byte[] NOTHING = {};
-
     private final int[] peers;
     private final Listener listener;
     private final LinkTarget target;
@@ -24,7 +22,6 @@ public final class LinkSetup implements AutoCloseable {
     private final @Nullable Dialer[] dialers;
 
     private final MemorySegment pollfds;
-    private boolean closed;
 
     /**
      * Starts to expect connections; {@link #advance} does the rest.
@@ -50,7 +47,7 @@ public final class LinkSetup implements AutoCloseable {
             if (peer > rank) {
                 SocketAddress where = Dialer.fromHere(listenerOfRank[peer]);
                 Hello hello = Hello.create(Hello.LINK, rank, peer, commId16.clone());
-                dialers[peer] = new Dialer(where, hello, key, NOTHING);
+                dialers[peer] = new Dialer(where, hello, key, new byte[0], false);
             }
         }
         listener = Listener.shared();
@@ -134,10 +131,6 @@ public final class LinkSetup implements AutoCloseable {
     /** Closes what was not taken. */
     @Override
     public void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
         listener.unregister(target);
         target.close();
         for (int peer : peers) {

@@ -247,12 +247,8 @@ public final class Listener {
      *
      * @throws NcclException SYSTEM_ERROR if that accepts nothing any more
      */
-    static void throwObstacle() {
-        Listener known;
-        synchronized (Listener.class) {
-            known = shared;
-        }
-        String why = known == null ? null : known.obstacle;
+    static synchronized void throwObstacle() {
+        String why = shared == null ? null : shared.obstacle;
         if (why != null) {
             throw cannotAccept(why);
         }

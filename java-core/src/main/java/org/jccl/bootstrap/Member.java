@@ -43,17 +43,16 @@ final class Member extends Pollable {
         remindNs = nowNs + REMIND_NS;
     }
 
-    void tell(byte[] message) {
-        channel.send(message);
+    void tell(byte[]... messages) {
+        for (byte[] message : messages) {
+            channel.send(message);
+        }
         channel.flush();
     }
 
     void deliver(byte[][] messages) {
         remindNs = NetAgent.NEVER;
-        for (byte[] message : messages) {
-            channel.send(message);
-        }
-        channel.flush();
+        tell(messages);
     }
 
     @Override

@@ -79,10 +79,8 @@ public final class RendezvousClient implements Exchange {
                         known ? id.root() : Dialer.fromHere(id.root()),
                         Hello.create(Hello.RENDEZVOUS, 0, 0, id.number()),
                         id.key(),
-                        hello.encode());
-        if (known) {
-            dialer.listenerMayComeLater();
-        }
+                        hello.encode(),
+                        known);
         opening = known && rank == 0 ? new RootOpening(id) : null;
     }
 
@@ -139,9 +137,8 @@ public final class RendezvousClient implements Exchange {
 
     /** The root of this process can tell the other ranks what a rank could not tell it itself. */
     private void tellRootHere(NcclException why) {
-        RootOpening own = opening;
-        if (channel == null && own != null) {
-            own.giveUp(why);
+        if (channel == null && opening != null) {
+            opening.giveUp(why);
         } else if (channel == null && rootHere) {
             Listener.giveUpHere(id, rank, why);
         }
@@ -200,10 +197,10 @@ public final class RendezvousClient implements Exchange {
         if (own != null && !own.advance()) {
             return null;
         }
+        NcclException why = shortage;
         try {
             channel = dialer.advance();
         } catch (NcclException refused) {
-            NcclException why = shortage;
             if (why == null && mayTell(refused)) {
                 return null;
             }
@@ -214,11 +211,13 @@ public final class RendezvousClient implements Exchange {
             if (rootHere && dialing.lookNs() > DIALING_NS) {
                 Listener.throwObstacle();
             }
-            throwIfUntold();
+            WatchedTime since = telling;
+            if (why != null && since != null && since.lookNs() > TELLING_NS) {
+                throw why;
+            }
             return null;
         }
         missing = NONE;
-        NcclException why = shortage;
         if (why != null) {
             giveUp(why);
             throw why;
@@ -239,14 +238,6 @@ public final class RendezvousClient implements Exchange {
         shortage = refused;
         telling = new WatchedTime();
         return true;
-    }
-
-    private void throwIfUntold() {
-        NcclException why = shortage;
-        WatchedTime since = telling;
-        if (why != null && since != null && since.lookNs() > TELLING_NS) {
-            throw why;
-        }
     }
 
     /** Takes a message, which may say anything. */
@@ -315,9 +306,8 @@ public final class RendezvousClient implements Exchange {
     }
 
     private void throwFailure() {
-        NcclException known = failure;
-        if (known != null) {
-            throw known;
+        if (failure != null) {
+            throw failure;
         }
     }
 

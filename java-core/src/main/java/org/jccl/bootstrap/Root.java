@@ -79,18 +79,14 @@ final class Root {
 
     /** Rank 0, which opened it, needs it no longer; any thread may say so. */
     void leave() {
-        agent.submit(this::leftByItsRank);
-    }
-
-    private void leftByItsRank() {
-        // Rank 0 has met the others, or it has given up.
-        if (!isComplete()) {
-            fail(
-                    InitError.RANK_LEFT_INIT.says(
-                            "rank 0 has left before the initialisation was complete%s",
-                            missingText()));
-            closeSocket();
-        }
+        agent.submit(
+                () -> {
+                    // Rank 0 has met the others, or it has given up.
+                    if (!isComplete()) {
+                        failSince("rank 0");
+                        closeSocket();
+                    }
+                });
     }
 
     private void closeSocket() {
@@ -184,7 +180,7 @@ final class Root {
         }
         for (Member each : members) {
             if (each != null && each.left()) {
-                failSince(each);
+                failSince(each.hello.name());
                 return;
             }
         }
@@ -279,15 +275,15 @@ final class Root {
     void left(Member member) {
         boolean needed = joined < members.length || contributed > 0;
         if (member.isJoined() && needed) {
-            failSince(member);
+            failSince(member.hello.name());
         }
     }
 
-    private void failSince(Member left) {
+    private void failSince(String left) {
         fail(
                 InitError.RANK_LEFT_INIT.says(
                         "%s has left before the initialisation was complete%s",
-                        left.hello.name(), missingText()));
+                        left, missingText()));
     }
 
     private void fail(NcclException why) {
