@@ -111,8 +111,7 @@ public final class ProcessWatch implements AutoCloseable {
     }
 
     private boolean endedByStatus() {
-        CallState memory = CallState.current();
-        long text = memory.status;
+        long text = CallState.current().status;
         int most = CallState.STATUS_BYTES;
         long length = SystemCall.plain(SystemCall.PREAD64, fd, text, most, 0, 0);
         if (length < 0) {
