@@ -43,8 +43,8 @@ final class Channel {
     }
 
     /**
-     * Sends small messages at once, and finds out that the other machine has gone, whether or not
-     * something is on its way to it.
+     * Makes the socket send small messages at once, and notice that the other machine has gone,
+     * whether or not bytes are on their way to it.
      */
     void configure() {
         Sockets.setNoDelay(fd);
@@ -102,7 +102,7 @@ final class Channel {
         return inCount >= wanted;
     }
 
-    /** Makes room for so many bytes, those that are there included. */
+    /** Makes room for this many bytes, including those that are there. */
     private void makeRoom(int bytes) {
         if (inFrom + bytes > in.length) {
             byte[] larger = bytes > in.length ? new byte[bytes] : in;

@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * NCCL_COMM_ID: rank 0 opens the root at a known address, and all ranks find it there, so that ids
- * need not be handed on. They hold no secret then: the ranks take it from their environment.
+ * need not be handed on. Such ids hold no secret: the ranks take it from their environment.
  */
 final class CommId {
     /** In place of the random number of a rendezvous. */
@@ -64,7 +64,7 @@ final class CommId {
         }
     }
 
-    /** An id that means the root at this address, with nothing secret in it. */
+    /** An id, without a secret, that means the root at this address. */
     static IdContent open(SocketAddress root) {
         return new IdContent(root, NUMBER.clone(), NO_SECRET.clone());
     }

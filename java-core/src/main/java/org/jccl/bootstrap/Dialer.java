@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Connects to a listener and proves itself; tries again until its caller gives up, since a listener
- * may be busy, not there yet, or not know the communicator yet. Used by one thread at a time.
+ * may be busy, may not be there yet, or may not know the communicator yet. Used by one thread at a
+ * time.
  */
 final class Dialer implements AutoCloseable {
     private static final long MS_NS = 1_000_000;
@@ -19,8 +20,8 @@ final class Dialer implements AutoCloseable {
     private static final long LONGEST_PAUSE_NS = 500 * MS_NS;
 
     /**
-     * An address is known from a process that listened there: a rank that is refused for so long
-     * comes after that process has ended.
+     * The address came from a process that listened there: a rank that is refused for this long has
+     * come after the end of that process.
      */
     private static final long REFUSED_NS = 2_000 * MS_NS;
 
@@ -37,7 +38,7 @@ final class Dialer implements AutoCloseable {
     private final byte[] key;
     private final byte[] payload;
     private final boolean mayComeLater;
-    // Its nonce is another one on each connection.
+    // Each connection has a nonce of its own.
     private Hello hello;
     // The connection that is being made; null in a pause between two of them.
     private @Nullable Channel channel;
@@ -47,10 +48,10 @@ final class Dialer implements AutoCloseable {
     private long untilNs = System.nanoTime();
     private String obstacle = "not tried yet";
 
-    /** What the next attempt is made with, or -1. */
+    /** The socket for the next attempt, or -1. */
     private int prepared = -1;
 
-    // Since when every attempt was refused, 0 if the last was not.
+    // When the first of the latest refusals came, 0 if the last attempt was not refused.
     private long refusedSinceNs;
 
     /**
@@ -70,8 +71,8 @@ final class Dialer implements AutoCloseable {
     }
 
     /**
-     * An address that another process knows as its own, as this machine must write it: the scope of
-     * a link-local one is a number that means something on one machine only.
+     * An address that another process gave as its own, in the form that this machine needs: the
+     * scope of a link-local one is a number that has a meaning on one machine only.
      */
     static SocketAddress fromHere(SocketAddress address) {
         if (!address.isLinkLocal()) {
@@ -111,8 +112,8 @@ final class Dialer implements AutoCloseable {
     }
 
     /**
-     * Does what can be done without waiting: the connection, once, when the listener has accepted;
-     * null before. The caller closes it.
+     * Does what can be done without waiting. Returns the connection, one time, when the listener
+     * has accepted it, and null before; the caller closes it.
      *
      * @throws NcclException if the other end can never be the right one
      */
@@ -153,9 +154,9 @@ final class Dialer implements AutoCloseable {
     }
 
     /**
-     * Only this has a time limit. Once connected it waits for as long as its user does: a process
-     * that is stopped answers late, and would take the end of a proven connection for the end of
-     * the rank.
+     * Only connecting has a time limit. Once connected, the dialer waits for as long as its caller
+     * does: a stopped process answers late, and would take the end of a proven connection for the
+     * end of the rank.
      */
     private void finishConnect(Channel open) {
         int result = Sockets.connectResult(open.fd);

@@ -177,7 +177,7 @@ final class IncomingConnection extends Pollable {
             return;
         }
         if (root != null && root.isTaken()) {
-            // It comes again until the next root is open.
+            // The rank comes again until the next root is open.
             drop("the communicator that meets here is complete", nowNs);
         } else if (root != null) {
             joinRoot(root, MemberHello.decode(payload), nowNs);
@@ -204,7 +204,7 @@ final class IncomingConnection extends Pollable {
         }
     }
 
-    /** The descriptor is somebody else's from now on. */
+    /** From now on the descriptor has another owner. */
     private void handOver() {
         channel.configure();
         listener.unproven.remove(this);

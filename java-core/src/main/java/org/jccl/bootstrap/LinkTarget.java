@@ -55,7 +55,7 @@ final class LinkTarget {
                 : null;
     }
 
-    /** Gives it a connection with a rank; a newer one replaces one not yet taken. */
+    /** Gives it a connection with a rank, which replaces an older one that was not taken yet. */
     synchronized void offer(int from, int fd) {
         if (closed || descriptors[from] == TAKEN) {
             Sockets.close(fd);

@@ -35,7 +35,7 @@ public final class Listener {
     final Roots roots = new Roots(agent);
     final SocketAddress address;
 
-    /** A socket for the time when there is no other; any thread takes it, atomically. */
+    /** A socket kept for when the system gives no other; any thread takes it, atomically. */
     private final AtomicInteger spare;
 
     // The rest belongs to the thread jccl-net.
@@ -64,7 +64,7 @@ public final class Listener {
         return shared().address;
     }
 
-    /** Closes the socket and ends the thread; a later need makes new ones. */
+    /** Closes the socket and ends the thread; the next that needs a listener makes new ones. */
     public static void shutdown() {
         Listener ending;
         synchronized (Listener.class) {
@@ -113,8 +113,8 @@ public final class Listener {
     }
 
     /**
-     * A socket for a rank that gets no other, to tell the others by it: as yet it has no connection
-     * to anybody. -1 if it is in use, or is of the other family.
+     * The spare socket, by which a rank that gets no other tells the others: it has no connection
+     * to anybody yet. -1 if the socket is in use, or is of the other family.
      */
     static synchronized int takeSpare(boolean ipv6) {
         Listener known = shared;
@@ -175,7 +175,7 @@ public final class Listener {
         return targets.get(new LinkTarget.Name(Number16.of(hello.number()), hello.to()));
     }
 
-    /** Serves a root of its own at a socket that listens already. */
+    /** Serves a new root at a socket of its own, which listens already. */
     Root openRoot(int fd, IdContent id) {
         Root root = new Root(roots, agent, Number16.of(id.number()), id.key());
         ListeningSocket socket = new ListeningSocket(this, fd, root);
@@ -231,7 +231,7 @@ public final class Listener {
             drops.add(() -> "cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
             obstacle = why;
-            // So that those who come can be told, one after the other.
+            // Its descriptor lets those who come be told, one after the other.
             dropSpare();
             Root only = socket.root;
             if (only != null) {
@@ -245,7 +245,7 @@ public final class Listener {
     /**
      * Called by a rank that waits to be accepted by its own process.
      *
-     * @throws NcclException SYSTEM_ERROR if that accepts nothing any more
+     * @throws NcclException SYSTEM_ERROR if that process accepts nothing any more
      */
     static synchronized void throwObstacle() {
         String why = shared == null ? null : shared.obstacle;

@@ -25,7 +25,7 @@ final class NetAgent implements Runnable {
     private static final long MS_NS = 1_000_000;
     private static final int LONGEST_SLEEP_MS = 60_000;
 
-    /** After a failure that may last: memory or descriptors are exhausted. */
+    /** The pause after a failure that may last, as when memory or descriptors are exhausted. */
     static final long PAUSE_NS = 50 * MS_NS;
 
     private final Wakeup wakeup = new Wakeup();

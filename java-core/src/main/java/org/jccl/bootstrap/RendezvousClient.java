@@ -65,7 +65,7 @@ public final class RendezvousClient implements Exchange {
         this(IdContent.of(id), hello(id, nRanks, rank));
     }
 
-    /** A rank that says this of itself. */
+    /** A rank that introduces itself by this hello. */
     RendezvousClient(IdContent id, MemberHello hello) {
         this.id = id;
         nRanks = hello.nRanks();
@@ -135,7 +135,10 @@ public final class RendezvousClient implements Exchange {
         }
     }
 
-    /** The root of this process can tell the other ranks what a rank could not tell it itself. */
+    /**
+     * Lets the root of this process tell the other ranks why this one fails, which has not reached
+     * it.
+     */
     private void tellRootHere(NcclException why) {
         if (channel == null && opening != null) {
             opening.giveUp(why);
@@ -185,7 +188,7 @@ public final class RendezvousClient implements Exchange {
         return true;
     }
 
-    /** The contribution of this rank to the round, once; results may come only after it. */
+    /** Takes this rank's contribution to the round, one time; results may come only after that. */
     byte @Nullable [] takeContribution() {
         byte[] contribution = mine;
         mine = null;

@@ -58,7 +58,10 @@ final class Root {
         this.key = key;
     }
 
-    /** Ranks connect here; for the thread that makes the root, before anybody knows it. */
+    /**
+     * Sets where ranks connect; the thread that makes the root calls it before anybody knows the
+     * root.
+     */
     void meetAt(ListeningSocket itsSocket) {
         socket = itsSocket;
     }
@@ -104,7 +107,7 @@ final class Root {
         return member;
     }
 
-    /** It is one of the ranks, or is told why not. */
+    /** Makes it one of the ranks, or tells it why not. */
     void join(Member member, long nowNs) {
         MemberHello hello = member.hello;
         member.tell(Hello.ACCEPTED);
@@ -255,8 +258,8 @@ final class Root {
     }
 
     /**
-     * Its process cannot accept the ranks that are still to come, and says so again and again. A
-     * rank of its own that is among these says it, too, and names itself.
+     * Called again and again while this process cannot accept the ranks that are still to come. If
+     * a rank of this process is among these, it says so as well, and names itself.
      */
     void cannotAccept(String why) {
         boolean named = rankHere >= 0 || ++complaints > UNNAMED_COMPLAINTS;

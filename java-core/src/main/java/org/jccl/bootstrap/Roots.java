@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The rendezvous whose ids this process made. The oldest are forgotten first: of those that have
- * ended, and of those that nobody ever used. Any thread may call it; each root belongs to the
- * thread jccl-net.
+ * The rendezvous whose ids this process made. Those that have ended and those that nobody ever used
+ * are bounded in number: the oldest are forgotten first. Any thread may call it; each root belongs
+ * to the thread jccl-net.
  */
 final class Roots {
     private static final int MAX_ENDED = 4096;
@@ -50,7 +50,10 @@ final class Roots {
         return find(Number16.of(id.number())) != null;
     }
 
-    /** A single rank needs no rendezvous; whether the id was still unused, as far as known here. */
+    /**
+     * Uses up the id of a single rank, which needs no rendezvous; whether it was unused, as far as
+     * this process knows.
+     */
     synchronized boolean useAlone(IdContent id) {
         Root root = find(Number16.of(id.number()));
         if (root == null) {

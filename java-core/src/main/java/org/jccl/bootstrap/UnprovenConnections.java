@@ -15,7 +15,7 @@ import java.util.Map;
 final class UnprovenConnections extends Pollable {
     static final int MOST = 256;
 
-    /** The agent looks after its other connections in between. */
+    /** The most that are served in one turn: the agent has other connections, too. */
     private static final int READY_PER_TURN = 64;
 
     /** A connection this young may be a rank in a burst: it is not dropped to make room. */
@@ -38,7 +38,7 @@ final class UnprovenConnections extends Pollable {
         return List.copyOf(waiting.values());
     }
 
-    /** Whether one more may come, the oldest being dropped then if it must. */
+    /** Whether one more may come, for which the oldest is dropped if need be. */
     boolean hasRoom(long nowNs) {
         return waiting.size() < MOST || nowNs - oldest().sinceNs >= YOUNG_NS;
     }
@@ -65,7 +65,7 @@ final class UnprovenConnections extends Pollable {
         waiting.remove(connection.fd(), connection);
     }
 
-    /** A rank that has come before its target need not wait for it any longer. */
+    /** A target has come: ranks that came before it need not wait any longer. */
     void targetMayBeThere(LinkTarget.Name name, long nowNs) {
         for (IncomingConnection each : all()) {
             try {

@@ -22,7 +22,7 @@ public final class LastError {
     private LastError() {}
 
     /**
-     * The C library has a table: what fails from now on is told to it, too.
+     * The C library has a table, which is told of every failure from now on.
      *
      * @return the table to use, that of the first library in the process
      */
@@ -57,7 +57,7 @@ public final class LastError {
             try {
                 put0(text, ofThread);
             } catch (UnsatisfiedLinkError unregistered) {
-                // Java had no memory for that when it started.
+                // Java had no memory to register it when it started.
             }
         }
     }

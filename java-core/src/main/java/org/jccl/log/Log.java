@@ -32,8 +32,8 @@ public final class Log {
             DateTimeFormatter.ofPattern("'['uuuu-MM-dd HH:mm:ss'] '", Locale.ROOT);
 
     /**
-     * Classes that handlers of failures need. They are loaded by now: loading takes memory, and
-     * without any the virtual machine finds no handler.
+     * Classes that handlers of failures need, loaded in advance: loading takes memory, and without
+     * any the virtual machine finds no handler.
      */
     static final List<Class<?>> NEEDED =
             List.of(

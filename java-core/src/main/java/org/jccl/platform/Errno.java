@@ -37,7 +37,7 @@ public final class Errno {
         return words(errno, limit(errno));
     }
 
-    /** The same without the limit, for who knows better which one it is. */
+    /** The same without the limit, for a caller that knows better which one it is. */
     static String plainText(int errno) {
         return words(errno, "");
     }

@@ -21,7 +21,7 @@ public final class ProcessWatch implements AutoCloseable {
     /** A process: its number alone may be given again. */
     private record Watched(int pid, long startTime) {}
 
-    /** One for each watched process, for all ranks and communicators of this one. */
+    /** One for each watched process, for all ranks and communicators of this process. */
     private static final Map<Watched, ProcessWatch> SHARED = new ConcurrentHashMap<>();
 
     private final Watched process;
