@@ -179,7 +179,7 @@ public final class Listener {
     Root openRoot(int fd, IdContent id) {
         Root root = new Root(roots, agent, Number16.of(id.number()), id.key());
         ListeningSocket socket = new ListeningSocket(this, fd, root);
-        root.meetAt(socket);
+        root.socket = socket;
         agent.submit(() -> agent.serve(socket));
         return root;
     }

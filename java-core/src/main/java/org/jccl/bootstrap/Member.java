@@ -14,28 +14,18 @@ final class Member extends Pollable {
     private final Root root;
     private final Channel channel;
     final MemberHello hello;
-    private boolean joined;
-    private boolean left;
     private long remindNs = NetAgent.NEVER;
+
+    /** Whether the root, which sets this, counts it among its ranks. */
+    boolean joined;
+
+    /** Whether it has said that it leaves. */
+    boolean left;
 
     Member(Root root, Channel channel, MemberHello hello) {
         this.root = root;
         this.channel = channel;
         this.hello = hello;
-    }
-
-    /** The root counts it among its ranks. */
-    void joined() {
-        joined = true;
-    }
-
-    boolean isJoined() {
-        return joined;
-    }
-
-    /** Whether it has said that it leaves. */
-    boolean left() {
-        return left;
     }
 
     /** It has contributed and waits for the others. */

@@ -18,8 +18,6 @@ import java.util.Objects;
 public final class RendezvousClient implements Exchange {
     private static final int[] NONE = {};
 
-    private static final int[] ROOT = {0};
-
     /** How long this process is given to accept its own rank. */
     private static final long DIALING_NS = 1_000_000_000L;
 
@@ -73,7 +71,7 @@ public final class RendezvousClient implements Exchange {
         rootHere = hello.inRootProcess();
         boolean known = CommId.isOne(id);
         rankOfRoot = known ? 0 : -1;
-        missing = known && rank != 0 ? ROOT : NONE;
+        missing = known && rank != 0 ? new int[] {0} : NONE;
         dialer =
                 new Dialer(
                         known ? id.root() : Dialer.fromHere(id.root()),

@@ -47,23 +47,19 @@ final class Root {
     private int complaints;
     // Written by jccl-net, read by the thread of the rank that opened the root; volatile.
     private volatile @Nullable NcclException failure;
-    // The socket at NCCL_COMM_ID, where ranks meet only this root; else null.
-    private @Nullable ListeningSocket socket;
     private boolean over;
+
+    /**
+     * The socket at NCCL_COMM_ID, where ranks meet only this root; else null. The thread that makes
+     * the root sets it before anybody knows the root.
+     */
+    @Nullable ListeningSocket socket;
 
     Root(Roots roots, NetAgent agent, Number16 number, byte[] key) {
         this.roots = roots;
         this.agent = agent;
         this.number = number;
         this.key = key;
-    }
-
-    /**
-     * Sets where ranks connect; the thread that makes the root calls it before anybody knows the
-     * root.
-     */
-    void meetAt(ListeningSocket itsSocket) {
-        socket = itsSocket;
     }
 
     /** Whether a rank that comes now belongs to the next communicator at NCCL_COMM_ID. */
@@ -136,7 +132,7 @@ final class Root {
         if (hello.inRootProcess() && rankHere < 0) {
             rankHere = hello.rank();
         }
-        member.joined();
+        member.joined = true;
         if (isComplete()) {
             // The next communicator's rank 0 may open the port again.
             closeSocket();
@@ -182,7 +178,7 @@ final class Root {
             waiting = new WatchedTime();
         }
         for (Member each : members) {
-            if (each != null && each.left()) {
+            if (each != null && each.left) {
                 failSince(each.hello.name());
                 return;
             }
@@ -235,7 +231,7 @@ final class Root {
     /** A member's connection has ended. */
     void gone(Member member, String how) {
         connected--;
-        if (!member.left() && member.isJoined()) {
+        if (!member.left && member.joined) {
             fail(
                     InitError.RANK_LEFT_INIT.says(
                             "%s has gone during the initialisation: its process ended or its"
@@ -277,7 +273,7 @@ final class Root {
     /** A member leaves in good order; those that still need it learn that. */
     void left(Member member) {
         boolean needed = joined < members.length || contributed > 0;
-        if (member.isJoined() && needed) {
+        if (member.joined && needed) {
             failSince(member.hello.name());
         }
     }
@@ -297,7 +293,7 @@ final class Root {
         Log.info(Subsystem.BOOTSTRAP, "Rendezvous failed: " + why.getMessage());
         byte[] frame = RootMessage.failed(why);
         for (Member member : members) {
-            if (member != null && !member.left()) {
+            if (member != null && !member.left) {
                 member.tell(frame);
             }
         }

@@ -43,7 +43,8 @@ public final class Errno {
     }
 
     private static String words(int errno, String limit) {
-        return Memory.string(Libc.strerror(errno)) + " (errno " + errno + limit + ")";
+        String said = Memory.string(Libc.call(Libc.STRERROR, errno));
+        return said + " (errno " + errno + limit + ")";
     }
 
     private static String limit(int errno) {

@@ -37,7 +37,7 @@ public final class Interfaces {
     public static List<Interface> all() {
         List<Interface> found = new ArrayList<>();
         long result = CallState.current().option;
-        if (!Libc.getifaddrs(result)) {
+        if ((int) Libc.call(Libc.GETIFADDRS, result) != 0) {
             throw LibraryError.SYSTEM_CALL.says("cannot list the network interfaces%s", refusal());
         }
         long list = Memory.getLong(result);
@@ -45,7 +45,7 @@ public final class Interfaces {
             add(entry, found);
         }
         if (list != 0) {
-            Libc.freeifaddrs(list);
+            Libc.call(Libc.FREEIFADDRS, list);
         }
         return found;
     }

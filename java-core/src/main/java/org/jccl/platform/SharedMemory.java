@@ -128,7 +128,7 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static void allocate(int fd, long offset, long bytes, boolean inDevShm) {
-        int result = Descriptors.allocate(fd, offset, bytes);
+        int result = (int) SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
         if (result == -Errno.ENOSPC && inDevShm) {
             Descriptors.Room room = Descriptors.room(fd);
             throw InitError.SHARED_MEMORY_REFUSED.says(
