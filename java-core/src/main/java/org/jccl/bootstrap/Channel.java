@@ -145,13 +145,13 @@ final class Channel {
         return message.position(RootMessage.HEADER_BYTES);
     }
 
-    /** Whether {@link #message} finds one that was read with those before. */
+    /** Whether {@link #message} finds one that was read together with those before. */
     boolean hasMessage() {
         return inCount >= RootMessage.HEADER_BYTES
                 && inCount - RootMessage.HEADER_BYTES >= ByteBuffer.wrap(in).getInt(inFrom);
     }
 
-    /** Queues bytes, which must not change any more; the caller's own may be shared. */
+    /** Queues bytes, which nobody may change any more; several channels may share them. */
     void send(byte[] bytes) {
         out.add(bytes);
     }

@@ -33,7 +33,7 @@ final class LinkTarget {
     private @Nullable String obstacle;
 
     /**
-     * For a rank that connects to the others by itself.
+     * The target of a rank, which itself connects to those that it does not expect.
      *
      * @param expected by rank, whether it connects to this one
      */

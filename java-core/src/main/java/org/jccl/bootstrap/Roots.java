@@ -45,7 +45,7 @@ final class Roots {
         return root != null ? root : ended.get(number);
     }
 
-    /** Whether it is one of these. */
+    /** Whether this process made this id. */
     boolean made(IdContent id) {
         return find(Number16.of(id.number())) != null;
     }

@@ -41,7 +41,7 @@ public final class LastError {
         put(Utf8.encode(text, BYTES - 1), false);
     }
 
-    /** Why the call of this thread fails: it is shown that, whatever fails elsewhere. */
+    /** Why the call of this thread fails: the thread is shown this, whatever fails elsewhere. */
     public static void setForThread(String text) {
         put(Utf8.encode(text, BYTES - 1), true);
     }

@@ -93,7 +93,7 @@ final class LogWriter implements Runnable {
     /** The line's number, or 0 if there is no room for it. */
     private static int add(LogFile file, byte[] bytes) {
         synchronized (WAITING) {
-            // Once a line is lost, those behind it are as well until the gap can be told.
+            // Once a line is lost, those behind it are as well until the gap can be told of.
             boolean gap = lost > 0 && !WAITING.isEmpty();
             if (gap || waitingBytes + bytes.length > MOST_BYTES || !start()) {
                 lost++;
@@ -117,7 +117,7 @@ final class LogWriter implements Runnable {
         return line;
     }
 
-    /** Whether there is a thread. Without one the line is lost, and counted by the next. */
+    /** Whether there is a thread. Without one the line is lost, and the next one counts it. */
     private static boolean start() {
         if (!started) {
             try {
@@ -162,7 +162,7 @@ final class LogWriter implements Runnable {
         }
     }
 
-    /** Writes the next line, if there is one: the line that has been written last, or null. */
+    /** Writes the next line, if there is one. Returns the line that was written last, or null. */
     private static @Nullable Line step(@Nullable Line last) {
         int arrived = Memory.getIntAcquire(ARRIVED);
         Line line = take(last);
@@ -179,7 +179,8 @@ final class LogWriter implements Runnable {
     }
 
     /**
-     * The next line: without one, the gap behind the last if that could be written.
+     * The next line or, without one, a line about those lost behind the last, if that could be
+     * written.
      *
      * @param last the line that was just written, or null if it could not be
      */

@@ -30,7 +30,7 @@ final class Libc {
         }
     }
 
-    /** A handle throws only by an error of ours: its descriptor and the call differ. */
+    /** A handle throws only if its descriptor and the call differ, which is an error of ours. */
     static IllegalStateException unexpected(Throwable cause) {
         if (cause instanceof Error error) {
             throw error;

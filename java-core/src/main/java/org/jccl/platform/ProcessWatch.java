@@ -47,7 +47,11 @@ public final class ProcessWatch implements AutoCloseable {
         Watched process = new Watched(pid, startTime);
         ProcessWatch known = SHARED.get(process);
         if (known != null && known.users.join()) {
-            return known.orNull();
+            if (!known.ended()) {
+                return known;
+            }
+            known.close();
+            return null;
         }
         ProcessWatch mine = openAnew(process);
         if (mine == null) {
@@ -59,14 +63,6 @@ public final class ProcessWatch implements AutoCloseable {
             Descriptors.close(mine.fd);
         }
         return first;
-    }
-
-    private @Nullable ProcessWatch orNull() {
-        if (!ended()) {
-            return this;
-        }
-        close();
-        return null;
     }
 
     private static @Nullable ProcessWatch openAnew(Watched process) {
