@@ -29,7 +29,7 @@ final class Channel {
     private static final ThreadLocal<MemorySegment> STAGING =
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(STAGING_BYTES, 64));
 
-    private final int fd;
+    final int fd;
     private final Deque<byte[]> out = new ArrayDeque<>();
     private byte[] in = new byte[256];
     private int inFrom;
@@ -42,13 +42,9 @@ final class Channel {
         this.fd = fd;
     }
 
-    int fd() {
-        return fd;
-    }
-
     /**
-     * Sends small messages at once, and finds out that the other machine has gone, whether or not
-     * something is on its way to it.
+     * Makes the socket send small messages at once, and notice that the other machine has gone,
+     * whether or not bytes are on their way to it.
      */
     void configure() {
         Sockets.setNoDelay(fd);
@@ -99,13 +95,14 @@ final class Channel {
             } else if (received == -Errno.EAGAIN) {
                 return false;
             } else {
-                end((int) -received);
+                ended = true;
+                errno = errno == 0 ? (int) -received : errno;
             }
         }
         return inCount >= wanted;
     }
 
-    /** Makes room for so many bytes, those that are there included. */
+    /** Makes room for this many bytes, including those that are there. */
     private void makeRoom(int bytes) {
         if (inFrom + bytes > in.length) {
             byte[] larger = bytes > in.length ? new byte[bytes] : in;
@@ -148,13 +145,13 @@ final class Channel {
         return message.position(RootMessage.HEADER_BYTES);
     }
 
-    /** Whether {@link #message} finds one that was read with those before. */
+    /** Whether {@link #message} finds one that was read together with those before. */
     boolean hasMessage() {
         return inCount >= RootMessage.HEADER_BYTES
                 && inCount - RootMessage.HEADER_BYTES >= ByteBuffer.wrap(in).getInt(inFrom);
     }
 
-    /** Queues bytes, which must not change any more; the caller's own may be shared. */
+    /** Queues bytes, which nobody may change any more; several channels may share them. */
     void send(byte[] bytes) {
         out.add(bytes);
     }
@@ -209,13 +206,6 @@ final class Channel {
             left -= head;
             outOffset = 0;
             out.remove();
-        }
-    }
-
-    private void end(int error) {
-        ended = true;
-        if (errno == 0) {
-            errno = error;
         }
     }
 

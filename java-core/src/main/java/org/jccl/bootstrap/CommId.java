@@ -3,6 +3,7 @@ package org.jccl.bootstrap;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.platform.HostAddress;
+import org.jccl.platform.PrivateFile;
 import org.jccl.platform.SocketAddress;
 import org.jccl.type.CallError;
 import org.jccl.type.ErrorKind;
@@ -17,7 +18,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * NCCL_COMM_ID: rank 0 opens the root at a known address, and all ranks find it there, so that ids
- * need not be handed on. They hold no secret then: the ranks take it from their environment.
+ * need not be handed on. Such ids hold no secret: the ranks take it from their environment.
  */
 final class CommId {
     /** In place of the random number of a rendezvous. */
@@ -28,6 +29,11 @@ final class CommId {
             Set.of(InitError.ROOT_FORGOT, InitError.ROOT_FOREIGN, InitError.ROOT_NONSENSE);
 
     private static final byte[] NO_SECRET = new byte[Keys.BYTES];
+
+    /** An eavesdropper can try guesses at leisure: a shorter secret may be a word. */
+    private static final int MIN_SECRET_BYTES = 16;
+
+    private static final int MAX_SECRET_BYTES = 4096;
 
     // Set once by whichever thread warns first.
     private static final AtomicBoolean WARNED = new AtomicBoolean();
@@ -58,7 +64,7 @@ final class CommId {
         }
     }
 
-    /** An id that means the root at this address, with nothing secret in it. */
+    /** An id, without a secret, that means the root at this address. */
     static IdContent open(SocketAddress root) {
         return new IdContent(root, NUMBER.clone(), NO_SECRET.clone());
     }
@@ -71,10 +77,11 @@ final class CommId {
     /**
      * The same id with the secret of this process's environment.
      *
-     * @throws NcclException with INVALID_USAGE if there is none and the address needs one
+     * @throws NcclException with INVALID_USAGE if there is none and the address needs one, or if it
+     *     cannot be used
      */
     static IdContent withSecret(IdContent id) {
-        byte[] secret = JobSecret.read();
+        byte[] secret = secret();
         if (secret != null) {
             byte[] key = Keys.derive(secret, "NCCL_COMM_ID");
             return new IdContent(id.root(), id.number(), key);
@@ -95,6 +102,43 @@ final class CommId {
                             id.root()));
         }
         return id;
+    }
+
+    /**
+     * JCCL_SECRET, or the content of JCCL_SECRET_FILE, without blanks and ends of lines around it;
+     * null if neither is set.
+     */
+    private static byte @Nullable [] secret() {
+        String text = Params.SECRET.text();
+        String file = Params.SECRET_FILE.text();
+        if (text != null && file != null) {
+            throw InitError.SECRET_UNFIT.says(
+                    "JCCL_SECRET and JCCL_SECRET_FILE are both set; set one of them");
+        }
+        if (file != null) {
+            return checked("the secret in JCCL_SECRET_FILE", content(file));
+        }
+        return text == null ? null : checked("JCCL_SECRET", text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static byte[] content(String file) {
+        try {
+            return PrivateFile.read(file, MAX_SECRET_BYTES);
+        } catch (NcclException refused) {
+            throw InitError.SECRET_UNFIT.says("JCCL_SECRET_FILE: %s", refused.getMessage());
+        }
+    }
+
+    private static byte[] checked(String name, byte[] bytes) {
+        // A character for each byte, whatever it is.
+        String trimmed = new String(bytes, StandardCharsets.ISO_8859_1).trim();
+        if (trimmed.length() < MIN_SECRET_BYTES) {
+            throw InitError.SECRET_UNFIT.says(
+                    "%s has %s bytes, and needs %s at least: take a random one, as "
+                            + "`openssl rand -hex 32` prints",
+                    name, trimmed.length(), MIN_SECRET_BYTES);
+        }
+        return trimmed.getBytes(StandardCharsets.ISO_8859_1);
     }
 
     /** A refusal by the process that answers at the address, with its likely cause. */

@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Connects to a listener and proves itself; tries again until its caller gives up, since a listener
- * may be busy, not there yet, or not know the communicator yet. Used by one thread at a time.
+ * may be busy, may not be there yet, or may not know the communicator yet. Used by one thread at a
+ * time.
  */
 final class Dialer implements AutoCloseable {
     private static final long MS_NS = 1_000_000;
@@ -19,8 +20,8 @@ final class Dialer implements AutoCloseable {
     private static final long LONGEST_PAUSE_NS = 500 * MS_NS;
 
     /**
-     * An address is known from a process that listened there: a rank that is refused for so long
-     * comes after that process has ended.
+     * The address came from a process that listened there: a rank that is refused for this long has
+     * come after the end of that process.
      */
     private static final long REFUSED_NS = 2_000 * MS_NS;
 
@@ -33,10 +34,11 @@ final class Dialer implements AutoCloseable {
         ACCEPTED
     }
 
-    private final SocketAddress target;
+    final SocketAddress target;
     private final byte[] key;
     private final byte[] payload;
-    // Its nonce is another one on each connection.
+    private final boolean mayComeLater;
+    // Each connection has a nonce of its own.
     private Hello hello;
     // The connection that is being made; null in a pause between two of them.
     private @Nullable Channel channel;
@@ -45,12 +47,11 @@ final class Dialer implements AutoCloseable {
     // When the pause ends, or when the attempt is given up.
     private long untilNs = System.nanoTime();
     private String obstacle = "not tried yet";
-    private boolean mayComeLater;
 
-    /** What the next attempt is made with, or -1. */
+    /** The socket for the next attempt, or -1. */
     private int prepared = -1;
 
-    // Since when every attempt was refused, 0 if the last was not.
+    // When the first of the latest refusals came, 0 if the last attempt was not refused.
     private long refusedSinceNs;
 
     /**
@@ -58,17 +59,20 @@ final class Dialer implements AutoCloseable {
      *
      * @param hello what it says; its number names the key at the listener
      * @param payload sent with the proof
+     * @param mayComeLater whether the user named the address, so that perhaps nobody listens there
+     *     yet
      */
-    Dialer(SocketAddress target, Hello hello, byte[] key, byte[] payload) {
+    Dialer(SocketAddress target, Hello hello, byte[] key, byte[] payload, boolean mayComeLater) {
         this.target = target;
         this.hello = hello;
         this.key = key;
         this.payload = payload;
+        this.mayComeLater = mayComeLater;
     }
 
     /**
-     * An address that another process knows as its own, as this machine must write it: the scope of
-     * a link-local one is a number that means something on one machine only.
+     * An address that another process gave as its own, in the form that this machine needs: the
+     * scope of a link-local one is a number that has a meaning on one machine only.
      */
     static SocketAddress fromHere(SocketAddress address) {
         if (!address.isLinkLocal()) {
@@ -82,18 +86,9 @@ final class Dialer implements AutoCloseable {
                 .orElse(address);
     }
 
-    /** The address is the user's word: perhaps nobody listens there yet. */
-    void listenerMayComeLater() {
-        mayComeLater = true;
-    }
-
     /** The next attempt is made with this socket, which the dialer closes. */
     void use(int socket) {
         prepared = socket;
-    }
-
-    SocketAddress target() {
-        return target;
     }
 
     /** The reason why the last attempt failed, for sentences. */
@@ -103,7 +98,7 @@ final class Dialer implements AutoCloseable {
 
     /** The descriptor to poll, or -1. */
     int fd() {
-        return channel == null ? -1 : channel.fd();
+        return channel == null ? -1 : channel.fd;
     }
 
     /** The events to poll for. */
@@ -117,8 +112,8 @@ final class Dialer implements AutoCloseable {
     }
 
     /**
-     * Does what can be done without waiting: the connection, once, when the listener has accepted;
-     * null before. The caller closes it.
+     * Does what can be done without waiting. Returns the connection, one time, when the listener
+     * has accepted it, and null before; the caller closes it.
      *
      * @throws NcclException if the other end can never be the right one
      */
@@ -159,12 +154,12 @@ final class Dialer implements AutoCloseable {
     }
 
     /**
-     * Only this has a time limit. Once connected it waits for as long as its user does: a process
-     * that is stopped answers late, and would take the end of a proven connection for the end of
-     * the rank.
+     * Only connecting has a time limit. Once connected, the dialer waits for as long as its caller
+     * does: a stopped process answers late, and would take the end of a proven connection for the
+     * end of the rank.
      */
     private void finishConnect(Channel open) {
-        int result = Sockets.connectResult(open.fd());
+        int result = Sockets.connectResult(open.fd);
         if (result == -Errno.EINPROGRESS) {
             if (System.nanoTime() - untilNs >= 0) {
                 retry("no answer");
@@ -176,7 +171,7 @@ final class Dialer implements AutoCloseable {
             return;
         }
         // If nobody listens there, a local port may have been connected to itself.
-        if (target.equals(Sockets.localAddress(open.fd()))) {
+        if (target.equals(Sockets.localAddress(open.fd))) {
             failed(Errno.ECONNREFUSED);
             return;
         }

@@ -24,7 +24,7 @@ final class DropLog {
     /**
      * A connection was dropped, or could not be accepted.
      *
-     * @param what asked only if it is said: strangers shall cost little
+     * @param what called only if the line is written, so that strangers cost little
      */
     void add(Supplier<String> what, long nowNs) {
         if (said && nowNs - saidNs < QUIET_NS) {

@@ -41,7 +41,7 @@ public interface Exchange extends AutoCloseable {
     }
 
     /**
-     * Looks, while no round is under way, whether there can be another one.
+     * Checks, while no round is under way, whether there can be another one.
      *
      * @param awaited ranks that this one waits for by other means, in ascending order
      * @throws NcclException if the exchange has failed, or one of those is lost

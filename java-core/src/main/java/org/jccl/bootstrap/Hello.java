@@ -15,10 +15,11 @@ import java.util.Arrays;
  *   <li>connector: payload, proof over label, hello, nonce and payload (32);
  * </ol>
  *
- * and {@link #ACCEPTED} when the listener is content. Both nonces are fresh and both proofs cover
- * both, so that nothing recorded can be used again, and a proof of one side is none of the other.
+ * and {@link #ACCEPTED} when the listener is content. Both nonces are fresh, and each proof covers
+ * both, so that nothing recorded can be used again. The labels differ, so that the proof of one
+ * side is no proof of the other.
  *
- * @param number names the secret that both sides must hold; itself no secret
+ * @param number names the secret that both sides must hold; is no secret itself
  */
 @SuppressWarnings("ArrayRecordComponent")
 record Hello(int kind, int from, int to, byte[] number, byte[] nonce) {
@@ -37,7 +38,7 @@ record Hello(int kind, int from, int to, byte[] number, byte[] nonce) {
         return new Hello(kind, from, to, number, Keys.random(Keys.BYTES));
     }
 
-    /** The same for another connection. */
+    /** The same hello for another connection, with a fresh nonce. */
     Hello again() {
         return create(kind, from, to, number);
     }

@@ -28,8 +28,8 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
     }
 
     /**
-     * The content that a rank with this id is to use: that of the id, with the secret of the
-     * environment if it means a root at a known address.
+     * The content that a rank with this id uses. If the id means a root at a known address, the
+     * secret comes from the environment.
      *
      * @throws NcclException with INVALID_ARGUMENT if JCCL did not make it, INVALID_USAGE if the
      *     secret is missing

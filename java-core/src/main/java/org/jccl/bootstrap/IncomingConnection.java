@@ -19,7 +19,7 @@ final class IncomingConnection extends Pollable {
     private final Listener listener;
     private final Channel channel;
     private final @Nullable Root rootOfSocket;
-    private final long sinceNs;
+    final long sinceNs;
     private State state = State.HELLO;
     private @Nullable Hello hello;
     private @Nullable Root root;
@@ -34,13 +34,9 @@ final class IncomingConnection extends Pollable {
         this.sinceNs = nowNs;
     }
 
-    long sinceNs() {
-        return sinceNs;
-    }
-
     @Override
     int fd() {
-        return channel.fd();
+        return channel.fd;
     }
 
     @Override
@@ -59,13 +55,14 @@ final class IncomingConnection extends Pollable {
 
     @Override
     void release() {
-        listener.forget(this);
+        listener.unproven.remove(this);
         channel.close();
     }
 
     /** Closes it and says why. */
     void drop(String why, long nowNs) {
-        listener.dropped(() -> "dropped a connection from " + channel.remote() + ": " + why, nowNs);
+        listener.drops.add(
+                () -> "dropped a connection from " + channel.remote() + ": " + why, nowNs);
         close();
     }
 
@@ -110,7 +107,7 @@ final class IncomingConnection extends Pollable {
             state = State.TARGET;
             target = listener.target(received);
             if (target != null) {
-                challenge(received, target.key(), nowNs);
+                challenge(received, target.key, nowNs);
             }
             return;
         }
@@ -121,7 +118,7 @@ final class IncomingConnection extends Pollable {
             drop("its unique id is not known here", nowNs);
             return;
         }
-        challenge(received, root.key(), nowNs);
+        challenge(received, root.key, nowNs);
     }
 
     private @Nullable Root root(Hello received) {
@@ -131,18 +128,18 @@ final class IncomingConnection extends Pollable {
         Number16 number = Number16.of(received.number());
         Root only = rootOfSocket;
         if (only == null) {
-            return listener.roots().find(number);
+            return listener.roots.find(number);
         }
-        return only.number().equals(number) ? only : null;
+        return only.number.equals(number) ? only : null;
     }
 
     /** A target has come that this connection may have waited for. */
     void targetMayBeThere(LinkTarget.Name name, long nowNs) {
         Hello waiting = state == State.TARGET && !done() ? hello : null;
         LinkTarget found = waiting == null ? null : listener.target(waiting);
-        if (waiting != null && found != null && found.name().equals(name)) {
+        if (waiting != null && found != null && found.name.equals(name)) {
             target = found;
-            challenge(waiting, found.key(), nowNs);
+            challenge(waiting, found.key, nowNs);
         }
     }
 
@@ -180,7 +177,7 @@ final class IncomingConnection extends Pollable {
             return;
         }
         if (root != null && root.isTaken()) {
-            // It comes again until the next root is open.
+            // The rank comes again until the next root is open.
             drop("the communicator that meets here is complete", nowNs);
         } else if (root != null) {
             joinRoot(root, MemberHello.decode(payload), nowNs);
@@ -203,14 +200,14 @@ final class IncomingConnection extends Pollable {
         }
         if (told(Hello.ACCEPTED, nowNs)) {
             handOver();
-            itsTarget.offer(received.from(), channel.fd());
+            itsTarget.offer(received.from(), channel.fd);
         }
     }
 
-    /** The descriptor is somebody else's from now on. */
+    /** From now on the descriptor has another owner. */
     private void handOver() {
         channel.configure();
-        listener.forget(this);
+        listener.unproven.remove(this);
         leave();
     }
 }

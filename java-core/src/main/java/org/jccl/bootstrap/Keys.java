@@ -8,9 +8,9 @@ import java.security.SecureRandom;
 import java.util.Arrays;
 
 /**
- * HMAC-SHA256 (RFC 2104): proofs, and keys made from keys. It is made of the digest alone, since
- * the first {@code javax.crypto.Mac} of a process starts every provider of cryptography and reads
- * its policies, a fifth of the time that an init takes.
+ * HMAC-SHA256 (RFC 2104): proofs, and keys made from keys. It uses the digest alone: the first
+ * {@code javax.crypto.Mac} of a process starts every provider of cryptography and reads its
+ * policies, which takes a fifth of the time of an init.
  */
 public final class Keys {
     /** Size of a key, a nonce and a proof. */

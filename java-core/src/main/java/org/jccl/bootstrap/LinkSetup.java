@@ -14,8 +14,6 @@ import java.util.Arrays;
  * connects to the higher rank's listener. Used by one thread at a time.
  */
 public final class LinkSetup implements AutoCloseable {
-    private static final byte[] NOTHING = {};
-
     private final int[] peers;
     private final Listener listener;
     private final LinkTarget target;
@@ -24,7 +22,6 @@ public final class LinkSetup implements AutoCloseable {
     private final @Nullable Dialer[] dialers;
 
     private final MemorySegment pollfds;
-    private boolean closed;
 
     /**
      * Starts to expect connections; {@link #advance} does the rest.
@@ -50,7 +47,7 @@ public final class LinkSetup implements AutoCloseable {
             if (peer > rank) {
                 SocketAddress where = Dialer.fromHere(listenerOfRank[peer]);
                 Hello hello = Hello.create(Hello.LINK, rank, peer, commId16.clone());
-                dialers[peer] = new Dialer(where, hello, key, NOTHING);
+                dialers[peer] = new Dialer(where, hello, key, new byte[0], false);
             }
         }
         listener = Listener.shared();
@@ -71,7 +68,7 @@ public final class LinkSetup implements AutoCloseable {
      *     be made or accepted
      */
     public boolean advance() {
-        target.drain();
+        target.wakeup.drain();
         boolean complete = true;
         for (int peer : peers) {
             complete &= isThere(peer);
@@ -88,7 +85,7 @@ public final class LinkSetup implements AutoCloseable {
         Channel accepted = dialer == null ? null : dialer.advance();
         if (accepted != null) {
             dialers[peer] = null;
-            target.offer(peer, accepted.fd());
+            target.offer(peer, accepted.fd);
         }
         return target.isThere(peer);
     }
@@ -97,7 +94,7 @@ public final class LinkSetup implements AutoCloseable {
     public void awaitActivity(int maxMs) {
         int sleepMs = maxMs;
         int n = 1;
-        Sockets.setPollfd(pollfds.address(), target.wakeupFd(), Sockets.POLLIN);
+        Sockets.setPollfd(pollfds.address(), target.wakeup.fd(), Sockets.POLLIN);
         for (int peer : peers) {
             Dialer dialer = dialers[peer];
             if (dialer != null) {
@@ -127,17 +124,13 @@ public final class LinkSetup implements AutoCloseable {
     public String obstacle(int peer) {
         Dialer dialer = dialers[peer];
         return dialer == null
-                ? "it has not connected to " + listener.ownAddress()
-                : "connecting to " + dialer.target() + ": " + dialer.obstacle();
+                ? "it has not connected to " + listener.address
+                : "connecting to " + dialer.target + ": " + dialer.obstacle();
     }
 
     /** Closes what was not taken. */
     @Override
     public void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
         listener.unregister(target);
         target.close();
         for (int peer : peers) {

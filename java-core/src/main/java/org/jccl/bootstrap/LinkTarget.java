@@ -18,9 +18,12 @@ final class LinkTarget {
     private static final int ABSENT = -1;
     private static final int TAKEN = -2;
 
-    private final Name name;
-    private final byte[] key;
-    private final Wakeup wakeup = new Wakeup();
+    final Name name;
+    final byte[] key;
+
+    /** Signalled when a connection has come, or when nothing more can come. */
+    final Wakeup wakeup = new Wakeup();
+
     private final boolean[] expected;
 
     /** By rank: the connection, or ABSENT or TAKEN. */
@@ -30,7 +33,7 @@ final class LinkTarget {
     private @Nullable String obstacle;
 
     /**
-     * For a rank that connects to the others by itself.
+     * The target of a rank, which itself connects to those that it does not expect.
      *
      * @param expected by rank, whether it connects to this one
      */
@@ -40,24 +43,6 @@ final class LinkTarget {
         this.expected = expected;
         this.descriptors = new int[expected.length];
         Arrays.fill(descriptors, ABSENT);
-    }
-
-    Name name() {
-        return name;
-    }
-
-    byte[] key() {
-        return key;
-    }
-
-    /** Readable when a connection has come. */
-    int wakeupFd() {
-        return wakeup.fd();
-    }
-
-    /** Forgets what has woken it. */
-    void drain() {
-        wakeup.drain();
     }
 
     /** Why a connection from this rank is not wanted, or null if it is. */
@@ -70,7 +55,7 @@ final class LinkTarget {
                 : null;
     }
 
-    /** Gives it a connection with a rank; a newer one replaces one not yet taken. */
+    /** Gives it a connection with a rank, which replaces an older one that was not taken yet. */
     synchronized void offer(int from, int fd) {
         if (closed || descriptors[from] == TAKEN) {
             Sockets.close(fd);

@@ -16,11 +16,7 @@ import org.jspecify.annotations.Nullable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Function;
-import java.util.function.Supplier;
 
 /**
  * Accepts the connections of this process. It is made on first need: one listening socket, one more
@@ -35,17 +31,17 @@ public final class Listener {
     // Written and read under the class's lock.
     private static @Nullable Listener shared;
 
-    private final NetAgent agent = new NetAgent();
-    private final Roots roots = new Roots(agent);
-    private final SocketAddress address;
+    final NetAgent agent = new NetAgent();
+    final Roots roots = new Roots(agent);
+    final SocketAddress address;
 
-    /** A socket for the time when there is no other; any thread takes it, atomically. */
+    /** A socket kept for when the system gives no other; any thread takes it, atomically. */
     private final AtomicInteger spare;
 
     // The rest belongs to the thread jccl-net.
-    private final DropLog drops = new DropLog(Log::attn);
+    final DropLog drops = new DropLog(Log::attn);
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
-    private final UnprovenConnections unproven;
+    final UnprovenConnections unproven;
     // When accepting first failed, without a success since; or NEVER.
     private long failingSinceNs = NetAgent.NEVER;
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
@@ -68,7 +64,7 @@ public final class Listener {
         return shared().address;
     }
 
-    /** Closes the socket and ends the thread; a later need makes new ones. */
+    /** Closes the socket and ends the thread; the next that needs a listener makes new ones. */
     public static void shutdown() {
         Listener ending;
         synchronized (Listener.class) {
@@ -117,8 +113,8 @@ public final class Listener {
     }
 
     /**
-     * A socket for a rank that gets no other, to tell the others by it: as yet it has no connection
-     * to anybody. -1 if it is in use, or is of the other family.
+     * The spare socket, by which a rank that gets no other tells the others: it has no connection
+     * to anybody yet. -1 if the socket is in use, or is of the other family.
      */
     static synchronized int takeSpare(boolean ipv6) {
         Listener known = shared;
@@ -161,25 +157,17 @@ public final class Listener {
         return !isRootHere(id) || shared == null || shared.roots.useAlone(id);
     }
 
-    SocketAddress ownAddress() {
-        return address;
-    }
-
-    Roots roots() {
-        return roots;
-    }
-
     /** Hands connections for this target over from now on. */
     void register(LinkTarget target) {
         agent.submit(
                 () -> {
-                    targets.put(target.name(), target);
-                    unproven.targetMayBeThere(target.name(), System.nanoTime());
+                    targets.put(target.name, target);
+                    unproven.targetMayBeThere(target.name, System.nanoTime());
                 });
     }
 
     void unregister(LinkTarget target) {
-        agent.submit(() -> targets.remove(target.name(), target));
+        agent.submit(() -> targets.remove(target.name, target));
     }
 
     /** The target that a hello means, if it is known already; called by a connection. */
@@ -187,15 +175,11 @@ public final class Listener {
         return targets.get(new LinkTarget.Name(Number16.of(hello.number()), hello.to()));
     }
 
-    void forget(IncomingConnection connection) {
-        unproven.remove(connection);
-    }
-
-    /** Serves a root of its own at a socket that listens already. */
+    /** Serves a new root at a socket of its own, which listens already. */
     Root openRoot(int fd, IdContent id) {
         Root root = new Root(roots, agent, Number16.of(id.number()), id.key());
         ListeningSocket socket = new ListeningSocket(this, fd, root);
-        root.meetAt(socket);
+        root.socket = socket;
         agent.submit(() -> agent.serve(socket));
         return root;
     }
@@ -212,7 +196,7 @@ public final class Listener {
                 obstacle = null;
             }
             if (accepted >= 0) {
-                admit(accepted, socket.root(), nowNs);
+                admit(accepted, socket.root, nowNs);
             } else if (accepted == -Errno.EAGAIN) {
                 return true;
             } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
@@ -244,12 +228,12 @@ public final class Listener {
     private void cannotAccept(ListeningSocket socket, String why, long nowNs) {
         if (failingSinceNs == NetAgent.NEVER) {
             failingSinceNs = nowNs;
-            dropped(() -> "cannot accept a connection for now: " + why, nowNs);
+            drops.add(() -> "cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
             obstacle = why;
-            // So that those who come can be told, one after the other.
+            // Its descriptor lets those who come be told, one after the other.
             dropSpare();
-            Root only = socket.root();
+            Root only = socket.root;
             if (only != null) {
                 only.cannotAccept(why);
             }
@@ -261,14 +245,10 @@ public final class Listener {
     /**
      * Called by a rank that waits to be accepted by its own process.
      *
-     * @throws NcclException SYSTEM_ERROR if that accepts nothing any more
+     * @throws NcclException SYSTEM_ERROR if that process accepts nothing any more
      */
-    static void throwObstacle() {
-        Listener known;
-        synchronized (Listener.class) {
-            known = shared;
-        }
-        String why = known == null ? null : known.obstacle;
+    static synchronized void throwObstacle() {
+        String why = shared == null ? null : shared.obstacle;
         if (why != null) {
             throw cannotAccept(why);
         }
@@ -283,28 +263,6 @@ public final class Listener {
         if (shared != null) {
             shared.roots.giveUp(id, rank, why);
         }
-    }
-
-    void dropped(Supplier<String> what, long nowNs) {
-        drops.add(what, nowNs);
-    }
-
-    /** Asks something of the thread jccl-net. */
-    static <T> T ask(Function<Listener, T> question)
-            throws InterruptedException, ExecutionException {
-        Listener known = shared();
-        FutureTask<T> answer = new FutureTask<>(() -> question.apply(known));
-        known.agent.submit(answer);
-        return answer.get();
-    }
-
-    /** How many descriptors jccl-net polls. */
-    int polled() {
-        return agent.polled();
-    }
-
-    UnprovenConnections unproven() {
-        return unproven;
     }
 
     private static String rangeText(int first, int last, int result) {

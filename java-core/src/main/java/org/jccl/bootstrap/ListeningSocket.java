@@ -10,13 +10,11 @@ final class ListeningSocket extends Pollable {
 
     private final Listener listener;
     private final int fd;
-    private final @Nullable Root root;
 
-    /**
-     * Takes ownership of the descriptor.
-     *
-     * @param root the only one that is met here, or null for all of this process
-     */
+    /** The only root that is met here, or null for all of this process. */
+    final @Nullable Root root;
+
+    /** Takes ownership of the descriptor. */
     ListeningSocket(Listener listener, int fd, @Nullable Root root) {
         this.listener = listener;
         this.fd = fd;
@@ -38,11 +36,6 @@ final class ListeningSocket extends Pollable {
             return result;
         }
         return fd;
-    }
-
-    /** The only root that is met here, or null for all of this process. */
-    @Nullable Root root() {
-        return root;
     }
 
     @Override

@@ -13,10 +13,14 @@ final class Member extends Pollable {
 
     private final Root root;
     private final Channel channel;
-    private final MemberHello hello;
-    private boolean joined;
-    private boolean left;
+    final MemberHello hello;
     private long remindNs = NetAgent.NEVER;
+
+    /** Whether the root, which sets this, counts it among its ranks. */
+    boolean joined;
+
+    /** Whether it has said that it leaves. */
+    boolean left;
 
     Member(Root root, Channel channel, MemberHello hello) {
         this.root = root;
@@ -24,45 +28,26 @@ final class Member extends Pollable {
         this.hello = hello;
     }
 
-    MemberHello hello() {
-        return hello;
-    }
-
-    /** The root counts it among its ranks. */
-    void joined() {
-        joined = true;
-    }
-
-    boolean isJoined() {
-        return joined;
-    }
-
-    /** Whether it has said that it leaves. */
-    boolean left() {
-        return left;
-    }
-
     /** It has contributed and waits for the others. */
     void waits(long nowNs) {
         remindNs = nowNs + REMIND_NS;
     }
 
-    void tell(byte[] message) {
-        channel.send(message);
-        channel.flush();
-    }
-
-    void deliver(byte[][] messages) {
-        remindNs = NetAgent.NEVER;
+    void tell(byte[]... messages) {
         for (byte[] message : messages) {
             channel.send(message);
         }
         channel.flush();
     }
 
+    void deliver(byte[][] messages) {
+        remindNs = NetAgent.NEVER;
+        tell(messages);
+    }
+
     @Override
     int fd() {
-        return channel.fd();
+        return channel.fd;
     }
 
     @Override

@@ -10,8 +10,8 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * A rank introduces itself to a rendezvous. The layout never changes, so that ranks of different
- * versions can tell each other so.
+ * How a rank introduces itself to a rendezvous. The layout never changes, so that ranks of
+ * different versions can tell each other that they differ.
  *
  * @param wireVersion of everything that ranks exchange later
  * @param byteOrder 1 little-endian, 2 big-endian

@@ -25,12 +25,12 @@ final class NetAgent implements Runnable {
     private static final long MS_NS = 1_000_000;
     private static final int LONGEST_SLEEP_MS = 60_000;
 
-    /** After a failure that may last: memory or descriptors are exhausted. */
+    /** The pause after a failure that may last, as when memory or descriptors are exhausted. */
     static final long PAUSE_NS = 50 * MS_NS;
 
     private final Wakeup wakeup = new Wakeup();
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
-    private final List<Pollable> served = new ArrayList<>();
+    final List<Pollable> served = new ArrayList<>();
     private MemorySegment pollfds = pollfds(64);
     // Written by stop in any thread, read by the loop; volatile.
     private volatile boolean stopping;
@@ -49,11 +49,6 @@ final class NetAgent implements Runnable {
         served.add(connection);
     }
 
-    /** How many descriptors it polls; called on the thread jccl-net. */
-    int polled() {
-        return served.size();
-    }
-
     /** Ends the loop; everything served is closed. */
     void stop() {
         stopping = true;
@@ -64,7 +59,13 @@ final class NetAgent implements Runnable {
     public void run() {
         try {
             while (!stopping) {
-                turnOrPause();
+                try {
+                    turn();
+                } catch (RuntimeException | Error failure) {
+                    // The thread goes on: without it nobody could connect to this process.
+                    Log.survived("jccl-net goes on after: ", failure);
+                    LockSupport.parkNanos(PAUSE_NS);
+                }
             }
         } finally {
             close();
@@ -76,16 +77,6 @@ final class NetAgent implements Runnable {
         served.forEach(Pollable::close);
         served.clear();
         wakeup.close();
-    }
-
-    /** The thread outlives every failure: without it nobody could connect to this process. */
-    private void turnOrPause() {
-        try {
-            turn();
-        } catch (RuntimeException | Error failure) {
-            Log.survived("jccl-net goes on after: ", failure);
-            LockSupport.parkNanos(PAUSE_NS);
-        }
     }
 
     private void turn() {

@@ -34,7 +34,7 @@ abstract class Pollable {
         close();
     }
 
-    /** It is not polled for a while; what comes meanwhile is found by the next poll. */
+    /** Keeps it from being polled for a while; the next poll finds what comes meanwhile. */
     final void rest(long nowNs) {
         restsUntilNs = nowNs + NetAgent.PAUSE_NS;
     }
@@ -67,7 +67,7 @@ abstract class Pollable {
         done = true;
     }
 
-    /** The agent ends, or it has failed or come to its end: close the descriptor. */
+    /** Closes the descriptor: the agent ends, or this has failed or come to its end. */
     final void close() {
         if (!done) {
             done = true;

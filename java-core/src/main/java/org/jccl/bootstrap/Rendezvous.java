@@ -21,13 +21,13 @@ public final class Rendezvous {
         SocketAddress known = CommId.address();
         if (known != null) {
             IdContent open = CommId.open(known);
-            // A user without the secret learns that here.
+            // A user who has no secret learns here that it is missing.
             CommId.withSecret(open);
             return open.encode();
         }
         Listener listener = Listener.shared();
-        IdContent id = IdContent.create(listener.ownAddress());
-        listener.roots().create(id);
+        IdContent id = IdContent.create(listener.address);
+        listener.roots.create(id);
         return id.encode();
     }
 
@@ -46,7 +46,7 @@ public final class Rendezvous {
         return ByteBuffer.wrap(Keys.derive(id.toBytes(), "name")).getLong();
     }
 
-    /** Whether an id means a root at a known address, where communicator follows communicator. */
+    /** Whether an id means a root at a known address, where one communicator follows another. */
     public static boolean isShared(UniqueId id) {
         return CommId.isOne(IdContent.decode(id));
     }

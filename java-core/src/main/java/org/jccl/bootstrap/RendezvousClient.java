@@ -18,8 +18,6 @@ import java.util.Objects;
 public final class RendezvousClient implements Exchange {
     private static final int[] NONE = {};
 
-    private static final int[] ROOT = {0};
-
     /** How long this process is given to accept its own rank. */
     private static final long DIALING_NS = 1_000_000_000L;
 
@@ -65,7 +63,7 @@ public final class RendezvousClient implements Exchange {
         this(IdContent.of(id), hello(id, nRanks, rank));
     }
 
-    /** A rank that says this of itself. */
+    /** A rank that introduces itself by this hello. */
     RendezvousClient(IdContent id, MemberHello hello) {
         this.id = id;
         nRanks = hello.nRanks();
@@ -73,16 +71,14 @@ public final class RendezvousClient implements Exchange {
         rootHere = hello.inRootProcess();
         boolean known = CommId.isOne(id);
         rankOfRoot = known ? 0 : -1;
-        missing = known && rank != 0 ? ROOT : NONE;
+        missing = known && rank != 0 ? new int[] {0} : NONE;
         dialer =
                 new Dialer(
                         known ? id.root() : Dialer.fromHere(id.root()),
                         Hello.create(Hello.RENDEZVOUS, 0, 0, id.number()),
                         id.key(),
-                        hello.encode());
-        if (known) {
-            dialer.listenerMayComeLater();
-        }
+                        hello.encode(),
+                        known);
         opening = known && rank == 0 ? new RootOpening(id) : null;
     }
 
@@ -137,11 +133,13 @@ public final class RendezvousClient implements Exchange {
         }
     }
 
-    /** The root of this process can tell the other ranks what a rank could not tell it itself. */
+    /**
+     * Lets the root of this process tell the other ranks why this one fails, which has not reached
+     * it.
+     */
     private void tellRootHere(NcclException why) {
-        RootOpening own = opening;
-        if (channel == null && own != null) {
-            own.giveUp(why);
+        if (channel == null && opening != null) {
+            opening.giveUp(why);
         } else if (channel == null && rootHere) {
             Listener.giveUpHere(id, rank, why);
         }
@@ -188,7 +186,7 @@ public final class RendezvousClient implements Exchange {
         return true;
     }
 
-    /** The contribution of this rank to the round, once; results may come only after it. */
+    /** Takes this rank's contribution to the round, one time; results may come only after that. */
     byte @Nullable [] takeContribution() {
         byte[] contribution = mine;
         mine = null;
@@ -200,10 +198,10 @@ public final class RendezvousClient implements Exchange {
         if (own != null && !own.advance()) {
             return null;
         }
+        NcclException why = shortage;
         try {
             channel = dialer.advance();
         } catch (NcclException refused) {
-            NcclException why = shortage;
             if (why == null && mayTell(refused)) {
                 return null;
             }
@@ -214,11 +212,13 @@ public final class RendezvousClient implements Exchange {
             if (rootHere && dialing.lookNs() > DIALING_NS) {
                 Listener.throwObstacle();
             }
-            throwIfUntold();
+            WatchedTime since = telling;
+            if (why != null && since != null && since.lookNs() > TELLING_NS) {
+                throw why;
+            }
             return null;
         }
         missing = NONE;
-        NcclException why = shortage;
         if (why != null) {
             giveUp(why);
             throw why;
@@ -231,7 +231,7 @@ public final class RendezvousClient implements Exchange {
         if (rootHere || refused.kind() != InitError.CANNOT_CONNECT) {
             return false;
         }
-        int spare = Listener.takeSpare(dialer.target().isIpv6());
+        int spare = Listener.takeSpare(dialer.target.isIpv6());
         if (spare < 0) {
             return false;
         }
@@ -239,14 +239,6 @@ public final class RendezvousClient implements Exchange {
         shortage = refused;
         telling = new WatchedTime();
         return true;
-    }
-
-    private void throwIfUntold() {
-        NcclException why = shortage;
-        WatchedTime since = telling;
-        if (why != null && since != null && since.lookNs() > TELLING_NS) {
-            throw why;
-        }
     }
 
     /** Takes a message, which may say anything. */
@@ -299,7 +291,7 @@ public final class RendezvousClient implements Exchange {
     private NcclException rootHasGone(Channel open) {
         String who =
                 rankOfRoot < 0
-                        ? "the process that made the unique id (" + dialer.target() + ")"
+                        ? "the process that made the unique id (" + dialer.target + ")"
                         : "rank " + rankOfRoot + ", whose process made the unique id,";
         if (CommId.isOne(id)) {
             who = "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),";
@@ -311,13 +303,12 @@ public final class RendezvousClient implements Exchange {
     }
 
     private NcclException nonsense() {
-        return InitError.ROOT_NONSENSE.says("the rendezvous at %s sent nonsense", dialer.target());
+        return InitError.ROOT_NONSENSE.says("the rendezvous at %s sent nonsense", dialer.target);
     }
 
     private void throwFailure() {
-        NcclException known = failure;
-        if (known != null) {
-            throw known;
+        if (failure != null) {
+            throw failure;
         }
     }
 
@@ -371,10 +362,10 @@ public final class RendezvousClient implements Exchange {
         return CommId.isOne(id)
                 ? Sentence.of(
                         "rank 0 of %s ranks (connecting to %s: %s)",
-                        nRanks, dialer.target(), dialer.obstacle())
+                        nRanks, dialer.target, dialer.obstacle())
                 : Sentence.of(
                         "the process that made the unique id, at %s (%s)",
-                        dialer.target(), dialer.obstacle());
+                        dialer.target, dialer.obstacle());
     }
 
     @Override
@@ -382,7 +373,7 @@ public final class RendezvousClient implements Exchange {
         Channel open = channel;
         RootOpening own = opening;
         if (open != null) {
-            Sockets.pollOne(open.fd(), open.events(), maxMs);
+            Sockets.pollOne(open.fd, open.events(), maxMs);
         } else if (own != null && !own.isOpen()) {
             Sockets.pollOne(-1, (short) 0, Math.min(maxMs, RootOpening.PAUSE_MS));
         } else {
@@ -402,7 +393,7 @@ public final class RendezvousClient implements Exchange {
         if (open != null) {
             open.send(RootMessage.bye());
             open.flush();
-            Sockets.shutdown(open.fd());
+            Sockets.shutdown(open.fd);
             // Unread data would turn the end of the stream into a reset.
             boolean more = true;
             while (more) {

@@ -32,8 +32,8 @@ final class Root {
 
     private final Roots roots;
     private final NetAgent agent;
-    private final Number16 number;
-    private final byte[] key;
+    final Number16 number;
+    final byte[] key;
     private @Nullable MemberHello first;
     private @Nullable Member[] members = {};
     private byte[] @Nullable [] blobs = {};
@@ -47,28 +47,19 @@ final class Root {
     private int complaints;
     // Written by jccl-net, read by the thread of the rank that opened the root; volatile.
     private volatile @Nullable NcclException failure;
-    // The socket at NCCL_COMM_ID, where ranks meet only this root; else null.
-    private @Nullable ListeningSocket socket;
     private boolean over;
+
+    /**
+     * The socket at NCCL_COMM_ID, where ranks meet only this root; else null. The thread that makes
+     * the root sets it before anybody knows the root.
+     */
+    @Nullable ListeningSocket socket;
 
     Root(Roots roots, NetAgent agent, Number16 number, byte[] key) {
         this.roots = roots;
         this.agent = agent;
         this.number = number;
         this.key = key;
-    }
-
-    Number16 number() {
-        return number;
-    }
-
-    byte[] key() {
-        return key;
-    }
-
-    /** Ranks connect here; for the thread that makes the root, before anybody knows it. */
-    void meetAt(ListeningSocket itsSocket) {
-        socket = itsSocket;
     }
 
     /** Whether a rank that comes now belongs to the next communicator at NCCL_COMM_ID. */
@@ -87,18 +78,14 @@ final class Root {
 
     /** Rank 0, which opened it, needs it no longer; any thread may say so. */
     void leave() {
-        agent.submit(this::leftByItsRank);
-    }
-
-    private void leftByItsRank() {
-        // Rank 0 has met the others, or it has given up.
-        if (!isComplete()) {
-            fail(
-                    InitError.RANK_LEFT_INIT.says(
-                            "rank 0 has left before the initialisation was complete%s",
-                            missingText()));
-            closeSocket();
-        }
+        agent.submit(
+                () -> {
+                    // Rank 0 has met the others, or it has given up.
+                    if (!isComplete()) {
+                        failSince("rank 0");
+                        closeSocket();
+                    }
+                });
     }
 
     private void closeSocket() {
@@ -116,9 +103,9 @@ final class Root {
         return member;
     }
 
-    /** It is one of the ranks, or is told why not. */
+    /** Makes it one of the ranks, or tells it why not. */
     void join(Member member, long nowNs) {
-        MemberHello hello = member.hello();
+        MemberHello hello = member.hello;
         member.tell(Hello.ACCEPTED);
         NcclException refusal = failure;
         if (refusal == null && (over || isComplete())) {
@@ -145,7 +132,7 @@ final class Root {
         if (hello.inRootProcess() && rankHere < 0) {
             rankHere = hello.rank();
         }
-        member.joined();
+        member.joined = true;
         if (isComplete()) {
             // The next communicator's rank 0 may open the port again.
             closeSocket();
@@ -172,17 +159,17 @@ final class Root {
                 ? null
                 : Sentence.of(
                         "rank %s came twice: from %s and from %s",
-                        hello.rank(), same.hello().who(), hello.who());
+                        hello.rank(), same.hello.who(), hello.who());
     }
 
     /** A member's contribution. */
     void contribute(Member member, int itsRound, byte[] blob, long nowNs) {
-        int rank = member.hello().rank();
+        int rank = member.hello.rank();
         if (failure != null) {
             return;
         }
         if (itsRound != round || blobs[rank] != null || blob.length > Exchange.MAX_BLOB_BYTES) {
-            fail(PeerError.NONSENSE.says("%s broke the protocol", member.hello().name()));
+            fail(PeerError.NONSENSE.says("%s broke the protocol", member.hello.name()));
             return;
         }
         blobs[rank] = blob;
@@ -191,8 +178,8 @@ final class Root {
             waiting = new WatchedTime();
         }
         for (Member each : members) {
-            if (each != null && each.left()) {
-                failSince(each);
+            if (each != null && each.left) {
+                failSince(each.hello.name());
                 return;
             }
         }
@@ -209,7 +196,7 @@ final class Root {
             byte[] blob = blobs[rank];
             Member member = members[rank];
             if (blob != null && member != null) {
-                boolean here = member.hello().inRootProcess();
+                boolean here = member.hello.inRootProcess();
                 frames[rank] = RootMessage.result(round, rank, here, blob);
                 blobs[rank] = null;
             }
@@ -244,12 +231,12 @@ final class Root {
     /** A member's connection has ended. */
     void gone(Member member, String how) {
         connected--;
-        if (!member.left() && member.isJoined()) {
+        if (!member.left && member.joined) {
             fail(
                     InitError.RANK_LEFT_INIT.says(
                             "%s has gone during the initialisation: its process ended or its"
                                     + " connection broke (%s)",
-                            member.hello().name(), how));
+                            member.hello.name(), how));
         }
         if (connected == 0) {
             end();
@@ -267,8 +254,8 @@ final class Root {
     }
 
     /**
-     * Its process cannot accept the ranks that are still to come, and says so again and again. A
-     * rank of its own that is among these says it, too, and names itself.
+     * Called again and again while this process cannot accept the ranks that are still to come. If
+     * a rank of this process is among these, it says so as well, and names itself.
      */
     void cannotAccept(String why) {
         boolean named = rankHere >= 0 || ++complaints > UNNAMED_COMPLAINTS;
@@ -286,16 +273,16 @@ final class Root {
     /** A member leaves in good order; those that still need it learn that. */
     void left(Member member) {
         boolean needed = joined < members.length || contributed > 0;
-        if (member.isJoined() && needed) {
-            failSince(member);
+        if (member.joined && needed) {
+            failSince(member.hello.name());
         }
     }
 
-    private void failSince(Member left) {
+    private void failSince(String left) {
         fail(
                 InitError.RANK_LEFT_INIT.says(
                         "%s has left before the initialisation was complete%s",
-                        left.hello().name(), missingText()));
+                        left, missingText()));
     }
 
     private void fail(NcclException why) {
@@ -306,7 +293,7 @@ final class Root {
         Log.info(Subsystem.BOOTSTRAP, "Rendezvous failed: " + why.getMessage());
         byte[] frame = RootMessage.failed(why);
         for (Member member : members) {
-            if (member != null && !member.left()) {
+            if (member != null && !member.left) {
                 member.tell(frame);
             }
         }

@@ -44,9 +44,8 @@ final class RootOpening implements AutoCloseable {
      *     others, who came before this rank was accepted itself, could not meet
      */
     boolean advance() {
-        Root open = root;
-        if (open != null) {
-            NcclException failure = open.failure();
+        if (root != null) {
+            NcclException failure = root.failure();
             if (failure != null) {
                 throw failure;
             }
@@ -88,18 +87,16 @@ final class RootOpening implements AutoCloseable {
 
     /** Rank 0 gives up before it has reached its own root. */
     void giveUp(NcclException why) {
-        Root open = root;
-        if (open != null) {
-            open.giveUp(0, why);
+        if (root != null) {
+            root.giveUp(0, why);
         }
     }
 
     /** Rank 0 needs it no longer. */
     @Override
     public void close() {
-        Root open = root;
-        if (open != null) {
-            open.leave();
+        if (root != null) {
+            root.leave();
         }
     }
 }

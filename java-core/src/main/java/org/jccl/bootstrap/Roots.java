@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The rendezvous whose ids this process made. The oldest are forgotten first: of those that have
- * ended, and of those that nobody ever used. Any thread may call it; each root belongs to the
- * thread jccl-net.
+ * The rendezvous whose ids this process made. Those that have ended and those that nobody ever used
+ * are bounded in number: the oldest are forgotten first. Any thread may call it; each root belongs
+ * to the thread jccl-net.
  */
 final class Roots {
     private static final int MAX_ENDED = 4096;
@@ -45,18 +45,21 @@ final class Roots {
         return root != null ? root : ended.get(number);
     }
 
-    /** Whether it is one of these. */
+    /** Whether this process made this id. */
     boolean made(IdContent id) {
         return find(Number16.of(id.number())) != null;
     }
 
-    /** A single rank needs no rendezvous; whether the id was still unused, as far as known here. */
+    /**
+     * Uses up the id of a single rank, which needs no rendezvous; whether it was unused, as far as
+     * this process knows.
+     */
     synchronized boolean useAlone(IdContent id) {
         Root root = find(Number16.of(id.number()));
         if (root == null) {
             return true;
         }
-        boolean first = unused.containsKey(root.number());
+        boolean first = unused.containsKey(root.number);
         if (first) {
             used(root);
             agent.submit(root::end);
@@ -83,15 +86,15 @@ final class Roots {
 
     /** The first rank has come. */
     synchronized void used(Root root) {
-        if (unused.remove(root.number()) != null) {
-            active.put(root.number(), root);
+        if (unused.remove(root.number) != null) {
+            active.put(root.number, root);
         }
     }
 
     /** The last rank has gone. */
     synchronized void ended(Root root) {
-        if (active.remove(root.number()) != null) {
-            ended.put(root.number(), root);
+        if (active.remove(root.number) != null) {
+            ended.put(root.number, root);
             limit(ended, MAX_ENDED);
         }
     }

@@ -15,7 +15,7 @@ import java.util.Map;
 final class UnprovenConnections extends Pollable {
     static final int MOST = 256;
 
-    /** The agent looks after its other connections in between. */
+    /** The most that are served in one turn: the agent has other connections, too. */
     private static final int READY_PER_TURN = 64;
 
     /** A connection this young may be a rank in a burst: it is not dropped to make room. */
@@ -24,7 +24,7 @@ final class UnprovenConnections extends Pollable {
     private final Epoll epoll = new Epoll(READY_PER_TURN);
 
     /** By descriptor, in the order in which they came. */
-    private final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
+    final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
 
     /**
      * Empty at first.
@@ -33,18 +33,14 @@ final class UnprovenConnections extends Pollable {
      */
     UnprovenConnections() {}
 
-    int size() {
-        return waiting.size();
-    }
-
     /** A copy: what is done with one may end others. */
     private List<IncomingConnection> all() {
         return List.copyOf(waiting.values());
     }
 
-    /** Whether one more may come, the oldest being dropped then if it must. */
+    /** Whether one more may come, for which the oldest is dropped if need be. */
     boolean hasRoom(long nowNs) {
-        return waiting.size() < MOST || nowNs - oldest().sinceNs() >= YOUNG_NS;
+        return waiting.size() < MOST || nowNs - oldest().sinceNs >= YOUNG_NS;
     }
 
     /**
@@ -57,7 +53,7 @@ final class UnprovenConnections extends Pollable {
         if (waiting.size() == MOST) {
             oldest().drop(
                             "there are more than " + MOST + " connections without proof",
-                            connection.sinceNs());
+                            connection.sinceNs);
         }
         waiting.put(connection.fd(), connection);
         return epoll.add(connection.fd()) == 0;
@@ -69,7 +65,7 @@ final class UnprovenConnections extends Pollable {
         waiting.remove(connection.fd(), connection);
     }
 
-    /** A rank that has come before its target need not wait for it any longer. */
+    /** A target has come: ranks that came before it need not wait any longer. */
     void targetMayBeThere(LinkTarget.Name name, long nowNs) {
         for (IncomingConnection each : all()) {
             try {

@@ -22,7 +22,7 @@ public final class LastError {
     private LastError() {}
 
     /**
-     * The C library has a table: what fails from now on is told to it, too.
+     * The C library has a table, which is told of every failure from now on.
      *
      * @return the table to use, that of the first library in the process
      */
@@ -41,7 +41,7 @@ public final class LastError {
         put(Utf8.encode(text, BYTES - 1), false);
     }
 
-    /** Why the call of this thread fails: it is shown that, whatever fails elsewhere. */
+    /** Why the call of this thread fails: the thread is shown this, whatever fails elsewhere. */
     public static void setForThread(String text) {
         put(Utf8.encode(text, BYTES - 1), true);
     }
@@ -57,7 +57,7 @@ public final class LastError {
             try {
                 put0(text, ofThread);
             } catch (UnsatisfiedLinkError unregistered) {
-                // Java had no memory for that when it started.
+                // Java had no memory to register it when it started.
             }
         }
     }

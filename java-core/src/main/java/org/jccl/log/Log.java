@@ -32,8 +32,8 @@ public final class Log {
             DateTimeFormatter.ofPattern("'['uuuu-MM-dd HH:mm:ss'] '", Locale.ROOT);
 
     /**
-     * Classes that handlers of failures need. They are loaded by now: loading takes memory, and
-     * without any the virtual machine finds no handler.
+     * Classes that handlers of failures need, loaded in advance: loading takes memory, and without
+     * any the virtual machine finds no handler.
      */
     static final List<Class<?>> NEEDED =
             List.of(
@@ -67,7 +67,8 @@ public final class Log {
         LogFile file = new LogFile(settings.file());
         output = new Output(settings, file);
         if (settings.file() != null) {
-            file.create();
+            // It is opened now, so that it is there before it has a line.
+            file.write(new byte[0]);
         }
     }
 
@@ -111,17 +112,11 @@ public final class Log {
     }
 
     /** A step of what JCCL does. */
-    public static void info(Subsystem subsystem, String text) {
-        if (infoEnabled(subsystem)) {
-            line(Level.INFO, "", text);
-        }
-    }
-
-    /** The same with a format. */
     @SuppressWarnings("AnnotateFormatMethod")
-    public static void info(Subsystem subsystem, String format, Object... arguments) {
+    public static void info(Subsystem subsystem, String text, Object... arguments) {
         if (infoEnabled(subsystem)) {
-            line(Level.INFO, "", String.format(Locale.ROOT, format, arguments));
+            boolean plain = arguments.length == 0;
+            line(Level.INFO, "", plain ? text : String.format(Locale.ROOT, text, arguments));
         }
     }
 

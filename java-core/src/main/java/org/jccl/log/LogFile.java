@@ -23,11 +23,6 @@ final class LogFile extends OutputStream {
         this.name = name;
     }
 
-    /** Opens it now, so that it is there before it has a line. */
-    void create() {
-        write(new byte[0]);
-    }
-
     @Override
     public void write(byte[] line) {
         LogWriter.put(this, line);
@@ -40,12 +35,10 @@ final class LogFile extends OutputStream {
 
     /** Writes a line; for the log's thread. */
     void writeNow(byte[] line) throws IOException {
-        OutputStream stream = opened;
-        if (stream == null) {
-            stream = open(name);
-            opened = stream;
+        if (opened == null) {
+            opened = open(name);
         }
-        stream.write(line);
+        opened.write(line);
     }
 
     private static OutputStream open(@Nullable String file) {

@@ -81,17 +81,10 @@ record LogSettings(int levels, int subsystems, int stampedLevels, @Nullable Stri
     }
 
     private static String resolve(String file, String host, long pid) {
-        StringBuilder name = new StringBuilder();
-        for (int i = 0; i < file.length(); i++) {
-            char sign = i + 1 < file.length() && file.charAt(i) == '%' ? file.charAt(i + 1) : 0;
-            switch (sign) {
-                case 'h' -> name.append(host);
-                case 'p' -> name.append(pid);
-                case '%' -> name.append('%');
-                default -> name.append(file.charAt(i));
-            }
-            i += sign == 'h' || sign == 'p' || sign == '%' ? 1 : 0;
-        }
-        return name.toString();
+        // No variable holds the sign NUL, which stands for %% meanwhile.
+        return file.replace("%%", "\0")
+                .replace("%p", Long.toString(pid))
+                .replace("%h", host)
+                .replace("\0", "%");
     }
 }

@@ -16,13 +16,15 @@ import java.util.concurrent.locks.LockSupport;
  * the call goes on, and is there whatever becomes of the process.
  */
 final class LogWriter implements Runnable {
-    /** So many bytes of lines may wait to be written. */
+    /** The bytes of lines that may wait to be written. */
     static final int MOST_BYTES = 256 << 10;
 
-    /** A line holds up its thread for so long, once: until all lines are written nobody waits. */
+    /**
+     * How long a line may hold up its thread. After that nobody waits until all lines are written.
+     */
     private static final long PATIENCE_NS = 100_000_000;
 
-    /** The end of the process waits for the last lines for so long, in all that it does then. */
+    /** How long the end of the process waits for the last lines, however often it asks for that. */
     private static final long FAREWELL_NS = 1_000_000_000;
 
     private static final long IDLE_NS = 3_600_000_000_000L;
@@ -31,7 +33,7 @@ final class LogWriter implements Runnable {
      * A line on its way.
      *
      * @param number counts lines; 0 if nobody may wait for it
-     * @param stands for how many lines it stands: more than one if it tells of lost ones
+     * @param stands the lines that it counts for: more than one if it tells of lost ones
      */
     @SuppressWarnings("ArrayRecordComponent")
     private record Line(LogFile file, byte[] bytes, int number, long stands) {}
@@ -50,8 +52,7 @@ final class LogWriter implements Runnable {
     private static long waitedInVainNs;
     private static boolean started;
 
-    // Written by a thread that waited too long and, when all lines are written, by the log's
-    // thread;
+    // Set by a thread that waited too long, cleared by the log's thread when all lines are written,
     // read by any thread (volatile). One that reads an old value waits once more, or once less.
     private static volatile boolean stalled;
 
@@ -92,7 +93,7 @@ final class LogWriter implements Runnable {
     /** The line's number, or 0 if there is no room for it. */
     private static int add(LogFile file, byte[] bytes) {
         synchronized (WAITING) {
-            // Once a line is lost, those behind it are as well until the gap can be told.
+            // Once a line is lost, those behind it are as well until the gap can be told of.
             boolean gap = lost > 0 && !WAITING.isEmpty();
             if (gap || waitingBytes + bytes.length > MOST_BYTES || !start()) {
                 lost++;
@@ -116,7 +117,7 @@ final class LogWriter implements Runnable {
         return line;
     }
 
-    /** Whether there is a thread. Without one the line is lost, and counted by the next. */
+    /** Whether there is a thread. Without one the line is lost, and the next one counts it. */
     private static boolean start() {
         if (!started) {
             try {
@@ -161,7 +162,7 @@ final class LogWriter implements Runnable {
         }
     }
 
-    /** Writes the next line, if there is one: the line that has been written last, or null. */
+    /** Writes the next line, if there is one. Returns the line that was written last, or null. */
     private static @Nullable Line step(@Nullable Line last) {
         int arrived = Memory.getIntAcquire(ARRIVED);
         Line line = take(last);
@@ -178,7 +179,8 @@ final class LogWriter implements Runnable {
     }
 
     /**
-     * The next line: without one, the gap behind the last if that could be written.
+     * The next line or, without one, a line about those lost behind the last, if that could be
+     * written.
      *
      * @param last the line that was just written, or null if it could not be
      */

@@ -121,7 +121,9 @@ public abstract sealed class Param<T extends @Nullable Object> {
         }
     }
 
-    /** A switch that may also be left to somebody else: null if it is not set. */
+    /**
+     * A switch that leaves the choice to somebody else if it is not set: then its value is null.
+     */
     public static final class Choice extends Param<@Nullable Boolean> {
         Choice(String name) {
             super(name, null, "unset");
@@ -149,8 +151,8 @@ public abstract sealed class Param<T extends @Nullable Object> {
     }
 
     /**
-     * A time in seconds, with a fraction if wanted; 0 means none. Its value is in milliseconds; one
-     * above 0 is at least one.
+     * A time in seconds, with a fraction if wanted; 0 means none. Its value is in milliseconds, and
+     * at least 1 unless the time is 0.
      */
     public static final class Seconds extends Param<Long> {
         private static final long LONGEST = 1_000_000_000;

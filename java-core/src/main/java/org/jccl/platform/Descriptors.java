@@ -43,10 +43,6 @@ final class Descriptors {
         return (int) SystemCall.call(SystemCall.FTRUNCATE, fd, sizeBytes);
     }
 
-    static int allocate(int fd, long offset, long bytes) {
-        return (int) SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
-    }
-
     /** How much room the file system of a file has; nothing where the system does not say. */
     static Room room(int fd) {
         try (Arena arena = Arena.ofConfined()) {

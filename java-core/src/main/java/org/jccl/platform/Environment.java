@@ -14,7 +14,7 @@ public final class Environment {
     /** The value of a variable, or null if it is not set. */
     public static @Nullable String get(String name) {
         try (Arena arena = Arena.ofConfined()) {
-            long value = Libc.getenv(arena.allocateFrom(name).address());
+            long value = Libc.call(Libc.GETENV, arena.allocateFrom(name).address());
             return value == 0 ? null : Memory.string(value);
         }
     }

@@ -37,13 +37,14 @@ public final class Errno {
         return words(errno, limit(errno));
     }
 
-    /** The same without the limit, for who knows better which one it is. */
+    /** The same without the limit, for a caller that knows better which one it is. */
     static String plainText(int errno) {
         return words(errno, "");
     }
 
     private static String words(int errno, String limit) {
-        return Memory.string(Libc.strerror(errno)) + " (errno " + errno + limit + ")";
+        String said = Memory.string(Libc.call(Libc.STRERROR, errno));
+        return said + " (errno " + errno + limit + ")";
     }
 
     private static String limit(int errno) {

@@ -8,8 +8,10 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.StringJoiner;
 
 /** Which network interface carries TCP: the rules of NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY. */
@@ -35,7 +37,7 @@ public final class Interfaces {
     public static List<Interface> all() {
         List<Interface> found = new ArrayList<>();
         long result = CallState.current().option;
-        if (!Libc.getifaddrs(result)) {
+        if ((int) Libc.call(Libc.GETIFADDRS, result) != 0) {
             throw LibraryError.SYSTEM_CALL.says("cannot list the network interfaces%s", refusal());
         }
         long list = Memory.getLong(result);
@@ -43,7 +45,7 @@ public final class Interfaces {
             add(entry, found);
         }
         if (list != 0) {
-            Libc.freeifaddrs(list);
+            Libc.call(Libc.FREEIFADDRS, list);
         }
         return found;
     }
@@ -81,23 +83,15 @@ public final class Interfaces {
             List<Interface> all, @Nullable String names, @Nullable String family) {
         String list = names == null ? "" : names;
         boolean chosen = !list.isEmpty();
-        List<Interface> fitting = new ArrayList<>();
-        for (Interface candidate : all) {
-            boolean byName = !chosen || matches(candidate.name(), list);
-            if (byName && inFamily(candidate.address(), family)) {
-                fitting.add(candidate);
-            }
-        }
+        List<Interface> fitting = new ArrayList<>(all);
+        fitting.removeIf(each -> chosen && !matches(each.name(), list));
+        fitting.removeIf(each -> !inFamily(each.address(), family));
         fitting.sort(
                 Comparator.comparingInt((Interface each) -> chosen ? 0 : defaultClass(each.name()))
                         .thenComparingInt(each -> quality(each.address())));
-        List<Interface> onePerName = new ArrayList<>();
-        for (Interface each : fitting) {
-            if (onePerName.stream().noneMatch(known -> known.name().equals(each.name()))) {
-                onePerName.add(each);
-            }
-        }
-        return onePerName;
+        Set<String> seen = new HashSet<>();
+        fitting.removeIf(each -> !seen.add(each.name()));
+        return fitting;
     }
 
     private static boolean matches(String name, String names) {

@@ -8,33 +8,21 @@ import java.lang.invoke.MethodHandle;
 /** The few functions of the C library that are no system calls; all of one shape. */
 @SuppressWarnings("restricted")
 final class Libc {
-    private static final MethodHandle GETENV = link("getenv");
-    private static final MethodHandle STRERROR = link("strerror");
-    private static final MethodHandle GETIFADDRS = link("getifaddrs");
-    private static final MethodHandle FREEIFADDRS = link("freeifaddrs");
+    /** From the address of a name to that of the value, or 0. */
+    static final MethodHandle GETENV = link("getenv");
+
+    /** From an errno to the address of the text. */
+    static final MethodHandle STRERROR = link("strerror");
+
+    /** Writes the address of the list to the argument's; an int that is not 0 on failure. */
+    static final MethodHandle GETIFADDRS = link("getifaddrs");
+
+    static final MethodHandle FREEIFADDRS = link("freeifaddrs");
 
     private Libc() {}
 
-    /** Address of the value, or 0. */
-    static long getenv(long name) {
-        return call(GETENV, name);
-    }
-
-    /** Address of the text. */
-    static long strerror(int errno) {
-        return call(STRERROR, errno);
-    }
-
-    /** Writes the address of the list to {@code result}; false on failure. */
-    static boolean getifaddrs(long result) {
-        return (int) call(GETIFADDRS, result) == 0;
-    }
-
-    static void freeifaddrs(long list) {
-        call(FREEIFADDRS, list);
-    }
-
-    private static long call(MethodHandle function, long argument) {
+    /** Calls one of these functions. */
+    static long call(MethodHandle function, long argument) {
         try {
             return (long) function.invokeExact(argument);
         } catch (Throwable cause) {
@@ -42,7 +30,7 @@ final class Libc {
         }
     }
 
-    /** A handle throws only by an error of ours: its descriptor and the call differ. */
+    /** A handle throws only if its descriptor and the call differ, which is an error of ours. */
     static IllegalStateException unexpected(Throwable cause) {
         if (cause instanceof Error error) {
             throw error;

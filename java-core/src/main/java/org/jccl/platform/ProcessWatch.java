@@ -21,7 +21,7 @@ public final class ProcessWatch implements AutoCloseable {
     /** A process: its number alone may be given again. */
     private record Watched(int pid, long startTime) {}
 
-    /** One for each watched process, for all ranks and communicators of this one. */
+    /** One for each watched process, for all ranks and communicators of this process. */
     private static final Map<Watched, ProcessWatch> SHARED = new ConcurrentHashMap<>();
 
     private final Watched process;
@@ -47,7 +47,11 @@ public final class ProcessWatch implements AutoCloseable {
         Watched process = new Watched(pid, startTime);
         ProcessWatch known = SHARED.get(process);
         if (known != null && known.users.join()) {
-            return known.orNull();
+            if (!known.ended()) {
+                return known;
+            }
+            known.close();
+            return null;
         }
         ProcessWatch mine = openAnew(process);
         if (mine == null) {
@@ -59,14 +63,6 @@ public final class ProcessWatch implements AutoCloseable {
             Descriptors.close(mine.fd);
         }
         return first;
-    }
-
-    private @Nullable ProcessWatch orNull() {
-        if (!ended()) {
-            return this;
-        }
-        close();
-        return null;
     }
 
     private static @Nullable ProcessWatch openAnew(Watched process) {
@@ -111,8 +107,7 @@ public final class ProcessWatch implements AutoCloseable {
     }
 
     private boolean endedByStatus() {
-        CallState memory = CallState.current();
-        long text = memory.status;
+        long text = CallState.current().status;
         int most = CallState.STATUS_BYTES;
         long length = SystemCall.plain(SystemCall.PREAD64, fd, text, most, 0, 0);
         if (length < 0) {

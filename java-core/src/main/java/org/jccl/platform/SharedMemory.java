@@ -37,17 +37,10 @@ public final class SharedMemory implements AutoCloseable {
     /**
      * New zeroed memory that other processes can {@link #open}: an anonymous memfd sealed against
      * any change of size or, where that is refused, a nameless file in /dev/shm. Where both are
-     * refused it is private, with {@link #fd} -1.
+     * refused it is private, with {@link #fd} -1. Only the first {@code allocatedBytes} are
+     * allocated: nobody may touch the rest before {@link #allocate}.
      *
      * @throws NcclException with SYSTEM_ERROR naming the size if the system has not got that much
-     */
-    public static SharedMemory create(long sizeBytes) {
-        return create(sizeBytes, sizeBytes);
-    }
-
-    /**
-     * The same, of which only the first {@code allocatedBytes} are allocated: nobody may touch the
-     * rest before {@link #allocate}.
      */
     public static SharedMemory create(long sizeBytes, long allocatedBytes) {
         int fd = memfdCreate();
@@ -75,7 +68,10 @@ public final class SharedMemory implements AutoCloseable {
     /** A new file of that size, mapped; it is closed if that fails. */
     private static SharedMemory shared(int fd, long sizeBytes, long allocatedBytes, boolean seal) {
         try {
-            size(fd, sizeBytes);
+            int sized = Descriptors.truncate(fd, sizeBytes);
+            if (sized < 0) {
+                throw failure("create", sizeBytes, "sizing it", -sized);
+            }
             allocate(fd, 0, allocatedBytes, !seal);
             int sealed = seal ? Descriptors.control(fd, F_ADD_SEALS, SEAL_SEAL_SHRINK_GROW) : 0;
             if (sealed < 0) {
@@ -132,7 +128,7 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static void allocate(int fd, long offset, long bytes, boolean inDevShm) {
-        int result = Descriptors.allocate(fd, offset, bytes);
+        int result = (int) SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
         if (result == -Errno.ENOSPC && inDevShm) {
             Descriptors.Room room = Descriptors.room(fd);
             throw InitError.SHARED_MEMORY_REFUSED.says(
@@ -177,13 +173,6 @@ public final class SharedMemory implements AutoCloseable {
         try (Arena arena = Arena.ofConfined()) {
             long name = arena.allocateFrom("jccl").address();
             return (int) SystemCall.call(SystemCall.MEMFD_CREATE, name, MFD_CLOEXEC_ALLOW_SEALING);
-        }
-    }
-
-    private static void size(int fd, long sizeBytes) {
-        int result = Descriptors.truncate(fd, sizeBytes);
-        if (result < 0) {
-            throw failure("create", sizeBytes, "sizing it", -result);
         }
     }
 

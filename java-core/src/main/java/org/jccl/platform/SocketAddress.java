@@ -14,10 +14,11 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * An IPv4 or IPv6 address and a TCP port. Immutable. An IPv4 address in an IPv6 one is the former.
+ * An IPv4 or IPv6 address and a TCP port. Immutable. An IPv4 address that is mapped into an IPv6
+ * one becomes the former.
  *
- * <p>It keeps bytes and no {@link InetAddress}, whose first object costs a process 5 ms; only texts
- * are read by that.
+ * <p>It keeps bytes and no {@link InetAddress}, whose first object costs a process 5 ms and which
+ * is used for texts only.
  *
  * @param address 4 or 16 bytes, which nobody changes
  * @param port 0 for none

@@ -8,8 +8,8 @@ public final class Threads {
     private static final long CROWDED_NS = 500_000;
 
     /**
-     * After a crowded turn nobody yields for so many times as long as it took: to find out whether
-     * the crowd has gone costs at most that part of the time.
+     * After a crowded turn nobody yields for this many times the time that it took, so that finding
+     * out whether the crowd has gone costs at most that fraction of the time.
      */
     private static final long DEAR_TURNS = 32;
 
@@ -17,8 +17,8 @@ public final class Threads {
 
     /**
      * System.nanoTime until which no thread of the process yields, 0 at first. Written by a thread
-     * after a crowded turn, read by all that wait (volatile); if one is lost, the next turn finds
-     * it out again.
+     * after a crowded turn, read by all that wait (volatile); if a write is lost, the next turn
+     * finds it out again.
      */
     private static volatile long dearUntilNs;
 

@@ -22,7 +22,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 
 /** Connections that are not of the job: each is dropped, and ranks meet all the while. */
@@ -178,7 +180,19 @@ class StrangersTest {
     }
 
     private static int unproven() throws Exception {
-        return Listener.ask(listener -> listener.unproven().size());
+        return ask(listener -> listener.unproven.waiting.size());
+    }
+
+    private static int polled() throws Exception {
+        return ask(listener -> listener.agent.served.size());
+    }
+
+    /** Asks something of the thread jccl-net. */
+    private static <T> T ask(Function<Listener, T> question) throws Exception {
+        Listener listener = Listener.shared();
+        FutureTask<T> answer = new FutureTask<>(() -> question.apply(listener));
+        listener.agent.submit(answer);
+        return answer.get();
     }
 
     @Test
@@ -191,14 +205,14 @@ class StrangersTest {
         @Override
         public void run(Rank rank) throws Exception {
             SocketAddress address = Listener.address();
-            int before = Listener.ask(Listener::polled);
+            int before = polled();
             List<Socket> silent = new ArrayList<>();
             for (int i = 0; i < 100; i++) {
                 silent.add(Tap.connect(address));
             }
             // Each question is a turn of the loop.
             while (unproven() < 100) {}
-            assertEquals(before, Listener.ask(Listener::polled));
+            assertEquals(before, polled());
             expireAt(1);
             assertEquals(100, unproven());
             expireAt(11);
@@ -231,9 +245,9 @@ class StrangersTest {
     }
 
     private static void onNet(Consumer<UnprovenConnections> action) throws Exception {
-        Listener.ask(
+        ask(
                 listener -> {
-                    action.accept(listener.unproven());
+                    action.accept(listener.unproven);
                     return true;
                 });
     }

@@ -24,7 +24,7 @@ class AllocationTest {
 
     @Test
     void waitsAndTransfersAllocateNothing() {
-        try (SharedMemory memory = SharedMemory.create(4_096);
+        try (SharedMemory memory = SharedMemory.create(4_096, 4_096);
                 Wakeup wakeup = new Wakeup()) {
             long at = memory.address();
             int socket = Sockets.socket(false);
@@ -69,7 +69,7 @@ class AllocationTest {
         private InterpretedWaits() {}
 
         public static void main(String[] args) {
-            try (SharedMemory memory = SharedMemory.create(4_096)) {
+            try (SharedMemory memory = SharedMemory.create(4_096, 4_096)) {
                 ProcessWatch self = watchSelf();
                 // Java tailors a method handle to its caller after 127 calls.
                 for (int i = 0; i < 300; i++) {

@@ -14,7 +14,7 @@ class FutexTest {
 
     @Test
     void returnsAtOnceWhenTheWordHasChanged() {
-        try (SharedMemory memory = SharedMemory.create(4_096)) {
+        try (SharedMemory memory = SharedMemory.create(4_096, 4_096)) {
             Memory.putInt(memory.address(), 1);
             assertTimeoutPreemptively(
                     Duration.ofSeconds(30), () -> Futex.await(memory.address(), 0, MINUTE_NS));
@@ -23,7 +23,7 @@ class FutexTest {
 
     @Test
     void returnsWhenItsTimeIsOver() {
-        try (SharedMemory memory = SharedMemory.create(4_096)) {
+        try (SharedMemory memory = SharedMemory.create(4_096, 4_096)) {
             long start = System.nanoTime();
             Futex.await(memory.address(), 0, 2_000_000);
             assertTrue(System.nanoTime() > start, "the clock stands still");
@@ -38,7 +38,7 @@ class FutexTest {
     void losesNoWakeUpWithTheSleepersBarrier() throws Exception {
         Membarrier.register();
         assertTrue(Membarrier.available(), "this system has no expedited membarrier");
-        try (SharedMemory memory = SharedMemory.create(4_096)) {
+        try (SharedMemory memory = SharedMemory.create(4_096, 4_096)) {
             long flag = memory.address();
             long waiters = memory.address() + 128;
             Thread waker =

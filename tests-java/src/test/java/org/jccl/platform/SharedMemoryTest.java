@@ -17,7 +17,7 @@ class SharedMemoryTest {
 
     @Test
     void isSeenThroughASecondMapping() {
-        try (SharedMemory made = SharedMemory.create(10_000);
+        try (SharedMemory made = SharedMemory.create(10_000, 10_000);
                 SharedMemory opened = SharedMemory.open(PID, made.fd(), 10_000)) {
             Memory.putLong(made.address() + 9_992, 0x1122334455667788L);
             assertEquals(0x1122334455667788L, Memory.getLong(opened.address() + 9_992));
@@ -27,7 +27,7 @@ class SharedMemoryTest {
 
     @Test
     void refusesToChangeItsSize() {
-        try (SharedMemory made = SharedMemory.create(8_192)) {
+        try (SharedMemory made = SharedMemory.create(8_192, 8_192)) {
             assertEquals(-Errno.EPERM, Descriptors.truncate(made.fd(), 4_096));
             assertEquals(-Errno.EPERM, Descriptors.truncate(made.fd(), 16_384));
         }
@@ -35,7 +35,7 @@ class SharedMemoryTest {
 
     @Test
     void refusesToMapMoreThanThereIs() {
-        try (SharedMemory made = SharedMemory.create(4_096)) {
+        try (SharedMemory made = SharedMemory.create(4_096, 4_096)) {
             NcclException refused =
                     assertThrows(
                             NcclException.class,
@@ -76,9 +76,9 @@ class SharedMemoryTest {
 
     @Test
     void closesOnceWithoutTouchingAReusedDescriptor() {
-        SharedMemory first = SharedMemory.create(4_096);
+        SharedMemory first = SharedMemory.create(4_096, 4_096);
         first.close();
-        try (SharedMemory second = SharedMemory.create(4_096)) {
+        try (SharedMemory second = SharedMemory.create(4_096, 4_096)) {
             first.close();
             Memory.putInt(second.address(), 5);
             assertEquals(4_096, Descriptors.size(second.fd()));
