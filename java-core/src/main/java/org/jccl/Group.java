@@ -32,7 +32,7 @@ public final class Group {
         if (launch.blocking()) {
             Communicator.await(launch);
         } else {
-            org.jccl.group.Group.leave(launch);
+            launch.leave();
         }
     }
 

@@ -144,7 +144,7 @@ public final class NcclApi {
                     if (launch.blocking()) {
                         return Parking.current().await(launch);
                     }
-                    return launch.look() ? launch.result().code() : Group.leave(launch).code();
+                    return launch.look() ? launch.result().code() : launch.leave().code();
                 });
     }
 

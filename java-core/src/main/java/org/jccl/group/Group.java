@@ -3,11 +3,10 @@ package org.jccl.group;
 import org.jccl.call.Call;
 import org.jccl.executor.Task;
 import org.jccl.progress.CommExecutor;
-import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Submission;
+import org.jccl.progress.Wait;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
@@ -156,17 +155,13 @@ public final class Group {
         Set<Object> alive = kept;
         kept = objects();
         try {
-            Launch launch = endOutermost();
-            if (launch != null) {
-                launch.keep(alive);
-            }
-            return launch;
+            return endOutermost(alive);
         } finally {
             Reference.reachabilityFence(alive);
         }
     }
 
-    private @Nullable Launch endOutermost() {
+    private @Nullable Launch endOutermost(Set<Object> alive) {
         List<Operation> queued = operations;
         List<GroupJob> background = jobs;
         NcclException failed = error;
@@ -174,26 +169,22 @@ public final class Group {
         jobs = new ArrayList<>();
         error = null;
         if (failed != null) {
-            drop(queued, background, failed);
+            for (Operation operation : queued) {
+                operation.member.groupFailed(failed);
+            }
+            for (GroupJob job : background) {
+                job.drop(failed);
+            }
             throw failed;
         }
         if (queued.isEmpty() && background.isEmpty()) {
             return null;
         }
-        return launch(queued, background);
+        return launch(queued, background, alive);
     }
 
-    private static void drop(
-            List<Operation> queued, List<GroupJob> background, NcclException failed) {
-        for (Operation operation : queued) {
-            operation.member.groupFailed(failed);
-        }
-        for (GroupJob job : background) {
-            job.drop(failed);
-        }
-    }
-
-    private static Launch launch(List<Operation> queued, List<GroupJob> background) {
+    private static Launch launch(
+            List<Operation> queued, List<GroupJob> background, Set<Object> alive) {
         boolean blocking =
                 background.isEmpty()
                         ? queued.getFirst().member.blocking()
@@ -227,15 +218,7 @@ public final class Group {
         if (!blocking) {
             background.forEach(GroupJob::start);
         }
-        return new Launch(executors, tasks, background, blocking, failed);
-    }
-
-    /** The result of an outermost end for a group that cannot be waited for here. */
-    public static NcclResult leave(Launch launch) {
-        for (CommExecutor executor : launch.executors()) {
-            StreamAgent.attend(executor);
-        }
-        launch.requireSubmitted();
-        return NcclResult.IN_PROGRESS;
+        Wait wait = Wait.ofAll(executors, tasks);
+        return new Launch(executors, tasks, wait, background, blocking, failed, alive);
     }
 }
