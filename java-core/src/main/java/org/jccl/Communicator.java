@@ -149,14 +149,15 @@ public final class Communicator extends Collectives implements AutoCloseable {
      *     (ROOT_GONE, RANK_LEFT_INIT, PEER_ENDED_INIT)
      */
     public static Communicator initRank(int nRanks, UniqueId id, int rank, Config config) {
-        return Doors.remembered(
-                () -> {
-                    Doors.given("CommInitRank of rank " + rank, "commId", id);
-                    Doors.given("CommInitRank of rank " + rank, "config", config);
-                    Creation creation = Comm.create(id, nRanks, rank, config.resolved());
-                    begin(creation, creation.blocking());
-                    return new Communicator(creation.comm());
-                });
+        try {
+            Doors.given("CommInitRank of rank " + rank, "commId", id);
+            Doors.given("CommInitRank of rank " + rank, "config", config);
+            Creation creation = Comm.create(id, nRanks, rank, config.resolved());
+            begin(creation, creation.blocking());
+            return new Communicator(creation.comm());
+        } catch (NcclException e) {
+            throw Doors.remember(e);
+        }
     }
 
     /**
@@ -303,14 +304,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
     public PreMulSum preMulSum(MemorySegment factor, DataType type) {
         Doors.given("RedOpCreatePreMulSum", "scalar", factor);
         Doors.given("RedOpCreatePreMulSum", "datatype", type);
-        int size = type.sizeBytes();
-        if (factor.byteSize() < size) {
-            throw CallError.BUFFER_TOO_SMALL.says(
-                    "%s: %s has %s bytes, but %s elements of %s need %s; allocate them, or "
-                            + "pass a smaller count",
-                    "RedOpCreatePreMulSum", "scalar", factor.byteSize(), 1, type.ncclName(), size);
-        }
-        byte[] bytes = factor.asSlice(0, size).toArray(ValueLayout.JAVA_BYTE);
+        Doors.requireRoom("RedOpCreatePreMulSum", "scalar", factor, 1, type);
+        byte[] bytes = factor.asSlice(0, type.sizeBytes()).toArray(ValueLayout.JAVA_BYTE);
         return CustomOps.preMulSum(comm, type, bytes, 0);
     }
 
