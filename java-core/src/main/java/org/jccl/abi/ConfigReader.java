@@ -90,14 +90,10 @@ final class ConfigReader {
                     min, max);
         }
         int blocking = intAt(address, size, BLOCKING);
-        int share = intAt(address, size, SPLIT_SHARE);
-        if (share == 1) {
+        if (intAt(address, size, SPLIT_SHARE) == 1) {
             Log.info(Subsystem.INIT, "splitShare is accepted; children share nothing in JCCL");
         }
-        NcclConfig config = base;
-        if (blocking != UNDEF) {
-            config = config.withBlocking(blocking == 1);
-        }
+        NcclConfig config = blocking == UNDEF ? base : base.withBlocking(blocking == 1);
         String name = nameAt(address, size);
         return name == null ? config : config.withCommName(name);
     }

@@ -38,25 +38,10 @@ final class LifeCycle {
     private LifeCycle() {}
 
     /**
-     * A creation that the caller waits for. One that fails leaves no handle behind, but in a group
-     * the caller keeps the handle, to abort it.
+     * A creation and the handle that its caller has. One that fails while its caller waits leaves
+     * no handle behind; in a group the caller keeps the handle, to abort it.
      */
-    private record Opening(Creation creation, long handle, long commOut) implements Pending {
-        @Override
-        public boolean await(long untilNs) {
-            return creation.await(untilNs);
-        }
-
-        @Override
-        public NcclResult result() {
-            try {
-                return creation.result();
-            } catch (NcclException e) {
-                forget();
-                throw e;
-            }
-        }
-
+    private record Opening(Creation creation, long handle, long commOut) {
         /** Puts it into the open group. */
         int queue() {
             try {
@@ -87,33 +72,28 @@ final class LifeCycle {
                 Memory.putLong(commOut, 0);
             }
         }
-
-        @Override
-        public void interrupt() {
-            creation.interrupt();
-        }
     }
 
-    /** All communicators of one call: if one fails, none is left. */
-    private record Family(Launch launch, List<Opening> openings) implements Pending {
+    /** What a caller waits for, and how it is undone if it fails. */
+    private record Undone(Pending pending, Runnable undo) implements Pending {
         @Override
         public boolean await(long untilNs) {
-            return launch.await(untilNs);
+            return pending.await(untilNs);
         }
 
         @Override
         public NcclResult result() {
             try {
-                return launch.result();
+                return pending.result();
             } catch (RuntimeException | Error e) {
-                openings.forEach(Opening::undo);
+                undo.run();
                 throw e;
             }
         }
 
         @Override
         public void interrupt() {
-            launch.interrupt();
+            pending.interrupt();
         }
     }
 
@@ -171,7 +151,7 @@ final class LifeCycle {
             return opening.queue();
         }
         if (waits) {
-            return Parking.current().await(opening);
+            return Parking.current().await(new Undone(opening.creation, opening::forget));
         }
         opening.creation.start();
         return begun;
@@ -182,6 +162,8 @@ final class LifeCycle {
         checkDevices(nDev, devList);
         UniqueId id = Rendezvous.createId();
         List<Opening> openings = new ArrayList<>();
+        // If one fails, none is left.
+        Runnable undo = () -> openings.forEach(Opening::undo);
         Group group = Group.current();
         group.start();
         try {
@@ -200,12 +182,12 @@ final class LifeCycle {
         try {
             launch = group.end();
         } catch (RuntimeException | Error e) {
-            openings.forEach(Opening::undo);
+            undo.run();
             throw e;
         }
         return launch == null
                 ? NcclApi.SUCCESS
-                : Parking.current().await(new Family(launch, openings));
+                : Parking.current().await(new Undone(launch, undo));
     }
 
     private static void checkDevices(int nDev, long devList) {

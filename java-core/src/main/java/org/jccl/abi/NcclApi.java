@@ -418,11 +418,7 @@ public final class NcclApi {
 
     /** jcclStartComposed: an operation with copies before and after, or of sends and receives. */
     public static int startComposed(long words, long n, long comm, int ms, long ticketOut) {
-        try {
-            return Started.start(new ComposedCall(words, n), comm, ms, ticketOut);
-        } catch (Throwable t) {
-            return refused(comm, t);
-        }
+        return answer(comm, () -> Started.start(new ComposedCall(words, n), comm, ms, ticketOut));
     }
 
     /** jcclPoll: lends this thread to a started operation for at most {@code ms}. */
