@@ -41,6 +41,10 @@ public final class Group {
     private record Operation(GroupMember member, Task task) {}
 
     private int depth;
+
+    /** Whether the outermost end waits; means nothing before the first call. */
+    private boolean blocking;
+
     private @Nullable NcclException error;
     private List<Operation> operations = new ArrayList<>();
     private List<GroupJob> jobs = new ArrayList<>();
@@ -119,11 +123,11 @@ public final class Group {
     }
 
     /** Its end either waits for all or for none. */
-    private void requireSame(boolean blocking) {
-        boolean jobsDiffer = !jobs.isEmpty() && jobs.getFirst().blocking() != blocking;
-        boolean operationsDiffer =
-                !operations.isEmpty() && operations.getFirst().member.blocking() != blocking;
-        if (jobsDiffer || operationsDiffer) {
+    private void requireSame(boolean blocks) {
+        if (operations.isEmpty() && jobs.isEmpty()) {
+            blocking = blocks;
+        }
+        if (blocking != blocks) {
             throw CallError.GROUP_MIXED.says(
                     "blocking and non-blocking communicators cannot be created, changed or used in"
                             + " one group; use the same blocking setting for all");
@@ -183,12 +187,8 @@ public final class Group {
         return launch(queued, background, alive);
     }
 
-    private static Launch launch(
+    private Launch launch(
             List<Operation> queued, List<GroupJob> background, Set<Object> alive) {
-        boolean blocking =
-                background.isEmpty()
-                        ? queued.getFirst().member.blocking()
-                        : background.getFirst().blocking();
         List<Operation> submitted = new ArrayList<>(queued.size());
         NcclException failed = null;
         for (Operation operation : queued) {
