@@ -12,8 +12,8 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * Reads {@code ncclConfig_t} of any version: as many bytes as the caller's struct has, checked by
- * NCCL's rules. Numbers that mean nothing on host ranks are checked and otherwise ignored; netName,
- * trafficClass and nvlsHostMode are not looked at.
+ * NCCL's rules. It checks numbers that mean nothing on host ranks, then ignores them; it does not
+ * look at netName, trafficClass and nvlsHostMode.
  */
 final class ConfigReader {
     private static final int UNDEF = Integer.MIN_VALUE;
@@ -61,7 +61,7 @@ final class ConfigReader {
     /**
      * The configuration at this address.
      *
-     * @param base what fields that are not set get
+     * @param base the values of fields that are not set
      * @throws NcclException INVALID_ARGUMENT for a struct that is not initialised or a bad value
      */
     static NcclConfig read(long address, NcclConfig base) {

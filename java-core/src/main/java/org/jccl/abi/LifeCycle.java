@@ -31,7 +31,7 @@ final class LifeCycle {
     private static final Set<Long> DROPPED = ConcurrentHashMap.newKeySet();
 
     static {
-        // The first call links classes, for which a call in need may find no memory.
+        // This first call links classes: one that is made when memory is short could not.
         end(0, false);
     }
 
@@ -112,7 +112,7 @@ final class LifeCycle {
         return begin(present(creation, commOut), creation.blocking(), NcclApi.IN_PROGRESS);
     }
 
-    /** Checks what only ncclCommInitRankScalable is given. */
+    /** Checks the arguments that only ncclCommInitRankScalable takes. */
     static void requireIds(int nRanks, int nId) {
         if (nRanks < 1) {
             throw CallError.RANK_COUNT.says(
@@ -142,9 +142,9 @@ final class LifeCycle {
     }
 
     /**
-     * Goes on with a creation: in the open group, here if its caller waits, or in the background.
+     * Runs a creation in the open group, on this thread if its caller waits, or in the background.
      *
-     * @param begun the result if it goes on in the background
+     * @param begun the result if it runs in the background
      */
     private static int begin(Opening opening, boolean waits, int begun) {
         if (Group.current().open()) {
@@ -251,7 +251,7 @@ final class LifeCycle {
             forget(handle);
             return NcclResult.INVALID_ARGUMENT.code();
         } catch (Throwable t) {
-            // It can be dropped again, when there is memory.
+            // The collector can drop it again, when there is memory.
             DROPPED.remove(handle);
             return NcclApi.refused(handle, t);
         }
@@ -263,7 +263,7 @@ final class LifeCycle {
     }
 
     static int end(long handle, boolean abort) {
-        // Before anything else: the first use of a text takes memory, too.
+        // This comes first, since even the first use of a text takes memory.
         Reserve.open();
         try {
             if (handle == 0) {
@@ -283,7 +283,7 @@ final class LifeCycle {
     }
 
     /**
-     * Ends it; a handle whose end has failed half-way must not be kept, since it ends only once.
+     * Ends the communicator. If that fails half-way its handle goes, too: nobody can end it again.
      */
     private static boolean ended(Comm comm, long handle, boolean abort) {
         boolean first = true;
