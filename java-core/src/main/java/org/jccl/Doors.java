@@ -25,7 +25,7 @@ final class Doors {
     /**
      * The address of a segment that the operation reads.
      *
-     * @param segment may be null if no element of it is looked at
+     * @param segment may be null if the operation looks at no element of it
      */
     static long readable(Comm comm, Call call, @Nullable MemorySegment segment) {
         if (!Operations.fits(comm, call)) {
@@ -51,7 +51,7 @@ final class Doors {
             throw CallError.BUFFER_ON_HEAP.says(
                     "%s: %s is on the heap; allocate it from an Arena", function, name);
         }
-        // NULL, which has no size, is said to be NULL later.
+        // A later check refuses NULL, whose segment has no size.
         if (segment.address() != 0) {
             requireRoom(function, name, segment, elements, call.type());
         }
@@ -76,7 +76,7 @@ final class Doors {
         }
     }
 
-    /** The same of a segment that the operation writes. */
+    /** The same for a segment that the operation writes. */
     static long writable(Comm comm, Call call, @Nullable MemorySegment segment) {
         boolean receives = call.operation().receives(comm.rank(), call.peer());
         if (receives && segment != null && segment.isReadOnly()) {
@@ -88,7 +88,7 @@ final class Doors {
         return address(call, "recvbuff", segment, elements);
     }
 
-    /** An open group remembers the error; answers it. */
+    /** Makes an open group remember the error; answers it. */
     static NcclException remember(NcclException error) {
         org.jccl.group.Group.current().remember(error);
         return error;

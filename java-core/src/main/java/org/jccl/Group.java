@@ -36,7 +36,7 @@ public final class Group {
         }
     }
 
-    /** Runs the calls as a group, which is ended also when they throw. */
+    /** Runs the calls as a group, and ends it even if they throw. */
     public static void run(Runnable calls) {
         start();
         try {

@@ -34,7 +34,7 @@ public final class Group {
         /** Begins to run in the background. */
         void start();
 
-        /** The group failed before it began. */
+        /** Ends it before it has begun, since the group failed. */
         void drop(NcclException why);
     }
 
@@ -49,10 +49,10 @@ public final class Group {
     private List<Operation> operations = new ArrayList<>();
     private List<GroupJob> jobs = new ArrayList<>();
 
-    /** What must not be garbage-collected before the group has ended. */
+    /** Objects that must not be garbage-collected before the group has ended. */
     private Set<Object> kept = objects();
 
-    /** What the thread's next call is filled into. */
+    /** Every call of the thread is written into it. */
     private final Call call = new Call();
 
     private Group() {}
@@ -63,8 +63,8 @@ public final class Group {
     }
 
     /**
-     * A call of this operation, of which nothing else is said so far: an object that serves all
-     * calls of the current thread, one after the other.
+     * A call of this operation, otherwise empty: one object that serves all calls of the current
+     * thread, one after the other.
      */
     public static Call call(org.jccl.type.Operation operation) {
         return current().call.of(operation);
@@ -100,7 +100,9 @@ public final class Group {
         return Collections.newSetFromMap(new IdentityHashMap<>());
     }
 
-    /** Keeps what the user may already have lost until the end of the group, if one is open. */
+    /**
+     * Keeps an object, which its user may have lost, until the open group ends, if there is one.
+     */
     public void keep(Object object) {
         if (depth > 0) {
             kept.add(object);
@@ -110,7 +112,7 @@ public final class Group {
     /**
      * Queues a background task.
      *
-     * @throws NcclException if it cannot be in this group; the task has been dropped then
+     * @throws NcclException if it cannot be in this group, which has dropped it then
      */
     public void add(GroupJob job) {
         try {
@@ -122,7 +124,7 @@ public final class Group {
         jobs.add(job);
     }
 
-    /** Its end either waits for all or for none. */
+    /** The end of the group waits for all calls or for none. */
     private void requireSame(boolean blocks) {
         if (operations.isEmpty() && jobs.isEmpty()) {
             blocking = blocks;
@@ -201,7 +203,7 @@ public final class Group {
         }
         List<CommExecutor> executors = new ArrayList<>(queued.size());
         List<Task> tasks = new ArrayList<>(queued.size());
-        // Not before all are submitted: operations of one stream may need each other.
+        // This begins when all are submitted: operations of one stream may need each other.
         for (Operation operation : submitted) {
             CommExecutor executor = operation.member.executor();
             boolean awaited = true;

@@ -54,7 +54,7 @@ public record Launch(
     /**
      * Goes as far as possible without waiting.
      *
-     * @return whether everything is over, which jobs never are so soon
+     * @return whether everything is over; false if there are jobs, which take longer
      */
     public boolean look() {
         return waiting.look() && jobs.isEmpty();
