@@ -74,7 +74,7 @@ final class LifeCycle {
         }
     }
 
-    /** What a caller waits for, and how it is undone if it fails. */
+    /** A call to wait for, and how it is undone if it fails. */
     private record Undone(Pending pending, Runnable undo) implements Pending {
         @Override
         public boolean await(long untilNs) {

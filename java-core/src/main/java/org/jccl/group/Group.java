@@ -100,9 +100,7 @@ public final class Group {
         return Collections.newSetFromMap(new IdentityHashMap<>());
     }
 
-    /**
-     * Keeps an object, which its user may have lost, until the open group ends, if there is one.
-     */
+    /** Keeps an object until the open group, if any, ends: its user may have lost it. */
     public void keep(Object object) {
         if (depth > 0) {
             kept.add(object);
