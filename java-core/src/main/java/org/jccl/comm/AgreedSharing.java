@@ -16,7 +16,9 @@ final class AgreedSharing implements Nodes.Sharing {
     private final RankInfo[] infos;
     private final BitSet[] unmapped;
     private final int[] kinds;
-    private boolean readable = true;
+
+    /** Whether ranks that share memory can read the memory of each other's processes, too. */
+    boolean readable = true;
 
     /**
      * Made from the words of all ranks.
@@ -49,11 +51,6 @@ final class AgreedSharing implements Nodes.Sharing {
     @Override
     public boolean between(int q, int r) {
         return infos[q].mayShare(infos[r]) && !unmapped[q].get(r) && !unmapped[r].get(q);
-    }
-
-    /** Whether ranks that share memory can read the memory of each other's processes, too. */
-    boolean readable() {
-        return readable;
     }
 
     @Override

@@ -124,19 +124,16 @@ public final class Creation implements Group.GroupJob, Job {
     }
 
     private boolean run(long untilNs) {
+        int ranks = job.meeting().nRanks();
+        int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
         while (!over && !JobAgent.step(this)) {
             long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
             if (leftNs <= 0) {
                 return false;
             }
-            job.awaitActivity(Math.clamp(leftNs / MS, 1, stepWaitMs()));
+            job.awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
         }
         return true;
-    }
-
-    private int stepWaitMs() {
-        int ranks = job.meeting().nRanks();
-        return Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
     }
 
     /** Waits until the condition is false; false if the time is up before. */

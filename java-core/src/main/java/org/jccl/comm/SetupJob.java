@@ -46,7 +46,7 @@ abstract class SetupJob implements Job {
     /** Whether the exchange was opened, or was to be, and has not finished so many rounds. */
     protected final boolean cutShort(int all) {
         Rounds open = rounds;
-        return opened && (open == null || open.finished() != all);
+        return opened && (open == null || open.finished != all);
     }
 
     /**

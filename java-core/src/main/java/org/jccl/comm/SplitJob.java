@@ -109,8 +109,8 @@ final class SplitJob extends SetupJob {
 
     @Override
     protected boolean restOfRounds() {
-        while (rounds().finished() < ROUNDS) {
-            if (rounds().begun() == rounds().finished()) {
+        while (rounds().finished < ROUNDS) {
+            if (rounds().begun == rounds().finished) {
                 rounds().begin(new byte[0]);
             }
             if (!rounds().advance()) {

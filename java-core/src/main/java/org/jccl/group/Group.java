@@ -187,8 +187,7 @@ public final class Group {
         return launch(queued, background, alive);
     }
 
-    private Launch launch(
-            List<Operation> queued, List<GroupJob> background, Set<Object> alive) {
+    private Launch launch(List<Operation> queued, List<GroupJob> background, Set<Object> alive) {
         List<Operation> submitted = new ArrayList<>(queued.size());
         NcclException failed = null;
         for (Operation operation : queued) {
