@@ -9,12 +9,12 @@ import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
 
-/** The operations of a {@link Communicator}, whose page says what is true of all of them. */
+/** The operations of a {@link Communicator}, which says what is true of all of them. */
 abstract sealed class Collectives permits Communicator {
     /** Stands for the number of a type or reduction that is null. */
     static final int ABSENT = Integer.MIN_VALUE;
 
-    /** Does what a method has been asked for, or queues it in the thread's group. */
+    /** Runs the call, or queues it in the thread's group. */
     abstract void run(
             Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream);
 
@@ -49,8 +49,7 @@ abstract sealed class Collectives permits Communicator {
     /**
      * Copies the elements of the root to every rank.
      *
-     * @param send {@code count} elements on the root; on the other ranks it is not looked at and
-     *     may be null
+     * @param send {@code count} elements on the root; the other ranks ignore it, and may pass null
      * @param recv gets {@code count} elements; in place, the same segment as {@code send}
      * @param count how many elements there are, the same number on all ranks
      * @param type the type of the elements
@@ -78,7 +77,7 @@ abstract sealed class Collectives permits Communicator {
      *
      * @param send {@code sendCount} elements
      * @param recv gets {@code nRanks * sendCount} elements, those of rank r from {@code r *
-     *     sendCount} on; in place, {@code send} is the own part of it
+     *     sendCount} on; in place, {@code send} is this rank's part of it
      * @param sendCount how many elements each rank has
      * @param type the type of the elements
      * @throws NcclException as {@link Communicator} says of all operations
@@ -97,7 +96,7 @@ abstract sealed class Collectives permits Communicator {
      * Combines the elements of all ranks one by one; rank r gets part r of the result.
      *
      * @param send {@code nRanks * recvCount} elements
-     * @param recv gets {@code recvCount} elements; in place, it is the own part of {@code send}
+     * @param recv gets {@code recvCount} elements; in place, it is this rank's part of {@code send}
      * @param recvCount how many elements each rank gets
      * @param type the type of the elements
      * @param op how elements are combined: a {@link org.jccl.type.RedOp}, or what {@link
@@ -126,7 +125,7 @@ abstract sealed class Collectives permits Communicator {
      *
      * @param send {@code count} elements
      * @param recv gets {@code count} elements on the root, where in place it is the same segment as
-     *     {@code send}; on the other ranks it is not looked at and may be null
+     *     {@code send}; the other ranks ignore it, and may pass null
      * @param count how many elements each rank has
      * @param type the type of the elements
      * @param op how elements are combined: a {@link org.jccl.type.RedOp}, or what {@link
@@ -183,8 +182,8 @@ abstract sealed class Collectives permits Communicator {
      *
      * @param send {@code count} elements
      * @param recv gets {@code nRanks * count} elements on the root, those of rank r from {@code r *
-     *     count} on, where in place {@code send} is the own part of it; on the other ranks it is
-     *     not looked at and may be null
+     *     count} on, where in place {@code send} is this rank's part of it; the other ranks ignore
+     *     it, and may pass null
      * @param count how many elements each rank has
      * @param type the type of the elements
      * @param root the rank that gets all of them
@@ -210,9 +209,9 @@ abstract sealed class Collectives permits Communicator {
      * Sends a part of the elements of the root to each rank.
      *
      * @param send {@code nRanks * count} elements on the root, those for rank r from {@code r *
-     *     count} on; on the other ranks it is not looked at and may be null
-     * @param recv gets {@code count} elements; in place, it is the own part of {@code send} on the
-     *     root
+     *     count} on; the other ranks ignore it, and may pass null
+     * @param recv gets {@code count} elements; in place, it is this rank's part of {@code send} on
+     *     the root
      * @param count how many elements go to each rank
      * @param type the type of the elements
      * @param root the rank that sends

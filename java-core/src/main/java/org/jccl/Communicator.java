@@ -85,7 +85,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /** The colour of a rank that joins no child of {@link #split}. */
     public static final int NOCOLOR = -1;
 
-    /** Each slice is twice as long as the one before: thousands of threads may wait. */
+    /** Each slice is twice as long as the one before, since thousands of threads may wait. */
     private static final long SLICE_NS = 20_000_000;
 
     private static final long LONGEST_SLICE_NS = 320_000_000;
@@ -107,7 +107,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         CLEANER.register(this, () -> lost(comm));
     }
 
-    /** Nobody hears of what is thrown here, and a thread for the rest may not be had. */
+    /** Throws nothing, since nobody would hear it; there may be no thread to end it later. */
     private static void lost(Comm comm) {
         try {
             DropJob.start(comm, () -> {});
@@ -149,14 +149,15 @@ public final class Communicator extends Collectives implements AutoCloseable {
      *     (ROOT_GONE, RANK_LEFT_INIT, PEER_ENDED_INIT)
      */
     public static Communicator initRank(int nRanks, UniqueId id, int rank, Config config) {
-        return Doors.remembered(
-                () -> {
-                    Doors.given("CommInitRank of rank " + rank, "commId", id);
-                    Doors.given("CommInitRank of rank " + rank, "config", config);
-                    Creation creation = Comm.create(id, nRanks, rank, config.resolved());
-                    begin(creation, creation.blocking());
-                    return new Communicator(creation.comm());
-                });
+        try {
+            Doors.given("CommInitRank of rank " + rank, "commId", id);
+            Doors.given("CommInitRank of rank " + rank, "config", config);
+            Creation creation = Comm.create(id, nRanks, rank, config.resolved());
+            begin(creation, creation.blocking());
+            return new Communicator(creation.comm());
+        } catch (NcclException e) {
+            throw Doors.remember(e);
+        }
     }
 
     /**
@@ -251,7 +252,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /** Not lost before the end of the call that says so, or of the group that it stands in. */
+    /** Keeps this from the garbage collector until the call ends, and the open group, if any. */
     private void used() {
         try {
             org.jccl.group.Group.current().keep(this);
@@ -271,7 +272,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /** Waits in slices, so that an interrupt of the thread is seen. */
+    /** Waits in slices, to see an interrupt of the thread. */
     static void await(Pending pending) {
         boolean interrupted = false;
         long sliceNs = SLICE_NS;
@@ -289,7 +290,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * Makes a reduction that sums what each rank has multiplied by a factor of its own. It serves
+     * Makes a sum whose input each rank first multiplies by a factor of its own. It serves
      * operations of this communicator on elements of this type; factors may differ between ranks.
      * Products are rounded to the type, and integers wrap around.
      *
@@ -303,14 +304,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
     public PreMulSum preMulSum(MemorySegment factor, DataType type) {
         Doors.given("RedOpCreatePreMulSum", "scalar", factor);
         Doors.given("RedOpCreatePreMulSum", "datatype", type);
-        int size = type.sizeBytes();
-        if (factor.byteSize() < size) {
-            throw CallError.BUFFER_TOO_SMALL.says(
-                    "%s: %s has %s bytes, but %s elements of %s need %s; allocate them, or "
-                            + "pass a smaller count",
-                    "RedOpCreatePreMulSum", "scalar", factor.byteSize(), 1, type.ncclName(), size);
-        }
-        byte[] bytes = factor.asSlice(0, size).toArray(ValueLayout.JAVA_BYTE);
+        Doors.requireRoom("RedOpCreatePreMulSum", "scalar", factor, 1, type);
+        byte[] bytes = factor.asSlice(0, type.sizeBytes()).toArray(ValueLayout.JAVA_BYTE);
         return CustomOps.preMulSum(comm, type, bytes, 0);
     }
 
@@ -344,9 +339,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /**
      * Waits until {@link #asyncError} is no longer IN_PROGRESS.
      *
-     * @param timeout for how long at most
-     * @throws NcclException with the error that it is then; TIMEOUT if the time has passed
-     *     (NOT_READY_IN_TIME), which changes nothing about the communicator
+     * @param timeout the longest wait
+     * @throws NcclException the error of a communicator that has failed; TIMEOUT if the time has
+     *     passed (NOT_READY_IN_TIME), which changes nothing about the communicator
      */
     public void awaitReady(Duration timeout) {
         long since = System.nanoTime();
@@ -382,7 +377,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /**
-     * Waits until nothing is under way; one that does not block begins that. Afterwards only {@link
+     * Waits until nothing is under way, or begins to, if it does not block. Afterwards only {@link
      * #close}, {@link #abort} and queries are allowed.
      *
      * @throws NcclException why the communicator has failed, or cannot be finalized now (NOT_READY,
@@ -400,7 +395,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
 
     /**
      * Frees the communicator ({@code ncclCommDestroy}). This waits for operations that are under
-     * way, at most 5 s; what is still being made is given up. Closing again does nothing.
+     * way, at most 5 s; one that is still being made is aborted. Closing again does nothing.
      */
     @Override
     public void close() {

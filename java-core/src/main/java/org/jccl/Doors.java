@@ -6,11 +6,9 @@ import org.jccl.comm.Operations;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
-import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
-import java.util.function.Supplier;
 
 /** Checks of the arguments of the facade's methods, and their errors for an open group. */
 final class Doors {
@@ -27,7 +25,7 @@ final class Doors {
     /**
      * The address of a segment that the operation reads.
      *
-     * @param segment may be null if no element of it is looked at
+     * @param segment may be null if the operation looks at no element of it
      */
     static long readable(Comm comm, Call call, @Nullable MemorySegment segment) {
         if (!Operations.fits(comm, call)) {
@@ -42,9 +40,7 @@ final class Doors {
 
     private static long address(
             Call call, String name, @Nullable MemorySegment segment, long elements) {
-        Operation operation = call.operation();
-        DataType type = call.type();
-        long needed = elements * type.sizeBytes();
+        String function = call.operation().ncclName();
         if (segment == null) {
             return 0;
         }
@@ -53,30 +49,34 @@ final class Doors {
         }
         if (!segment.isNative()) {
             throw CallError.BUFFER_ON_HEAP.says(
-                    "%s: %s is on the heap; allocate it from an Arena", operation.ncclName(), name);
+                    "%s: %s is on the heap; allocate it from an Arena", function, name);
         }
-        // NULL, which has no size, is said to be NULL later.
-        if (segment.address() != 0 && segment.byteSize() < needed) {
-            throw CallError.BUFFER_TOO_SMALL.says(
-                    "%s: %s has %s bytes, but %s elements of %s need %s; allocate them, or "
-                            + "pass a smaller count",
-                    operation.ncclName(),
-                    name,
-                    segment.byteSize(),
-                    elements,
-                    type.ncclName(),
-                    needed);
+        // A later check refuses NULL, whose segment has no size.
+        if (segment.address() != 0) {
+            requireRoom(function, name, segment, elements, call.type());
         }
         if (!segment.scope().isAlive()) {
             throw CallError.ARENA_CLOSED.says(
                     "%s: the arena of %s is closed; keep it open until the operation is "
                             + "complete",
-                    operation.ncclName(), name);
+                    function, name);
         }
         return segment.address();
     }
 
-    /** The same of a segment that the operation writes. */
+    /** Refuses a segment with room for fewer elements. */
+    static void requireRoom(
+            String function, String name, MemorySegment segment, long elements, DataType type) {
+        long needed = elements * type.sizeBytes();
+        if (segment.byteSize() < needed) {
+            throw CallError.BUFFER_TOO_SMALL.says(
+                    "%s: %s has %s bytes, but %s elements of %s need %s; allocate them, or "
+                            + "pass a smaller count",
+                    function, name, segment.byteSize(), elements, type.ncclName(), needed);
+        }
+    }
+
+    /** The same for a segment that the operation writes. */
     static long writable(Comm comm, Call call, @Nullable MemorySegment segment) {
         boolean receives = call.operation().receives(comm.rank(), call.peer());
         if (receives && segment != null && segment.isReadOnly()) {
@@ -88,16 +88,7 @@ final class Doors {
         return address(call, "recvbuff", segment, elements);
     }
 
-    /** Runs a call; an open group remembers its error. */
-    static <T extends @Nullable Object> T remembered(Supplier<T> call) {
-        try {
-            return call.get();
-        } catch (NcclException e) {
-            throw remember(e);
-        }
-    }
-
-    /** An open group remembers the error; answers it. */
+    /** Makes an open group remember the error; answers it. */
     static NcclException remember(NcclException error) {
         org.jccl.group.Group.current().remember(error);
         return error;

@@ -32,11 +32,11 @@ public final class Group {
         if (launch.blocking()) {
             Communicator.await(launch);
         } else {
-            org.jccl.group.Group.leave(launch);
+            launch.leave();
         }
     }
 
-    /** Runs the calls as a group, which is ended also when they throw. */
+    /** Runs the calls as a group, and ends it even if they throw. */
     public static void run(Runnable calls) {
         start();
         try {

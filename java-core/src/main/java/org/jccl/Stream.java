@@ -1,8 +1,8 @@
 package org.jccl;
 
 /**
- * A stream of a device. An operation that is given one runs after what the stream was given before
- * it, and before what it is given later; the call returns at once.
+ * A stream of a device. An operation in a stream runs after the stream's earlier work and before
+ * its later work; the call returns at once.
  *
  * @param handle what the device's own library calls it, a {@code cudaStream_t} for example
  */

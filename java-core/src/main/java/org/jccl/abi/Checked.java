@@ -2,7 +2,7 @@ package org.jccl.abi;
 
 import org.jccl.type.CallError;
 
-/** Addresses that a function writes to, checked before anything else happens. */
+/** Refuses NULL where a function needs an address, before anything else happens. */
 final class Checked {
     private Checked() {}
 

@@ -15,19 +15,20 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** The words of {@code jcclStartComposed}, laid out as in {@code jccl.h}, read and checked. */
+/** Reads and checks the words of {@code jcclStartComposed}, which {@code jccl.h} describes. */
 final class ComposedCall {
     /** Words before the copies and transfers. */
     private static final int HEADER = 10;
 
-    /** Words of a transfer, and of a copy before its dimensions. */
+    /** Words of a transfer. */
     private static final int TRANSFER = 5;
 
+    /** Words of a copy before its dimensions. */
     private static final int COPY = 4;
 
     private static final int MAX_DIMENSIONS = 64;
 
-    /** More than a process can have. */
+    /** More bytes than a process can have. */
     private static final long MOST_BYTES = 1L << 48;
 
     private final long words;
@@ -35,7 +36,7 @@ final class ComposedCall {
     private long at = HEADER;
 
     /**
-     * The words of a call, none of which has been read.
+     * Takes the words of a call, and reads none of them yet.
      *
      * @param words address of the first
      * @param n how many there are
@@ -62,16 +63,16 @@ final class ComposedCall {
         return small(0);
     }
 
-    /** A number that must fit an int; what does not is no valid one. */
+    /** The word as an int; -1, which is never valid, if it does not fit. */
     private int small(long i) {
         long value = word(i);
         return value == (int) value ? (int) value : -1;
     }
 
     /**
-     * The call, with what it does besides.
+     * The call, with its copies and transfers.
      *
-     * @throws NcclException INVALID_ARGUMENT if the words are no such thing
+     * @throws NcclException INVALID_ARGUMENT if the words describe no call
      */
     Call read(Comm comm, Operation op) {
         Composed composed = composed(comm, op);
@@ -106,7 +107,7 @@ final class ComposedCall {
         return first;
     }
 
-    /** Items that are read one after the other, as many as the words say. */
+    /** Reads one item after the other, as many as the words say. */
     private <T> List<T> list(long total, String what, Supplier<T> item) {
         if (total < 0 || total > n) {
             throw wrong(total + what + " in " + n + " words");
@@ -156,7 +157,7 @@ final class ComposedCall {
         return stride == Long.MIN_VALUE ? MOST_BYTES : Math.min(Math.abs(stride), MOST_BYTES);
     }
 
-    /** How far a copy reaches with one dimension more, MOST_BYTES for what is farther. */
+    /** How far a copy reaches with one more dimension, MOST_BYTES at most. */
     private static long reach(long span, long count, long stride) {
         long steps = Math.max(0, count - 1);
         boolean far = stride > 0 && steps > MOST_BYTES / stride;

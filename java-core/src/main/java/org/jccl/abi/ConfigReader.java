@@ -12,8 +12,8 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * Reads {@code ncclConfig_t} of any version: as many bytes as the caller's struct has, checked by
- * NCCL's rules. Numbers that mean nothing on host ranks are checked and otherwise ignored; netName,
- * trafficClass and nvlsHostMode are not looked at.
+ * NCCL's rules. It checks numbers that mean nothing on host ranks, then ignores them; it does not
+ * look at netName, trafficClass and nvlsHostMode.
  */
 final class ConfigReader {
     private static final int UNDEF = Integer.MIN_VALUE;
@@ -61,7 +61,7 @@ final class ConfigReader {
     /**
      * The configuration at this address.
      *
-     * @param base what fields that are not set get
+     * @param base the values of fields that are not set
      * @throws NcclException INVALID_ARGUMENT for a struct that is not initialised or a bad value
      */
     static NcclConfig read(long address, NcclConfig base) {
@@ -90,14 +90,10 @@ final class ConfigReader {
                     min, max);
         }
         int blocking = intAt(address, size, BLOCKING);
-        int share = intAt(address, size, SPLIT_SHARE);
-        if (share == 1) {
+        if (intAt(address, size, SPLIT_SHARE) == 1) {
             Log.info(Subsystem.INIT, "splitShare is accepted; children share nothing in JCCL");
         }
-        NcclConfig config = base;
-        if (blocking != UNDEF) {
-            config = config.withBlocking(blocking == 1);
-        }
+        NcclConfig config = blocking == UNDEF ? base : base.withBlocking(blocking == 1);
         String name = nameAt(address, size);
         return name == null ? config : config.withCommName(name);
     }

@@ -9,7 +9,7 @@ import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
 import org.jccl.type.Operation;
 
-/** The functions of {@code jccl.h} that are no operations, for {@link NcclApi}. */
+/** The functions of {@code jccl.h} other than operations, for {@link NcclApi}. */
 final class Extras {
     private static final int BYTES_SELF = 16;
     private static final int BYTES_SHM = 17;

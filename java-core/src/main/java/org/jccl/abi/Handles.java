@@ -8,11 +8,11 @@ import org.jspecify.annotations.Nullable;
 import java.util.Arrays;
 
 /**
- * Communicators by the number that C callers hold as a pointer. A number is never given twice, so a
- * destroyed or invented one is recognised.
+ * Finds communicators by the number that C callers hold as a pointer. No number is given twice, so
+ * a destroyed or invented one is recognised.
  *
- * <p>Number: generation from bit 32 up, slot from bit 4, and a mark in the lowest bits that no
- * aligned pointer has.
+ * <p>A number is a generation from bit 32 up, a slot from bit 4 up, and in the lowest bits a mark
+ * that no aligned pointer has.
  */
 final class Handles {
     private static final long MARK = 0xd;
@@ -20,18 +20,18 @@ final class Handles {
     private static final int GENERATION_SHIFT = 32;
     private static final int FIRST_SLOTS = 16;
 
-    /** Bound of communicators that have not been destroyed, failed ones included. */
+    /** The most communicators that nobody has destroyed, failed ones included. */
     private static final int MOST = 1 << 16;
 
     private record Entry(long handle, Comm comm) {}
 
-    /** Replaced when it grows, entries replaced as wholes: readers need no lock (volatile). */
+    /** Replaced to grow, and each entry as a whole, so readers need no lock (volatile). */
     private static volatile @Nullable Entry[] entries = new Entry[FIRST_SLOTS];
 
     /** No slot before it is free; guarded by the class. */
     private static int firstFree;
 
-    /** Guarded by the class, as entries for writing. */
+    /** Guarded by the class, as are writes to entries. */
     private static long generation;
 
     private Handles() {}
@@ -59,7 +59,7 @@ final class Handles {
         return handle;
     }
 
-    /** Forgets a handle; true for the one caller that did. */
+    /** Forgets a handle; true only for the caller that did so. */
     static synchronized boolean remove(long handle) {
         @Nullable Entry[] table = entries;
         int slot = slot(handle);
@@ -84,7 +84,7 @@ final class Handles {
     /**
      * The communicator with this handle.
      *
-     * @throws NcclException INVALID_ARGUMENT if it is null, destroyed, or was never one
+     * @throws NcclException INVALID_ARGUMENT if it is null, was destroyed, or never was a handle
      */
     static Comm get(long handle, String function) {
         Comm comm = find(handle);

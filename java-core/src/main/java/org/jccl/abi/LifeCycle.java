@@ -31,32 +31,17 @@ final class LifeCycle {
     private static final Set<Long> DROPPED = ConcurrentHashMap.newKeySet();
 
     static {
-        // The first call links classes, for which a call in need may find no memory.
+        // This first call links classes: one that is made when memory is short could not.
         end(0, false);
     }
 
     private LifeCycle() {}
 
     /**
-     * A creation that the caller waits for. One that fails leaves no handle behind, but in a group
-     * the caller keeps the handle, to abort it.
+     * A creation and the handle that its caller has. One that fails while its caller waits leaves
+     * no handle behind; in a group the caller keeps the handle, to abort it.
      */
-    private record Opening(Creation creation, long handle, long commOut) implements Pending {
-        @Override
-        public boolean await(long untilNs) {
-            return creation.await(untilNs);
-        }
-
-        @Override
-        public NcclResult result() {
-            try {
-                return creation.result();
-            } catch (NcclException e) {
-                forget();
-                throw e;
-            }
-        }
-
+    private record Opening(Creation creation, long handle, long commOut) {
         /** Puts it into the open group. */
         int queue() {
             try {
@@ -87,33 +72,28 @@ final class LifeCycle {
                 Memory.putLong(commOut, 0);
             }
         }
-
-        @Override
-        public void interrupt() {
-            creation.interrupt();
-        }
     }
 
-    /** All communicators of one call: if one fails, none is left. */
-    private record Family(Launch launch, List<Opening> openings) implements Pending {
+    /** A call to wait for, and how it is undone if it fails. */
+    private record Undone(Pending pending, Runnable undo) implements Pending {
         @Override
         public boolean await(long untilNs) {
-            return launch.await(untilNs);
+            return pending.await(untilNs);
         }
 
         @Override
         public NcclResult result() {
             try {
-                return launch.result();
+                return pending.result();
             } catch (RuntimeException | Error e) {
-                openings.forEach(Opening::undo);
+                undo.run();
                 throw e;
             }
         }
 
         @Override
         public void interrupt() {
-            launch.interrupt();
+            pending.interrupt();
         }
     }
 
@@ -132,7 +112,7 @@ final class LifeCycle {
         return begin(present(creation, commOut), creation.blocking(), NcclApi.IN_PROGRESS);
     }
 
-    /** Checks what only ncclCommInitRankScalable is given. */
+    /** Checks the arguments that only ncclCommInitRankScalable takes. */
     static void requireIds(int nRanks, int nId) {
         if (nRanks < 1) {
             throw CallError.RANK_COUNT.says(
@@ -162,16 +142,16 @@ final class LifeCycle {
     }
 
     /**
-     * Goes on with a creation: in the open group, here if its caller waits, or in the background.
+     * Runs a creation in the open group, on this thread if its caller waits, or in the background.
      *
-     * @param begun the result if it goes on in the background
+     * @param begun the result if it runs in the background
      */
     private static int begin(Opening opening, boolean waits, int begun) {
         if (Group.current().open()) {
             return opening.queue();
         }
         if (waits) {
-            return Parking.current().await(opening);
+            return Parking.current().await(new Undone(opening.creation, opening::forget));
         }
         opening.creation.start();
         return begun;
@@ -182,6 +162,8 @@ final class LifeCycle {
         checkDevices(nDev, devList);
         UniqueId id = Rendezvous.createId();
         List<Opening> openings = new ArrayList<>();
+        // If one fails, none is left.
+        Runnable undo = () -> openings.forEach(Opening::undo);
         Group group = Group.current();
         group.start();
         try {
@@ -200,12 +182,12 @@ final class LifeCycle {
         try {
             launch = group.end();
         } catch (RuntimeException | Error e) {
-            openings.forEach(Opening::undo);
+            undo.run();
             throw e;
         }
         return launch == null
                 ? NcclApi.SUCCESS
-                : Parking.current().await(new Family(launch, openings));
+                : Parking.current().await(new Undone(launch, undo));
     }
 
     private static void checkDevices(int nDev, long devList) {
@@ -269,7 +251,7 @@ final class LifeCycle {
             forget(handle);
             return NcclResult.INVALID_ARGUMENT.code();
         } catch (Throwable t) {
-            // It can be dropped again, when there is memory.
+            // The collector can drop it again, when there is memory.
             DROPPED.remove(handle);
             return NcclApi.refused(handle, t);
         }
@@ -281,7 +263,7 @@ final class LifeCycle {
     }
 
     static int end(long handle, boolean abort) {
-        // Before anything else: the first use of a text takes memory, too.
+        // This comes first, since even the first use of a text takes memory.
         Reserve.open();
         try {
             if (handle == 0) {
@@ -301,7 +283,7 @@ final class LifeCycle {
     }
 
     /**
-     * Ends it; a handle whose end has failed half-way must not be kept, since it ends only once.
+     * Ends the communicator. If that fails half-way its handle goes, too: nobody can end it again.
      */
     private static boolean ended(Comm comm, long handle, boolean abort) {
         boolean first = true;

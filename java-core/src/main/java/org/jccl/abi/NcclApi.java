@@ -26,10 +26,9 @@ import java.util.function.ToIntFunction;
 /**
  * The functions of {@code nccl.h} and {@code jccl.h} that are done and need Java, for callers that
  * have numbers and addresses: C through JNI, and Python hosts. Arguments are C's: handles and
- * pointers as long, everything else as int or long. A method that does what a C function does
- * returns a value of {@code ncclResult_t}, and throws only where memory or stack do not even
- * suffice to tell of a failure; the bridge makes a code of that, too. The sentence for an error is
- * {@link #lastError}.
+ * pointers as long, everything else as int or long. A method for a C function returns a value of
+ * {@code ncclResult_t}. It throws only when memory or stack is too short to report a failure; the
+ * bridge makes a code of that, too. {@link #lastError} has the sentence for an error.
  */
 public final class NcclApi {
     static final int SUCCESS = NcclResult.SUCCESS.code();
@@ -43,25 +42,25 @@ public final class NcclApi {
     }
 
     /**
-     * Somebody else has started Java, and may end it: communicators are left in good order then.
+     * Makes Java leave all communicators in good order at its end, if somebody else has started it.
      */
     public static int endWithHost() {
         return done(0, Extras::endWithHost);
     }
 
-    /** What a method of this class has last failed with, on any thread. */
+    /** The sentence of the last failure of a method of this class, on any thread. */
     public static String lastError() {
         return LastError.get();
     }
 
-    /** The table of failures that a C library is to use, by {@link LastError#share}. */
+    /** Offers the table of a C library; answers the one that it is to use. */
     public static long shareFailures(long table) {
         return LastError.share(table);
     }
 
     /**
-     * A sentence of the C library, 0-terminated, for the log and the last error. Where it throws,
-     * as without memory, C keeps the sentence itself.
+     * Writes a 0-terminated sentence of the C library to the log and the last error. If this
+     * throws, for want of memory perhaps, C keeps the sentence itself.
      */
     public static void warn(long text) {
         String sentence = Memory.string(text);
@@ -81,9 +80,9 @@ public final class NcclApi {
     }
 
     /**
-     * The same for a failure that the user has not been told in the log.
+     * The same for a failure that is not in the log yet.
      *
-     * @param comm the handle of the communicator, whose rank the user is to know; 0 for none
+     * @param comm the handle of the communicator whose rank the sentence names, 0 for none
      */
     static int refused(long comm, Throwable t) {
         if (!(t instanceof NcclException refusal)) {
@@ -95,7 +94,7 @@ public final class NcclApi {
         return failed(why);
     }
 
-    /** The result of a function whose failures are refusals. */
+    /** The result of a function whose failures are not in the log yet. */
     private static int answer(long comm, IntSupplier function) {
         try {
             return function.getAsInt();
@@ -109,7 +108,7 @@ public final class NcclApi {
         void run() throws Exception;
     }
 
-    /** The same of a function that succeeds if it returns. */
+    /** The same for a function that succeeds if it returns. */
     private static int done(long comm, Action function) {
         try {
             function.run();
@@ -119,7 +118,7 @@ public final class NcclApi {
         }
     }
 
-    /** The result of a function that tells of failures which stand in the log already. */
+    /** The result of a function whose failures are in the log already. */
     private static int told(IntSupplier function) {
         try {
             return function.getAsInt();
@@ -144,7 +143,7 @@ public final class NcclApi {
                     if (launch.blocking()) {
                         return Parking.current().await(launch);
                     }
-                    return launch.look() ? launch.result().code() : Group.leave(launch).code();
+                    return launch.look() ? launch.result().code() : launch.leave().code();
                 });
     }
 
@@ -170,7 +169,7 @@ public final class NcclApi {
         return run(Operation.ALL_REDUCE, send, recv, count, type, op, 0, comm, stream);
     }
 
-    /** ncclBroadcast; {@code send} is looked at on the root only. */
+    /** ncclBroadcast; only the root looks at {@code send}. */
     public static int broadcast(
             long send, long recv, long count, int type, int root, long comm, long stream) {
         return run(Operation.BROADCAST, send, recv, count, type, 0, root, comm, stream);
@@ -193,7 +192,7 @@ public final class NcclApi {
         return run(Operation.REDUCE_SCATTER, send, recv, count, type, op, 0, comm, stream);
     }
 
-    /** ncclReduce; {@code recv} is written on the root only. */
+    /** ncclReduce; only the root writes {@code recv}. */
     public static int reduce(
             long send, long recv, long count, int type, int op, int root, long comm, long stream) {
         return run(Operation.REDUCE, send, recv, count, type, op, root, comm, stream);
@@ -370,7 +369,7 @@ public final class NcclApi {
                 });
     }
 
-    /** jcclSliced: where this thread's blocking calls find their slice, 0 for nowhere. */
+    /** jcclSliced: the address of the slice of this thread's blocking calls, 0 for none. */
     public static int sliced(long slice) {
         return done(0, () -> Parking.current().slice(slice));
     }
@@ -395,7 +394,7 @@ public final class NcclApi {
         return LifeCycle.drop(comm);
     }
 
-    /** jcclStart: an operation that is waited for in this call for {@code ms} at most. */
+    /** jcclStart: starts an operation, and waits for its end for {@code ms} at most. */
     public static int start(
             int operation,
             long send,
@@ -416,13 +415,9 @@ public final class NcclApi {
         }
     }
 
-    /** jcclStartComposed: an operation with copies before and after, or of sends and receives. */
+    /** jcclStartComposed: starts one with copies before and after, or of sends and receives. */
     public static int startComposed(long words, long n, long comm, int ms, long ticketOut) {
-        try {
-            return Started.start(new ComposedCall(words, n), comm, ms, ticketOut);
-        } catch (Throwable t) {
-            return refused(comm, t);
-        }
+        return answer(comm, () -> Started.start(new ComposedCall(words, n), comm, ms, ticketOut));
     }
 
     /** jcclPoll: lends this thread to a started operation for at most {@code ms}. */
@@ -442,7 +437,7 @@ public final class NcclApi {
                 });
     }
 
-    /** jcclWaitCompletion: until the count of finished started operations changes. */
+    /** jcclWaitCompletion: waits until the count of finished started operations changes. */
     public static int waitCompletion(long seen, int ms, long now) {
         return done(
                 0,
@@ -462,7 +457,7 @@ public final class NcclApi {
         return done(comm, () -> Extras.stats(comm, out, n));
     }
 
-    /** jcclWarm: until the kernels are compiled, at most {@code ms}. */
+    /** jcclWarm: waits until the kernels are compiled, for {@code ms} at most. */
     public static int warm(int ms) {
         return done(
                 0,

@@ -8,19 +8,19 @@ import org.jccl.type.NcclResult;
 import java.util.ArrayDeque;
 
 /**
- * The current thread's way of waiting: until the end, or in slices between which the caller can do
- * something else, such as look for signals. A slice belongs to one call, whose caller has laid it
- * into its {@code jcclSlice} and takes it out again; calls that others make on the same thread,
- * such as through another library, wait until their end.
+ * How the current thread waits: to the end, or in slices between which the caller can do something
+ * else, such as look for signals. A slice is for one call: its caller writes it into its {@code
+ * jcclSlice} and takes it out again. Calls that others make on the same thread, through another
+ * library perhaps, wait to their end.
  */
 final class Parking {
     private static final long MS = 1_000_000;
     private static final ThreadLocal<Parking> CURRENT = ThreadLocal.withInitial(Parking::new);
 
-    /** Offset of the flag in a {@code jcclSlice}; its milliseconds come first. */
+    /** Offset of the flag in a {@code jcclSlice}, which begins with the milliseconds. */
     private static final int PARKED = 4;
 
-    /** The {@code jcclSlice} of whoever parks calls on this thread, 0 for nobody. */
+    /** The {@code jcclSlice} of the caller that parks calls on this thread, 0 for none. */
     private long slice;
 
     /**
@@ -39,7 +39,7 @@ final class Parking {
         slice = address;
     }
 
-    /** Waits for the call: until its end, or for the slice that its caller has laid out. */
+    /** Waits for the call, to its end or for the slice that its caller has written. */
     int await(Pending pending) {
         return await(pending, slice == 0 ? 0 : Memory.getInt(slice));
     }
@@ -54,7 +54,7 @@ final class Parking {
         return NcclResult.IN_PROGRESS.code();
     }
 
-    /** Goes on with the parked call as its caller waits now. */
+    /** Goes on with the parked call, to its end or for the slice that its caller has now. */
     int resume() {
         return await(take("jcclResume"));
     }

@@ -10,16 +10,16 @@ final class Reserve {
     private static final int BYTES = 512 << 10;
     private static final int ENOUGH_BYTES = 128 << 10;
 
-    /** Written by threads that destroy communicators; only to hold the memory (volatile). */
+    /** Only holds the memory; threads that destroy communicators write it (volatile). */
     private static volatile byte @Nullable [] held;
 
-    /** So that the look whether there is memory is no dead code (volatile). */
+    /** Keeps the compiler from removing the test whether there is memory (volatile). */
     @SuppressWarnings("UnusedVariable")
     private static volatile byte @Nullable [] looked;
 
     private Reserve() {}
 
-    /** Makes room for what the caller is about to do, if there is none. */
+    /** Gives the memory up if the caller, who is about to need some, would find none. */
     static void open() {
         try {
             looked = new byte[ENOUGH_BYTES];
@@ -29,13 +29,13 @@ final class Reserve {
         looked = null;
     }
 
-    /** Takes memory, at first and when what was given up is free again. */
+    /** Takes the memory, at first, and again when Java has some after it was given up. */
     static void close() {
         if (held == null) {
             try {
                 held = new byte[BYTES];
             } catch (OutOfMemoryError full) {
-                // The next one to be destroyed makes room.
+                // The next end of a communicator tries again.
             }
         }
     }

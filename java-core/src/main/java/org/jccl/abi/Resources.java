@@ -10,14 +10,14 @@ import org.jccl.type.DataType;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Memory and reductions, which callers create and destroy, for {@link NcclApi}. */
+/** Memory and reductions that callers create and destroy, for {@link NcclApi}. */
 final class Resources {
     /** The values of {@code ncclScalarResidence_t}. */
     private static final int SCALAR_DEVICE = 0;
 
     private static final int SCALAR_HOST_IMMEDIATE = 1;
 
-    /** By address, what ncclMemAlloc gave and ncclMemFree has not taken. */
+    /** By address, the memory that ncclMemAlloc gave and ncclMemFree has not taken back. */
     private static final Map<Long, SharedMemory> MEMORY = new ConcurrentHashMap<>();
 
     private Resources() {}

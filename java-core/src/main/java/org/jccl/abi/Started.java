@@ -17,7 +17,7 @@ final class Started {
 
     private Started() {}
 
-    /** The operation that a caller means. */
+    /** The operation with this number. */
     static Operation operation(String function, int number) {
         Operation op = Operation.of(number);
         if (op == null) {
@@ -64,7 +64,7 @@ final class Started {
         }
         NcclException failed = task.failure();
         if (task.state() == Task.FAILED && failed != null) {
-            // Not forgotten: whoever else asks for it must not take it for done.
+            // The ticket stays known: nobody else who asks may take the operation for done.
             throw failed;
         }
         executor.tickets().forget(ticket);

@@ -16,7 +16,9 @@ final class AgreedSharing implements Nodes.Sharing {
     private final RankInfo[] infos;
     private final BitSet[] unmapped;
     private final int[] kinds;
-    private final boolean readable;
+
+    /** Whether ranks that share memory can read the memory of each other's processes, too. */
+    boolean readable = true;
 
     /**
      * Made from the words of all ranks.
@@ -30,16 +32,14 @@ final class AgreedSharing implements Nodes.Sharing {
         this.unmapped = new BitSet[n];
         this.kinds = new int[n];
         BitSet odd = new BitSet();
-        boolean all = true;
         for (int q = 0; q < n; q++) {
             BitSet missed = BitSet.valueOf(unmapped.apply(q));
-            all &= !missed.get(n);
+            readable &= !missed.get(n);
             missed.clear(n);
             this.unmapped[q] = missed;
             odd.or(missed);
             odd.set(q, odd.get(q) || !missed.isEmpty());
         }
-        readable = all;
         Map<RankInfo, Integer> first = new HashMap<>();
         for (int q = 0; q < n; q++) {
             boolean asBefore = q > 0 && Objects.equals(infos[q], infos[q - 1]) && !odd.get(q - 1);
@@ -51,11 +51,6 @@ final class AgreedSharing implements Nodes.Sharing {
     @Override
     public boolean between(int q, int r) {
         return infos[q].mayShare(infos[r]) && !unmapped[q].get(r) && !unmapped[r].get(q);
-    }
-
-    /** Whether ranks that share memory can read the memory of each other's processes, too. */
-    boolean readable() {
-        return readable;
     }
 
     @Override

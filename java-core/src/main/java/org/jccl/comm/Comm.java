@@ -13,6 +13,7 @@ import org.jccl.platform.Threads;
 import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Parting;
 import org.jccl.progress.StreamAgent;
+import org.jccl.progress.Wait;
 import org.jccl.reduce.Warmup;
 import org.jccl.transport.Links;
 import org.jccl.type.CallError;
@@ -196,8 +197,7 @@ public final class Comm implements GroupMember {
 
     /** The number of its device, -1 on the host. */
     public int deviceNumber() {
-        Device on = device;
-        return on == null ? -1 : on.ordinal();
+        return device == null ? -1 : device.ordinal();
     }
 
     /** The resolved configuration. */
@@ -323,10 +323,7 @@ public final class Comm implements GroupMember {
     /** As {@link #ensureReady}; refuses with the failure of an operation, too. */
     void ensureUnbroken() {
         ensureReady();
-        NcclException failed = failure();
-        if (failed != null) {
-            throw failed;
-        }
+        Refusals.throwIfAny(failure());
     }
 
     /** Refuses a query while init or split is under way, or after a failed init. */
@@ -401,7 +398,7 @@ public final class Comm implements GroupMember {
             throw Refusals.ended(this, life.state);
         }
         Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
-        return new PendingFinalize(this);
+        return new PendingFinalize(this, Wait.untilIdle(executor()));
     }
 
     /**
@@ -436,7 +433,7 @@ public final class Comm implements GroupMember {
     }
 
     private NcclException aborted() {
-        return Refusals.aborted(this, life.splitFailure());
+        return Refusals.aborted(this, life.splitFailure);
     }
 
     private boolean end(String what) {
@@ -482,8 +479,8 @@ public final class Comm implements GroupMember {
     /** The task to wait for; made once for a task that is used again and again. */
     Pending pending(Task task) {
         PendingTask pending = last;
-        if (pending == null || !pending.isFor(task)) {
-            pending = new PendingTask(this, task);
+        if (pending == null || pending.task() != task) {
+            pending = new PendingTask(this, task, Wait.of(executor(), task));
             last = pending;
         }
         return pending;

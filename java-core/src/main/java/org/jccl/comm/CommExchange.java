@@ -12,7 +12,6 @@ import org.jccl.progress.Wait;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;
-import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
@@ -92,10 +91,7 @@ final class CommExchange implements Exchange {
         if (running == null || !executor.look(running)) {
             return false;
         }
-        NcclException failed = running.failure();
-        if (failed != null) {
-            throw failed;
-        }
+        Refusals.throwIfAny(running.failure());
         if (messageBytes == SHORT_BYTES && anyIsLong()) {
             gather(longBytes);
             return false;
@@ -128,10 +124,7 @@ final class CommExchange implements Exchange {
     @Override
     public void check(int[] awaited) {
         executor.lookForLoss(awaited);
-        NcclException failed = executor.failure();
-        if (failed != null) {
-            throw failed;
-        }
+        Refusals.throwIfAny(executor.failure());
         int ahead = -1;
         for (int q : awaited) {
             ahead = executor.hasComeTo(q, 1) ? q : ahead;

@@ -36,12 +36,11 @@ final class ConfigDefaults {
     static void requireParentsDevice(@Nullable NcclConfig child, @Nullable Device parents) {
         String text = child == null ? null : child.device();
         String kind = parents == null ? Devices.HOST : parents.kind();
-        if (text != null
-                && !text.equals(kind)
-                && !(parents != null && text.equals(parents.name()))) {
+        String name = parents == null ? Devices.HOST : parents.name();
+        if (text != null && !text.equals(kind) && !text.equals(name)) {
             throw CallError.DEVICE_UNKNOWN.says(
                     "a child of ncclCommSplit is where its parent is, on %s, not on %s",
-                    parents == null ? Devices.HOST : parents.name(), text);
+                    name, text);
         }
     }
 }

@@ -22,13 +22,18 @@ public final class Creation implements Group.GroupJob, Job {
     private final Comm comm;
     private final SetupJob job;
 
-    /** Guarded by this, as the three below. */
-    private boolean background;
+    /** Set before the job runs in the background, read by threads that wait (volatile). */
+    private volatile boolean background;
 
-    /** Whether a thread that waits runs the job now; others wait for the end of its turn. */
+    /** Written under the monitor of this, read by anybody (volatile). */
+    private volatile boolean over;
+
+    /**
+     * Whether a thread that waits runs the job now; others wait for the end of its turn. Guarded by
+     * this, as the one below.
+     */
     private boolean taken;
 
-    private boolean over;
     private @Nullable NcclException failure;
 
     Creation(Comm comm, SetupJob job) {
@@ -49,9 +54,7 @@ public final class Creation implements Group.GroupJob, Job {
     /** If the system gives no thread, the job has failed at once; a caller that polls sees that. */
     @Override
     public void start() {
-        synchronized (this) {
-            background = true;
-        }
+        background = true;
         try {
             JobAgent.start(this);
         } catch (RuntimeException | Error e) {
@@ -93,11 +96,11 @@ public final class Creation implements Group.GroupJob, Job {
 
     @Override
     public boolean await(long untilNs) {
-        if (inBackground()) {
+        if (background) {
             return awaitEndOf(() -> !over, untilNs);
         }
         if (!take(untilNs)) {
-            return isOver();
+            return over;
         }
         try {
             return run(untilNs);
@@ -121,27 +124,16 @@ public final class Creation implements Group.GroupJob, Job {
     }
 
     private boolean run(long untilNs) {
-        while (!isOver() && !JobAgent.step(this)) {
+        int ranks = job.meeting().nRanks();
+        int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
+        while (!over && !JobAgent.step(this)) {
             long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
             if (leftNs <= 0) {
                 return false;
             }
-            job.awaitActivity(Math.clamp(leftNs / MS, 1, stepWaitMs()));
+            job.awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
         }
         return true;
-    }
-
-    private int stepWaitMs() {
-        int ranks = job.meeting().nRanks();
-        return Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
-    }
-
-    private synchronized boolean inBackground() {
-        return background;
-    }
-
-    private synchronized boolean isOver() {
-        return over;
     }
 
     /** Waits until the condition is false; false if the time is up before. */

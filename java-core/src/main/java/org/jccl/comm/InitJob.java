@@ -52,9 +52,7 @@ final class InitJob extends SetupJob {
         if (!rounds().advance()) {
             return false;
         }
-        if (unfit != null) {
-            throw unfit;
-        }
+        Refusals.throwIfAny(unfit);
         int n = comm.nRanks();
         RankInfo[] infos = new RankInfo[n];
         byte[][] allFresh = new byte[n][];

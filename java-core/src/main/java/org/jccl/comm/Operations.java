@@ -7,7 +7,6 @@ import org.jccl.executor.Task;
 import org.jccl.group.Group;
 import org.jccl.group.Pending;
 import org.jccl.plan.Plan;
-import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Submission;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
@@ -23,14 +22,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Operations {
     private Operations() {}
-
-    /** The executor refuses after a failure, but does not know those of splits and groups. */
-    private static void requireUsable(Comm comm) {
-        NcclException failed = comm.ownFailure();
-        if (failed != null) {
-            throw failed;
-        }
-    }
 
     /**
      * Checks a call and begins it.
@@ -51,15 +42,15 @@ public final class Operations {
      *     large, too many operations are under way or queued, or the operation has failed already
      */
     public static @Nullable Pending begin(Comm comm, Call call) {
-        requireUsable(comm);
-        CommExecutor ex = comm.executor();
+        // The executor refuses after a failure, but does not know those of splits and groups.
+        Refusals.throwIfAny(comm.ownFailure());
         Plan plan = plan(comm, call);
         Group group = Group.current();
         if (group.open()) {
             queue(comm, group, new Task().of(call, plan));
             return null;
         }
-        Task task = Submission.run(ex, call, plan, comm.blocking());
+        Task task = Submission.run(comm.executor(), call, plan, comm.blocking());
         return task == null ? null : comm.pending(task);
     }
 
@@ -89,8 +80,7 @@ public final class Operations {
      */
     public static long start(Comm comm, Call call, int ms) {
         check(comm, call);
-        requireUsable(comm);
-        CommExecutor ex = comm.executor();
+        Refusals.throwIfAny(comm.ownFailure());
         Task task = new Task().of(call, plan(comm, call));
         // The thread keeps the call, but not what belongs to this one.
         call.composed(null);
@@ -99,7 +89,7 @@ public final class Operations {
             queue(comm, group, task);
             return 0;
         }
-        return Submission.start(ex, task, ms);
+        return Submission.start(comm.executor(), task, ms);
     }
 
     /**

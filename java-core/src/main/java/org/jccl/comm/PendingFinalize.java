@@ -6,23 +6,12 @@ import org.jccl.log.Subsystem;
 import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Wait;
 import org.jccl.type.CallError;
-import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
 /** Waits until nothing is under way on a communicator. */
-final class PendingFinalize implements Pending {
+record PendingFinalize(Comm comm, Wait waiting) implements Pending {
     /** How long destroy waits for operations whose peers do not come. */
     private static final long SETTLE_NS = 5_000_000_000L;
-
-    private final Comm comm;
-    private final CommExecutor executor;
-    private final Wait wait;
-
-    PendingFinalize(Comm comm) {
-        this.comm = comm;
-        this.executor = comm.executor();
-        this.wait = Wait.untilIdle(executor);
-    }
 
     /** Waits until nothing is under way; after a while it warns, and gives the operations up. */
     static void settle(Comm comm, CommExecutor executor) {
@@ -37,16 +26,13 @@ final class PendingFinalize implements Pending {
 
     @Override
     public boolean await(long untilNs) {
-        return wait.await(untilNs);
+        return waiting.await(untilNs);
     }
 
     @Override
     public NcclResult result() {
         // The communicator itself tells of no failure any more once somebody has aborted it.
-        NcclException failed = executor.failure();
-        if (failed != null) {
-            throw failed;
-        }
+        Refusals.throwIfAny(comm.executor().failure());
         Log.info(Subsystem.DESTROY, comm.identity() + " - Finalize COMPLETE");
         return NcclResult.SUCCESS;
     }

@@ -7,24 +7,10 @@ import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
 /** One operation to wait for. */
-final class PendingTask implements Pending {
-    private final Comm comm;
-    private final Task task;
-    private final Wait wait;
-
-    PendingTask(Comm comm, Task task) {
-        this.comm = comm;
-        this.task = task;
-        this.wait = Wait.of(comm.executor(), task);
-    }
-
-    boolean isFor(Task other) {
-        return task == other;
-    }
-
+record PendingTask(Comm comm, Task task, Wait waiting) implements Pending {
     @Override
     public boolean await(long untilNs) {
-        return wait.await(untilNs);
+        return waiting.await(untilNs);
     }
 
     @Override

@@ -8,6 +8,13 @@ import org.jspecify.annotations.Nullable;
 final class Refusals {
     private Refusals() {}
 
+    /** Throws the failure, if there is one. */
+    static void throwIfAny(@Nullable NcclException failure) {
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
     static NcclException notReady(Comm comm) {
         NcclException failed = comm.ownFailure();
         if (failed != null) {

@@ -22,21 +22,15 @@ final class Rounds implements AutoCloseable {
     final Exchange exchange;
 
     private byte[][] received = {};
-    private int begun;
-    private int finished;
+
+    /** Rounds that this participant has begun. */
+    int begun;
+
+    /** Rounds whose result is there. */
+    int finished;
 
     Rounds(Exchange exchange) {
         this.exchange = exchange;
-    }
-
-    /** Rounds that this participant has begun. */
-    int begun() {
-        return begun;
-    }
-
-    /** Rounds whose result is there. */
-    int finished() {
-        return finished;
     }
 
     void begin(byte[] payload) {

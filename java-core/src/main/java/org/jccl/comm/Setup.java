@@ -216,7 +216,7 @@ final class Setup {
     private void agreeOnMates() {
         AgreedSharing sharing = new AgreedSharing(infos, q -> rounds.payload(participants[q]));
         nodes = Nodes.of(nRanks, sharing);
-        nodes = sharing.readable() ? nodes.withReadableBuffers() : nodes;
+        nodes = sharing.readable ? nodes.withReadableBuffers() : nodes;
         int count = 0;
         int[] far = new int[nRanks];
         for (int q = 0; q < nRanks; q++) {

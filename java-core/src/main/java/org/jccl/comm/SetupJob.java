@@ -43,9 +43,10 @@ abstract class SetupJob implements Job {
         return comm;
     }
 
-    /** Whether the exchange has been opened, or an attempt was made. */
-    protected final boolean opened() {
-        return opened;
+    /** Whether the exchange was opened, or was to be, and has not finished so many rounds. */
+    protected final boolean cutShort(int all) {
+        Rounds open = rounds;
+        return opened && (open == null || open.finished != all);
     }
 
     /**
@@ -64,10 +65,6 @@ abstract class SetupJob implements Job {
 
     /** The call in sentences. */
     protected abstract String what();
-
-    protected final @Nullable Rounds roundsOrNull() {
-        return rounds;
-    }
 
     protected final Rounds rounds() {
         Rounds open = rounds;
@@ -90,10 +87,7 @@ abstract class SetupJob implements Job {
 
     @Override
     public final boolean advance() {
-        NcclException stop = meeting().stopRequest();
-        if (stop != null) {
-            throw stop;
-        }
+        Refusals.throwIfAny(meeting().stopRequest());
         if (!opened) {
             opened = true;
             rounds = new Rounds(open());
@@ -145,9 +139,7 @@ abstract class SetupJob implements Job {
         } catch (NcclException after) {
             throw why == null ? after : why;
         }
-        if (why != null) {
-            throw why;
-        }
+        Refusals.throwIfAny(why);
         return true;
     }
 

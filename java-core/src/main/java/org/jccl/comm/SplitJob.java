@@ -109,8 +109,8 @@ final class SplitJob extends SetupJob {
 
     @Override
     protected boolean restOfRounds() {
-        while (rounds().finished() < ROUNDS) {
-            if (rounds().begun() == rounds().finished()) {
+        while (rounds().finished < ROUNDS) {
+            if (rounds().begun == rounds().finished) {
                 rounds().begin(new byte[0]);
             }
             if (!rounds().advance()) {
@@ -122,7 +122,7 @@ final class SplitJob extends SetupJob {
 
     @Override
     public void ended(@Nullable NcclException why) {
-        broken = opened() && !allRounds();
+        broken = cutShort(ROUNDS);
         if (why != null && broken) {
             Parting.stop(parent.executor(), why);
         }
@@ -134,11 +134,6 @@ final class SplitJob extends SetupJob {
     @Override
     protected void released(@Nullable NcclException why) {
         parent.splitEnded(why, broken);
-    }
-
-    private boolean allRounds() {
-        Rounds open = roundsOrNull();
-        return open != null && open.finished() == ROUNDS;
     }
 
     @Override

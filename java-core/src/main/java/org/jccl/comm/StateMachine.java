@@ -18,8 +18,8 @@ final class StateMachine {
 
     private long begun;
 
-    /** Of the last split that failed; written and read likewise. */
-    private volatile @Nullable NcclException splitFailure;
+    /** Why the last split that failed did so; written and read likewise. */
+    volatile @Nullable NcclException splitFailure;
 
     /**
      * Changes the state if it is this one. An edge that {@link CommState#leadsTo} does not know is
@@ -56,8 +56,7 @@ final class StateMachine {
     /** Begins a split; answers its number, from 1. */
     synchronized long beginSplit() {
         splits++;
-        begun++;
-        return begun;
+        return ++begun;
     }
 
     /** A split is over, with a reason if it has failed. */
@@ -65,11 +64,6 @@ final class StateMachine {
         splitFailure = why == null ? splitFailure : why;
         splits--;
         notifyAll();
-    }
-
-    /** Why the last split failed that did, or null. */
-    @Nullable NcclException splitFailure() {
-        return splitFailure;
     }
 
     /** Waits until no split is under way, but not for long. */

@@ -3,11 +3,10 @@ package org.jccl.group;
 import org.jccl.call.Call;
 import org.jccl.executor.Task;
 import org.jccl.progress.CommExecutor;
-import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Submission;
+import org.jccl.progress.Wait;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
@@ -35,21 +34,25 @@ public final class Group {
         /** Begins to run in the background. */
         void start();
 
-        /** The group failed before it began. */
+        /** Ends it before it has begun, since the group failed. */
         void drop(NcclException why);
     }
 
     private record Operation(GroupMember member, Task task) {}
 
     private int depth;
+
+    /** Whether the outermost end waits; means nothing before the first call. */
+    private boolean blocking;
+
     private @Nullable NcclException error;
     private List<Operation> operations = new ArrayList<>();
     private List<GroupJob> jobs = new ArrayList<>();
 
-    /** What must not be garbage-collected before the group has ended. */
+    /** Objects that must not be garbage-collected before the group has ended. */
     private Set<Object> kept = objects();
 
-    /** What the thread's next call is filled into. */
+    /** Every call of the thread is written into it. */
     private final Call call = new Call();
 
     private Group() {}
@@ -60,8 +63,8 @@ public final class Group {
     }
 
     /**
-     * A call of this operation, of which nothing else is said so far: an object that serves all
-     * calls of the current thread, one after the other.
+     * A call of this operation, otherwise empty: one object that serves all calls of the current
+     * thread, one after the other.
      */
     public static Call call(org.jccl.type.Operation operation) {
         return current().call.of(operation);
@@ -97,7 +100,7 @@ public final class Group {
         return Collections.newSetFromMap(new IdentityHashMap<>());
     }
 
-    /** Keeps what the user may already have lost until the end of the group, if one is open. */
+    /** Keeps an object until the open group, if any, ends: its user may have lost it. */
     public void keep(Object object) {
         if (depth > 0) {
             kept.add(object);
@@ -107,7 +110,7 @@ public final class Group {
     /**
      * Queues a background task.
      *
-     * @throws NcclException if it cannot be in this group; the task has been dropped then
+     * @throws NcclException if it cannot be in this group, which has dropped it then
      */
     public void add(GroupJob job) {
         try {
@@ -119,12 +122,12 @@ public final class Group {
         jobs.add(job);
     }
 
-    /** Its end either waits for all or for none. */
-    private void requireSame(boolean blocking) {
-        boolean jobsDiffer = !jobs.isEmpty() && jobs.getFirst().blocking() != blocking;
-        boolean operationsDiffer =
-                !operations.isEmpty() && operations.getFirst().member.blocking() != blocking;
-        if (jobsDiffer || operationsDiffer) {
+    /** The end of the group waits for all calls or for none. */
+    private void requireSame(boolean blocks) {
+        if (operations.isEmpty() && jobs.isEmpty()) {
+            blocking = blocks;
+        }
+        if (blocking != blocks) {
             throw CallError.GROUP_MIXED.says(
                     "blocking and non-blocking communicators cannot be created, changed or used in"
                             + " one group; use the same blocking setting for all");
@@ -156,17 +159,13 @@ public final class Group {
         Set<Object> alive = kept;
         kept = objects();
         try {
-            Launch launch = endOutermost();
-            if (launch != null) {
-                launch.keep(alive);
-            }
-            return launch;
+            return endOutermost(alive);
         } finally {
             Reference.reachabilityFence(alive);
         }
     }
 
-    private @Nullable Launch endOutermost() {
+    private @Nullable Launch endOutermost(Set<Object> alive) {
         List<Operation> queued = operations;
         List<GroupJob> background = jobs;
         NcclException failed = error;
@@ -174,30 +173,21 @@ public final class Group {
         jobs = new ArrayList<>();
         error = null;
         if (failed != null) {
-            drop(queued, background, failed);
+            for (Operation operation : queued) {
+                operation.member.groupFailed(failed);
+            }
+            for (GroupJob job : background) {
+                job.drop(failed);
+            }
             throw failed;
         }
         if (queued.isEmpty() && background.isEmpty()) {
             return null;
         }
-        return launch(queued, background);
+        return launch(queued, background, alive);
     }
 
-    private static void drop(
-            List<Operation> queued, List<GroupJob> background, NcclException failed) {
-        for (Operation operation : queued) {
-            operation.member.groupFailed(failed);
-        }
-        for (GroupJob job : background) {
-            job.drop(failed);
-        }
-    }
-
-    private static Launch launch(List<Operation> queued, List<GroupJob> background) {
-        boolean blocking =
-                background.isEmpty()
-                        ? queued.getFirst().member.blocking()
-                        : background.getFirst().blocking();
+    private Launch launch(List<Operation> queued, List<GroupJob> background, Set<Object> alive) {
         List<Operation> submitted = new ArrayList<>(queued.size());
         NcclException failed = null;
         for (Operation operation : queued) {
@@ -210,7 +200,7 @@ public final class Group {
         }
         List<CommExecutor> executors = new ArrayList<>(queued.size());
         List<Task> tasks = new ArrayList<>(queued.size());
-        // Not before all are submitted: operations of one stream may need each other.
+        // This begins when all are submitted: operations of one stream may need each other.
         for (Operation operation : submitted) {
             CommExecutor executor = operation.member.executor();
             boolean awaited = true;
@@ -227,15 +217,7 @@ public final class Group {
         if (!blocking) {
             background.forEach(GroupJob::start);
         }
-        return new Launch(executors, tasks, background, blocking, failed);
-    }
-
-    /** The result of an outermost end for a group that cannot be waited for here. */
-    public static NcclResult leave(Launch launch) {
-        for (CommExecutor executor : launch.executors()) {
-            StreamAgent.attend(executor);
-        }
-        launch.requireSubmitted();
-        return NcclResult.IN_PROGRESS;
+        Wait wait = Wait.ofAll(executors, tasks);
+        return new Launch(executors, tasks, wait, background, blocking, failed, alive);
     }
 }

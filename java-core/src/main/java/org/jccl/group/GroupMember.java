@@ -8,7 +8,7 @@ public interface GroupMember {
     /** Whether calls on it return only when their work is done. */
     boolean blocking();
 
-    /** What runs its operations. */
+    /** The executor of its operations. */
     CommExecutor executor();
 
     /** The group failed before it was launched; a non-blocking communicator remembers that. */

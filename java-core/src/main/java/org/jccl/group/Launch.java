@@ -3,6 +3,7 @@ package org.jccl.group;
 import org.jccl.executor.Task;
 import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Parting;
+import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Wait;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -12,70 +13,51 @@ import java.lang.ref.Reference;
 import java.util.List;
 import java.util.Set;
 
-/** A launched group: its operations and background tasks, as one call to wait for. */
-public final class Launch implements Pending {
+/**
+ * A launched group: its operations and background tasks, as one call to wait for.
+ *
+ * @param executors the communicator of each operation
+ * @param tasks the operations, in the order of the calls
+ * @param waiting the wait for all operations
+ * @param jobs the background tasks
+ * @param blocking whether the outermost end waits
+ * @param failed why an operation was not submitted; the others are under way
+ * @param kept what must live to the end, though the user may have lost it already
+ */
+public record Launch(
+        List<CommExecutor> executors,
+        List<Task> tasks,
+        Wait waiting,
+        List<Group.GroupJob> jobs,
+        boolean blocking,
+        @Nullable NcclException failed,
+        Set<Object> kept)
+        implements Pending {
     private static final long JOB_TURN_NS = 1_000_000;
 
-    private final List<CommExecutor> executors;
-    private final List<Task> tasks;
-    private final Wait wait;
-    private final List<Group.GroupJob> jobs;
-    private final boolean blocking;
-    private final @Nullable NcclException failed;
-
-    /** What the user may have lost already and must live to the end; the group's thread only. */
-    private Set<Object> kept = Set.of();
-
-    Launch(
-            List<CommExecutor> executors,
-            List<Task> tasks,
-            List<Group.GroupJob> jobs,
-            boolean blocking,
-            @Nullable NcclException failed) {
-        this.executors = executors;
-        this.tasks = tasks;
-        this.wait = Wait.ofAll(executors, tasks);
-        this.jobs = jobs;
-        this.blocking = blocking;
-        this.failed = failed;
-    }
-
-    void keep(Set<Object> objects) {
-        kept = objects;
-    }
-
-    /** Whether the outermost end waits. */
-    public boolean blocking() {
-        return blocking;
-    }
-
-    /** The communicators of the operations, in the order of the calls. */
-    public List<CommExecutor> executors() {
-        return executors;
-    }
-
-    /** The operations in the order of the calls. */
-    public List<Task> tasks() {
-        return tasks;
-    }
-
     /**
-     * Throws what kept an operation from being submitted.
+     * Leaves it to other threads, for an outermost end that does not wait.
      *
-     * @throws NcclException if one was refused; the others are under way
+     * @return IN_PROGRESS
+     * @throws NcclException why an operation was not submitted
      */
-    void requireSubmitted() {
+    public NcclResult leave() {
+        for (CommExecutor executor : executors) {
+            StreamAgent.attend(executor);
+        }
         if (failed != null) {
             throw failed;
         }
+        return NcclResult.IN_PROGRESS;
     }
 
     /**
-     * Goes as far as possible without waiting; whether everything is over, which a group with jobs
-     * never is so soon.
+     * Goes as far as possible without waiting.
+     *
+     * @return whether everything is over; false if there are jobs, which take longer
      */
     public boolean look() {
-        return wait.look() && jobs.isEmpty();
+        return waiting.look() && jobs.isEmpty();
     }
 
     @Override
@@ -84,10 +66,10 @@ public final class Launch implements Pending {
             if (untilNs != 0 && System.nanoTime() - untilNs >= 0) {
                 return false;
             }
-            // What the group waits for beside them has peers and limits, too.
-            wait.look();
+            // The operations beside the jobs have peers and limits, too.
+            waiting.look();
         }
-        return wait.await(untilNs);
+        return waiting.await(untilNs);
     }
 
     /** Gives every job that this thread runs a turn, since they may wait for each other. */
