@@ -81,7 +81,7 @@ final class Root {
         agent.submit(
                 () -> {
                     // Rank 0 has met the others, or it has given up.
-                    if (!isComplete()) {
+                    if (!over && !isComplete()) {
                         failSince("rank 0");
                         closeSocket();
                     }

@@ -195,7 +195,7 @@ public final class Group {
                 operation.member.executor().submit(operation.task);
                 submitted.add(operation);
             } catch (RuntimeException | Error e) {
-                failed = Unforeseen.of(e, "in a group");
+                failed = failed == null ? Unforeseen.of(e, "in a group") : failed;
             }
         }
         List<CommExecutor> executors = new ArrayList<>(queued.size());
