@@ -1,10 +1,10 @@
 """JCCL beside other work: all-reduces and a training step while other processes keep cores busy.
 
-With 0, 1 and 2 busy processes the libraries take turns, and the table gives medians over the turns
-and medians of the ratios inside one: JCCL from torch to gloo, from Java and C to OpenMPI, which is
-told to yield. Nobody is pinned and nobody raised. A call's time is the mean over tenths of a
-second, of which the median of nine is taken: that is many slices of a core. The step is that of
-examples/digits, the median over the later half of its steps.
+With 0, 1 and 2 busy processes the libraries take turns. The table gives medians over the turns, and
+medians of the ratios within a turn: of JCCL from torch to gloo, of JCCL from Java and C to OpenMPI,
+which is told to yield. No process is pinned or raised. A call's time is the median of nine means
+over a tenth of a second, which is many slices of a core. The step is that of examples/digits, the
+median over the later half of its steps.
 
 python bench/beside.py [--pairs 9] [--busy 0 1 2] [--only calls step] [--json FILE]
 """
@@ -40,7 +40,7 @@ Row = dict[str, float]
 
 
 def _calls(library: str, setting: compare.Setting) -> Row:
-    """The all-reduces of a library, two ranks."""
+    """Times the all-reduces of a library on two ranks."""
     table = compare.LIBRARIES[library](setting, 2, [str(size) for size in SIZES])
     return {str(size): figure.us for size, figure in table.items()}
 
@@ -69,15 +69,15 @@ MEASURES: dict[str, tuple[Callable[[str, compare.Setting], Row], list[str]]] = {
 def _turns(
     names: list[str], measure: Callable[[str, compare.Setting], Row], n: int, processes: int
 ) -> dict[str, list[Row]]:
-    """So many turns of all libraries, beside so many busy processes."""
+    """Runs turns of all libraries beside some busy processes."""
     setting = compare.setting()
     rows: dict[str, list[Row]] = {name: [] for name in names}
     for turn in range(n):
         for name in names if turn % 2 == 0 else reversed(names):
             with contextlib.ExitStack() as others:
                 for _ in range(processes):
-                    # Each in a session of its own, as each rank under torchrun: Linux shares a core
-                    # between sessions first.
+                    # Each has a session of its own, as has each rank under torchrun: Linux shares a
+                    # core between sessions first.
                     others.enter_context(busy(1))
                 rows[name].append(measure(name, setting))
             print(f"# {processes} busy, turn {turn + 1}: {name} {rows[name][-1]}", flush=True)
@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", choices=list(MEASURES), default=list(MEASURES))
     parser.add_argument("--libraries", nargs="+", choices=MEASURES["calls"][1])
-    parser.add_argument("--json", type=Path, help="figures of earlier runs there are kept")
+    parser.add_argument("--json", type=Path, help="file to add the figures to")
     options = parser.parse_args()
     os.environ.update(SERIES)
     compare.undisturbed = False

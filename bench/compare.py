@@ -1,14 +1,14 @@
 """All-reduce of JCCL from Java, C and torch beside gloo, OpenMPI and Intel MPI, in one run.
 
 Libraries take turns in every round, so that a noisy minute hits all of them; the table gives
-medians over rounds and, per round, the ratio to OpenMPI (Java, C) or to gloo (torch). Inputs are
-written and outputs read around each call, the time included, on all sides alike. Each run has a
-session of its own, raised above other sessions where this user may do that. Only series in which
-the host of a virtual machine stole nothing from it count; where there were too few, ~ stands before
-the figure.
+medians over the rounds, and medians of each round's ratio to OpenMPI (Java, C) or to gloo (torch).
+Around each call inputs are written and outputs read, for all libraries alike; the time includes
+this. Each run has a session of its own, raised above other sessions if this user may do that. A
+series counts only if the host of a virtual machine stole nothing from it; if there were too few,
+the figure is marked with ~.
 
-Every round is a fresh process. --fresh N looks at what differs between them: N rounds of the sizes
-up to 2 KiB, and the table has, behind each median, the 90th percentile as a multiple of it.
+Every round is a fresh process. --fresh N shows how much these differ: it makes N rounds of the
+sizes up to 2 KiB, and gives the 90th percentile as a multiple of each median.
 
 python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
 python bench/compare.py --fresh 20 --only java c intelmpi
@@ -46,13 +46,13 @@ ROOT = HERE.parent
 BUILD = ROOT / "build" / "bench"
 SIZES = [8 * 4**i for i in range(12)] + [64 << 20]
 FRESH_SIZES = SIZES[:5]
-#: Gone through first and measured again: compilers need seconds on cores that ranks keep busy.
+#: These sizes come first and are measured again: compilers need seconds beside busy ranks.
 WARM_UP = SIZES[:6]
 RUN_LIMIT_S = 600
 ROUNDS = 3
 QUIET_LOAD = 0.10
-#: Whether each rank has a session of its own, raised above others, and a core where there are
-#: enough. beside.py wants none of that.
+#: Whether each rank gets a session of its own, raised above others, and, if there are enough, a
+#: core of its own. beside.py wants none of that.
 undisturbed = True
 JVM_FLAGS = ["--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"]
 
@@ -135,7 +135,7 @@ def _pin(rank: int, ranks: int) -> Command:
 
 
 def _own_session() -> None:
-    """A session's scheduling group is of its own, and may be raised by root."""
+    """Raises the process's session, which is a scheduling group of its own; only root may."""
     if not undisturbed:
         return
     os.setsid()
@@ -144,7 +144,7 @@ def _own_session() -> None:
 
 
 def collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
-    """Rank 0's table, the last figure of each size; a failure of any rank is one of the run."""
+    """Rank 0's table, the last figure of each size; if any rank fails, the run has failed."""
     deadline = time.monotonic() + RUN_LIMIT_S
     try:
         text = ""
@@ -196,13 +196,13 @@ def run_java(setting: Setting, ranks: int, sizes: list[str]) -> Table:
 
 
 def run_c(setting: Setting, ranks: int, sizes: list[str]) -> Table:
-    """The C ABI; the client looks for the library where it was built, or else where it is told."""
+    """The C ABI; the client looks for the library where it was built, or where it is told."""
     client = ["env", f"LD_LIBRARY_PATH={setting.library}", str(BUILD / "nccl_client")]
     return _ranks("C", ranks, lambda r, at: [*client, str(r), str(ranks), at, *sizes])
 
 
 def _run_torch(backend: str, ranks: int, sizes: list[str]) -> Table:
-    # Gloo's threads want to be elsewhere than its callers: pinned it is several times slower.
+    # Gloo's threads need other cores than its callers: pinned it is several times slower.
     script, touch = str(HERE / "python/all_reduce.py"), str(BUILD / "touch.so")
     return _ranks(
         f"torch on {backend}",
@@ -264,7 +264,7 @@ def _busy() -> tuple[int, int]:
 
 
 def wait_until_quiet(limit_s: float) -> float:
-    """Waits for other load to end; answers what was left of it, as a share of all cores."""
+    """Waits for other load to end; returns what was left of it, as a share of all cores."""
     deadline = time.monotonic() + limit_s
     while True:
         busy, total = _busy()

@@ -1,12 +1,12 @@
 """Which source files a warm all-reduce of 8 bytes enters, from Python's line to the bytes.
 
-Two ranks of this machine make several calls, of which the one that enters the fewest files counts:
-there the second rank came while the first one looked for it, so that nobody slept and was woken.
-What Python enters is learned by a profile function, what C enters by libraries that are built for
-it (-finstrument-functions), what Java enters by a debugger (JDI). The files are printed in the
-order in which they are entered, each with its functions. The status is 1 if there are too many
-files, if a method between the door and the kernels, both excluded, has too many parameters, or if
-ARCHITECTURE.md, which tells of this call, does not name a file.
+Two ranks on this machine make several calls. The call that enters the fewest files counts: in it
+the second rank came while the first one looked for it, so that neither slept. A profile function
+finds out what Python enters, libraries built for it (-finstrument-functions) what C enters, a
+debugger (JDI) what Java enters. The files are printed in the order in which they are entered, each
+with its functions. The status is 1 if there are too many files, if a method between the door and
+the kernels, both excluded, has too many parameters, or if ARCHITECTURE.md, which describes this
+call, does not name a file.
 
 python bench/corridor.py [--most 24] [--parameters 4]
 """
@@ -199,8 +199,8 @@ def untold(files: Iterable[str]) -> list[str]:
 def main() -> int:
     """Prints the files; the status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--most", type=int, default=24, help="how many files there may be")
-    parser.add_argument("--parameters", type=int, default=4, help="how many a method may have")
+    parser.add_argument("--most", type=int, default=24, help="most files a call may enter")
+    parser.add_argument("--parameters", type=int, default=4, help="most parameters of a method")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -1,9 +1,9 @@
 """More ranks than cores: how long a small all-reduce takes, and what waiting for a late rank costs.
 
 Every rank times each of its calls; the median and the 99th percentile are over all ranks' calls.
-Then all ranks but the last wait for it in an all-reduce, and say what share of a core their whole
-processes used meanwhile, Java's own threads included. The load and what the host stole stand
-beside the figures.
+Then all ranks but the last wait for it in an all-reduce, and report what share of a core their
+whole processes used meanwhile, including Java's own threads. The load, and what the host stole, are
+printed beside the figures.
 
 python bench/crowd.py [--ranks 8] [--calls 20000] [--late 10] [--rounds 3]
     [--transport shm|net] [--hosts 2] [--wait allreduce|large|group]

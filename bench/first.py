@@ -1,13 +1,13 @@
 """The first seconds: what the demo's steps take together, and the first calls, on jccl and gloo.
 
-A training of examples/digits on two ranks is over before the compilers of a JVM are, so that its
-total shows what they cost. jccl and gloo take turns in fresh processes, on a machine that is quiet,
-beside a process that is busy half of the time, and beside a busy process for each core.
+A training of examples/digits on two ranks ends before a JVM's compilers do, so its total shows what
+they cost. jccl and gloo take turns in fresh processes, on a machine that is quiet, beside a process
+that is busy half of the time, and beside a busy process for each core.
 
 python bench/first.py [--pairs 9] [--surroundings quiet little busy] [--calls] [--keep FOLDER]
 
-Processes are forked from one that has imported torch and has started no JVM: what is measured is
-the same, and imports do not take most of the time.
+Processes are forked from one that has imported torch and has started no JVM: this measures the
+same, but imports do not take most of the time.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _rank(
 ) -> None:
     """Runs in a forked child, and ends it."""
     code = 1
-    # Whatever happens the child must not go on with its parent's program.
+    # Whatever happens, the child must not continue its parent's program.
     with contextlib.suppress(BaseException):
         signal.alarm(RUN_LIMIT_S)
         os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(RANKS))
@@ -130,7 +130,7 @@ def _rank(
             raise
         (folder / f"{rank}.json").write_text(json.dumps(figures))
         code = 0
-    # gloo's threads now and then abort a process that ends in the ordinary way.
+    # gloo's threads sometimes abort a process that ends in the ordinary way.
     os._exit(code)
 
 
@@ -158,7 +158,7 @@ def measure(work: Callable[[str, int, Path], Figures], backend: str) -> Figures:
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Where the median of such values lies in 95 % of all cases, by their order alone."""
+    """The interval in which the median of such values lies in 95 % of cases, by order alone."""
     ordered = sorted(values)
     outside = max(0, int((len(values) - 1.96 * len(values) ** 0.5) / 2))
     return ordered[outside], ordered[-1 - outside]
@@ -213,7 +213,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--surroundings", nargs="*", choices=SURROUNDINGS, default=SURROUNDINGS)
     parser.add_argument("--calls", action="store_true", help="also time the first calls")
-    parser.add_argument("--keep", type=Path, help="folder in which pairs add up over several runs")
+    parser.add_argument("--keep", type=Path, help="folder that collects pairs over several runs")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     sys.path[:0] = [str(ROOT / "bench" / "python"), str(ROOT / "examples" / "digits")]

@@ -24,9 +24,9 @@ import compare
 
 SIZES = [4096, 65536, 1 << 20, 16 << 20, 64 << 20]
 TRAFFIC_SIZES = [16 << 20, 64 << 20]
-#: So many JVMs on few cores need a while until their compilers have ended.
+#: Many JVMs on few cores need a while until their compilers have finished.
 WARM_UPS = 4
-#: What the processes of a run say to meet and to end is not counted: a call is repeated so often.
+#: How many more calls the second of two runs makes: the bytes by which processes meet cancel out.
 CALLS = 8
 
 
@@ -44,7 +44,7 @@ class Node:
         return f"node{self.number}"
 
     def enter(self, *, from_node: bool = False) -> list[str]:
-        """The beginning of a command that runs on it, said outside or on another node."""
+        """The beginning of a command that runs on it, called outside or from another node."""
         user = [] if from_node else ["--user", "--preserve-credentials"]
         return [
             *("nsenter", "--target", str(self.holder.pid), *user, "--net", "--uts", "--"),
@@ -81,7 +81,7 @@ def _hold(command: list[str], host_name: str) -> subprocess.Popen[str]:
 
 @contextlib.contextmanager
 def network(count: int) -> Iterator[list[Node]]:
-    """So many nodes; they are gone at the end, and when this process is."""
+    """Makes nodes, which end with the block, or with this process."""
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
 
         def hold(command: list[str], name: str) -> subprocess.Popen[str]:
@@ -214,7 +214,7 @@ def compare_libraries(bench: Bench, names: list[str], rounds: int, sizes: list[i
 # -- what a node sends
 
 
-#: Bytes that a node cannot but send for a call, over the size, by number of nodes.
+#: The least that a node can send for a call, over the size, by number of nodes.
 LEAST: dict[str, Callable[[int], float]] = {
     "all_reduce": lambda nodes: 2 * (nodes - 1) / nodes,
     "all_gather": lambda nodes: (nodes - 1) / nodes,

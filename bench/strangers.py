@@ -1,9 +1,9 @@
 """What strangers cost: init and step times with and without 200 of them at the ranks' ports.
 
-Two ranks count as two nodes and speak TCP. In each round they are timed once with and once without
-the strangers, in turns: two of eight say nothing, the others a byte a second, garbage, the hello of
-another version or of a link that nobody waits for, what a rank has said before, or a known number
-with a false proof, and come again when they are dropped.
+Two ranks count as two nodes and talk over TCP. In each round they are timed once with and once
+without the strangers. Of every eight strangers two say nothing. The others send a byte a second,
+garbage, the hello of another version or of a link that nobody waits for, what a rank has said
+before, or a known number with a false proof; when they are dropped, they come again.
 
 python bench/strangers.py [--rounds 10] [--strangers 200]
 """
@@ -119,7 +119,7 @@ class Strangers:
     """Connections to some ports, driven by one thread; each acts once a second."""
 
     def __init__(self, overheard: dict[int, bytes], count: int) -> None:
-        """Begins at once, at these ports, where ranks were overheard."""
+        """Begins at once, at the ports where ranks were overheard."""
         self._overheard = overheard
         self._ports = sorted(overheard)
         self._sockets: list[socket.socket | None] = [None] * count
@@ -228,7 +228,7 @@ def measure(
             if word == "overheard":
                 overheard[number] = bytes.fromhex(values[0])
                 continue
-            # Without, with; with, without; and so on: what drifts falls on both alike.
+            # Without, with; with, without; and so on: drift affects both alike.
             attacked = number >= 0 and (number % 2 == 1) != (number // 2 % 2 == 1)
             if word == "phase":
                 strangers = Strangers(overheard, count) if attacked else None
@@ -249,7 +249,7 @@ def measure(
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Where the median of such values lies in 95 % of all cases, by their order alone."""
+    """The interval in which the median of such values lies in 95 % of cases, by order alone."""
     ordered = sorted(values)
     outside = max(0, int((len(values) - 1.96 * len(values) ** 0.5) / 2))
     return ordered[outside], ordered[-1 - outside]

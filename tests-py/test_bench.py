@@ -112,10 +112,10 @@ def test_a_report_is_written_as_json(tmp_path: Path) -> None:
 
 def test_wrong_options_are_explained() -> None:
     for options, sentence in (
-        (["all_reduce", "-b", "many"], "'many' is no size"),
+        (["all_reduce", "-b", "many"], "'many' is not a size"),
         (["all_reduce", "-t", "text"], "one of"),
         (["broadcast", "-r", "5"], "there are 2 ranks"),
-        (["all_reduce", "--hosts", "3"], "1 to 2 are possible"),
+        (["all_reduce", "--hosts", "3"], "it must be 1 to 2"),
     ):
         done = bench(*options)
         assert done.returncode == 2

@@ -386,7 +386,7 @@ def test_a_limit_of_0_is_none(script: Script) -> None:
     ("options", "sentence"),
     [
         (["-n", "0", "x.py"], "at least one rank is needed"),
-        (["-n", "2", "--hosts", "3", "x.py"], "1 to 2 are possible"),
+        (["-n", "2", "--hosts", "3", "x.py"], "it must be 1 to 2"),
         (["x.py"], "-n"),
         (["-n", "2"], "SCRIPT"),
     ],

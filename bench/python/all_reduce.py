@@ -1,8 +1,8 @@
 """dist.all_reduce of floats, measured as c/measure.c does, in place as torch's is.
 
 all_reduce.py BACKEND RANK RANKS STORE_FILE TOUCH_LIBRARY SIZE...; rank 0 prints "size
-microseconds stolen", a line each. The word of every cache line is read and written by a function of
-TOUCH_LIBRARY, whose call costs the same on every backend and is part of the time.
+microseconds stolen" for each size. A function of TOUCH_LIBRARY reads and writes a word of every
+cache line; calling it costs the same on every backend and is part of the time.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-#: One turn of work and rest: about what a data loader or a browser takes, some slices of a core.
+#: One turn of work and rest, like a data loader's or a browser's: a few slices of a core.
 PERIOD_S = 0.02
 
 
@@ -30,7 +30,7 @@ def work(share: float) -> None:
 
 @contextlib.contextmanager
 def busy(count: int, share: float = 1.0) -> Iterator[None]:
-    """Beside so many processes that each work that share of the time; they end with the block."""
+    """Starts processes that are busy for a share of the time; they end with the block."""
     command = [sys.executable, __file__, str(count), str(share)]
     if count == 0:
         yield
@@ -46,7 +46,7 @@ def busy(count: int, share: float = 1.0) -> Iterator[None]:
 
 
 def main() -> None:
-    """Starts the processes and is one of them."""
+    """Starts the other processes and works as one of them."""
     count, share = int(sys.argv[1]), float(sys.argv[2])
     for _ in range(count - 1):
         if os.fork() == 0:

@@ -35,7 +35,7 @@ class Runs:
         record: what the last one recorded.
         parameters: what it learned.
         step_medians: median time of a step in the second half of each, in seconds.
-        all_steps: time of all steps of each, in seconds; that of jccl's has its JVM compile in it.
+        all_steps: time of all steps of each, in seconds; jccl's includes compilation by its JVM.
     """
 
     record: dict[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Runs:
     all_steps: list[float] = field(default_factory=list)
 
     def add(self, directory: Path) -> None:
-        """Takes in the run that has left its results in a directory."""
+        """Adds the run whose results are in a directory."""
         self.record = json.loads((directory / "record.json").read_text())
         self.parameters = torch.load(directory / "parameters.pt")
         steps = self.record["step_seconds"]
@@ -65,13 +65,13 @@ def run(backend: str, ranks: int, epochs: int, quiet: bool, directory: Path) -> 
     if quiet:
         command.append("--quiet")
     if backend == "jccl":
-        # Proof that no call reaches gloo.
+        # This proves that no call reaches gloo.
         command.append("--forbid-gloo")
     status = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False)
     if status.returncode == 0:
         return
     if backend == "gloo" and (directory / "record.json").exists():
-        # A process of gloo's now and then aborts while it ends; its work was done before.
+        # A process that uses gloo sometimes aborts while it ends; its work is done by then.
         print("gloo's processes did not end cleanly after their training")
         return
     raise SystemExit(f"the training on {backend} failed")
@@ -111,7 +111,7 @@ def table(runs: dict[str, Runs], ranks: int) -> None:
 
 
 def verdict(runs: dict[str, Runs], ranks: int) -> list[str]:
-    """What is wrong, in sentences."""
+    """Sentences that say what is wrong; none if all is well."""
     wrong = []
     for name in NAMES:
         accuracy = runs[name].record["accuracy"]
@@ -127,8 +127,8 @@ def verdict(runs: dict[str, Runs], ranks: int) -> list[str]:
     for rank, of_rank in enumerate(counted):
         if (of_rank["all_reduce"], of_rank["all_reduce_bytes"]) != (len(logged), sum(logged)):
             wrong.append(f"rank {rank} counted other all-reduces than the hook logged")
-        # DDP itself broadcasts its buckets, two messages, when it has seen the order in which
-        # gradients come.
+        # When DDP has seen the order in which gradients come, it broadcasts its buckets in two
+        # messages of its own.
         allowed = {"broadcast": 2, "all_gather": 0, "reduce_scatter": 0, "send": 0, "recv": 0}
         others = [name for name, most in allowed.items() if of_rank[name] > most]
         if others:

@@ -30,7 +30,7 @@ LEARNING_RATE = 0.05
 
 @dataclass
 class Record:
-    """What a run leaves for compare.py.
+    """What a run records for compare.py.
 
     Attributes:
         backend: jccl, gloo or none.
@@ -73,18 +73,18 @@ def network() -> nn.Module:
     )
 
 
-# torch's annotations know neither the bucket's class nor that the hook's group may be None.
+# torch's annotations lack the bucket's class, and do not say that the hook's group may be None.
 def logging_hook(
     record: Record,
     bucket: dist.GradBucket,  # type: ignore[name-defined]
 ) -> torch.futures.Future[torch.Tensor]:
-    """DDP's own averaging, with a note of what it reduces."""
+    """DDP's own averaging, which also records what it reduces."""
     record.reduced_bytes.append(bucket.buffer().nbytes)
     return allreduce_hook(None, bucket)  # type: ignore[arg-type]
 
 
 def forbid_gloo() -> None:
-    """From now on whoever makes a gloo process group gets an error."""
+    """Makes every later attempt to make a gloo process group an error."""
 
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("this run must not use gloo")
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--save", type=Path, help="directory for the record and the parameters")
     parser.add_argument("--quiet", action="store_true", help="no line per epoch")
     parser.add_argument(
-        "--forbid-gloo", action="store_true", help="making a gloo group is an error"
+        "--forbid-gloo", action="store_true", help="make it an error to make a gloo group"
     )
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -180,7 +180,7 @@ def main() -> None:
         torch.save(model.state_dict(), options.save / "parameters.pt")
         (options.save / "record.json").write_text(json.dumps(asdict(record)))
     if options.backend != "none":
-        # Nobody leaves before the results are saved.
+        # No rank leaves before the results are saved.
         dist.barrier()
         dist.destroy_process_group()
 

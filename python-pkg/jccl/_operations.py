@@ -1,4 +1,4 @@
-"""What each operation takes and gives."""
+"""What each operation reads and writes."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from jccl._numbers import (
     SEND,
 )
 
-#: The parts that a buffer holds: none, one, or one for each rank in the order of ranks.
+#: How many parts a buffer holds: none, one, or one for each rank in the order of ranks.
 NONE, ONE, EACH = range(3)
 
-#: The ranks that have such a buffer: all of them, or the root alone.
+#: Which ranks have such a buffer: all of them, or the root alone.
 ALL, ROOT = range(2)
 
 
 class Operation(NamedTuple):
-    """One operation. A part is as many elements as its call counts.
+    """One operation. A part has as many elements as the call's count says.
 
     Attributes:
-        name: the name without the prefix ``nccl``.
-        function: the function of a binding.
-        takes: what an input holds.
-        senders: who has one.
-        gives: what an output holds.
-        receivers: who has one.
-        reduces: whether the operation combines elements, and so has a reduction.
+        name: its name without the prefix ``nccl``.
+        function: its function in a binding.
+        takes: how many parts an input holds.
+        senders: which ranks have an input.
+        gives: how many parts an output holds.
+        receivers: which ranks have an output.
+        reduces: whether the operation combines elements and so takes a reduction.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Operation(NamedTuple):
 
     @property
     def rooted(self) -> bool:
-        """Whether one rank is distinguished."""
+        """Whether the operation has a root."""
         return ROOT in (self.senders, self.receivers)
 
     @property
     def point_to_point(self) -> bool:
-        """Whether the operation concerns one peer."""
+        """Whether the operation is a send or a receive."""
         return NONE in (self.takes, self.gives)
 
     @property
@@ -69,17 +69,17 @@ class Operation(NamedTuple):
         return self.gives != NONE and (self.receivers == ALL or rank == root)
 
     def in_size(self, part: int, nranks: int) -> int:
-        """The size of an input, in the unit of ``part``."""
+        """The size of an input, in the unit of ``part``, the size of a part."""
         return part * (nranks if self.takes == EACH else self.takes)
 
     def out_size(self, part: int, nranks: int) -> int:
-        """The same of an output."""
+        """The size of an output, likewise."""
         return part * (nranks if self.gives == EACH else self.gives)
 
     def in_place_distance(self, part: int, rank: int) -> int:
-        """How far an input lies behind its output in place, in the unit of ``part``.
+        """How far the input lies behind the output in place, in the unit of ``part``.
 
-        The part that stands for the rank in the larger buffer is the smaller buffer.
+        The smaller buffer is the rank's own part of the larger one.
         """
         if self.takes == self.gives:
             return 0

@@ -1,4 +1,4 @@
-"""The version of the package, and of everything that it works with."""
+"""The versions of the package and of everything it works with."""
 
 from __future__ import annotations
 

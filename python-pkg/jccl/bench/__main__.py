@@ -17,12 +17,12 @@ from jccl.run.launcher import Job, run_job
 _DESCRIPTION = """\
 Measures an operation between ranks on this machine, in the columns of nccl-tests.
 
-time is the median span from the last rank's entering a call to the last rank's leaving it.
-algbw is size / time; busbw is what every rank's link carries (2(n-1)/n of it for all_reduce,
-(n-1)/n where each rank has a part). #wrong counts elements that differ from the expected
-result, on all ranks. Before each call one word of every cache line of the input is written, after
-it one word of every line of the output is read, as programs do; both lie outside the time.
---untouched leaves that away, as other suites do, and so shows hotter caches.
+time is the median span from when the last rank enters a call until the last rank has left it.
+algbw is size / time; busbw is what each rank's link carries: algbw times 2(n-1)/n for all_reduce,
+times (n-1)/n where each rank has a part. #wrong counts the elements that differ from the expected
+result, on all ranks. Before each call the benchmark writes one word of every cache line of the
+input, and after the call reads one of every line of the output, as programs do; neither is timed.
+--untouched skips both, as other suites do, and so measures with hotter caches.
 """
 
 _TRANSPORTS = {
@@ -36,7 +36,7 @@ def bytes_of(text: str) -> int:
     """A size such as 8, 64K or 1M in bytes."""
     found = re.fullmatch(r"(\d+)([KMG]?)B?", text.upper())
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: 8, 64K, 1M are")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 8, 64K or 1M")
     return int(found[1]) * _UNITS[found[2]]
 
 
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("operation", choices=list(MEASURED), help="what is measured")
+    add("operation", choices=list(MEASURED), help="the operation to measure")
     add("-b", "--minbytes", type=bytes_of, default=8, help="smallest size: 8, 64K, 1M (default 8)")
     add(
         "-e",
@@ -72,18 +72,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("-t", "--datatype", default="float", help=types)
     add("-o", "--op", default="sum", choices=list(REDUCTIONS), help="reduction (default sum)")
-    add("-r", "--root", type=int, default=0, help="root, where there is one (default 0)")
-    add("--iters", type=int, help="calls measured per size (default 1000, large sizes less)")
-    add("--warmup", type=int, help="calls before them (default: as many)")
+    add("-r", "--root", type=int, default=0, help="root of operations that have one (default 0)")
+    add("--iters", type=int, help="measured calls per size (default 1000, fewer for large sizes)")
+    add("--warmup", type=int, help="unmeasured calls before them (default: as many)")
     add("--untouched", action="store_true", help="neither write inputs nor read outputs")
     add("--hosts", type=int, default=1, help="simulate this many hosts (default 1)")
     add(
         "--transport",
         choices=sorted(_TRANSPORTS),
         default="auto",
-        help="net: TCP also where ranks share memory",
+        help="net: TCP even where ranks could share memory",
     )
-    add("--json", type=Path, metavar="FILE", help="write the figures there as well")
+    add("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     return parser
 
 
@@ -184,7 +184,7 @@ def _rank(options: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Starts the ranks, or is one of them if jccl.run has started it."""
+    """Starts the ranks, or runs as one of them if jccl.run has started this process."""
     parser = _parser()
     options = parser.parse_args()
     from jccl.bench.operations import TYPES
@@ -196,7 +196,7 @@ def main() -> int:
     if not 0 <= options.root < options.nranks:
         parser.error(f"-r is {options.root}: there are {options.nranks} ranks")
     if not 1 <= options.hosts <= options.nranks:
-        parser.error(f"--hosts is {options.hosts}: 1 to {options.nranks} are possible")
+        parser.error(f"--hosts is {options.hosts}: it must be 1 to {options.nranks}")
     job = Job(
         command=[sys.executable, "-m", "jccl.bench", *sys.argv[1:]],
         nranks=options.nranks,

@@ -1,4 +1,4 @@
-"""The 8-bit floats in numpy, which has no types for them: they lie in uint8."""
+"""The 8-bit floats in numpy, which has no types for them: arrays of uint8 hold them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jccl.core.types import NcclDataType
 
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
 
-#: Bits of the fraction, bias of the exponent, code of the largest number.
+#: By type: bits of the fraction, bias of the exponent, code of the largest number.
 _FORMATS = {NcclDataType.FLOAT8E4M3: (3, 7, 0x7E), NcclDataType.FLOAT8E5M2: (2, 15, 0x7B)}
 
 TYPES = tuple(_FORMATS)
@@ -19,7 +19,7 @@ TYPES = tuple(_FORMATS)
 
 @cache
 def _numbers(dtype: NcclDataType) -> Array:
-    """The finite numbers from zero up, by code."""
+    """The finite numbers from zero up, indexed by their codes."""
     bits, bias, largest = _FORMATS[dtype]
     codes = numpy.arange(largest + 1)
     exponents, fractions = codes >> bits, codes % (1 << bits)
@@ -36,7 +36,7 @@ def decoded(stored: Array, dtype: NcclDataType) -> Array:
 
 
 def encoded(values: Array, dtype: NcclDataType) -> Array:
-    """Numbers as stored elements: rounded to the nearest, ties to even, and saturated."""
+    """Numbers as stored elements: rounded to the nearest, ties to even, too large ones capped."""
     numbers = _numbers(dtype)
     middles = (numbers[:-1] + numbers[1:]) / 2
     magnitudes = numpy.abs(numpy.asarray(values, "float32"))

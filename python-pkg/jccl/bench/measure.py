@@ -1,9 +1,9 @@
 """Measuring one size.
 
 All ranks of a benchmark run on one machine, so their clocks agree. A call's time is the span from
-the moment when the last rank enters it to the moment when the last rank has left it; writing
-the inputs before and reading the outputs after therefore lies outside the time, while its
-effect on the caches stays. The figure of a row is the median over the iterations.
+when the last rank enters it until the last rank has left it. So it does not include writing the
+inputs before and reading the outputs after, although their effect on the caches stays. The figure
+of a row is the median over the iterations.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Plan:
         measured: the operation.
         dtype: the data type.
         op: the reduction.
-        number: its number in calls.
-        factor: what it multiplies inputs by.
-        root: the root of an operation that has one.
-        touched: whether inputs are written before and outputs read after each call.
-        iters: calls in the measurement, None: by size.
-        warmup: calls before it, None: as many as are measured.
+        number: the reduction's number in calls.
+        factor: the factor by which the reduction multiplies inputs.
+        root: the root, if the operation has one.
+        touched: whether to write inputs before and read outputs after each call.
+        iters: the number of measured calls; None: chosen by size.
+        warmup: the number of calls before them; None: as many as are measured.
     """
 
     measured: Measured
@@ -67,7 +67,7 @@ class Times:
 
 
 class Buffers:
-    """Input and output of one rank: apart, or as the operation in place has them."""
+    """Input and output of one rank, apart or in place."""
 
     def __init__(self, plan: Plan, elements: int, comm: Communicator, in_place: bool) -> None:
         layout = plan.measured.layout(elements, comm.rank, comm.nranks)
@@ -88,7 +88,7 @@ class Buffers:
             comm.rank,
             comm.nranks,
         )
-        # One element of every cache line: enough to bring the line into this core's cache.
+        # One element of every cache line brings the line into this core's cache.
         step = max(1, _LINE_BYTES // kind.itemsize)
         self.written = self.send[::step]
         self.read = self.recv[::step]
@@ -100,14 +100,14 @@ class Buffers:
 
 
 def default_iters(size: int) -> int:
-    """How often a call of this many bytes is repeated."""
+    """How often to repeat a call of ``size`` bytes."""
     if size <= 1 << 16:
         return 1000
     return 200 if size <= 1 << 20 else 20
 
 
 def measure(plan: Plan, size: int, comm: Communicator, in_place: bool) -> Times:
-    """Measures and checks calls on buffers of ``size`` bytes. Collective."""
+    """Measures and checks calls on buffers of ``size`` bytes. All ranks must call it."""
     buffers = Buffers(plan, size // plan.dtype.itemsize, comm, in_place)
     iters = default_iters(size) if plan.iters is None else plan.iters
     warmup = iters if plan.warmup is None else plan.warmup
@@ -129,7 +129,7 @@ def measure(plan: Plan, size: int, comm: Communicator, in_place: bool) -> Times:
 
 
 def _repeat(plan: Plan, buffers: Buffers, comm: Communicator, times: int) -> Array:
-    """Calls ``times`` times; gives this rank's moments of entering and leaving, in ns."""
+    """Calls ``times`` times; returns when this rank entered and left each call, in ns."""
     run = buffers.bound(plan, comm)
     clock = time.monotonic_ns
     stamps = numpy.zeros((2, times), "int64")
@@ -150,7 +150,7 @@ def _repeat(plan: Plan, buffers: Buffers, comm: Communicator, times: int) -> Arr
 
 
 def _wrong(plan: Plan, buffers: Buffers, comm: Communicator) -> int:
-    """Calls once on known numbers; counts wrong elements of all ranks."""
+    """Calls once on known inputs and counts the wrong elements of all ranks."""
     count = buffers.send.size
     samples = [sample(r, count, plan.dtype, plan.op) for r in range(comm.nranks)]
     inputs = [decoded(each, plan.dtype) for each in samples]

@@ -31,7 +31,7 @@ Array = numpy.ndarray[Any, numpy.dtype[Any]]
 
 @dataclass(frozen=True)
 class Layout:
-    """Buffers of one call, in elements.
+    """The buffers of one call, in elements.
 
     Attributes:
         count: the count of the NCCL call.
@@ -56,7 +56,7 @@ class Call:
         count: the count of the NCCL call.
         dtype: number of the data type.
         op: number of the reduction.
-        root: the root of an operation that has one.
+        root: the root, if the operation has one.
         comm: the communicator's handle.
         rank: this rank.
         nranks: number of ranks.
@@ -73,13 +73,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Measured:
-    """One operation as it is measured.
+    """An operation that can be measured.
 
     Attributes:
-        operation: what it takes and gives.
-        expected: (all ranks' inputs decoded, rank, reduction, root) to the decoded output, None
-            where nothing is written.
-        bus_factor: ranks to bus bandwidth over algorithm bandwidth.
+        operation: what it reads and writes.
+        expected: from (all ranks' decoded inputs, rank, reduction, root) to the decoded output, or
+            to None where nothing is written.
+        bus_factor: from the number of ranks to bus bandwidth / algorithm bandwidth.
         in_place: whether NCCL defines it in place.
     """
 
@@ -89,7 +89,7 @@ class Measured:
     in_place: bool = True
 
     def layout(self, elements: int, rank: int, ranks: int) -> Layout:
-        """Buffers of which the larger one has as many elements, or a few less."""
+        """Buffers of which the larger one has ``elements`` elements, or a few less."""
         operation = self.operation
         part = elements // max(operation.in_size(1, ranks), operation.out_size(1, ranks))
         behind = operation.in_place_distance(part, rank)
@@ -114,7 +114,7 @@ class Measured:
         return partial(function, send, recv, *numbers, call.comm, 0)
 
 
-# Every rank sends to the next one and receives from the one before.
+# Every rank sends to the next rank and receives from the previous one.
 RING = Operation("Send and Recv", "", ONE, ALL, ONE, ALL, False)
 
 
@@ -153,7 +153,7 @@ def _parts(inputs: list[Array], rank: int) -> Array:
 
 
 def _shared(n: int) -> float:
-    """The share that comes from or goes to other ranks: each has one of n parts already."""
+    """The share that comes from or goes to other ranks: each rank already has one of n parts."""
     return (n - 1) / n
 
 
@@ -227,11 +227,11 @@ FACTOR = 2
 
 
 def mulsum(comm: Communicator, dtype: NcclDataType) -> int:
-    """The number of a new reduction of this communicator that multiplies by FACTOR first."""
+    """Creates a sum that first multiplies inputs by FACTOR; returns its number."""
     factor = encoded(
         numpy.array([FACTOR], decoded(numpy.empty(0, storage(dtype)), dtype).dtype), dtype
     )
-    immediate = 1  # ncclScalarHostImmediate: it is read at once.
+    immediate = 1  # ncclScalarHostImmediate: the factor is read at once.
     code, number = comm._library.red_op_create_pre_mul_sum(
         factor.ctypes.data, int(dtype), immediate, comm.ptr
     )
@@ -247,7 +247,7 @@ def storage(dtype: NcclDataType) -> numpy.dtype[Any]:
 
 
 def decoded(stored: Array, dtype: NcclDataType) -> Array:
-    """Stored elements as numbers of the type in which sums are taken."""
+    """Stored elements as numbers of the type in which they are summed."""
     if dtype is NcclDataType.BFLOAT16:
         wide: Array = stored.astype("uint32") << 16
         numbers: Array = wide.view("float32")
@@ -269,7 +269,7 @@ def encoded(numbers: Array, dtype: NcclDataType) -> Array:
 
 
 def sample(rank: int, count: int, dtype: NcclDataType, op: int = NcclRedOp.SUM) -> Array:
-    """Small whole numbers, different for each rank, whose result every type represents."""
+    """Small whole numbers, different on each rank, whose result every type can represent."""
     values = numpy.arange(count, dtype="int64") * 7 + rank * 3
     # 8-bit floats have no room for more: FLOAT8E5M2 has all whole numbers up to 8 only.
     values %= 2 if op == NcclRedOp.PROD or dtype in float8.TYPES else 5

@@ -1,4 +1,4 @@
-"""The ways from Python into the library. ``load`` gives the one that fits this interpreter."""
+"""The ways from Python into the library. ``load`` returns the one for this interpreter."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SUBINTERPRETER = (
     " or start a process (multiprocessing with 'spawn', python -m jccl.run)"
 )
 
-# Written once by the first load (or by use), read by every caller; guarded by the import lock
-# inside and harmless if two threads load at once, since both get the same module.
+# Written by the first load (or by use), read by every caller. If two threads load at once, the
+# import lock orders them, and both get the same module.
 _binding: Binding | None = None
 
 
@@ -23,7 +23,7 @@ def load() -> Binding:
     """The binding of this interpreter, loaded on the first call. It starts no JVM.
 
     Raises:
-        ImportError: if the native part is missing or of another version, or if there is none for
+        ImportError: if the native part is missing or has another version, or if there is none for
             this interpreter.
     """
     global _binding
@@ -56,7 +56,7 @@ def _check_interpreter() -> None:
 
 
 def use(binding: Binding | None) -> Binding | None:
-    """Replaces the binding (None: load afresh) and returns the one before. For tests."""
+    """Replaces the binding (None: load afresh) and returns the previous one. For tests."""
     global _binding
     before, _binding = _binding, binding
     return before

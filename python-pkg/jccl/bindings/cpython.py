@@ -18,10 +18,10 @@ _EXTENSION = Path(__file__).parent.parent / "_lib" / "_jccl.abi3.so"
 
 
 def load() -> Binding:
-    """Loads the extension, and keeps faulthandler and the process's end from harming the JVM.
+    """Loads the extension; guards the JVM against faulthandler and leaves in order at exit.
 
     Raises:
-        ImportError: if the extension is missing or of another version than this package.
+        ImportError: if the extension is missing or has another version than this package.
     """
     if not _EXTENSION.exists():
         raise ImportError(
@@ -56,9 +56,9 @@ def _check_version(binding: Binding) -> None:
 def _wrap_faulthandler(binding: Binding) -> None:
     """Keeps the JVM's signal handlers under faulthandler.
 
-    HotSpot catches SIGSEGV as a matter of course (null checks, safepoints). When faulthandler is
-    enabled or disabled after the JVM has been made, it puts its own handler or the default one
-    there, and the next such signal ends the process.
+    HotSpot relies on catching SIGSEGV (null checks, safepoints). If faulthandler is enabled or
+    disabled after the JVM was made, it installs its own handler or the default one, and the next
+    such signal would end the process.
     """
 
     def guarded(original: Callable[..., Any]) -> Callable[..., Any]:

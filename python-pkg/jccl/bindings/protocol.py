@@ -1,11 +1,11 @@
 """The functions of a binding: NCCL's C functions under nccl4py's names, and JCCL's own.
 
 Pointers, handles and streams are ints. Every function that is an NCCL call returns its result
-code (``ncclResult_t`` as an int), or ``(code, value)`` where C has an out parameter; none raises
-for a code. A number that does not fit its type in C is an OverflowError that names the argument.
+code (``ncclResult_t`` as an int), or ``(code, value)`` where C has an out parameter; no code raises
+an exception. A number that does not fit its C type is an OverflowError that names the argument.
 A call that blocks releases the GIL and waits in slices, running Python's signal
-handlers in between: when a handler raises (Ctrl-C), the communicators the call waits for are
-revoked ("rank n was interrupted") and the exception propagates.
+handlers in between. When a handler raises (Ctrl-C), the communicators that the call waits for are
+revoked ("rank n was interrupted"), and the exception propagates.
 """
 
 from __future__ import annotations
@@ -100,21 +100,22 @@ class Binding(Protocol):
     def group_end(self) -> int: ...
     def group_simulate_end(self) -> int: ...
 
-    # How many groups this thread has open; a block that opens one and closes it, whatever signal
-    # handler raises meanwhile. started gets the code of a start that failed, ended that of the end
-    # (-1: interrupted) and whether the body raised.
+    # group_depth: how many groups this thread has open. group_block: a block that opens a group and
+    # closes it even if a signal handler raises. It gives started the code of a start that failed,
+    # and ended the code of the end (-1: interrupted) and whether the body raised.
     def group_depth(self) -> int: ...
     def group_block(
         self, started: Callable[[int], object], ended: Callable[[int, bool], bool | None]
     ) -> AbstractContextManager[None, bool | None]: ...
 
-    # Address and number of elements of a buffer that is contiguous in row-major order, and can be
-    # written if that is asked for; otherwise whatever the object's buffer protocol raises.
+    # The address and number of elements of a buffer that is contiguous in row-major order and, if
+    # asked for, writable; for any other it raises what the object's buffer protocol raises.
     def memory(self, owner: object, writable: bool) -> CodeInt: ...
 
-    # A collective on numpy arrays in one step: its code, or -1 and nothing was called: they are not
-    # plain (class and dtypes of know_arrays, contiguous), do not fit the operation, or a group is
-    # open. op and root are read where the operation has them, rank and nranks where they matter.
+    # on_arrays makes a collective on numpy arrays in one step and returns its code. It returns -1
+    # and calls nothing if the arrays are not plain (class and dtypes of know_arrays, contiguous) or
+    # do not fit the operation, or if a group is open. It reads op and root if the operation has
+    # them, rank and nranks if they matter.
     def know_arrays(self, array: type, numbers: dict[Any, int]) -> None: ...
     def on_arrays(
         self,
@@ -128,7 +129,7 @@ class Binding(Protocol):
         comm: int,
     ) -> int: ...
 
-    # ncclRedOpCreatePreMulSum: the address of the factor, its type, where it lies.
+    # ncclRedOpCreatePreMulSum: the factor's address and type, and whose memory it lies in.
     def red_op_create_pre_mul_sum(
         self, scalar: int, datatype: int, residence: int, comm: int
     ) -> CodeInt: ...
@@ -137,9 +138,9 @@ class Binding(Protocol):
     def mem_alloc(self, size: int) -> CodeInt: ...
     def mem_free(self, ptr: int) -> int: ...
 
-    # jccl.h. start, poll and wait are the asynchronous forms. wait lends the thread until the
-    # operation is over; a signal handler that raises revokes the communicator. run is start and
-    # wait in one, so that no signal comes between them.
+    # The functions of jccl.h. start, poll and wait are the asynchronous forms. wait lends the
+    # thread until the operation is over; a signal handler that raises revokes the communicator. run
+    # is start and wait in one, so that no signal comes between them.
     def start(
         self,
         operation: int,
@@ -178,7 +179,7 @@ class Binding(Protocol):
     def version_string(self) -> str: ...
     def java_home(self) -> str: ...
 
-    # The JVM in this process. jvm_start makes it now (get_last_error has its errors);
+    # The JVM of this process. jvm_start makes it now (get_last_error tells why it failed);
     # restore_signals puts its handlers of SEGV, BUS, FPE and ILL back if others have replaced them.
     def main_interpreter(self) -> bool: ...
     def jvm_start(self) -> int: ...

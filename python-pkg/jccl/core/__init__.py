@@ -56,12 +56,12 @@ __version__ = package_version()
 
 @dataclass(frozen=True)
 class VersionInfo:
-    """Versions of the parts.
+    """The versions of JCCL's parts.
 
     Attributes:
         jccl: the Python package.
-        library: the native library, None if it is missing.
-        nccl: NCCL's version whose API the library has, such as "2.32.3".
+        library: the native library; None if it is missing.
+        nccl: the NCCL version whose API the library has, such as "2.32.3"; None without a library.
     """
 
     jccl: str

@@ -1,8 +1,8 @@
 """Buffers: whatever a caller passes becomes (address, element count, data type).
 
-Torch tensors and numpy arrays are asked directly; everything else through the buffer protocol,
-``__array_interface__`` or DLPack, in this order. Nothing is copied. Neither numpy nor torch is
-imported here: an object of theirs can only arrive when its module is already loaded.
+Torch tensors and numpy arrays are read by their own methods, all other objects by the buffer
+protocol, ``__array_interface__`` or DLPack, in this order. Nothing is copied. This module imports
+neither numpy nor torch: whoever passes an object of theirs has loaded them already.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ _FOREIGN_ORDER = (">", "!") if sys.byteorder == "little" else ("<",)
 _TYPESTR_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float"}
 
 
-# By class and by dtype, filled when one is met first, so that a repeated call costs one look-up.
-# Written and read by any thread under the GIL; entries never change.
+# Caches by class and by dtype: a repeated call costs one look-up. Any thread reads and writes them
+# under the GIL; entries never change.
 _by_class: dict[type, Callable[[Any, str, bool], Buffer]] = {}
 _torch_types: dict[Any, tuple[int, bool]] = {}
-# The extension reads it, too, and does not look at the operation any more. So bool, for which some
-# operations are refused, is left out.
+# The extension reads this one, too, and does not check the operation. So bool is left out, for
+# which some operations are refused.
 _numpy_types: dict[Any, int] = {}
 
 
@@ -71,11 +71,11 @@ def resolve(buffer: Any, name: str, *, writable: bool = False) -> Buffer:
     Args:
         buffer: a host buffer: torch CPU tensor, numpy array, or any object with the buffer
             protocol, ``__array_interface__`` or DLPack; row-major and contiguous.
-        name: what to call it in an error.
+        name: what an error calls it.
         writable: whether the call writes into it.
 
     Raises:
-        NcclInvalid: if it is not such a buffer, or read-only and ``writable`` is asked for.
+        NcclInvalid: if it is not such a buffer, or is read-only and ``writable`` is True.
     """
     kind = type(buffer)
     known = _by_class.get(kind)
@@ -165,7 +165,7 @@ def _resolve_view(view: memoryview, name: str, writable: bool) -> Buffer:
         raise refusals.strided(name)
     if writable and view.readonly:
         raise refusals.read_only(name)
-    # The view stays referenced: a bytearray with an export cannot be resized under the call.
+    # The result keeps the view: a bytearray cannot be resized while a view of it exists.
     return Buffer(*load().memory(view, False), dtype, view, kind == "?")
 
 

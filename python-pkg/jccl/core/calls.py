@@ -1,4 +1,4 @@
-"""The long way of a call: its buffers are resolved, compared with each other and kept."""
+"""How Python makes a call that the extension does not: it resolves, checks and keeps buffers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REFUSALS = (NCCLError, NcclInvalid, OverflowError, TypeError)
 
 
 def not_done(function: str) -> NoReturn:
-    """Raises what the library says of a function that is not done yet."""
+    """Raises the library's error for a function that is not done yet."""
     raise NCCLError(
         Result.InvalidUsage,
         f"{function} is not done yet in JCCL {package_version()}; see DIFFERENCES.md",
@@ -32,10 +32,10 @@ def not_done(function: str) -> NoReturn:
 
 
 class Calls:
-    """How a communicator makes a call of an operation."""
+    """The part of a communicator that calls operations."""
 
     _library: Binding
-    # The handle, 0 without one.
+    # The handle, or 0.
     _ptr: int
     _rank: int | None
     _nranks: int | None
@@ -62,15 +62,15 @@ class Calls:
         stream: int | None,
         config: object,
     ) -> None:
-        """Makes a call of any buffers, or says what is wrong with them.
+        """Calls an operation on any buffers, or says what is wrong with them.
 
         Args:
             name: the method, for errors.
             number: the operation.
-            sendbuf: the input. It is looked at on the ranks that have one.
-            recvbuf: the output, likewise.
-            op: the reduction of an operation that has one.
-            root: the root or peer of an operation that has one.
+            sendbuf: the input; ignored on ranks that have none.
+            recvbuf: the output; ignored on ranks that have none.
+            op: the reduction, if the operation takes one.
+            root: the root or peer, if the operation takes one.
             stream: see ``Operations``.
             config: likewise.
         """
@@ -86,7 +86,7 @@ class Calls:
             send = recv = self._resolve(name, recvbuf, "recvbuf", writable=True)
         count = self._share(name, send, operation.in_size(1, nranks)) if sends else recv.count
         if sends and receives:
-            # The other ranks count what they receive, so that the root must receive just as much.
+            # The other ranks' count is what they receive, so the root must receive just as much.
             exact = operation.senders == ROOT
             self._fits(name, recv, operation.out_size(count, nranks), exact)
         self._plain(name, operation, stream, config)
@@ -100,10 +100,10 @@ class Calls:
         self._call(name, function, send, both, *numbers)
 
     def _refusal(self, operation: str, sentence: str) -> NcclInvalid:
-        """An error of an operation, which names it and this rank."""
+        """The error that says ``sentence`` and names the operation and this rank."""
         where = operation
         try:
-            # A communicator that has ended, or is not made yet, does not tell its rank.
+            # A communicator that has ended or is not made yet does not know its rank.
             if self._ptr or self._rank is not None:
                 where += f", rank {self.rank}"
         except (NCCLError, NcclInvalid):
@@ -117,7 +117,7 @@ class Calls:
             raise self._refusal(operation, refused.msg) from refused.__cause__
 
     def _pair(self, operation: str, sendbuf: Any, recvbuf: Any) -> tuple[Buffer, Buffer]:
-        """Both buffers, whose types are equal; one object is both in place."""
+        """Resolves both buffers, whose types must be equal; in place both are one object."""
         try:
             if sendbuf is recvbuf:
                 both = resolve(sendbuf, "the buffer", writable=True)
@@ -134,7 +134,7 @@ class Calls:
         return send, recv
 
     def _fits(self, operation: str, recv: Buffer, needed: int, exact: bool) -> None:
-        """Refuses a receive buffer that is shorter than what arrives."""
+        """Refuses a receive buffer that is too short, or, with ``exact``, too long."""
         if exact and recv.count != needed:
             raise self._refusal(
                 operation,
@@ -149,7 +149,7 @@ class Calls:
             )
 
     def _share(self, operation: str, send: Buffer, ranks: int) -> int:
-        """The elements of one of so many equal parts."""
+        """How many elements each of ``ranks`` equal parts has."""
         count, rest = divmod(send.count, ranks)
         if rest:
             raise self._refusal(
@@ -160,7 +160,7 @@ class Calls:
         return count
 
     def _redop(self, operation: str, op: object, send: Buffer, recv: Buffer) -> int:
-        """The number of a reduction that makes nothing but 0 and 1 of bools."""
+        """The reduction's number; refuses one that makes other values than 0 and 1 of bools."""
         try:
             number = redop(op)
         except NcclInvalid as refused:
@@ -170,8 +170,8 @@ class Calls:
             name = "a CustomRedOp" if isinstance(op, CustomRedOp) else NcclRedOp(number).name
             raise self._refusal(
                 operation,
-                f"op is {name} and the elements are bool, and the result would hold other"
-                " numbers than 0 and 1: pass MAX (or) or MIN (and)",
+                f"op is {name} and the elements are bool, so the result would hold numbers other"
+                " than 0 and 1: pass MAX (or) or MIN (and)",
             )
         return number
 
@@ -212,15 +212,15 @@ class Calls:
         return self._ptr
 
     def _end_interrupted(self, error: BaseException) -> None:
-        """Ends an operation that was interrupted by a signal handler, as by Ctrl-C.
+        """Ends an operation that a signal handler interrupted, as by Ctrl-C.
 
-        Its caller believes that the buffers are its own again.
+        Its caller takes the buffers for its own again.
         """
         if not isinstance(error, _REFUSALS) and not self._library.group_depth():
             self._end_queued()
 
     def _end_queued(self) -> None:
-        """Revokes the communicator if something is under way that no caller waits for."""
+        """Revokes the communicator if operations are under way that no caller waits for."""
         if self._library.comm_get_async_error(self._ptr)[1] == IN_PROGRESS:
             self._library.comm_interrupt(self._ptr)
 
@@ -236,21 +236,21 @@ class Calls:
 
     def _hold(self, buffers: object) -> None:
         self._kept.append(buffers)
-        # This lets go of lost communicators' buffers where a program makes no further communicator.
+        # A program that makes no more communicators lets go of lost ones' buffers here.
         forget_lost(self._library.comm_drop)
         if len(self._kept) > _MANY_HELD and self._ptr:
             self._poll(self._ptr)
 
     def _is_busy(self) -> bool:
-        """Whether something may be under way; without a handle nothing is."""
+        """Whether operations may be under way; without a handle there are none."""
         return bool(self._ptr) and self._poll(self._ptr) != (SUCCESS, SUCCESS)
 
     def _poll(self, ptr: int) -> tuple[int, int]:
-        """The library's answer for the state; if that is Success, old buffers are let go.
+        """Asks the library for the state; if that is Success, lets go of old buffers.
 
-        Success alone says that nothing is under way. An error may be that of one operation, or of
-        a group that was not launched, while others still run; or another thread ends the
-        communicator, and has not come to the end of it.
+        Only Success means that nothing is under way. An error may be that of one operation, or of
+        a group that was not launched, while others still run; or another thread may not have
+        finished ending the communicator.
         """
         marks = [(kept, kept.mark()) for kept in (self._kept, self._children)]
         answer = self._library.comm_get_async_error(ptr)

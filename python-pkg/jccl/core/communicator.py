@@ -1,4 +1,4 @@
-"""The communicator: how it is made, asked and ended."""
+"""The communicator: making it, querying it and ending it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Communicator(Unfinished):
     on a non-blocking one it may still run, and the buffers are kept until
     ``get_async_error()`` is Success.
 
-    As a context manager it is destroyed at the end of the block, aborted if the block raises. An
-    object that has made its handle and is garbage-collected with it raises a ResourceWarning and
-    ends the communicator in the background; the peers learn that this rank has left.
+    A ``with`` block destroys it at its end, and aborts it if the block raises. An object that made
+    its handle and is garbage-collected before it is destroyed gives a ResourceWarning and ends the
+    communicator in the background; the peers learn that this rank has left.
     """
 
-    # Also there where __init__ has failed.
+    # Defaults for an object whose __init__ failed.
     _ptr = 0
-    # The process in which this object has made its handle; 0 if it came by it otherwise.
+    # The process in which this object made its handle; 0 if the handle was made elsewhere.
     _maker = 0
 
     def __init__(self, ptr: int | None = None) -> None:
@@ -62,7 +62,7 @@ class Communicator(Unfinished):
         """The communicator of ``nranks`` ranks that share ``unique_id``; this one is ``rank``.
 
         Raises:
-            NCCLError: when a peer does not come within the limit, differs in a setting, …
+            NCCLError: if a peer does not come within the limit, differs in a setting, …
         """
         comm = cls()
         comm.initialize(nranks, rank, unique_id, config)
@@ -70,11 +70,11 @@ class Communicator(Unfinished):
 
     @classmethod
     def init_all(cls, devices: int | Sequence[int] | None = None) -> list[Communicator]:
-        """Communicators of one process, all ranks of it.
+        """Makes all ranks of a communicator in this process.
 
         Args:
-            devices: how many ranks; or one device number a rank, without meaning on host ranks
-                except that there are as many ranks; None is one rank.
+            devices: the number of ranks, or a list with one device number for each rank; on host
+                ranks only its length matters. None means one rank.
         """
         if devices is None:
             devices = 1
@@ -94,12 +94,12 @@ class Communicator(Unfinished):
     def from_env(cls, config: NCCLConfig | None = None) -> Communicator:
         """The communicator of all ranks that ``python -m jccl.run`` started.
 
-        It reads RANK and WORLD_SIZE, and the id passes through the launcher (JCCL_STORE). Every
-        rank must call it equally often.
+        It reads RANK and WORLD_SIZE; the launcher passes the id on (JCCL_STORE). Every rank must
+        call it equally often.
 
         Raises:
-            NcclInvalid: if RANK and WORLD_SIZE are not set or make no sense, or, for more than one
-                rank, JCCL_STORE is not set or the launcher does not answer.
+            NcclInvalid: if RANK and WORLD_SIZE are not set or make no sense; or, with more than
+                one rank, if JCCL_STORE is not set or the launcher does not answer.
         """
         rank, nranks = rank_from_environment()
         return cls.init(nranks, rank, exchange_unique_id(rank, nranks), config)
@@ -136,7 +136,7 @@ class Communicator(Unfinished):
     ) -> Communicator:
         """The communicator of the ranks with the same ``color``, ordered by ``key``.
 
-        With color None this rank gets none: the result is not ``is_valid``. When this
+        With color None this rank gets no communicator: the result's ``is_valid`` is False. If this
         communicator is non-blocking, the child is usable once ``get_async_error()`` of both is
         Success; both may be polled.
         """
@@ -162,9 +162,9 @@ class Communicator(Unfinished):
 
     @contextlib.contextmanager
     def _adopted(self, handle: int) -> Iterator[None]:
-        """Takes over a new handle, if there is one, and aborts it when the block raises.
+        """Takes over a new handle, if there is one, and aborts it if the block raises.
 
-        The caller gets no object then, so that nobody could end the communicator.
+        The caller then gets no object by which it could end the communicator.
         """
         try:
             if handle:
@@ -186,16 +186,16 @@ class Communicator(Unfinished):
 
     def _apply(self, config: NCCLConfig | None) -> None:
         if self._ptr and config is not None and config.timeout is not None:
-            # A very short limit must not become 0, which is none.
+            # A very short limit must not become 0, which means no limit.
             limit_ms = max(1, round(config.timeout * 1000)) if config.timeout else 0
             check(self._library.comm_options(self._ptr, limit_ms))
 
     def finalize(self) -> None:
-        """Completes what is queued; afterwards only destroy, abort and queries remain."""
+        """Completes queued operations; afterwards only destroy, abort and queries are possible."""
         check(self._library.comm_finalize(self._require("finalize")))
 
     def destroy(self) -> None:
-        """Ends the communicator, finalizing it if needed. Without a handle it does nothing."""
+        """Ends the communicator; finalizes it first if needed. Without a handle does nothing."""
         if self._ptr:
             check(self._ended(self._library.comm_destroy, self._ptr))
 
@@ -205,10 +205,10 @@ class Communicator(Unfinished):
             check(self._ended(self._library.comm_abort, self._ptr))
 
     def _ended(self, end: Callable[[int], int], handle: int) -> int:
-        """Ends it, lets its buffers go, and returns the code.
+        """Ends the communicator, lets go of its buffers, and returns the code.
 
-        A second thread that ends it is refused at once, while the first one may still be at it. So
-        only the first one lets go of handle and buffers.
+        A second thread that tries to end it is refused at once, while the first may still be at
+        it. So only the first one lets go of handle and buffers.
         """
         code = end(handle)
         if code == SUCCESS:
@@ -221,13 +221,13 @@ class Communicator(Unfinished):
 
     def __del__(
         self,
-        # Names of modules may be gone at the end of the interpreter.
+        # Defaults, since module names may be gone when the interpreter ends.
         _pid: Callable[[], int] = os.getpid,
         _warn: Callable[..., None] = warnings.warn,
         _lose: Callable[[int, Callable[[int], int]], bool] = lose,
     ) -> None:
         handle = self._ptr
-        # A forked child inherits its parent's communicator, and does not end it.
+        # A forked child must not end the communicator that it inherits from its parent.
         if not handle or self._maker != _pid() or not _lose(handle, self._library.comm_drop):
             return
         _warn(
@@ -259,7 +259,7 @@ class Communicator(Unfinished):
 
     @property
     def ptr(self) -> int:
-        """The handle (``ncclComm_t``), 0 without one."""
+        """The handle (``ncclComm_t``), or 0."""
         return self._ptr
 
     @property
@@ -292,7 +292,7 @@ class Communicator(Unfinished):
         return answer[1]
 
     def get_async_error(self) -> Result:
-        """The state: Success, InProgress while something runs, or what ended it."""
+        """The state: Success, InProgress while operations run, or the error that ended it."""
         return Result(self._query(self._poll(self._require("get_async_error"))))
 
     def get_last_error(self) -> str:

@@ -47,13 +47,13 @@ _FORMAT = "@NII" + "".join("N" if kind == "p" else kind for _, kind in _LAYOUT) 
 class NCCLConfig:
     """The fields of ``ncclConfig_t`` under nccl4py's names; None leaves the library's default.
 
-    ``blocking``, ``comm_name`` and ``timeout`` mean something on host ranks. ``net_name``,
-    ``traffic_class`` and ``nvls_host_mode`` are not looked at; the others are checked, and are
-    there for programs written for GPUs. ``split_share`` is accepted, but children share nothing.
+    On host ranks ``blocking``, ``comm_name`` and ``timeout`` have an effect. ``net_name``,
+    ``traffic_class`` and ``nvls_host_mode`` are ignored; the others, for programs written for
+    GPUs, are only checked. ``split_share`` is accepted, but children share nothing.
 
     Attributes:
-        timeout: JCCL's own: time limit of an operation in seconds, 0 for none. None leaves the
-            value of ``JCCL_TIMEOUT``.
+        timeout: JCCL's own field: the time limit of an operation in seconds, 0 for none. None
+            keeps the value of ``JCCL_TIMEOUT``.
     """
 
     blocking: bool | None = None
@@ -83,21 +83,21 @@ class NCCLConfig:
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not 0 <= self.timeout < math.inf:
-            raise NcclInvalid(f"timeout is {self.timeout}: seconds, 0 for none, are meant")
+            raise NcclInvalid(f"timeout is {self.timeout}: it must be seconds, or 0 for none")
         for field in fields(self):
             value = getattr(self, field.name)
             text = field.name in ("net_name", "comm_name")
             if value is None or field.name == "timeout":
                 continue
             if not isinstance(value, str if text else int):
-                kind = "a text" if text else "an int"
-                raise NcclInvalid(f"{field.name} is {value!r}: {kind} is meant")
+                kind = "a string" if text else "an int"
+                raise NcclInvalid(f"{field.name} is {value!r}: it must be {kind}")
             if text and "\0" in str(value):
                 raise NcclInvalid(f"{field.name} contains a zero byte")
 
 
 class CConfig:
-    """An ``ncclConfig_t`` in memory, with the texts it points to."""
+    """An ``ncclConfig_t`` in memory, with the strings it points to."""
 
     __slots__ = ("_keep", "_struct")
 

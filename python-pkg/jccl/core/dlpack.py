@@ -14,7 +14,7 @@ _READ_ONLY = 1
 _IS_COPIED = 2
 
 _BOOL = (6, 8)
-# (type code, bits) of a DLDataType to the number of ncclDataType_t.
+# From (type code, bits) of a DLDataType to the number of the ncclDataType_t.
 _TYPES = {
     (0, 8): 0,
     (0, 32): 2,
@@ -74,8 +74,8 @@ def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, in
     """(address, count, type, what keeps the memory, is it bool) of an object with ``__dlpack__``.
 
     Raises:
-        NcclInvalid: if it is not contiguous host memory of a type that NCCL knows, or
-            read-only and ``writable`` is asked for.
+        NcclInvalid: if it is not contiguous host memory of a type that NCCL knows, or is
+            read-only and ``writable`` is True.
     """
     device = int(buffer.__dlpack_device__()[0]) if hasattr(buffer, "__dlpack_device__") else 1
     if device not in _HOST_DEVICES:
@@ -103,7 +103,7 @@ def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, in
         if strides and shape[axis] > 1 and strides[axis] != count:
             raise refusals.strided(name)
         count *= shape[axis]
-    # The capsule's destructor releases the export, so it lives as long as the result.
+    # The capsule's destructor releases the export, so the result keeps the capsule.
     address = (tensor.data or 0) + tensor.byte_offset
     return address, count, dtype, (buffer, capsule), (tensor.code, tensor.bits) == _BOOL
 

@@ -45,18 +45,18 @@ def group_start() -> None:
 
 
 def group_end(*, simulate: bool = False) -> GroupSimInfo | None:
-    """Closes the group; the outermost end launches what was called since its start.
+    """Closes the group; the outermost end launches the calls made since its start.
 
     Raises:
-        NCCLError: with the first error of a call inside the group, and nothing is launched; or
-            with that of an operation, and the others may be done.
+        NCCLError: the first error of a call inside the group, in which case nothing is launched;
+            or the error of an operation, in which case the others may be done.
     """
     library = load()
     before = library.group_depth()
     try:
         code = library.group_simulate_end() if simulate else library.group_end()
     except BaseException:
-        # A signal handler has raised: before the call perhaps, or when everything was queued.
+        # A signal handler has raised, perhaps before the call, perhaps after everything was queued.
         if before and library.group_depth() == before:
             library.abandon_group()
             library.group_end()
@@ -70,7 +70,7 @@ _INTERRUPTED = -1
 
 
 def _ended(code: int, raised: bool) -> bool:
-    """A group has been closed; raises its error unless the body has raised one."""
+    """Tidies up after a group was closed; raises its error unless the body has raised one."""
     if load().group_depth() == 0:
         calls, queued.calls = queued.calls, []
         try:
@@ -89,9 +89,9 @@ def _ended(code: int, raised: bool) -> bool:
 
 
 def _under_way(code: int, calls: list[_Call]) -> list[_Call]:
-    """The calls of a closed group that may go on.
+    """The calls of a closed group whose operations may still run.
 
-    An error may be that of one communicator, while the operations of others have been launched.
+    The error may belong to one communicator, while the operations of others were launched.
     """
     if code in (SUCCESS, IN_PROGRESS):
         return calls if code == IN_PROGRESS else []

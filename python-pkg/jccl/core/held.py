@@ -1,4 +1,4 @@
-"""Buffers that operations may still use when nobody else knows their communicator any more."""
+"""Keeps buffers alive that operations may still use, even after their Communicator is gone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jccl._numbers import INVALID_ARGUMENT, SUCCESS
 class Kept:
     """The objects that must live until operations are over, in the order of their start.
 
-    Any thread adds entries, and any thread that has learned that operations are over takes them
-    out. Each step is atomic under the GIL, and no two entries have one number: two threads that
-    take out at once take out the same entries, and none that was added meanwhile.
+    Any thread adds entries, and any thread that learns that operations are over removes them. Each
+    step is atomic under the GIL, and no two entries share a number: two threads that remove entries
+    at once remove the same ones, and none that was added meanwhile.
     """
 
     __slots__ = ("_entries", "_numbers")
@@ -24,15 +24,15 @@ class Kept:
         self._numbers = itertools.count()
 
     def append(self, entry: object) -> None:
-        """Keeps what an operation uses that has been started."""
+        """Keeps what a started operation uses."""
         self._entries[next(self._numbers)] = entry
 
     def mark(self) -> int:
-        """A mark for ``forget``: the operations of older entries have been started by now."""
+        """A mark for ``forget``: the operations of all older entries have been started."""
         return next(self._numbers)
 
     def forget(self, mark: int) -> None:
-        """Lets go of what is older than ``mark``."""
+        """Lets go of entries older than ``mark``."""
         for number in list(self._entries):
             if number < mark:
                 self._entries.pop(number, None)
@@ -45,22 +45,22 @@ class Kept:
         return len(self._entries)
 
 
-# By communicator handle: they outlive a Communicator object that is dropped early. Written under
-# the GIL by the calling threads.
+# By communicator handle, so that they outlive a Communicator object that is dropped early. The
+# calling threads write it under the GIL.
 held: dict[int, Kept] = {}
 
-# Handles of communicators whose objects were lost, and which the library has not ended yet.
+# Handles of communicators whose objects are gone, but which the library has not ended yet.
 _lost: list[int] = []
 
 
 def lose(handle: int, drop: Callable[[int], int]) -> bool:
-    """Ends a communicator whose object is garbage; returns whether its end has begun by this."""
+    """Ends a communicator whose object is garbage; returns whether this call began its end."""
     code = drop(handle)
     if code == INVALID_ARGUMENT:
-        # It was ended by somebody who did not know of the buffers.
+        # Somebody has ended it who did not know of the buffers.
         held.pop(handle, None)
         return False
-    # It is remembered if there are buffers, or if its end could not begin and is tried again.
+    # Remember it if there are buffers, or if its end could not begin and must be tried again.
     if held.get(handle) or code != SUCCESS:
         _lost.append(handle)
     else:
@@ -71,9 +71,9 @@ def lose(handle: int, drop: Callable[[int], int]) -> bool:
 def forget_lost(drop: Callable[[int], int]) -> None:
     """Lets go of the buffers of lost communicators that have ended."""
     for handle in list(_lost):
-        # Any other answer, such as that of a full heap, leaves open whether they are in use.
+        # After any other answer, such as that of a full heap, the buffers may still be in use.
         if drop(handle) == INVALID_ARGUMENT:
             held.pop(handle, None)
-            # A garbage collection in between may have done the same.
+            # A garbage collection in between may have removed it.
             with contextlib.suppress(ValueError):
                 _lost.remove(handle)

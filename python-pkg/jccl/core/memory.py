@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """Bytes of host memory, zeroed, that ``mem_alloc`` has given.
+    """Zeroed host memory from ``mem_alloc``.
 
-    They stand where a buffer may stand, as UINT8; ``numpy.asarray(memory).view("float32")`` is an
-    array of floats in them. They are freed when they are closed, or when neither this object nor
-    an array in them is left.
+    It can be passed as a buffer of UINT8; ``numpy.asarray(memory).view("float32")`` is an array of
+    floats in it. It is freed by ``close``, or when neither this object nor an array in it is left.
     """
 
     def __init__(self, library: Binding, ptr: int, size: int) -> None:
@@ -29,17 +28,17 @@ class Memory:
 
     @property
     def handle(self) -> int:
-        """The address of the first byte; 0 of none."""
+        """The address of the first byte; 0 if the size is 0."""
         return self._ptr
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
+        """The size in bytes."""
         return self._size
 
     @property
     def is_valid(self) -> bool:
-        """Whether they have not been freed."""
+        """Whether the memory has not been freed."""
         return self._open
 
     @property
@@ -49,9 +48,9 @@ class Memory:
         return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (self._ptr, False)}
 
     def close(self) -> None:
-        """Frees them. Nothing may use them any more, an operation that is under way included.
+        """Frees the memory. Nothing may use it any more, not even an operation under way.
 
-        Once more does nothing.
+        A second call does nothing.
 
         Raises:
             NCCLError: the library does not know the address (docs/errors.md#not_allocated).
@@ -69,17 +68,18 @@ class Memory:
 def mem_alloc(size: SupportsIndex, device: None = None) -> Memory:
     """Allocates memory for buffers of host communicators (``ncclMemAlloc``).
 
-    Any other memory serves as well.
+    Operations also accept any other host memory.
 
     Args:
-        size: how many bytes, 0 or more.
-        device: None: the host.
+        size: the size in bytes, 0 or more.
+        device: None, which means the host.
 
     Raises:
         NcclInvalid: ``device`` is not None (docs/errors.md#python_memory).
         OverflowError: ``size`` is negative or larger than C's size_t.
-        NCCLError: the system has not so much memory (docs/errors.md#shared_memory_refused), or
-            the size is larger than an address space (docs/errors.md#count_overflow).
+        NCCLError: the system does not have that much memory
+            (docs/errors.md#shared_memory_refused), or the size exceeds the address space
+            (docs/errors.md#count_overflow).
     """
     if device is not None:
         raise NcclInvalid(f"mem_alloc allocates on the host, not on {device}: pass None")
@@ -90,5 +90,5 @@ def mem_alloc(size: SupportsIndex, device: None = None) -> Memory:
 
 
 def mem_free(memory: Memory) -> None:
-    """Frees what ``mem_alloc`` has given (``ncclMemFree``); as ``memory.close()``."""
+    """Frees memory from ``mem_alloc`` (``ncclMemFree``); the same as ``memory.close()``."""
     memory.close()

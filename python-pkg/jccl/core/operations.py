@@ -22,7 +22,7 @@ from jccl.core.types import NcclDataType, NcclInvalid
 
 
 class Operations(Calls):
-    """What a communicator does with buffers. This is true of every operation:
+    """The operations of a communicator. These rules hold for all of them:
 
     *Calls.* All ranks call the same operations in the same order. Ranks that call differently get
     an error that names both calls (`called_differently`_). A call on a blocking communicator
@@ -31,31 +31,32 @@ class Operations(Calls):
     ``get_async_error()`` is Success.
 
     *Buffers.* A buffer is a torch CPU tensor, a numpy array, or any object with the buffer
-    protocol, ``__array_interface__`` or DLPack. It is row-major and contiguous; its shape does not
-    matter. Sizes are numbers of elements, never bytes. Both buffers of a call have one element
-    type, and so have the buffers of all ranks. Every type of ``NcclDataType`` is moved and reduced;
-    bool travels as UINT8. A receive buffer may be longer than what arrives unless its method says
-    otherwise; the rest keeps its content. The two buffers of a call must not overlap, except in
-    place, as each method defines it.
+    protocol, ``__array_interface__`` or DLPack. It must be contiguous in row-major order; its shape
+    does not matter. Sizes are numbers of elements, never bytes. Both buffers of a call, and the
+    buffers of all ranks, have the same element type. Operations move and reduce every type of
+    ``NcclDataType``; bool travels as UINT8. A receive buffer may be longer than what arrives unless
+    its method says otherwise; the rest keeps its content. The two buffers of a call must not
+    overlap, except in place, as each method defines it.
 
     *Arguments.* ``op`` is SUM, PROD, MAX, MIN, AVG, or a result of ``create_pre_mul_sum``, and
-    equal on all ranks. bool is reduced by MAX (or), MIN and PROD (and) only. ``root`` and ``peer``
-    are ranks of this communicator, from 0. ``stream`` is None or 0: host communicators have no
-    streams. ``config`` is None: a configuration of one call is not done yet.
+    equal on all ranks. Buffers of bool can be reduced by MAX (or), MIN and PROD (and) only.
+    ``root`` and ``peer`` are ranks of this communicator, from 0. ``stream`` is None or 0: host
+    communicators have no streams. ``config`` is None: a configuration of one call is not done yet.
 
     *Order of reduction.* Within a node elements are combined in the order of ranks. Reductions of
     more than 16 KiB between several nodes combine the ranks of each node first, then the nodes in
     the order of their first ranks. ``JCCL_DETERMINISTIC=rank`` keeps the order of ranks
     everywhere. Floats of 16 and 8 bits are combined in float32 and rounded once for each node. AVG
     is the sum divided by the number of ranks; integers wrap around, and their average rounds toward
-    zero. With MAX and MIN NaN wins, and -0 is less than +0. DIFFERENCES.md has the details.
+    zero. In MAX and MIN NaN wins, and -0 is less than +0. DIFFERENCES.md has the details.
 
-    *Errors.* A name in capitals is an entry of docs/errors.md, under its name in small letters:
-    docs/errors.md#buffers_differ. ``NcclInvalid`` refuses an argument before the library is called,
-    and nothing happens: NOT_A_BUFFER, NOT_HOST_MEMORY, NOT_CONTIGUOUS, NOT_WRITABLE, ELEMENT_TYPE,
-    FOREIGN_BYTE_ORDER, DLPACK_FAILED, BUFFERS_DIFFER, NOT_DIVISIBLE, PYTHON_REDUCTION,
-    PYTHON_BOOL_REDUCTION, PYTHON_STREAM, PYTHON_COMMUNICATOR_STATE. A number that C cannot hold is
-    an OverflowError (NUMBER_TOO_LARGE), what is no number a TypeError (NOT_A_NUMBER).
+    *Errors.* A name in capitals is an entry of docs/errors.md, whose anchor is the name in small
+    letters: docs/errors.md#buffers_differ. ``NcclInvalid`` means that an argument was refused
+    before the library was called, and that nothing has happened: NOT_A_BUFFER, NOT_HOST_MEMORY,
+    NOT_CONTIGUOUS, NOT_WRITABLE, ELEMENT_TYPE, FOREIGN_BYTE_ORDER, DLPACK_FAILED, BUFFERS_DIFFER,
+    NOT_DIVISIBLE, PYTHON_REDUCTION, PYTHON_BOOL_REDUCTION, PYTHON_STREAM,
+    PYTHON_COMMUNICATOR_STATE. A number that C cannot hold is an OverflowError (NUMBER_TOO_LARGE),
+    an argument that must be a number and is none a TypeError (NOT_A_NUMBER).
     ``NCCLError`` has the library's code and sentence: InvalidArgument for ROOT_OR_PEER,
     BUFFERS_OVERLAP, REDUCTION_UNKNOWN, REDUCTION_ENDED and REDUCTION_TYPE; InvalidUsage for
     CALLED_DIFFERENTLY, UNMATCHED, TOO_LARGE, TOO_MANY_RANKS, TOO_MANY_PENDING and NOT_READY;
@@ -101,9 +102,9 @@ class Operations(Calls):
         """Copies ``sendbuf`` of rank ``root`` into ``recvbuf`` of every rank.
 
         Args:
-            sendbuf: n elements, on the root; elsewhere it is not looked at and may be None.
-            recvbuf: gets n elements, and has just as many, on every rank. In place: the same
-                buffer as ``sendbuf``.
+            sendbuf: n elements, on the root; elsewhere it is ignored and may be None.
+            recvbuf: has and gets exactly n elements, on every rank. In place: the same buffer as
+                ``sendbuf``.
             root: the rank that sends.
             stream: None or 0.
             config: None.
@@ -119,12 +120,12 @@ class Operations(Calls):
     def allgather(
         self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
     ) -> None:
-        """Lays ``sendbuf`` of all ranks one after the other into ``recvbuf`` of every rank.
+        """Puts ``sendbuf`` of all ranks one after the other into ``recvbuf`` of every rank.
 
         Args:
             sendbuf: n elements, on every rank.
-            recvbuf: gets nranks * n elements, those of rank r from r * n on. In place: ``sendbuf``
-                is this rank's own part of it.
+            recvbuf: gets nranks * n elements, those of rank r from index r * n on. In place:
+                ``sendbuf`` is this rank's own part of it.
             stream: None or 0.
             config: None.
 
@@ -148,7 +149,7 @@ class Operations(Calls):
 
         Args:
             sendbuf: nranks * n elements, on every rank.
-            recvbuf: gets n elements. In place: it is this rank's own part of ``sendbuf``.
+            recvbuf: gets n elements. In place: this rank's own part of ``sendbuf``.
             op: the reduction.
             stream: None or 0.
             config: None.
@@ -175,10 +176,10 @@ class Operations(Calls):
 
         Args:
             sendbuf: n elements, on every rank.
-            recvbuf: gets n elements on the root; elsewhere it is not looked at and may be None. In
+            recvbuf: gets n elements on the root; elsewhere it is ignored and may be None. In
                 place: the same buffer as ``sendbuf``.
             op: the reduction.
-            root: the rank that receives. None: every rank does, as by ``allreduce``.
+            root: the rank that receives. None: every rank does, as in ``allreduce``.
             stream: None or 0.
             config: None.
 
@@ -200,8 +201,8 @@ class Operations(Calls):
 
         Args:
             sendbuf: nranks * n elements, on every rank.
-            recvbuf: gets nranks * n elements, those of rank r from r * n on. In place: the same
-                buffer as ``sendbuf``.
+            recvbuf: gets nranks * n elements, those of rank r from index r * n on. In place: the
+                same buffer as ``sendbuf``.
             stream: None or 0.
             config: None.
 
@@ -223,14 +224,14 @@ class Operations(Calls):
         stream: int | None = None,
         config: object = None,
     ) -> None:
-        """Lays ``sendbuf`` of all ranks one after the other into ``recvbuf`` of rank ``root``.
+        """Puts ``sendbuf`` of all ranks one after the other into ``recvbuf`` of rank ``root``.
 
         Args:
             sendbuf: n elements, on every rank.
-            recvbuf: gets nranks * n elements on the root, those of rank r from r * n on; elsewhere
-                it is not looked at and may be None. In place: ``sendbuf`` is the root's own part
-                of it.
-            root: the rank that receives. None: every rank does, as by ``allgather``.
+            recvbuf: gets nranks * n elements on the root, those of rank r from index r * n on;
+                elsewhere it is ignored and may be None. In place: ``sendbuf`` is the root's own
+                part of it.
+            root: the rank that receives. None: every rank does, as in ``allgather``.
             stream: None or 0.
             config: None.
 
@@ -257,10 +258,9 @@ class Operations(Calls):
         """Sends the r-th of nranks equal parts of ``sendbuf`` of rank ``root`` to rank r.
 
         Args:
-            sendbuf: nranks * n elements, on the root; elsewhere it is not looked at and may be
-                None.
-            recvbuf: gets n elements, and has just as many, on every rank. In place: it is the
-                root's own part of ``sendbuf``.
+            sendbuf: nranks * n elements, on the root; elsewhere it is ignored and may be None.
+            recvbuf: has and gets exactly n elements, on every rank. In place: the root's own part
+                of ``sendbuf``.
             root: the rank that sends.
             stream: None or 0.
             config: None.
@@ -282,8 +282,8 @@ class Operations(Calls):
 
         Args:
             sendbuf: n elements. ``peer`` receives as many of the same type.
-            peer: the rank that receives. Where it is this rank itself, send and receive stand in
-                one ``group()``.
+            peer: the rank that receives. If it is this rank itself, put send and receive into one
+                ``group()``.
             stream: None or 0.
 
         Raises:
@@ -299,8 +299,8 @@ class Operations(Calls):
         Sends and receives of two ranks match by their order. They are in no order with collectives.
 
         Args:
-            recvbuf: gets n elements, and has just as many. ``peer`` sends as many of the same type.
-            peer: the rank that sends. Where it is this rank itself, send and receive stand in one
+            recvbuf: has and gets exactly n elements. ``peer`` sends as many of the same type.
+            peer: the rank that sends. If it is this rank itself, put send and receive into one
                 ``group()``.
             stream: None or 0.
 
@@ -312,14 +312,14 @@ class Operations(Calls):
         self._resolve_and_call("recv", RECV, None, recvbuf, 0, peer, stream, None)
 
     def create_pre_mul_sum(self, scalar: Any, datatype: NcclDataType | None = None) -> CustomRedOp:
-        """Creates a reduction that sums what each rank has multiplied by a factor of its own.
+        """Creates a sum in which each rank's input is first multiplied by that rank's factor.
 
         Every product is rounded to the element type; integers wrap around. Products are added as
-        by SUM. All ranks call an operation with a reduction of this sort, each with its own.
+        by SUM. If one rank passes a reduction of this kind to an operation, all must, each its own.
 
         Args:
             scalar: this rank's factor: a number, or an array of one element. It is read at once.
-            datatype: the type of the buffers' elements. It may be left out where ``scalar`` is an
+            datatype: the type of the buffers' elements. It may be left out if ``scalar`` is an
                 array, which has the same type.
 
         Returns:
@@ -327,9 +327,8 @@ class Operations(Calls):
             after the last call that uses it.
 
         Raises:
-            NcclInvalid: ``scalar`` has no type or does not fit ``datatype``
-                (SCALAR), or the communicator is not initialized
-                (PYTHON_COMMUNICATOR_STATE).
+            NcclInvalid: ``scalar`` has no type or does not fit ``datatype`` (SCALAR), or the
+                communicator is not initialized (PYTHON_COMMUNICATOR_STATE).
             NCCLError: what the library says of the communicator.
         """
         comm = self._require("create_pre_mul_sum")
@@ -349,7 +348,7 @@ class Operations(Calls):
         stream: int | None,
         config: object,
     ) -> None:
-        """Makes a call, in one step of the extension if it is a plain one on numpy arrays."""
+        """Makes a call; the extension makes it in one step if it is a plain one on numpy arrays."""
         if not stream and config is None:
             try:
                 code = self._library.on_arrays(

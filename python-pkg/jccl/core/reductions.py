@@ -1,4 +1,4 @@
-"""Reductions that a program creates: sums of inputs that each rank has multiplied first."""
+"""Reductions that a program creates: sums in which each rank multiplies its input first."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _FORMATS = {
 
 
 class CustomRedOp:
-    """A reduction of one communicator; stands where SUM could stand.
+    """A reduction of one communicator, to be passed as ``op`` in place of SUM.
 
-    Close it when no further call is made with it; calls that were made go on.
+    Close it after the last call that uses it; calls made before go on.
     """
 
     def __init__(self, library: Binding, op: int, comm: int) -> None:
@@ -59,7 +59,7 @@ class CustomRedOp:
         return self._op
 
     def close(self) -> None:
-        """Destroys it. Does nothing if it is closed, or if the communicator has ended."""
+        """Destroys the reduction. Does nothing if it is closed or the communicator has ended."""
         if self._open:
             self._open = False
             self._library.red_op_destroy(self._op, self._comm)
@@ -68,7 +68,7 @@ class CustomRedOp:
 def pre_mul_sum(
     library: Binding, comm: int, scalar: Any, datatype: NcclDataType | None
 ) -> CustomRedOp:
-    """Creates a sum of inputs; this rank multiplies its own by ``scalar`` first."""
+    """Creates a sum of inputs; this rank first multiplies its own by ``scalar``."""
     if isinstance(scalar, (int, float)):
         kind, kept = _packed(scalar, datatype)
         pointer = kept.buffer_info()[0]

@@ -1,10 +1,9 @@
 """How ranks that ``python -m jccl.run`` started learn their numbers and share an id.
 
 The launcher listens on an abstract Unix socket (its name is in JCCL_STORE; no file exists) and
-keeps a few small values. A request is one line. ``PUT key hex [readers]`` is answered by ``OK``;
-``GET key`` by the value in hex, as soon as it is there, and the value is forgotten when as many
-ranks as there are readers have got it. A request that the launcher does not take is answered by
-``REFUSED`` and the reason.
+keeps a few small values. A request is one line. It answers ``PUT key hex [readers]`` with ``OK``,
+and ``GET key`` with the value in hex as soon as it has it. After ``readers`` answers it forgets the
+value. It answers a request that it does not accept with ``REFUSED`` and the reason.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ LIMIT_VARIABLE = "JCCL_INIT_TIMEOUT"
 _DEFAULT_LIMIT_S = 120.0
 _LONGEST_S = 1e9
 
-# Number of exchanges so far; written and read under the lock.
+# The number of exchanges so far; read and written under the lock.
 _exchanges = 0
 _lock = threading.Lock()
 
 
 def rank_from_environment() -> tuple[int, int]:
-    """(RANK, WORLD_SIZE) of the environment.
+    """RANK and WORLD_SIZE from the environment.
 
     Raises:
         NcclInvalid: if they are missing or make no sense.
@@ -49,7 +48,7 @@ def rank_from_environment() -> tuple[int, int]:
 
 
 def exchange_unique_id(rank: int, nranks: int) -> UniqueId:
-    """The same new id on all ranks: made by rank 0, handed on by the launcher."""
+    """The same new id on all ranks: rank 0 makes it, the launcher hands it on."""
     global _exchanges
     with _lock:
         key = f"id/{_exchanges}"
@@ -63,9 +62,9 @@ def exchange_unique_id(rank: int, nranks: int) -> UniqueId:
 
 
 def _limit() -> float | None:
-    """Seconds of JCCL_INIT_TIMEOUT, None for no limit, which is 0 there.
+    """JCCL_INIT_TIMEOUT in seconds; None if it is 0, which means no limit.
 
-    Like the library, the default with a warning if invalid.
+    If it is invalid, warns and returns the default, as the library does.
     """
     text = os.environ.get(LIMIT_VARIABLE)
     if not text:

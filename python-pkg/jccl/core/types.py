@@ -11,7 +11,7 @@ from jccl import _numbers
 if TYPE_CHECKING:
     import numpy
 
-# numpy's and ml_dtypes' names; bool travels as UINT8, and is not reduced by SUM and AVG.
+# numpy's and ml_dtypes' names; bool travels as UINT8 and cannot be reduced by SUM and AVG.
 _BY_NAME = {
     "bool": _numbers.UINT8,
     "int8": _numbers.INT8,
@@ -56,7 +56,7 @@ class Result(enum.IntEnum):
 
 
 class NcclDataType(enum.IntEnum):
-    """``ncclDataType_t``. Also made from anything that ``numpy.dtype()`` understands."""
+    """``ncclDataType_t``. ``NcclDataType(x)`` accepts all that ``numpy.dtype()`` understands."""
 
     INT8 = _numbers.INT8
     CHAR = _numbers.INT8
@@ -149,15 +149,15 @@ def redop(op: object) -> int:
     """The number of a reduction.
 
     Raises:
-        NcclInvalid: if it is none.
+        NcclInvalid: if ``op`` is not a reduction.
     """
     if not hasattr(op, "__index__"):
-        raise NcclInvalid(f"op is {op!r}: SUM, PROD, MAX, MIN, AVG or a CustomRedOp is meant")
+        raise NcclInvalid(f"op is {op!r}: pass SUM, PROD, MAX, MIN, AVG or a CustomRedOp")
     return operator.index(op)
 
 
 class CTAPolicy(enum.IntFlag):
-    """``NCCL_CTA_POLICY_*``. Accepted; without meaning on host ranks."""
+    """``NCCL_CTA_POLICY_*``. Accepted, but without effect on host ranks."""
 
     DEFAULT = 0
     EFFICIENCY = 1

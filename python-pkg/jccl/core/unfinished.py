@@ -1,7 +1,7 @@
 """Members of nccl4py's Communicator that the library answers with "not done yet".
 
-They have their final signatures. Where the library has the function, it is called, so that its
-own sentence arrives and the member works as soon as the library does.
+They have their final signatures. Where the library has the function, they call it: so the error is
+the library's own sentence, and the member works as soon as the library's function does.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ _DESCRIPTION = """\
 Starts the ranks of a program on this machine and ends them together.
 
 Each rank runs `python SCRIPT ARGS...` with these variables:
-  RANK, WORLD_SIZE              its number and how many there are
+  RANK, WORLD_SIZE              its number and the number of ranks
   LOCAL_RANK, LOCAL_WORLD_SIZE  the same within its (simulated) host
   NODE_RANK                     the number of its host
   MASTER_ADDR, MASTER_PORT      127.0.0.1 and a free port, for torch.distributed
   NCCL_HOSTID                   its host's name, with --hosts
-  JCCL_STORE                    how ranks share a communicator id: see below
+  JCCL_STORE                    where the ranks share a communicator id: see below
 
 In the script:
   import jccl.core as jc
@@ -27,8 +27,8 @@ or  torch.distributed.init_process_group("jccl")
 _EPILOG = """\
 Lines of output are prefixed with [rank]. When a rank fails, the others get a moment to report
 it, then are terminated, then killed; its exit status becomes this command's (128 + the signal's
-number if a signal ended it, 124 after --timeout). Ctrl-C and SIGTERM are passed on; a second
-Ctrl-C kills. Whatever processes the ranks leave behind in their process groups are ended too.
+number if a signal ended it, 124 after --timeout). Ctrl-C and SIGTERM are passed on to the ranks;
+a second one kills them. Processes that the ranks leave in their process groups are ended, too.
 
 examples:
   python -m jccl.run -n 4 train.py --epochs 3
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=1,
         metavar="H",
-        help="simulate H hosts: ranks of different hosts speak TCP (default 1)",
+        help="simulate H hosts; ranks on different hosts talk over TCP (default 1)",
     )
     parser.add_argument(
         "--timeout", type=float, metavar="S", help="end everything after S seconds (status 124)"
@@ -77,7 +77,7 @@ def main() -> int:
     if options.nranks < 1:
         parser.error(f"-n is {options.nranks}: at least one rank is needed")
     if not 1 <= options.hosts <= options.nranks:
-        parser.error(f"--hosts is {options.hosts}: 1 to {options.nranks} are possible")
+        parser.error(f"--hosts is {options.hosts}: it must be 1 to {options.nranks}")
     script = ["-m", options.script] if options.module else [options.script]
     job = Job(
         command=[sys.executable, *script, *options.args],

@@ -29,13 +29,13 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Job:
-    """The job that is to be started.
+    """A job to start.
 
     Attributes:
-        command: the program of every rank.
-        nranks: how many ranks.
-        hosts: how many hosts to simulate; ranks are dealt out in blocks.
-        timeout_s: the whole job's limit, None for none.
+        command: the command line of every rank.
+        nranks: the number of ranks.
+        hosts: the number of hosts to simulate; each gets a block of consecutive ranks.
+        timeout_s: the time limit of the whole job; None for none.
         grace_s: seconds between terminating and killing.
         prefix: whether lines of output begin with the rank.
         environment: variables beyond the launcher's own.
@@ -80,8 +80,8 @@ def rank_environment(job: Job, rank: int, port: int, store: str) -> dict[str, st
 def exit_code(pid: int) -> int | None:
     """How a child has ended, as in Popen.returncode; None while it runs.
 
-    The child stays a zombie, so that its number, which is that of its process group too, cannot
-    be given to somebody else before the group has been ended.
+    The child stays a zombie, so that the system cannot reuse its number, which is also that of its
+    process group, before the group has been ended.
     """
     ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if ended is None:
@@ -97,7 +97,7 @@ def _free_port() -> int:
 
 
 def _die_with(launcher: int) -> Callable[[], None]:
-    """A rank must not survive its launcher, not even one that is killed."""
+    """What a rank calls before exec: it must not survive its launcher, even if that is killed."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
 
     def before_exec() -> None:
@@ -109,7 +109,7 @@ def _die_with(launcher: int) -> Callable[[], None]:
 
 
 def _living_groups() -> Iterator[int]:
-    """The process groups of all processes that are no zombies."""
+    """The process groups of all processes that are not zombies."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError):
@@ -119,7 +119,7 @@ def _living_groups() -> Iterator[int]:
 
 
 class _Lines:
-    """One output of one rank: whole lines go on with their prefix."""
+    """One output of one rank: passes whole lines on with a prefix."""
 
     def __init__(self, source: IO[bytes], sink: IO[bytes], prefix: bytes) -> None:
         self.source = source
@@ -128,7 +128,7 @@ class _Lines:
         self._rest = b""
 
     def read(self) -> bool:
-        """Passes on what is there; False at the end of the stream."""
+        """Passes on what has arrived; False at the end of the stream."""
         received = os.read(self.source.fileno(), _MAX_LINE_BYTES)
         *lines, self._rest = (self._rest + received).split(b"\n")
         if self._rest and (not received or len(self._rest) >= _MAX_LINE_BYTES):
@@ -148,7 +148,7 @@ class _Launch:
         self._ranks: list[subprocess.Popen[bytes]] = []
         self._open_outputs = 0
         self._status = 0
-        # Monotonic times of what happens next to ranks that still run; None: not planned.
+        # Monotonic times at which ranks that still run are terminated or killed; None: not planned.
         self._terminate_at: float | None = None
         self._kill_at: float | None = None
         self._interrupts = 0
@@ -216,8 +216,7 @@ class _Launch:
                     ended.add(rank)
                     self._ended(rank, code, now)
             if len(ended) == len(self._ranks):
-                # A rank's own children may hold its outputs open. They are waited for only a
-                # moment.
+                # A rank's own children may hold its outputs open: wait for them only a moment.
                 drained_at = drained_at or now + _DRAIN_S
                 if self._open_outputs == 0 or now >= drained_at:
                     return
@@ -265,7 +264,7 @@ class _Launch:
                     os.killpg(process.pid, number)
 
     def _end_groups(self) -> None:
-        """Ends whatever is left in the ranks' process groups, then lets their numbers go."""
+        """Ends what is left in the ranks' process groups, then releases the groups' numbers."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             for process in self._ranks:
                 with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -16,7 +16,7 @@ _MAX_VALUES = 4096
 class Store:
     """Answers PUT and GET on an abstract Unix socket, driven by the launcher's selector.
 
-    Only processes of the same user are answered.
+    It answers only processes of the same user.
     """
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
@@ -79,7 +79,7 @@ class Store:
                 self._refuse(connection, "it is neither PUT key hex [readers] nor GET key")
 
     def put(self, key: str, value: str) -> None:
-        """Sets a value and answers those who wait for it."""
+        """Sets a value and sends it to the ranks that wait for it."""
         self._values[key] = value
         for waiting in self._waiting.pop(key, []):
             self._reply(waiting, value)
@@ -93,7 +93,7 @@ class Store:
                 del self._readers[key], self._values[key]
 
     def get(self, key: str) -> str | None:
-        """The value under ``key`` in hex, None if there is none yet."""
+        """The value under ``key`` in hex; None if there is none yet."""
         return self._values.get(key)
 
     def _reply(self, connection: socket.socket, text: str) -> None:

@@ -20,7 +20,7 @@ _NAME = "jccl"
 def register() -> None:
     """Makes the name "jccl" known to torch.distributed. May be called any number of times.
 
-    Never raises: what is missing (a JDK, the libraries) is said by init_process_group.
+    Never raises: init_process_group says what is missing (a JDK, the libraries).
     """
     from torch.distributed import Backend
 
@@ -41,12 +41,12 @@ def stats(group: ProcessGroup | None = None) -> dict[str, int]:
         group: a group of backend "jccl"; None means the default group.
 
     Returns:
-        Calls by operation (``all_reduce`` and so on), bytes of their whole buffers
-        (``all_reduce_bytes`` and so on), and payload bytes sent by transport (``self_bytes``,
-        ``shm_bytes``, ``net_bytes``).
+        For each operation the number of calls (``all_reduce`` and so on) and the bytes of their
+        whole buffers (``all_reduce_bytes`` and so on); for each transport the payload bytes sent
+        (``self_bytes``, ``shm_bytes``, ``net_bytes``).
 
     Raises:
-        TypeError: if the group's backend is another one.
+        TypeError: if the group has another backend.
     """
     from jccl.torch.creation import statistics
 

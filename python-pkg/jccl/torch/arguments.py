@@ -50,8 +50,8 @@ Reduction = tuple[int, int]
 def _reductions() -> tuple[dict[torch.dtype, Reduction], ...]:
     """For each ReduceOp, by its number in torch, the element types it works on.
 
-    bool has no type of its own in the library. It travels as uint8, whose bytes 0 and 1 have a
-    maximum that is the sum (logical or, as torch has it), and a minimum that is the product.
+    bool has no type of its own in the library and travels as uint8. The maximum of bytes 0 and 1 is
+    torch's sum of bools (logical or), their minimum is the product.
     """
     by_op: list[dict[torch.dtype, Reduction]] = [{} for _ in range(9)]
     ours = {
@@ -71,7 +71,7 @@ def _reductions() -> tuple[dict[torch.dtype, Reduction], ...]:
 
 
 PREMUL_SUM: Final = hash(ReduceOp.PREMUL_SUM)
-"""Its factor makes a reduction of one communicator; see ``Communicator.reduction``."""
+"""Each factor needs a reduction of its own on each communicator: ``Communicator.reduction``."""
 
 _PARTWISE: Final = (hash(ReduceOp.SUM), hash(ReduceOp.AVG), PREMUL_SUM)
 
@@ -83,8 +83,8 @@ def reduction(reduce_op: ReduceOp, dtype: torch.dtype) -> Reduction:
     """The library's type and operation for a reduction.
 
     Raises:
-        TypeError: a type that this operation does not work on.
-        ValueError: an operation that JCCL does not have.
+        TypeError: the operation does not work on this type.
+        ValueError: JCCL does not have the operation.
     """
     number = hash(reduce_op)
     found = REDUCTIONS[number].get(dtype) if number < len(REDUCTIONS) else None
@@ -106,8 +106,8 @@ def checked(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, if its bytes can be moved as they are.
 
     Raises:
-        TypeError: not a dense tensor.
-        ValueError: not in host memory.
+        TypeError: it is not dense.
+        ValueError: it is not in host memory.
     """
     if not tensor.is_cpu:
         raise ValueError(
@@ -120,7 +120,7 @@ def checked(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def real(tensor: torch.Tensor) -> torch.Tensor:
-    """A complex tensor as pairs of its parts, any other as it is."""
+    """A complex tensor as pairs of real numbers; any other tensor as it is."""
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
@@ -128,7 +128,7 @@ def summands(tensor: torch.Tensor, reduce_op: ReduceOp) -> torch.Tensor:
     """As ``real``, for a reduction.
 
     Raises:
-        TypeError: a complex tensor, by an operation that does not work on its parts alone.
+        TypeError: the tensor is complex and the operation cannot be applied to its parts.
     """
     if tensor.is_complex() and hash(reduce_op) not in _PARTWISE:
         name = str(reduce_op.op).rpartition(".")[2]

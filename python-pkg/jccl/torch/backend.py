@@ -1,4 +1,4 @@
-"""The Backend of a group, which torch asks in some places instead of the group."""
+"""The Backend of a group, which torch sometimes asks instead of the group."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class GroupBackend(Backend):
     """Answers torch's questions about what a group can do.
 
-    Every property that torch may ask for is defined here: torch's C++ side would look for a missing
-    one in itself, without end.
+    It defines every property that torch may ask for: torch's C++ side would look up a missing one
+    in itself, without end.
 
     Args:
         group: the group, which owns this object.
@@ -37,7 +37,7 @@ class GroupBackend(Backend):
 
     @property
     def options(self) -> Backend.Options:
-        """The backend's name and the limit of operations."""
+        """The backend's name and the time limit of operations."""
         return Backend.Options("jccl", timeout=self.timeout)
 
     @property
@@ -47,7 +47,7 @@ class GroupBackend(Backend):
 
     @property
     def supports_coalescing(self) -> bool:
-        """False: sends and receives never block each other, so that none needs a group."""
+        """False: sends and receives never block each other, so they need no group."""
         return False
 
     @property
@@ -74,7 +74,7 @@ class GroupBackend(Backend):
         return False
 
     def eager_connect_single_device(self, device: torch.device | None = None) -> None:
-        """Nothing is left to do: a group is connected when it is made."""
+        """Does nothing: a group is connected when it is made."""
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Sets the limit of the group's operations."""

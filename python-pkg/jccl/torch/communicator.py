@@ -1,4 +1,4 @@
-"""A group's communicator: what the operations of a group have in common."""
+"""A group's communicator, which all operations of the group use."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding
 
 Part = tuple[Call, Composition]
-"""One call of several that are a group."""
+"""One call of several that ``run_all`` makes."""
 
 DONE: Final = DoneWork()
 
 SHUTDOWN_LIMIT_S = 10.0
-"""How long a group that is shut down waits for operations whose peers do not come."""
+"""How long shutdown waits for operations whose peers do not come."""
 
-# The exceptions of a call that has started nothing, or whose operation has failed.
+# The exceptions of a call that started nothing or whose operation failed.
 _REFUSALS: Final = (DistBackendError, OverflowError, TypeError)
 
 _KEPT_WORKS: Final = 4096
-# How many handles each start of an operation looks at: more than it adds.
+# How many handles each start of an operation looks at; it must be more than it adds.
 _LOOKS: Final = 2
 
 
@@ -47,40 +47,40 @@ def _references(works: deque[Any]) -> int:
 
 
 _ALONE: Final = _references(deque([object()]))
-"""The references of an element that the deque alone holds."""
+"""The number of references to an element that only the deque holds."""
 
 
 class Communicator:
     """A communicator of the library and the operations in flight on it.
 
-    Every operation is started in the asynchronous form: the library advances it as far as it
-    goes without waiting, and what is left stands in the communicator's in-order queue.
+    Every operation is started in the asynchronous form: the library advances it as far as it can
+    without waiting, and queues the rest, in order, in the communicator.
 
     Args:
-        native: the C door.
+        native: the binding.
         handle: the communicator, made with blocking=0 and ready.
-        timeout: limit of each operation.
+        timeout: the time limit of each operation.
     """
 
     def __init__(self, native: Binding, handle: int, timeout: timedelta) -> None:
         self.native = native
         self.handle = handle
-        # Handles of operations that are under way, or that somebody else holds. Appended by
-        # whoever starts an operation; turned, and taken from the left, under the lock of writes.
+        # Handles of operations that are under way or that somebody else holds. Threads that start
+        # operations append to it; rotating it and taking from the left needs the lock of writes.
         self.works: deque[StartedWork] = deque()
-        # Handles of finished operations that nobody in Python holds, without their tensors. C++
-        # code may hold its half of one. Appended under the lock of writes.
+        # Handles, without tensors, of finished operations that nobody in Python holds but whose C++
+        # half may be in use. Appended under the lock of writes.
         self._finished: deque[StartedWork] = deque(maxlen=_KEPT_WORKS)
         # The handles of each thread's open batch. Only that thread writes its own.
         self._batches: dict[int, list[StartedWork]] = {}
         self.writes = Writes()
         self._factors = Factors(native)
-        # Whether a thread has begun to shut the communicator down; under the lock of writes.
+        # Whether a thread has begun to shut the communicator down; guarded by the lock of writes.
         self._finalizing = False
         self.set_timeout(timeout)
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Sets the limit of the operations that start from now on."""
+        """Sets the time limit of operations that start from now on."""
         milliseconds = max(1, round(timeout.total_seconds() * 1000))
         self.check(self.native.comm_options(self.handle, milliseconds))
 
@@ -106,13 +106,13 @@ class Communicator:
         composition: Composition | None = None,
         source_rank: int = -1,
     ) -> DoneWork | StartedWork:
-        """Starts one operation; its handle, which is over already with ``waits``.
+        """Starts one operation and returns its handle, with ``waits`` when it is over.
 
         Args:
             call: the operation.
             waits: whether to wait for its end.
             result: the tensors that it fills.
-            composition: what it does besides.
+            composition: the copies, sends and receives that belong to it.
             source_rank: the sender, for a receive.
         """
         if composition is not None and composition.lazy:
@@ -157,7 +157,7 @@ class Communicator:
     def run_all(
         self, parts: list[Part], waits: bool, result: list[torch.Tensor]
     ) -> DoneWork | StartedWork:
-        """As ``run`` for several operations, one after the other; the handle is that of all."""
+        """As ``run`` for several operations, one after the other; returns one handle for all."""
         with _Watch(self):
             works: list[StartedWork] = []
             for call, composition in parts:
@@ -169,16 +169,16 @@ class Communicator:
             return self._queue(SeveralWorks(self.native, self.writes, self.handle, works, result))
 
     def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | StartedWork:
-        """The handle of what is complete already."""
+        """The handle of an operation that is already complete."""
         if waits:
             return DONE
         return self._queue(QueuedWork(self.native, self.writes, self.handle, 0, result))
 
     def begin_batch(self) -> None:
-        """The calling thread's operations from here on are one batch, until it ends it.
+        """Makes the calling thread's operations one batch, until ``end_batch``.
 
-        torch does not end a batch whose body raises. Such a one is forgotten when the next begins,
-        or when it is large.
+        torch does not end a batch whose body raises. Such a batch is forgotten when the next one
+        begins or when it grows large.
         """
         self._batches[threading.get_ident()] = []
 
@@ -188,17 +188,17 @@ class Communicator:
         return self._queue(SeveralWorks(self.native, self.writes, self.handle, works))
 
     def drain(self) -> None:
-        """Waits for the collectives that were started; sends and receives have a lane apart.
+        """Waits for the started collectives, but not for sends and receives.
 
         Raises:
-            DistBackendError: one has failed.
+            DistBackendError: a collective has failed.
         """
         for work in list(self.works):
             if not work.lane:
                 work.wait()
 
     def _queue(self, work: StartedWork) -> StartedWork:
-        """Keeps a handle, and what its operation uses, until that is over."""
+        """Keeps a handle, and what its operation uses, until the operation is over."""
         self.works.append(work)
         if self._batches:
             self._add_to_batch(work)
@@ -214,11 +214,11 @@ class Communicator:
                 del self._batches[me]
 
     def look_back(self, but: int = 0) -> None:
-        """Looks at the oldest handles, and lets go of those whose operations are over.
+        """Looks at the oldest handles and lets go of those whose operations are over.
 
-        The newest ``but`` handles are left alone. Handles of operations that are under way, and
-        those that somebody holds, are passed over: on average a start of an operation looks at each
-        of them once while as many others start.
+        It leaves the newest ``but`` handles alone, and keeps handles of operations under way and
+        those that somebody holds: on average each of these is looked at once while as many
+        operations start as there are such handles.
         """
         works = self.works
         for _ in range(min(_LOOKS, len(works) - but)):
@@ -234,16 +234,16 @@ class Communicator:
                     work.let_go()
                     self._finished.append(work)
                 else:
-                    # One step, so that a signal handler finds it in its place.
+                    # One step, so that a signal handler never finds it missing.
                     works.rotate(-1)
 
     def shutdown(self) -> None:
-        """Waits, for a bounded time, until the queue is empty; then ends the communicator."""
+        """Waits a bounded time for the queue to empty, then ends the communicator."""
         native, handle = self.native, self.handle
         if handle:
             with self.writes.lock:
                 first, self._finalizing = not self._finalizing, True
-            # Another thread that shuts down may be at it.
+            # Another thread may have begun to finalize.
             code = native.comm_finalize(handle) if first else IN_PROGRESS
             pause = 0.0
             deadline = time.monotonic() + SHUTDOWN_LIMIT_S
@@ -252,7 +252,7 @@ class Communicator:
                 pause = min(pause + 0.0002, 0.005)
                 state, code = native.comm_get_async_error(handle)
                 code = state or code
-            # Operations that are over keep the library's result, and do not fail by the shutdown.
+            # Operations that are over keep the library's result: the shutdown must not fail them.
             for work in list(self.works):
                 work.look()
             if code:
@@ -263,14 +263,14 @@ class Communicator:
     def abort(self, reason: str = "the group was aborted") -> None:
         """Ends everything on the communicator at once; peers see a remote error.
 
-        When it returns, neither the library nor a thread that copies a result writes into the
-        tensors of callers. Only a signal handler that aborts inside such a copy returns into it,
-        and that one copy goes on to its end.
+        After it returns, neither the library nor a thread that copies a result writes into callers'
+        tensors. The exception is a signal handler that aborts inside such a copy: it returns into
+        the copy, which goes on to its end.
         """
         self._end(self.native.comm_abort, reason)
 
     def _end(self, end: Callable[[int], int], reason: str) -> None:
-        """Ends the communicator, or waits until the thread that does has done it."""
+        """Ends the communicator, or waits until another thread has ended it."""
         works: deque[StartedWork] = deque()
         with self.writes.lock:
             handle, self.handle = self.handle, 0
@@ -288,15 +288,15 @@ class Communicator:
 class _Watch:
     """Revokes a communicator if the code that starts operations on it ends early, as by Ctrl-C.
 
-    The caller then believes that the buffers are its own again. When the revocation has returned,
-    the library does not write into them any more.
+    The caller then takes the buffers for its own again. Once the revocation has returned, the
+    library does not write into them any more.
     """
 
     __slots__ = ("_comm", "work")
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
-        # The handle of the operation, which the caller does not get if this ends early.
+        # The operation's handle, which the caller does not get if the block ends early.
         self.work: StartedWork | None = None
 
     def __enter__(self) -> _Watch:

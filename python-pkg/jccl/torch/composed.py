@@ -1,7 +1,7 @@
 """Gathers, scatters and all-to-alls, and the sum of sparse tensors.
 
-Where a list holds a tensor for each rank, the library gets one piece of memory: that of the
-tensors, if they lie one after the other, else a copy, which it makes in the operation's turn.
+For a list with a tensor for each rank, the library gets one piece of memory: the tensors' own if
+they lie one after the other, else a copy, which the library makes in the operation's turn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _run(
 
 
 def gather(group: ProcessGroupJccl, outputs: list[Tensor], tensor: Tensor, opts: Any) -> Handle:
-    """All ranks' tensors into a list of tensors on the root."""
+    """Gathers all ranks' tensors into a list of tensors on the root."""
     root, rank = opts.rootRank, group._rank
     composition = Composition(group._comm.drain)
     source = composition.reads(tensor)
@@ -45,7 +45,7 @@ def gather(group: ProcessGroupJccl, outputs: list[Tensor], tensor: Tensor, opts:
 
 
 def gather_single(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
-    """All ranks' tensors, one after another, into one tensor on the root."""
+    """Gathers all ranks' tensors, one after another, into one tensor on the root."""
     root = opts.rootRank
     composition = Composition(group._comm.drain)
     source = composition.reads(tensor)
@@ -59,7 +59,7 @@ def gather_single(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts:
 
 
 def scatter(group: ProcessGroupJccl, output: Tensor, inputs: list[Tensor], opts: Any) -> Handle:
-    """A list of tensors of the root out to the ranks."""
+    """Hands the root's list of tensors out to the ranks."""
     root, rank = opts.rootRank, group._rank
     composition = Composition(group._comm.drain)
     buffer = composition.writes(output)
@@ -75,11 +75,11 @@ def scatter(group: ProcessGroupJccl, output: Tensor, inputs: list[Tensor], opts:
 def alltoall(
     group: ProcessGroupJccl, outputs: list[Tensor], inputs: list[Tensor], opts: Any
 ) -> Handle:
-    """Tensor r to rank r, one from each.
+    """Sends tensor r to rank r and receives one from each rank.
 
     Sizes may differ from pair to pair. A rank whose own tensors are all alike does not know whether
-    those of the others are, so that the ranks cannot choose the library's AlltoAll: this is always
-    an exchange of sends and receives.
+    the others' are, so the ranks cannot agree on the library's AlltoAll: this is always an exchange
+    of sends and receives.
     """
     composition = Composition(group._comm.drain, exchanges=True)
     return _exchange(group, outputs, inputs, outputs, opts, composition)
@@ -123,7 +123,7 @@ def all_to_all_single(
     input_sizes: list[int],
     opts: Any,
 ) -> Handle:
-    """Part r of a tensor to rank r. Sizes are in rows; empty lists mean equal parts."""
+    """Sends part r of a tensor to rank r. Sizes are in rows; empty lists mean equal parts."""
     if output.dtype != tensor.dtype:
         raise ValueError(f"all_to_all from {tensor.dtype} into {output.dtype}")
     output, tensor = real(output), real(tensor)
@@ -191,7 +191,7 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
         torch.cat([all_values[r, : counts[r]] for r in range(size)]),
         tensor.shape,
     ).coalesce()
-    # detach() of a sparse tensor shares its entries, but not that there are more of them now.
+    # A detach()ed sparse tensor shares the entries, but not their new number.
     with torch.no_grad():
         comm.writes.copy([(tensor, total)])
     return comm.over(not opts.asyncOp, [tensor])

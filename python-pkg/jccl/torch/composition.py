@@ -14,35 +14,35 @@ from jccl.torch.arguments import checked, moved
 Tensor = torch.Tensor
 
 Call = tuple[int, int, int, int, int, int, int]
-"""operation, send address, receive address, count, type, reduction operation, root or peer."""
+"""Operation, send address, receive address, count, type, reduction, root or peer."""
 
 _OVERLAPS: Final = 1
 
 
 def is_lazy(tensor: Tensor) -> bool:
-    """Whether the memory of a view holds the opposite, or the conjugates, of its elements."""
+    """Whether the tensor's memory holds its elements negated or conjugated."""
     return tensor.is_neg() or tensor.is_conj()
 
 
 def resolved(tensor: Tensor) -> Tensor:
-    """A tensor whose memory holds its elements; the same one if it is such."""
+    """A tensor whose memory holds its elements as they are; the same one if it is not lazy."""
     return tensor.resolve_conj().resolve_neg()
 
 
 class Composition:
     """The copies, sends and receives of one operation, which the library makes in its turn.
 
-    An input is read when the collectives that were called before are over, and an output is written
-    when the operation ends, even if nobody looks at its handle.
+    Inputs are read when the collectives called before are over, and outputs are written when the
+    operation ends, even if nobody looks at its handle.
 
     Args:
-        settle: waits until those are over, for what only torch can read.
+        settle: waits until those collectives are over, for inputs that only torch can read.
         exchanges: whether the operation consists of sends and receives.
 
     Attributes:
         kept: the tensors that must live until the operation is over.
-        lazy: targets and sources of copies that only torch can make, once the operation is
-            over: its caller must wait for it.
+        lazy: targets and sources of copies that only torch can make, after the operation; so its
+            caller must wait for it.
     """
 
     __slots__ = (
@@ -69,11 +69,11 @@ class Composition:
         self.lazy: list[tuple[Tensor, Tensor]] = []
 
     def reads(self, tensor: Tensor) -> Tensor:
-        """Where the elements of an input lie side by side when the operation begins."""
+        """A contiguous tensor that holds an input's elements when the operation begins."""
         checked(tensor)
         self.kept.append(tensor)
         if is_lazy(tensor):
-            # Memory holds other elements, which only torch computes.
+            # The memory does not hold the elements as they are: only torch computes them.
             self._settle()
             buffer = resolved(tensor).contiguous()
         elif tensor.is_contiguous():
@@ -85,7 +85,7 @@ class Composition:
         return buffer
 
     def writes(self, tensor: Tensor) -> Tensor:
-        """Where the elements of an output may arrive."""
+        """A contiguous tensor in which an output's elements may arrive."""
         checked(tensor)
         self.kept.append(tensor)
         if tensor.is_contiguous() and not is_lazy(tensor):
@@ -96,17 +96,17 @@ class Composition:
         return buffer
 
     def updates(self, tensor: Tensor) -> Tensor:
-        """Where the elements lie that an operation reads and replaces."""
+        """A contiguous tensor for elements that the operation reads and replaces."""
         buffer = self.reads(tensor)
         if buffer is not tensor:
             self.deliver(tensor, buffer)
         return buffer
 
     def reads_in_a_row(self, tensors: list[Tensor], beside: Tensor, rank: int) -> int:
-        """Where the elements of inputs, one for each rank and all alike, lie one after the other.
+        """The address of memory in which inputs lie one after the other.
 
         Args:
-            tensors: the inputs.
+            tensors: the inputs, one for each rank, all alike.
             beside: the other buffer of the operation.
             rank: this rank.
         """
@@ -119,7 +119,7 @@ class Composition:
         return buffer.data_ptr()
 
     def writes_in_a_row(self, tensors: list[Tensor], beside: Tensor, rank: int) -> int:
-        """Where the elements of outputs, likewise, may arrive one after the other."""
+        """The address of memory in which outputs, likewise, may arrive one after the other."""
         if self._lie_in_a_row(tensors, beside, rank):
             return tensors[0].data_ptr()
         buffer = self._row(tensors)
@@ -128,9 +128,9 @@ class Composition:
         return buffer.data_ptr()
 
     def _lie_in_a_row(self, tensors: list[Tensor], beside: Tensor, rank: int) -> bool:
-        """Whether the operation can use the tensors' own memory, apart from the other buffer.
+        """Whether the tensors lie one after the other, and do not overlap the other buffer.
 
-        That may be the rank's own part, which is the operation in place.
+        The other buffer may be the rank's own part of them: the operation is then in place.
         """
         self.kept += tensors
         first = at = checked(tensors[0]).data_ptr()
@@ -148,18 +148,17 @@ class Composition:
         return buffer
 
     def deliver(self, tensor: Tensor, buffer: Tensor) -> None:
-        """An output gets its elements from a part of a contiguous buffer.
+        """Fills an output from a part of a contiguous buffer.
 
         Raises:
-            ValueError: elements of the output are one in memory.
+            ValueError: several elements of the output share memory.
         """
         self.kept.append(checked(tensor))
         buffer = buffer.view(tensor.shape)
         if torch._debug_has_internal_overlap(tensor) == _OVERLAPS:
             raise ValueError(
-                "jccl cannot write into a tensor of which several elements are one in memory, "
-                f"such as one that was expanded: shape {tuple(tensor.shape)}, strides "
-                f"{tensor.stride()}; pass its clone()"
+                "jccl cannot write into a tensor whose elements share memory, such as an expanded "
+                f"one: shape {tuple(tensor.shape)}, strides {tensor.stride()}; pass its clone()"
             )
         if is_lazy(tensor):
             self.lazy.append((tensor.detach(), buffer))
@@ -173,27 +172,27 @@ class Composition:
             _describe(self._before, target, source)
 
     def copy_after(self, target: Tensor, source: Tensor) -> None:
-        """The same when it has succeeded."""
+        """Copies between tensors of one shape when the operation has succeeded."""
         if source.numel():
             self._afters += 1
             _describe(self._after, target, source)
 
     def send(self, tensor: Tensor, peer: int) -> None:
-        """The operation sends a tensor to another rank."""
+        """Adds the sending of a tensor to another rank."""
         source = self.reads(tensor)
         count, kind = moved(source)
         if count:
             self._transfers += (SEND, source.data_ptr(), count, kind, peer)
 
     def receive(self, tensor: Tensor, peer: int) -> None:
-        """The operation receives a tensor from another rank."""
+        """Adds the receiving of a tensor from another rank."""
         buffer = self.writes(tensor)
         count, kind = moved(buffer)
         if count:
             self._transfers += (RECV, buffer.data_ptr(), count, kind, peer)
 
     def words(self, call: Call) -> array[int] | None:
-        """The call in the words of jcclStartComposed; None for one that needs none."""
+        """The words for jcclStartComposed; None if jcclStart is enough."""
         if not (self._befores or self._afters or self._exchanges):
             return None
         counts = (self._befores, len(self._transfers) // 5, self._afters)

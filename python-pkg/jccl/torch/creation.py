@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _UNIQUE_ID_BYTES: Final = 128
 _NO_COLOR: Final = -1
 _LOOK_AGAIN_S: Final = 0.1
-"""How often rank 0 looks whether a rank has come that was taken for its dead predecessor."""
+"""How often rank 0 looks for a new hello, having perhaps answered a dead predecessor's."""
 
 _STATISTICS: Final = {
     "broadcast": 0,
@@ -68,7 +68,7 @@ class Identity:
 
     Attributes:
         name: the group's name.
-        nonce: differs from that of every other group and of every restart.
+        nonce: different for every group and every restart.
     """
 
     name: str
@@ -76,14 +76,14 @@ class Identity:
 
 
 def create(options: Any, backend_options: Any) -> ProcessGroup:
-    """The group that torch asks for.
+    """Makes the group that torch asks for.
 
     Args:
         options: torch's description of the group.
-        backend_options: none exist for this backend.
+        backend_options: must be None; this backend has none.
 
     Raises:
-        ValueError: what torch asks for is not possible.
+        ValueError: torch asks for something impossible.
         DistBackendError: the communicator could not be made.
     """
     _refuse_other_devices()
@@ -111,8 +111,8 @@ def create(options: Any, backend_options: Any) -> ProcessGroup:
 def _keep_signals(native: Binding) -> None:
     """Puts the JVM's signal handlers back whenever torch has installed its own.
 
-    Compiled Java code meets SIGSEGV as a matter of course (safepoints); torch's handler of fatal
-    signals, installed above the JVM's, would end the process at the next one.
+    Compiled Java code relies on SIGSEGV (safepoints); torch's handler of fatal signals, installed
+    over the JVM's, would end the process at the next one.
     """
     original = torch._C._set_print_stack_traces_on_fatal_signal
     if getattr(original, "_keeps_jvm", False):
@@ -131,9 +131,9 @@ def _keep_signals(native: Binding) -> None:
 def _refuse_other_devices() -> None:
     """Refuses a group for several devices.
 
-    torch lets a ProcessGroup subclass replace the whole group, so a second device's backend
-    would be lost without a word. It does not tell the creator of other devices; its caller's
-    variables do.
+    torch lets a ProcessGroup subclass replace the whole group, so a second device's backend would
+    be silently lost. torch does not tell this function of other devices; the variables of its
+    caller do.
     """
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_name != "_new_process_group_helper":
@@ -153,9 +153,9 @@ def _refuse_other_devices() -> None:
 def _lead(native: Binding, store: Store, size: int, name: str, deadline: float) -> tuple[int, str]:
     """Rank 0: makes the unique id and hands it to every rank that says hello.
 
-    Each rank's hello is a fresh nonce and the answer's key contains it. So a rank of a job that
-    torchrun has restarted on the same store never takes an old answer for its own, and rank 0,
-    which may take an old hello for a new one, goes on answering until all have come.
+    Each rank's hello is a fresh nonce, and the answer's key contains it. So when torchrun has
+    restarted a job on the same store, no rank takes an old answer for its own. Rank 0 may take an
+    old hello for a new one, so it goes on answering until all ranks have come.
     """
     _start_java(native, name)
     hellos = [f"hello/{rank}" for rank in range(1, size)]
@@ -201,7 +201,7 @@ def _follow(
 
 
 def _start_java(native: Binding, name: str) -> None:
-    """Before the ranks wait for each other, so that all of their JVMs start at the same time."""
+    """Starts Java before the ranks wait for each other, so that all JVMs start at the same time."""
     code = native.jvm_start()
     if code:
         raise DistBackendError(f"group {name}: {failure(native, code, 0)}")
@@ -236,7 +236,7 @@ def _initialise(
 
 @contextlib.contextmanager
 def _aborted_on_failure(native: Binding, handle: int) -> Iterator[None]:
-    """Aborts a communicator, if there is one, when the block ends before a group owns it."""
+    """Aborts a communicator, if there is one, when the block raises before a group owns it."""
     try:
         yield
     except BaseException:
@@ -282,9 +282,9 @@ def split(
     name: str | None,
     description: str | None,
 ) -> ProcessGroup | None:
-    """Splits a group's communicator by ncclCommSplit; called on all its ranks.
+    """Splits a group's communicator by ncclCommSplit; all its ranks must call this.
 
-    Colour is the lowest of the new group's ranks, key the place in the list.
+    The color is the lowest of the new group's ranks, the key a rank's place in the list.
     """
     from jccl.torch.group import ProcessGroupJccl
 

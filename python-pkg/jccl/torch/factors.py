@@ -1,4 +1,4 @@
-"""torch's PREMUL_SUM: sums of what each rank multiplies by a factor of its own first."""
+"""torch's PREMUL_SUM: sums in which each rank first multiplies its input by a factor."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding
 
 _KEPT: Final = 1024
-"""Reductions that are kept for the next call. Training uses a few factors again and again."""
+"""How many reductions to keep for later calls: training uses a few factors again and again."""
 
 _IMMEDIATE: Final = 1
 """ncclScalarHostImmediate: the library reads the factor at once."""
 
 
 class Factors:
-    """The reductions of one communicator that have a factor, by factor and type."""
+    """The premultiplied sums of one communicator, by factor and type."""
 
     def __init__(self, native: Binding) -> None:
         self._native = native
@@ -33,8 +33,8 @@ class Factors:
         """The library's type and operation.
 
         Raises:
-            TypeError: a type that the library does not reduce.
-            ValueError: a factor that is not in host memory.
+            TypeError: the library does not reduce this type.
+            ValueError: the factor is not in host memory.
         """
         kind = TYPES.get(dtype)
         if kind is None:

@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from jccl.torch.work import StartedWork
 
 _MANY: Final = 4
-"""So many callbacks run at a time; more only where these have not moved for _STUCK_S."""
+"""How many callbacks run at a time; more run only if none of these has ended for _STUCK_S."""
 
 _STUCK_S: Final = 0.01
 _IDLE_S: Final = 5.0
-"""How long a thread stays for which there is no work, but for one."""
+"""How long a thread without work stays; the last one stays for ever."""
 
 
 class Completer:
-    """The daemon threads ``jccl-futures``: each learns that operations are over, or runs callbacks.
+    """The daemon threads ``jccl-futures``: they learn that operations are over, and run callbacks.
 
-    torch runs a future's callbacks, any Python code, on the thread that completes it. One may
-    wait for another operation's future, whose callback waits for a third one: so whoever is about
-    to complete a future leaves another thread behind, which learns of the next end. There are as
-    many threads as callbacks that wait, and a few.
+    torch runs a future's callbacks, which may be any Python code, on the thread that completes it.
+    A callback may wait for another operation's future, whose callback waits for a third one. So a
+    thread that is about to complete a future leaves another thread to learn of the next end. There
+    are a few more threads than callbacks that wait.
     """
 
     def __init__(self) -> None:
-        # All fields are written and read under the lock of _changed, which a signal handler on
-        # the thread that holds it passes; _seen by the thread alone that leads. Spare threads are
+        # All fields are read and written under the lock of _changed, which a signal handler on the
+        # holding thread may take again; _seen only by the thread that leads. Spare threads are
         # those that run no callback.
         self._changed = threading.Condition(threading.RLock())
         self._open: list[StartedWork] = []
@@ -49,14 +49,14 @@ class Completer:
             self._attend(0)
 
     def hand_over(self, works: Iterable[StartedWork]) -> None:
-        """Completes the futures of operations that are over. Runs nobody's code."""
+        """Leaves the futures of operations that are over to the threads. Runs no callback."""
         with self._changed:
             self._over.extend(work for work in works if work.has_open_future())
             if self._over:
                 self._attend(int(self._leading))
 
     def _attend(self, occupied: int) -> None:
-        """Sees to it that there are more spare threads, which run no callback, than so many."""
+        """Makes sure that there are more than ``occupied`` spare threads."""
         if self._spare <= occupied:
             self._spare += 1
             try:
@@ -68,12 +68,12 @@ class Completer:
             self._changed.notify()
 
     def _run(self) -> None:
-        """A thread, which has been counted as a spare one."""
+        """The loop of a thread, which has been counted as a spare one."""
         while (work := self._next()) is not None:
             try:
                 work.complete()
             finally:
-                # A work kept in a local would keep its tensors until the next one comes.
+                # The local variable would keep the work's tensors until the next work comes.
                 del work
                 with self._changed:
                     self._running -= 1
@@ -100,14 +100,14 @@ class Completer:
         work = self._over.popleft()
         self._spare -= 1
         if self._over or self._open:
-            # Where no thread is to be had, this one goes on when the callback has ended.
+            # If no thread can be started, this one goes on after the callback.
             with contextlib.suppress(RuntimeError):
                 self._attend(0)
         self._running += 1
         return work
 
     def _lead(self) -> None:
-        """Waits until an operation is over, or a second has passed; without the lock."""
+        """Waits, without the lock, until an operation is over or a second has passed."""
         works = list(self._open)
         self._leading = True
         self._changed.release()
@@ -125,7 +125,7 @@ class Completer:
 
 
 def _is_over(work: StartedWork) -> bool:
-    """As ``look``; what that raises ends one work and not the thread, which all need."""
+    """As ``look``; an exception fails this one work, not the thread, which all works need."""
     try:
         return work.look()
     except Exception as e:
@@ -142,7 +142,7 @@ def completer() -> Completer:
 
 
 def _renew() -> None:
-    """In a forked child: the threads are not there, and the lock may be held for ever."""
+    """Starts afresh in a forked child, which has no such threads; the lock may be held for ever."""
     global _completer
     _completer = Completer()
 

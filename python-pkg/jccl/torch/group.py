@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 Tensor = torch.Tensor
 Handle = DoneWork | StartedWork
 
-# torch keeps only the C++ half of a group made by splitGroup; the Python half must live until
-# the group is shut down. Written by the threads that make and end groups.
+# torch keeps only the C++ half of a group made by splitGroup, but the Python half must live until
+# the group is shut down. The threads that make and end groups write it.
 _living: Final[set[ProcessGroup]] = set()
 
 
 class ProcessGroupJccl(ProcessGroup):
     """Collectives of CPU tensors over a communicator of JCCL.
 
-    A call with ``asyncOp`` False (what torch passes when the caller waits at once) runs to its
-    end and returns a finished handle; any other is started and returns a handle to wait on.
-    Errors are DistBackendError with the library's sentence; arguments that the library cannot
+    A call with ``asyncOp`` False (which torch passes when the caller waits at once) runs to its end
+    and returns a finished handle; any other call starts the operation and returns a handle to wait
+    on. Errors are DistBackendError with the library's sentence; arguments that the library cannot
     work on are ValueError or TypeError.
 
     Args:
@@ -51,8 +51,8 @@ class ProcessGroupJccl(ProcessGroup):
         store: the group's own store.
         rank: this process's rank in the group.
         size: number of ranks.
-        timeout: limit of each operation.
-        identity: what the ranks of this incarnation of the group have in common.
+        timeout: the time limit of each operation.
+        identity: the identity of this incarnation of the group, equal on all ranks.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ProcessGroupJccl(ProcessGroup):
         self._monitored = MonitoredBarrier(store, rank, size, identity.nonce)
         _living.add(self)
 
-    # What torch asks about the group.
+    # Properties that torch asks for.
 
     def getBackendName(self) -> str:  # noqa: N802 (torch's name, as below)
         """The name that init_process_group knows."""
@@ -268,7 +268,7 @@ class ProcessGroupJccl(ProcessGroup):
         call = (REDUCE_SCATTER, source, buffer.data_ptr(), buffer.numel(), kind, op, 0)
         return self._comm.run(call, not opts.asyncOp, [output], composition)
 
-    # From and to one rank, and from each to each.
+    # From one rank, to one rank, and from each to each.
 
     @untraced
     def gather(
@@ -286,12 +286,12 @@ class ProcessGroupJccl(ProcessGroup):
     def scatter(
         self, outputs: list[Tensor], tensors: list[list[Tensor]], opts: Any = None
     ) -> Handle:
-        """Hands a list of tensors of the root out to the ranks."""
+        """Hands the root's list of tensors out to the ranks."""
         return composed.scatter(self, single(outputs), tensors[0] if tensors else [], opts)
 
     @untraced
     def alltoall(self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None) -> Handle:
-        """Sends tensor r to rank r and receives one from each."""
+        """Sends tensor r to rank r and receives one from each rank."""
         return composed.alltoall(self, outputs, tensors, opts)
 
     @untraced
@@ -310,10 +310,10 @@ class ProcessGroupJccl(ProcessGroup):
 
     @untraced
     def send(self, tensors: list[Tensor], peer: int, tag: int = 0) -> Handle:
-        """Starts to send a tensor. Matched with receives by order alone, not by tag."""
+        """Starts to send a tensor. Sends and receives match by order alone, not by tag."""
         tensor = single(tensors)
         composition = Composition(_nothing)
-        # The caller must not change a tensor while it is sent, so that it may be copied now.
+        # The caller must not change a tensor while it is being sent, so it may be copied now.
         source = resolved(checked(tensor)).contiguous()
         composition.kept.append(source)
         count, kind = moved(source)
@@ -322,7 +322,7 @@ class ProcessGroupJccl(ProcessGroup):
 
     @untraced
     def recv(self, tensors: list[Tensor], peer: int, tag: int = 0) -> Handle:
-        """Starts to receive a tensor. Matched with sends by order alone, not by tag."""
+        """Starts to receive a tensor. Sends and receives match by order alone, not by tag."""
         tensor = single(tensors)
         composition = Composition(_nothing)
         buffer = composition.writes(tensor)
@@ -332,14 +332,14 @@ class ProcessGroupJccl(ProcessGroup):
 
     @untraced
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Handle:
-        """Refused."""
+        """Not supported: raises ValueError."""
         raise ValueError(
-            "jccl receives from a named rank (src=...): NCCL's operations know no any-source"
+            "jccl receives from a named rank (src=...): NCCL cannot receive from any source"
         )
 
     @untraced
     def _start_coalescing(self, device: torch.device | None = None) -> None:
-        """The calling thread's operations from here on are one batch. They start as ever."""
+        """Makes the calling thread's operations from here on one batch. They start as always."""
         self._comm.begin_batch()
 
     @untraced
@@ -351,7 +351,7 @@ class ProcessGroupJccl(ProcessGroup):
 
     @untraced
     def barrier(self, opts: Any = None) -> Handle:
-        """Ends on no rank before it began on all: an all-reduce of 4 bytes."""
+        """Ends on no rank before it has begun on all ranks: an all-reduce of 4 bytes."""
         address = self._token.data_ptr()
         call = (ALL_REDUCE, address, address, 1, INT32, 0, 0)
         return self._comm.run(call, _waits(opts), [])
@@ -363,8 +363,8 @@ class ProcessGroupJccl(ProcessGroup):
         """A barrier over the store that names the ranks that did not come.
 
         Raises:
-            DistBackendError: on rank 0 with the missing ranks, on the others with rank 0's
-                failure.
+            DistBackendError: ranks did not come in time. Rank 0 names them; the other ranks repeat
+                what it says.
         """
         if timeout is None:
             timeout = self._backend.timeout
@@ -376,7 +376,7 @@ class ProcessGroupJccl(ProcessGroup):
 
     @untraced
     def set_timeout(self, timeout: timedelta) -> None:
-        """Sets the limit of the operations that start from now on."""
+        """Sets the time limit of operations that start from now on."""
         self._backend.timeout = timeout
         self._comm.set_timeout(timeout)
 
@@ -389,12 +389,12 @@ class ProcessGroupJccl(ProcessGroup):
         group_desc: str | None = None,
         devices: Any = None,
     ) -> ProcessGroup | None:
-        """Splits the communicator; called on every rank.
+        """Splits the communicator; every rank must call it.
 
         Args:
-            ranks: ranks of this group; their order is the new group's.
-            timeout: limit of the new group's operations; None means this group's.
-            opts: none exist for this backend.
+            ranks: ranks of this group, in the order that they have in the new group.
+            timeout: time limit of the new group's operations; None means this group's.
+            opts: ignored; this backend has none.
             group_name: name of the new group.
             group_desc: description of the new group.
             devices: torch's choice of devices; the group has only the CPU.
@@ -422,7 +422,7 @@ class ProcessGroupJccl(ProcessGroup):
 
     @untraced
     def _set_sequence_number_for_group(self) -> None:
-        """Nothing to agree on: the communicator counts its calls from its beginning."""
+        """Does nothing: the communicator counts its calls from its beginning."""
 
     # Names that C++ callers use, and those of torch before 2.13.
     recvAnysource = recv_anysource  # noqa: N815
@@ -436,7 +436,7 @@ class ProcessGroupJccl(ProcessGroup):
 
 
 def _nothing() -> None:
-    """A send or receive waits for nothing before it begins: collectives have another order."""
+    """Waits for nothing: sends and receives are in no order with collectives."""
 
 
 def _waits(opts: Any) -> bool:

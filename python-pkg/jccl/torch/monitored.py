@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def wait_for_keys(store: Store, keys: Sequence[str], deadline: float) -> list[int]:
-    """Waits until a store has all keys, or until ``deadline`` (as time.monotonic counts).
+    """Waits until a store has all keys, or until ``deadline`` on the clock of time.monotonic.
 
-    Asks again and again instead of blocking in the store, so that Ctrl-C is heard.
+    It polls instead of blocking in the store, so that Ctrl-C works.
 
     Returns:
         The indices of the keys that are missing at the end.
@@ -33,14 +33,13 @@ def wait_for_keys(store: Store, keys: Sequence[str], deadline: float) -> list[in
 
 
 class MonitoredBarrier:
-    """The barriers of one group, over its store: a communicator could not go on after one that
-    failed.
+    """The barriers of one group, over its store: a communicator could not be used after one failed.
 
     Args:
         store: the group's store.
         rank: this rank.
         size: number of ranks.
-        nonce: keeps apart the keys of this incarnation of the group and those of a former one.
+        nonce: distinguishes this incarnation's keys from those of a former one.
     """
 
     def __init__(self, store: Store, rank: int, size: int, nonce: str) -> None:
@@ -48,16 +47,16 @@ class MonitoredBarrier:
         self._rank = rank
         self._size = size
         self._prefix = f"monitored/{nonce}"
-        # Counts the calls of this rank; rank r's n-th call meets rank 0's n-th. Calls of several
-        # threads at once on one group have no order that ranks could agree on.
+        # Counts this rank's calls; rank r's n-th call meets rank 0's n-th. Threads must not call at
+        # once on one group: the ranks could not agree on an order.
         self._calls = 0
 
     def run(self, timeout: timedelta, wait_all_ranks: bool) -> None:
-        """Returns when all ranks have called.
+        """Waits until all ranks have called.
 
         Args:
             timeout: how long to wait for the others.
-            wait_all_ranks: whether rank 0 names all missing ranks, not only the first.
+            wait_all_ranks: whether rank 0 names all missing ranks or only the first.
 
         Raises:
             DistBackendError: a rank did not come in time.
@@ -91,7 +90,7 @@ class MonitoredBarrier:
         return DistBackendError(sentence)
 
     def _obey(self, verdict: str, limit: float) -> None:
-        # Rank 0 began to wait later than this rank, maybe by its whole limit.
+        # Rank 0 may have begun to wait later than this rank, by up to its whole limit.
         deadline = time.monotonic() + 2 * limit + 1
         came = (
             f"Rank {self._rank} successfully reached monitoredBarrier, but received errors while "

@@ -1,4 +1,4 @@
-"""Writing into the tensors of callers, and checks of torch's tensors and lists of them."""
+"""Writing into callers' tensors, and checks of tensors and lists of tensors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from jccl._operations import OPERATIONS
 
 Tensor = torch.Tensor
 Copies = Sequence[tuple[Tensor, Tensor]]
-"""Targets and sources of copies that torch makes, once an operation has succeeded."""
+"""Targets and sources of copies that torch makes after an operation has succeeded."""
 
 
-# All there are: a child that is forked while a thread holds a lock gets new ones.
+# All instances: a forked child gives them new locks, since another thread may have held the old.
 _all: weakref.WeakSet[Writes] = weakref.WeakSet()
 
 
@@ -26,11 +26,11 @@ class Writes:
     """Writes into the tensors of a communicator's callers, until the communicator ends.
 
     Attributes:
-        lock: a thread holds it while it copies into them, or ends the communicator or the handle of
-            an operation. There is one for all of that, so that no two threads can wait for each
-            other. A signal handler on the holding thread passes. A thread that holds it waits for
-            no other thread.
-        ended: why the communicator has ended, None before; written under the lock.
+        lock: a thread holds it while it copies into them, or ends the communicator or an
+            operation's handle. It is one lock for all of that, so that no two threads can wait for
+            each other. A signal handler on the holding thread may take it again. A thread that
+            holds it waits for no other thread.
+        ended: why the communicator has ended; None before. Written under the lock.
     """
 
     def __init__(self) -> None:
@@ -42,15 +42,15 @@ class Writes:
         """Copies each source into its target, until the communicator ends.
 
         Raises:
-            DistBackendError: it has ended; nothing is written from then on.
+            DistBackendError: the communicator has ended; nothing is written from then on.
         """
         with self.lock:
             for target, source in copies:
-                # A signal handler may have ended it since the last copy.
+                # A signal handler may have ended the communicator since the last copy.
                 if self.ended is not None:
                     raise DistBackendError(f"{self.ended}, and the result was not written")
                 if target.is_inference():
-                    # Such a tensor can be written in that mode only, another one always.
+                    # Such a tensor can be written only in inference mode.
                     with torch.inference_mode():
                         target.copy_(source)
                 else:
@@ -94,7 +94,7 @@ def alike(what: str, size: int, several: Sequence[Tensor], one: Tensor) -> None:
 
 
 def fitting(number: int, size: int, tensor: Tensor, output: Tensor) -> None:
-    """Checks that an operation of so many ranks makes such an output of such an input.
+    """Checks that the output fits the input of an operation among ``size`` ranks.
 
     Raises:
         ValueError: otherwise.

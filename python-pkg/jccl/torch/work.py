@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jccl.bindings.protocol import Binding
 
 SLICE_MS: Final = 100
-"""Longest time that a waiting thread stays in the library before Python may look for signals."""
+"""How long a waiting thread stays in the library before Python may look for signals."""
 
 _NO_LIMIT: Final = timedelta(0)
 
@@ -28,9 +28,9 @@ _NO_LIMIT: Final = timedelta(0)
 def untraced(function: Callable[..., Any]) -> Any:
     """Marks a function so that torch.compile calls it instead of tracing into it.
 
-    The attribute is what torch._dynamo.disable sets on its wrapper; setting it alone neither
-    imports dynamo nor puts a wrapper on the way of every call. The type is Any because torch's
-    stubs have overloads that no backend written in Python takes over.
+    torch._dynamo.disable sets the same attribute on its wrapper; setting it alone neither imports
+    dynamo nor adds a wrapper to every call. The type is Any because torch's stubs have overloads
+    that a backend in Python does not need.
     """
     function._torchdynamo_disable = True  # type: ignore[attr-defined]
     function._torchdynamo_disable_msg = "jccl calls into native code"  # type: ignore[attr-defined]
@@ -38,7 +38,7 @@ def untraced(function: Callable[..., Any]) -> Any:
 
 
 class DoneWork(Work):
-    """The handle of an operation that was over when its call returned."""
+    """The handle of an operation that had ended when its call returned."""
 
     @untraced
     def wait(self, timeout: timedelta = _NO_LIMIT) -> bool:
@@ -82,17 +82,17 @@ class DoneWork(Work):
 class StartedWork(Work):
     """The handle of one or several operations that were started without waiting.
 
-    Subclasses say by ``advance`` how far it is.
+    Subclasses define ``advance``, which finds out whether it is over.
 
     Args:
-        native: the C door.
-        writes: that of the communicator; its lock guards the handle's state too.
+        native: the binding.
+        writes: the communicator's; its lock also guards the handle's state.
         comm: the communicator's handle.
-        result: the tensors that are filled.
-        sources: what must stay alive besides until it is over.
+        result: the tensors that the operation fills.
+        sources: other tensors that must stay alive until it is over.
 
     Attributes:
-        lane: whether it stands beside the collectives' order: a send or a receive.
+        lane: whether it is a send or a receive, which are in no order with collectives.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class StartedWork(Work):
         self._future: Future[list[torch.Tensor]] | None = None
 
     def advance(self, ms: int) -> None:
-        """Lends the thread for so long at most, and calls ``end`` if it is over."""
+        """Lends the thread for at most ``ms`` milliseconds; calls ``end`` if it is over."""
         raise NotImplementedError
 
     @untraced
@@ -125,10 +125,10 @@ class StartedWork(Work):
         """Lends the thread to the communicator until the operation is over.
 
         Args:
-            timeout: how long to wait; zero means no limit but the group's.
+            timeout: how long to wait; zero means only the group's limit.
 
         Raises:
-            DistBackendError: the operation failed, or the limit passed and it goes on.
+            DistBackendError: the operation failed, or the limit passed while it goes on.
         """
         if not self._settled:
             limit = timeout.total_seconds()
@@ -154,7 +154,7 @@ class StartedWork(Work):
         return True
 
     def look(self) -> bool:
-        """Whether the operation is over, with no wait."""
+        """Whether the operation is over; does not wait."""
         if not self._settled:
             self.advance(0)
         return self._settled
@@ -164,7 +164,7 @@ class StartedWork(Work):
         return self._settled
 
     def end(self, error: str | None) -> None:
-        """Decides how the operation has ended, unless that is decided."""
+        """Records how the operation has ended, unless that is recorded already."""
         with self._writes.lock:
             if not self._settled:
                 self._error = error
@@ -172,21 +172,21 @@ class StartedWork(Work):
                 self._settled = True
 
     def let_go(self) -> None:
-        """Forgets the tensors of an operation that is over, whose handle nobody in Python holds."""
+        """Forgets the tensors: the operation is over, and nobody in Python holds its handle."""
         self._result = None
 
     def fail(self, sentence: str) -> None:
-        """Ends the communicator and the handle with an error, since nobody knows how it stands."""
+        """Ends communicator and handle with an error: the operation's state is unknown."""
         try:
             self._native.comm_interrupt(self._comm)
         finally:
             self.end(sentence)
 
     def revoke(self) -> None:
-        """Ends the communicator and the handle by its user's interrupt.
+        """Ends the communicator and the handle after its user's interrupt.
 
-        When it returns nobody writes into the tensors. The future is left to its threads:
-        callbacks are no business of an interrupt.
+        When it returns, nobody writes into the tensors. The future is left to its threads, since an
+        interrupt must not run callbacks.
         """
         try:
             self._native.comm_interrupt(self._comm)
@@ -230,7 +230,7 @@ class StartedWork(Work):
     def get_future(self) -> Future[list[torch.Tensor]]:
         """A future of the tensors that the operation fills.
 
-        An error is set by a callback that raises, because torch's C++ side does not see
+        A callback that raises sets its error, because torch's C++ side does not see
         Future.set_exception.
         """
         with self._writes.lock:
@@ -240,8 +240,7 @@ class StartedWork(Work):
             self._completion = completion
             self._future = completion.then(self._value)
         future = self._future
-        # Registered first and looked at afterwards, so that an operation which ends in between is
-        # not missed.
+        # Register first and look afterwards, so that an end in between is not missed.
         if not self._settled:
             completer().add(self)
         if self.look():
@@ -254,7 +253,7 @@ class StartedWork(Work):
         return self._tensors()
 
     def has_open_future(self) -> bool:
-        """Whether a future was taken and is not complete."""
+        """Whether a future was taken and is not complete yet."""
         return self._completion is not None
 
     def complete(self) -> None:
@@ -268,10 +267,10 @@ class StartedWork(Work):
         """Waits for a second, or until any operation of the process has ended.
 
         Args:
-            seen: how many had ended when somebody last looked at those that matter.
+            seen: how many had ended when the caller last looked at its operations.
 
         Returns:
-            How many have ended.
+            How many have ended now.
         """
         _, ended = self._native.wait_completion(seen, 1000)
         return ended
@@ -281,12 +280,12 @@ class QueuedWork(StartedWork):
     """The handle of one operation.
 
     Args:
-        native: the C door.
-        writes: as of ``StartedWork``.
+        native: the binding.
+        writes: as in ``StartedWork``.
         comm: the communicator's handle.
-        ticket: the operation's ticket, 0 if it was complete when started.
+        ticket: the operation's ticket; 0 if it was complete when started.
         result: the tensors that the operation fills.
-        sources: what must stay alive besides until it is over.
+        sources: other tensors that must stay alive until it is over.
         source_rank: the sender, for a receive.
         lane: whether it is a send or a receive.
     """
@@ -309,7 +308,7 @@ class QueuedWork(StartedWork):
             self.end(None)
 
     def advance(self, ms: int) -> None:
-        """As the library says of the ticket."""
+        """Polls the operation's ticket."""
         code = self._native.poll(self._comm, self._ticket, ms)
         if code != IN_PROGRESS:
             self.end(failure(self._native, code, self._comm) if code else None)
@@ -323,10 +322,10 @@ class SeveralWorks(StartedWork):
     """The handle of several operations, which is over when all are.
 
     Args:
-        native: the C door.
-        writes: as of ``StartedWork``.
+        native: the binding.
+        writes: as in ``StartedWork``.
         comm: the communicator's handle.
-        works: those that may not be over.
+        works: the handles of the operations.
         result: the tensors that they fill; None: those of the handles.
     """
 
@@ -346,7 +345,7 @@ class SeveralWorks(StartedWork):
         self.look()
 
     def advance(self, ms: int) -> None:
-        """Waits for the first that is not over."""
+        """Waits for the first operation that is not over."""
         for work in self._works:
             if not work.is_settled():
                 work.advance(ms)
@@ -358,7 +357,7 @@ class SeveralWorks(StartedWork):
 
 
 def _slice(deadline: float | None) -> int:
-    """Milliseconds to stay in the library, at a time, until the deadline of a wait."""
+    """How many milliseconds to stay in the library next, in a wait with this deadline."""
     if deadline is None:
         return SLICE_MS
     return max(1, min(SLICE_MS, round(1000 * (deadline - time.monotonic()))))

@@ -50,7 +50,7 @@ static void refuse(const char* function, char kind, const char* names, Py_ssize_
                         : kind == 'l' ? "a signed number of 64 bits"
                                       : "an unsigned number of 64 bits";
     PyErr_Clear();
-    PyErr_Format(too_large ? PyExc_OverflowError : PyExc_TypeError, "%s: %s is %R: %s is meant",
+    PyErr_Format(too_large ? PyExc_OverflowError : PyExc_TypeError, "%s: %s is %R: it must be %s",
                  function, name, given, range);
 }
 

@@ -65,7 +65,7 @@ static PyObject* make(PyTypeObject* type, PyObject* given, PyObject* named) {
         return NULL;
     }
     if (!PyCallable_Check(started) || !PyCallable_Check(ended)) {
-        PyErr_SetString(PyExc_TypeError, "group_block: two functions are meant");
+        PyErr_SetString(PyExc_TypeError, "group_block takes two functions");
         return NULL;
     }
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
