@@ -26,7 +26,6 @@ final class AllGatherHierarchical extends Algorithm {
     @Override
     boolean fits(Shape shape) {
         return shape.nodes().deep()
-                && shape.limits().flags() > Flags.RELAYED
                 && Lookahead.possible(shape.limits())
                 && partBytes(shape) >= Slices.UNIT_BYTES;
     }

@@ -20,8 +20,7 @@ final class AllGatherSliced extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return Lookahead.possible(shape.limits())
-                && shape.limits().ringSlotBytes() % Slices.UNIT_BYTES == 0;
+        return Lookahead.possible(shape.limits());
     }
 
     @Override

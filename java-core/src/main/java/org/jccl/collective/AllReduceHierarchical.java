@@ -1,6 +1,5 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Limits;
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
@@ -50,11 +49,8 @@ final class AllReduceHierarchical extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        Limits limits = shape.limits();
         return shape.nodes().deep()
-                && limits.flags() > Flags.ENDED
-                && limits.ringSlotBytes() % Slices.UNIT_BYTES == 0
-                && (chunks(shape).parts() == 1 || limits.ringSlots() >= LEAST_SLOTS);
+                && (chunks(shape).parts() == 1 || shape.limits().ringSlots() >= LEAST_SLOTS);
     }
 
     @Override

@@ -1,6 +1,5 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Limits;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
@@ -35,11 +34,7 @@ final class AllReduceSliced extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        Limits limits = shape.limits();
-        if (limits.flags() <= Flags.REDUCED || limits.ringSlotBytes() % Slices.UNIT_BYTES != 0) {
-            return false;
-        }
-        return chunks(shape).parts() == 1 || limits.ringSlots() >= LEAST_SLOTS;
+        return chunks(shape).parts() == 1 || shape.limits().ringSlots() >= LEAST_SLOTS;
     }
 
     @Override

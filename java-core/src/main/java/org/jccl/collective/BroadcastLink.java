@@ -33,11 +33,6 @@ final class BroadcastLink {
                 Slices.atMost(shape.bytes(), Math.min(wanted, shape.limits().ringSlotBytes()));
     }
 
-    static boolean fits(Shape shape) {
-        return shape.limits().flags() > Flags.TAKEN
-                && shape.limits().ringSlotBytes() >= Slices.UNIT_BYTES;
-    }
-
     /**
      * Writes the steps.
      *

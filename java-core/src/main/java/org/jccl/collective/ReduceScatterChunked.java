@@ -1,6 +1,5 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Limits;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
@@ -25,8 +24,7 @@ final class ReduceScatterChunked extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        Limits limits = shape.limits();
-        return Lookahead.possible(limits) && limits.ringSlotBytes() % Slices.UNIT_BYTES == 0;
+        return Lookahead.possible(shape.limits());
     }
 
     @Override

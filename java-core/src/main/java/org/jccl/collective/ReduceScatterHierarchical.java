@@ -42,7 +42,6 @@ final class ReduceScatterHierarchical extends Algorithm {
     @Override
     boolean fits(Shape shape) {
         return shape.nodes().deep()
-                && shape.limits().flags() > Flags.PART_REDUCED
                 && shape.limits().ringSlots() >= LEAST_SLOTS
                 && partBytes(shape) >= Slices.UNIT_BYTES;
     }

@@ -1,6 +1,5 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Limits;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
@@ -32,12 +31,8 @@ final class ReduceSliced extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        Limits limits = shape.limits();
-        if (limits.flags() <= Flags.REDUCED || limits.ringSlotBytes() % Slices.UNIT_BYTES != 0) {
-            return false;
-        }
         return new Call(shape, 0, new ScheduleBuilder(0, shape.nRanks())).chunks.parts() == 1
-                || limits.ringSlots() >= LEAST_SLOTS;
+                || shape.limits().ringSlots() >= LEAST_SLOTS;
     }
 
     @Override

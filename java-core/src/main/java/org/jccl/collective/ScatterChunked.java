@@ -20,8 +20,7 @@ final class ScatterChunked extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return Parts.inOneSlot(shape)
-                || (shape.limits().flags() > Flags.TAKEN && Parts.inElements(shape));
+        return Parts.inOneSlot(shape) || Parts.inElements(shape);
     }
 
     @Override

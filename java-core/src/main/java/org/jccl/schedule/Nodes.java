@@ -57,11 +57,6 @@ public final class Nodes {
         return new Nodes(nodeOf, true);
     }
 
-    /** Whether two ranks share a node on which they can read each other's callers' buffers. */
-    public boolean readable(int q, int r) {
-        return readable && nodeOf[q] == nodeOf[r];
-    }
-
     /** Whether ranks can read the callers' buffers of all others on their nodes. */
     public boolean readable() {
         return readable;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.collective.Algorithm;
 import org.jccl.collective.Algorithms;
+import org.jccl.schedule.Bounds;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
@@ -117,7 +118,7 @@ final class PlantedFaultsTest {
         Ref end = new Ref(Space.SMALL, 0, MATRIX.limits().smallBytes() - 24);
         Step put = new Step.Put(new Ref(Space.IN, 0, 0), 32, end, new int[] {1});
         Schedule schedule = new Schedule(0, N, List.of(put), Schedule.Order.RANKS, 0);
-        assertThrows(IllegalArgumentException.class, () -> schedule.requireWithin(shape));
+        assertThrows(IllegalArgumentException.class, () -> Bounds.require(schedule, shape));
     }
 
     @Test
@@ -167,7 +168,7 @@ final class PlantedFaultsTest {
                             mutation.steps(),
                             right.order(),
                             right.sequenceNumbers());
-            wrong.requireWithin(shape);
+            Bounds.require(wrong, shape);
             schedules.set(right.rank(), wrong);
             runs(simulation(), shape, schedules);
             return false;
