@@ -46,9 +46,7 @@ public abstract class Algorithm {
         if (!isTrivial(shape)) {
             return builder.build(order(), write(shape, rank, builder));
         }
-        if (!shape.inPlace()) {
-            builder.copy(builder.out(0), builder.in(0), shape.bytes());
-        }
+        builder.copyOwnPart(shape);
         return builder.build(order(), 0);
     }
 

@@ -1,9 +1,11 @@
 package org.jccl.collective;
 
 import static org.jccl.type.Operation.ALL_GATHER;
+import static org.jccl.type.Operation.ALL_REDUCE;
 import static org.jccl.type.Operation.ALL_TO_ALL;
 import static org.jccl.type.Operation.BROADCAST;
 import static org.jccl.type.Operation.GATHER;
+import static org.jccl.type.Operation.REDUCE;
 import static org.jccl.type.Operation.SCATTER;
 
 import org.jccl.schedule.Shape;
@@ -45,36 +47,36 @@ public final class Algorithms {
     /** The first that is good for a call does it: those with the least latency come first. */
     private static final List<Choice> TABLE =
             List.of(
-                    always(new AllReduceTiny()),
+                    always(new FoldTiny(ALL_REDUCE)),
                     new Choice(new AllReduceHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new AllReduceFlat(), Algorithms::foldsLittle),
+                    new Choice(new FoldFlat(ALL_REDUCE), Algorithms::foldsLittle),
                     new Choice(new AllReducePulled(), Algorithms::isWorthPulling),
                     always(new AllReduceSliced()),
-                    always(new AllGatherTiny()),
+                    always(new CopyTiny(ALL_GATHER)),
                     new Choice(new AllGatherHierarchical(), Algorithms::isWorthRelaying),
                     new Choice(new CopyPulled(ALL_GATHER), Algorithms::isWorthPullingByAll),
-                    always(new AllGatherFlat()),
+                    always(new CopyFlat(ALL_GATHER)),
                     always(new AllGatherSliced()),
                     always(new ReduceScatterTiny()),
                     new Choice(new ReduceScatterHierarchical(), Algorithms::isWorthRelaying),
                     new Choice(new ReduceScatterPulled(), Algorithms::isWorthPulling),
                     always(new ReduceScatterSliced()),
                     always(new ReduceScatterChunked()),
-                    always(new BroadcastTiny()),
+                    always(new CopyTiny(BROADCAST)),
                     new Choice(new BroadcastHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new BroadcastFlat(), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
+                    new Choice(new CopyFlat(BROADCAST), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
                     new Choice(new CopyPulled(BROADCAST), Algorithms::isWorthPulling),
                     always(new BroadcastChunked()),
-                    always(new ReduceTiny()),
-                    new Choice(new ReduceFlat(), Algorithms::foldsLittle),
+                    always(new FoldTiny(REDUCE)),
+                    new Choice(new FoldFlat(REDUCE), Algorithms::foldsLittle),
                     always(new ReduceSliced()),
-                    always(new AllToAllTiny()),
+                    always(new CopyTiny(ALL_TO_ALL)),
                     new Choice(new CopyPulled(ALL_TO_ALL), Algorithms::isWorthPulling),
                     always(new AllToAllSliced()),
-                    always(new GatherTiny()),
+                    always(new CopyTiny(GATHER)),
                     new Choice(new CopyPulled(GATHER), Algorithms::isWorthPulling),
                     always(new GatherChunked()),
-                    always(new ScatterTiny()),
+                    always(new CopyTiny(SCATTER)),
                     new Choice(new CopyPulled(SCATTER), Algorithms::isWorthPulling),
                     always(new ScatterChunked()),
                     always(new SendFifo()),

@@ -22,14 +22,10 @@ final class Lookahead {
 
     /** Calls {@code contribute} and {@code read} once for each of {@code chunks} in that order. */
     static void order(int chunks, Limits limits, IntConsumer contribute, IntConsumer read) {
-        int distance = limits.ringSlots() >= 4 ? 1 : 0;
-        for (int c = 0; c < chunks + distance; c++) {
-            if (c < chunks) {
-                contribute.accept(c);
-            }
-            if (c >= distance) {
-                read.accept(c - distance);
-            }
+        if (limits.ringSlots() >= 4) {
+            Stages.interleave(chunks, contribute, read);
+        } else {
+            Stages.interleave(chunks, contribute.andThen(read));
         }
     }
 }

@@ -77,8 +77,8 @@ final class PlantedFaultsTest {
 
     @Test
     void aRankWithAnotherRootIsFound() {
-        for (String name : List.of("BroadcastTiny", "BroadcastFlat", "BroadcastChunked")) {
-            Algorithm algorithm = algorithm(name);
+        for (String name : List.of("CopyTiny", "CopyFlat", "BroadcastChunked")) {
+            Algorithm algorithm = algorithm(Operation.BROADCAST, name);
             Shape shape = largest(algorithm);
             Shape other = MATRIX.shape(Operation.BROADCAST, 2, shape.count(), false);
             List<Schedule> schedules = schedules(algorithm, shape);
@@ -105,7 +105,7 @@ final class PlantedFaultsTest {
 
     @Test
     void differingSequenceNumbersAreFound() {
-        Algorithm algorithm = algorithm("AllReduceFlat");
+        Algorithm algorithm = algorithm(Operation.ALL_REDUCE, "FoldFlat");
         Shape shape = largest(algorithm);
         List<Schedule> schedules = schedules(algorithm, shape);
         schedules.set(2, new Schedule(2, N, schedules.get(2).steps(), Schedule.Order.RANKS, 2));
@@ -123,7 +123,7 @@ final class PlantedFaultsTest {
 
     @Test
     void aRootThatRunsAheadOfItsCreditIsFound() {
-        Algorithm algorithm = algorithm("BroadcastFlat");
+        Algorithm algorithm = algorithm(Operation.BROADCAST, "CopyFlat");
         Shape shape = MATRIX.shape(Operation.BROADCAST, 0, 5, false);
         Simulation simulation = simulation().withoutCredits();
         for (int call = 0; call < 3; call++) {
@@ -203,6 +203,13 @@ final class PlantedFaultsTest {
 
     private static Algorithm algorithm(String name) {
         return Algorithms.all().stream().filter(a -> a.name().equals(name)).findAny().orElseThrow();
+    }
+
+    private static Algorithm algorithm(Operation operation, String name) {
+        return Algorithms.all().stream()
+                .filter(a -> a.operation() == operation && a.name().equals(name))
+                .findAny()
+                .orElseThrow();
     }
 
     /** The case of an algorithm with the most elements, out of place, rank 0 as root. */
