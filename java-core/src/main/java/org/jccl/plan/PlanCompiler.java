@@ -71,18 +71,20 @@ final class PlanCompiler {
         for (Step step : schedule.steps()) {
             emit(step);
         }
-        if (anyNetPeer()) {
-            code.add(OpCode.NET_FLUSH);
-        }
-        code.add(OpCode.END);
+        boolean anyNetPeer = false;
         boolean hearsAll = true;
         IntList announce = new IntList();
         for (int q = 0; q < nRanks; q++) {
+            anyNetPeer |= net[q];
             hearsAll &= q == rank || heard[q];
             if (q != rank && net[q] && (usesRing || !addressed[q])) {
                 announce.add(q);
             }
         }
+        if (anyNetPeer) {
+            code.add(OpCode.NET_FLUSH);
+        }
+        code.add(OpCode.END);
         return new Plan(
                 announce.toArray(),
                 code.toArray(),
@@ -95,14 +97,6 @@ final class PlanCompiler {
                 algorithm,
                 mateBytes,
                 netBytes);
-    }
-
-    private boolean anyNetPeer() {
-        boolean any = false;
-        for (boolean is : net) {
-            any |= is;
-        }
-        return any;
     }
 
     private void emit(Step step) {
@@ -140,9 +134,6 @@ final class PlanCompiler {
     }
 
     private void put(Step.Put put) {
-        if (put.length() == 0) {
-            return;
-        }
         boolean mates = false;
         for (int q : put.readers()) {
             addressed[q] = true;
@@ -242,9 +233,6 @@ final class PlanCompiler {
     }
 
     private void copy(Ref dst, Ref src, long length) {
-        if (length == 0) {
-            return;
-        }
         touch(dst);
         touch(src);
         int to = buffer(dst);

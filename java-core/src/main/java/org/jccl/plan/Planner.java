@@ -11,7 +11,6 @@ import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
-import org.jccl.type.LibraryError;
 import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
@@ -140,19 +139,15 @@ public final class Planner {
                         RegionLayout.LIMITS);
         requirePlannable(shape);
         Algorithm algorithm = Algorithms.choose(shape);
-        String algorithmName = algorithm.getClass().getSimpleName();
-        Plan plan =
-                PlanCompiler.compile(algorithm.schedule(shape, rank), shape, net, algorithmName);
-        if (plan.code().length == 0) {
-            throw LibraryError.IMPOSSIBLE.says("empty plan");
-        }
+        Schedule schedule = algorithm.schedule(shape, rank);
+        Plan plan = PlanCompiler.compile(schedule, shape, net, algorithm.name());
         Log.info(
                 Subsystem.TUNING,
                 call.operation().ncclName()
                         + ": "
                         + call.partBytes()
                         + " Bytes -> Algo "
-                        + algorithmName
+                        + plan.algorithm()
                         + " on "
                         + name);
         return plan;

@@ -90,16 +90,13 @@ public final class CallRecord {
 
     /** A call in words. */
     public static String text(long number, long description, long count) {
-        Operation operation = Operation.of((int) (description >>> 48));
-        int type = (int) (description >>> 40) & 0xff;
         int redOp = (int) (description >>> 32) & 0xff;
-        StringBuilder text = new StringBuilder("call ").append(number).append(' ');
         if (redOp == SPLIT) {
-            return text.append("ncclCommSplit").toString();
+            return "call " + number + " ncclCommSplit";
         }
-        text.append(operation == null ? "unknown" : "nccl" + operation.ncclName());
-        text.append('(').append(count).append(" x ");
-        text.append(DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type);
+        Operation operation = Operation.of((int) (description >>> 48));
+        StringBuilder text = new StringBuilder("call ").append(number).append(' ');
+        text.append(begun(description, count));
         if (operation != null && operation.reduces()) {
             text.append(", ").append(name(redOp));
         }
@@ -121,16 +118,16 @@ public final class CallRecord {
 
     /** A send or receive in words. */
     public static String pointToPointText(long description, long count) {
+        return begun(description, count) + ", peer " + (int) description + ")";
+    }
+
+    /** What the texts of all operations begin with. */
+    private static String begun(long description, long count) {
         Operation operation = Operation.of((int) (description >>> 48));
         int type = (int) (description >>> 40) & 0xff;
-        return (operation == null ? "unknown" : "nccl" + operation.ncclName())
-                + "("
-                + count
-                + " x "
-                + (DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type)
-                + ", peer "
-                + (int) description
-                + ")";
+        String name = operation == null ? "unknown" : "nccl" + operation.ncclName();
+        String element = DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type;
+        return name + "(" + count + " x " + element;
     }
 
     private static long at(long base, long number) {

@@ -1,5 +1,6 @@
 package org.jccl.transport;
 
+import org.jccl.type.LibraryError;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract class Peer implements AutoCloseable {
     private final Region region;
+    private boolean closed;
 
     /** A peer that owns the region. */
     protected Peer(Region region) {
@@ -48,7 +50,7 @@ public abstract class Peer implements AutoCloseable {
      * @param callNumber the collective call that this belongs to, 0 for none
      * @return false if the queue is full: progress and try again
      */
-    public abstract boolean post(
+    public boolean post(
             Area area,
             long offset,
             long address,
@@ -57,7 +59,9 @@ public abstract class Peer implements AutoCloseable {
             long flagValue,
             long callNumber,
             long callDescription,
-            long callCount);
+            long callCount) {
+        throw LibraryError.IMPOSSIBLE.says("rank %s has no TCP link", region.rank());
+    }
 
     /**
      * Copies from memory of its process into this one's.
@@ -119,6 +123,10 @@ public abstract class Peer implements AutoCloseable {
 
     @Override
     public final void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
         try {
             disconnect();
         } finally {

@@ -67,7 +67,7 @@ public final class Region implements AutoCloseable {
         Memory.putLong(at + RegionLayout.NONCE_OFFSET, nonce0);
         Memory.putLong(at + RegionLayout.NONCE_OFFSET + 8, nonce1);
         Memory.putLongRelease(at + RegionLayout.MAGIC_OFFSET, RegionLayout.MAGIC);
-        return new Region(Kind.OWN, rank, nRanks, Mapping.shared(nonce0, nonce1, memory));
+        return new Region(Kind.OWN, rank, nRanks, Mapping.of(nonce0, nonce1, () -> memory));
     }
 
     /**

@@ -171,7 +171,7 @@ public final class RegionLayout {
         return smallBase(nRanks) + (long) parity * SMALL_BYTES;
     }
 
-    /** Size of the base area. */
+    /** Size of the base area, in whole pages. */
     public static long baseBytes(int nRanks) {
         return smallBase(nRanks) + 2L * SMALL_BYTES;
     }
