@@ -16,7 +16,7 @@ import java.util.function.Predicate;
 /** All algorithms, and which one a call gets unless somebody says otherwise. */
 public final class Algorithms {
     /**
-     * AllReduce and Reduce are flat while (n - 2) s is at most this. Against slices it saves one
+     * AllReduce and Reduce are flat while (n - 2) s is at most this. Against slices this saves one
      * signal, about 1.5 &micro;s with a core for each rank, and folds (n - 2) s bytes more at some
      * 10 GB/s.
      */
@@ -25,16 +25,19 @@ public final class Algorithms {
     /** A broadcast of more than this is worth overlapping root and readers. */
     private static final long FLAT_BROADCAST_BYTES = 65536;
 
-    /** Above this, in the larger of its buffers, a call costs more to send twice than to relay. */
+    /**
+     * A call with more bytes than this in the larger of its buffers costs more to send twice than
+     * to relay.
+     */
     private static final long HIERARCHICAL_BYTES = 16384;
 
     /**
-     * Where ranks read each other's buffers, a call of as much is worth more signals for one copy
-     * less, in the larger of its buffers.
+     * Where ranks read each other's buffers, a call with so many bytes in the larger of its buffers
+     * gains more by one copy less than it loses by more signals.
      */
     private static final long PULLED_BYTES = 1 << 20;
 
-    /** The same of each part of an all-gather of more than two ranks. */
+    /** The same for each part of an all-gather among more than two ranks. */
     private static final long PULLED_BY_ALL_BYTES = 4 << 20;
 
     /** An algorithm and the calls that it is good for, of those that it supports. */

@@ -11,7 +11,7 @@ import org.jccl.type.Operation;
  * other node, which makes it readable there.
  *
  * <p>A slot of the ring holds a chunk of the own input and, behind it, the same chunk of each rank
- * that the own one is the agent of. The ring needs no acknowledgement ({@link Lookahead}).
+ * whose agent the own one is. The ring needs no acknowledgement ({@link Lookahead}).
  *
  * <p>Source: the hierarchical all-gather of MPI libraries, with as many leaders as a node has
  * ranks, chunked. Cost, s a rank's bytes, of n ranks on H nodes: 2 &alpha; + (n+1) s &beta; on the

@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Folds what the callers of several ranks have in their inputs: piece by piece, each of them copied
- * into the own direct slot, where it is still in the cache when it is folded.
+ * Folds what the callers of several ranks have in their inputs: piece by piece, each copied into
+ * the own direct slot first, so that it is still in the cache when it is folded.
  */
 final class Pulls {
     private final int rank;
@@ -24,7 +24,7 @@ final class Pulls {
         this.slotBytes = limits.directBytes();
     }
 
-    /** Whether the slot has room for a line of each. */
+    /** Whether the slot has room for a line of each rank. */
     static boolean possible(Limits limits, int ranks) {
         return limits.directBytes() / ranks >= Slices.UNIT_BYTES;
     }

@@ -25,7 +25,7 @@ import java.util.Map;
 final class PlanCompiler {
     private static final int NO_FLAG = -1;
 
-    /** Bytes of a buffer that frames may still be read from. */
+    /** Bytes of a buffer out of which frames may still have to be sent. */
     private record Span(long from, long to) {}
 
     private final Schedule schedule;
@@ -274,7 +274,9 @@ final class PlanCompiler {
         };
     }
 
-    /** Inserts a flush if frames that wait may still be read from what is about to be written. */
+    /**
+     * Inserts a flush if waiting frames are still to be sent out of what is about to be written.
+     */
     private void flushBefore(Ref dst, long length) {
         int to = buffer(dst);
         for (Map.Entry<Integer, List<Span>> ofBuffer : pending.entrySet()) {
@@ -293,7 +295,10 @@ final class PlanCompiler {
         }
     }
 
-    /** What to add to an offset in {@code to} for the same byte in {@code buffer}, if any. */
+    /**
+     * The offset of a byte in {@code buffer} less the offset of the same byte in {@code to};
+     * MIN_VALUE if they have no byte in common.
+     */
     private long shift(int to, int buffer) {
         if (to == buffer) {
             return 0;

@@ -110,9 +110,9 @@ public final class Planner {
     }
 
     /**
-     * Whether a node's result may be beyond the type where the whole result is not: of float16 it
-     * is infinite then, of 8-bit floats the largest number, which nobody could tell from a right
-     * one. These would also lose most of a sum's digits by rounding it for each node.
+     * Whether a node's result may exceed the type although the whole result does not. A float16 is
+     * infinite then; an 8-bit float is the largest number, which nobody could tell from a right
+     * result. 8-bit floats would also lose most of a sum's digits if every node rounded it.
      */
     private static boolean leavesTheType(DataType type, int op) {
         return switch (type) {

@@ -2,9 +2,9 @@ package org.jccl.schedule;
 
 /**
  * The sizes of a rank's region that schedules are made for; equal on all ranks of a communicator.
- * Places for bytes are whole cache lines.
+ * Sizes in bytes are whole cache lines.
  *
- * @param tinyBytes payload of a tiny message, of which there is room for one a parity
+ * @param tinyBytes payload of a tiny message; there is room for one of each parity
  * @param smallBytes size of {@link Space#SMALL}
  * @param directBytes size of {@link Space#DIRECT}
  * @param ringSlotBytes size of one slot of {@link Space#RING}

@@ -39,7 +39,7 @@ public final class ScheduleBuilder {
         return new Ref(Space.IN, peer, offset);
     }
 
-    /** The same of its output. */
+    /** A place in that caller's output, likewise. */
     public Ref out(int peer, long offset) {
         return new Ref(Space.OUT, peer, offset);
     }
@@ -53,7 +53,7 @@ public final class ScheduleBuilder {
         return others;
     }
 
-    /** Those of them that are such, ascending. */
+    /** Those of them for which {@code such} holds, ascending. */
     public int[] others(IntPredicate such) {
         return IntStream.of(others()).filter(such).toArray();
     }

@@ -8,7 +8,7 @@ public enum Area {
     RING(1),
     /** Slots of send and receive: those for a peer are made before the first send to it. */
     FIFO(2),
-    /** The same for those inside collectives, which keep their order apart. */
+    /** The same for sends and receives inside collectives, which have an order of their own. */
     EXCHANGE(3);
 
     private static final Area[] BY_NUMBER = {BASE, RING, FIFO, EXCHANGE};

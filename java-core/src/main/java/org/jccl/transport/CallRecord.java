@@ -56,7 +56,10 @@ public final class CallRecord {
         Memory.putLongRelease(at, number);
     }
 
-    /** Writes where the caller's buffers of a call are, before its record; also if nobody asks. */
+    /**
+     * Writes the addresses of a call's buffers, whether or not anybody reads them; its record
+     * follows.
+     */
     public static void writeBuffers(long base, long number, long input, long output) {
         long at = at(base, number);
         Memory.putLong(at + INPUT, input);

@@ -4,8 +4,8 @@ import org.jccl.type.LibraryError;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank as this one reaches it: its region, and how bytes get into that. What is said here is true
- * of memory that both ranks reach; a transport that sends bytes overrides it.
+ * A rank as this one reaches it: its region, and how bytes get into that. The methods here serve
+ * memory that both ranks reach; a transport that sends bytes overrides them.
  *
  * <p>Used by the owner of the communicator only.
  */
@@ -34,7 +34,7 @@ public abstract class Peer implements AutoCloseable {
     /**
      * Takes what has arrived from it.
      *
-     * @return whether looking at its region again makes sense
+     * @return whether its region may have changed
      */
     public boolean receive() {
         return true;
@@ -103,7 +103,7 @@ public abstract class Peer implements AutoCloseable {
         return true;
     }
 
-    /** Whether its machine has answered nothing for so long, and so counts as lost. */
+    /** Whether its machine has not answered for {@code limitMs}, and so counts as lost. */
     public boolean silent(long limitMs) {
         return false;
     }

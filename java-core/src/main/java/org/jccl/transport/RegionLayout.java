@@ -53,7 +53,7 @@ public final class RegionLayout {
 
     /**
      * From a flag to the word of the call in which it was stored last. Both lie in one cache line:
-     * who reads the flag gets the word with it.
+     * a rank that reads the flag gets the word with it.
      */
     public static final int FLAG_WORD = 8;
 
@@ -70,13 +70,13 @@ public final class RegionLayout {
     private static final int LINE_PAYLOAD = 56;
 
     /**
-     * The lines of call words that are used in turn. Two would do. But how long a line takes from
-     * core to core depends on where in the machine its address belongs to, and with two some
-     * communicators are slower than others by a third for all their life.
+     * Call words use these lines in turn. Two would do, but how long a line takes from core to core
+     * depends on where in the machine its address belongs, and with two some communicators are
+     * slower than others by a third for all their life.
      */
     private static final int WORD_LINES = 8;
 
-    /** Each line has an even one. */
+    /** Each of these lines has a pair of cache lines to itself. */
     private static final int WORD_STRIDE = 2 * LINE_BYTES;
 
     /** A small slot. */
@@ -144,7 +144,7 @@ public final class RegionLayout {
 
     /**
      * Offset of a call's tiny message: in front of the call word, in its line, or else in a slot of
-     * the call's parity. The word is stored last, so that who sees it sees the message.
+     * the call's parity. The word is stored last, so that a rank that sees it sees the message.
      */
     public static long tiny(int nRanks, long call, int bytes) {
         return bytes <= LINE_PAYLOAD
