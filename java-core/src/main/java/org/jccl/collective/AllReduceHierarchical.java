@@ -59,7 +59,7 @@ final class AllReduceHierarchical extends Algorithm {
         Mates mates = new Mates(shape, rank);
         Pulls pulls = pulls(shape) ? new Pulls(shape.limits(), rank, steps) : null;
         Call call = new Call(rank, steps, chunks, shape.nodes(), mates, pulls);
-        Stages.interleave(
+        Lookahead.interleave(
                 chunks.count(), call::contribute, call::foldNode, call::fold, call::gather);
         if (pulls != null) {
             call.end();

@@ -25,7 +25,7 @@ final class AllReducePulled extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        Slices slices = Slices.of(shape.bytes(), shape.nRanks());
+        Slices slices = new Slices(shape.bytes(), shape.nRanks());
         int[] others = steps.others();
         int[] owners = steps.others(q -> slices.length(q) > 0);
         boolean owns = slices.length(rank) > 0;

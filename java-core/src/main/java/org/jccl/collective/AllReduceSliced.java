@@ -37,7 +37,7 @@ final class AllReduceSliced extends Algorithm {
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         SlicedChunks chunks = new SlicedChunks(shape);
-        Stages.interleave(
+        Lookahead.interleave(
                 chunks.count(),
                 c -> chunks.contribute(steps, rank, c, steps.others(q -> chunks.length(c, q) > 0)),
                 c -> fold(rank, steps, chunks, c),

@@ -37,7 +37,7 @@ final class ReduceSliced extends Algorithm {
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         SlicedChunks chunks = new SlicedChunks(shape);
-        Stages.interleave(
+        Lookahead.interleave(
                 chunks.count(),
                 c -> chunks.contribute(steps, rank, c, steps.others()),
                 c -> fold(shape.root(), rank, steps, chunks, c),

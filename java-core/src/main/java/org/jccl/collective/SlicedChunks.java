@@ -21,7 +21,7 @@ final class SlicedChunks {
         nRanks = shape.nRanks();
         staging = Staging.oneChunk(shape.bytes(), shape.limits());
         chunks = Slices.atMost(shape.bytes(), staging.slotBytes());
-        places = Slices.of(chunks.stride(), nRanks);
+        places = new Slices(chunks.stride(), nRanks);
     }
 
     /** Whether there is one chunk only, or the ring has at least so many slots. */
@@ -44,7 +44,7 @@ final class SlicedChunks {
     }
 
     private Slices slices(int chunk) {
-        return Slices.of(chunks.length(chunk), nRanks);
+        return new Slices(chunks.length(chunk), nRanks);
     }
 
     /** Where rank {@code owner}'s slice of a chunk lies in the slot of rank {@code writer}. */

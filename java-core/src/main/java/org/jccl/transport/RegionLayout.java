@@ -163,7 +163,7 @@ public final class RegionLayout {
     }
 
     private static long wordLine(int nRanks, long line) {
-        return tinyBase(nRanks) + line * WORD_STRIDE;
+        return pages(FIFO_WORDS + (long) nRanks * FIFO_WORD_STRIDE) + line * WORD_STRIDE;
     }
 
     /** Offset of the small slot of this parity. */
@@ -197,10 +197,6 @@ public final class RegionLayout {
     /** Size of a FIFO area. */
     public static long fifoAreaBytes(int nRanks) {
         return nRanks * FIFO_BYTES_PER_PEER;
-    }
-
-    private static long tinyBase(int nRanks) {
-        return pages(FIFO_WORDS + (long) nRanks * FIFO_WORD_STRIDE);
     }
 
     private static long smallBase(int nRanks) {

@@ -330,13 +330,9 @@ public final class NetLink extends Peer {
                 payload[slot] = rescued.address();
             } catch (NcclException noMemory) {
                 giveUp("there was no memory for what remained to be sent");
-                shutdownOutput();
+                Sockets.shutdown(descriptor);
             }
         }
-    }
-
-    private void shutdownOutput() {
-        Sockets.shutdown(descriptor);
     }
 
     @Override
@@ -344,7 +340,7 @@ public final class NetLink extends Peer {
         parted = parted || drain();
         if (!saidAll && flush()) {
             saidAll = true;
-            shutdownOutput();
+            Sockets.shutdown(descriptor);
         }
         return parted && saidAll;
     }
