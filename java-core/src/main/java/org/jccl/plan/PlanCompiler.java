@@ -194,14 +194,11 @@ final class PlanCompiler {
         int a = args.add(fold.dst().offset(), fold.length());
         mergeableCopy = -1;
         boolean whole = fold.last() && fold.sources().size() == nRanks;
-        code.add(whole ? OpCode.FOLD : OpCode.FOLD_PART);
-        code.add(buffer(fold.dst()));
-        code.add(a);
-        code.add(fold.sources().size());
+        int opcode = whole ? OpCode.FOLD : OpCode.FOLD_PART;
+        code.add(opcode, buffer(fold.dst()), a, fold.sources().size());
         for (Ref source : fold.sources()) {
             touch(source);
-            code.add(buffer(source));
-            code.add(args.add(source.offset()));
+            code.add(buffer(source), args.add(source.offset()));
         }
         touch(fold.dst());
         if (fold.last() && !whole) {
@@ -254,9 +251,7 @@ final class PlanCompiler {
 
     private void emitBarrier(int... words) {
         mergeableCopy = -1;
-        for (int word : words) {
-            code.add(word);
-        }
+        code.add(words);
     }
 
     private void touch(Ref ref) {
