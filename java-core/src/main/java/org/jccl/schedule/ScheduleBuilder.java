@@ -53,7 +53,7 @@ public final class ScheduleBuilder {
         return others;
     }
 
-    /** Those of them for which {@code such} holds, ascending. */
+    /** The other ranks for which {@code such} holds, ascending. */
     public int[] others(IntPredicate such) {
         return IntStream.of(others()).filter(such).toArray();
     }

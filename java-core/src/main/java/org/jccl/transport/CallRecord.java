@@ -67,8 +67,8 @@ public final class CallRecord {
     }
 
     /**
-     * The address of a buffer of a rank's caller, in the process of that rank, which has signalled
-     * from this call.
+     * The address of a buffer of a rank's caller, in the process of that rank. The rank must have
+     * signalled from this call.
      *
      * @return 0 if the record is of another call
      */
