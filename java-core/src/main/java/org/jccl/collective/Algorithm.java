@@ -13,7 +13,7 @@ public abstract class Algorithm {
         this.operation = operation;
     }
 
-    /** The operation that this is a way to do. */
+    /** The operation that this does. */
     public final Operation operation() {
         return operation;
     }
@@ -23,7 +23,7 @@ public abstract class Algorithm {
         return getClass().getSimpleName();
     }
 
-    /** In which order contributions are folded, where the operation reduces: what tests prove. */
+    /** The order in which contributions are folded, where the operation reduces; tests prove it. */
     public Schedule.Order order() {
         return Schedule.Order.RANKS;
     }
@@ -46,9 +46,7 @@ public abstract class Algorithm {
         if (!isTrivial(shape)) {
             return builder.build(order(), write(shape, rank, builder));
         }
-        if (!shape.inPlace()) {
-            builder.copy(builder.out(0), builder.in(0), shape.bytes());
-        }
+        builder.copyOwnPart(shape);
         return builder.build(order(), 0);
     }
 

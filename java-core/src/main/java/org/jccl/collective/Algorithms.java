@@ -1,9 +1,11 @@
 package org.jccl.collective;
 
 import static org.jccl.type.Operation.ALL_GATHER;
+import static org.jccl.type.Operation.ALL_REDUCE;
 import static org.jccl.type.Operation.ALL_TO_ALL;
 import static org.jccl.type.Operation.BROADCAST;
 import static org.jccl.type.Operation.GATHER;
+import static org.jccl.type.Operation.REDUCE;
 import static org.jccl.type.Operation.SCATTER;
 
 import org.jccl.schedule.Shape;
@@ -14,7 +16,7 @@ import java.util.function.Predicate;
 /** All algorithms, and which one a call gets unless somebody says otherwise. */
 public final class Algorithms {
     /**
-     * AllReduce and Reduce are flat while (n - 2) s is at most this. Against slices it saves one
+     * AllReduce and Reduce are flat while (n - 2) s is at most this. Against slices this saves one
      * signal, about 1.5 &micro;s with a core for each rank, and folds (n - 2) s bytes more at some
      * 10 GB/s.
      */
@@ -23,16 +25,19 @@ public final class Algorithms {
     /** A broadcast of more than this is worth overlapping root and readers. */
     private static final long FLAT_BROADCAST_BYTES = 65536;
 
-    /** Above this, in the larger of its buffers, a call costs more to send twice than to relay. */
+    /**
+     * A call with more bytes than this in the larger of its buffers costs more to send twice than
+     * to relay.
+     */
     private static final long HIERARCHICAL_BYTES = 16384;
 
     /**
-     * Where ranks read each other's buffers, a call of as much is worth more signals for one copy
-     * less, in the larger of its buffers.
+     * Where ranks read each other's buffers, a call with so many bytes in the larger of its buffers
+     * gains more by one copy less than it loses by more signals.
      */
     private static final long PULLED_BYTES = 1 << 20;
 
-    /** The same of each part of an all-gather of more than two ranks. */
+    /** The same for each part of an all-gather among more than two ranks. */
     private static final long PULLED_BY_ALL_BYTES = 4 << 20;
 
     /** An algorithm and the calls that it is good for, of those that it supports. */
@@ -45,36 +50,36 @@ public final class Algorithms {
     /** The first that is good for a call does it: those with the least latency come first. */
     private static final List<Choice> TABLE =
             List.of(
-                    always(new AllReduceTiny()),
+                    always(new FoldTiny(ALL_REDUCE)),
                     new Choice(new AllReduceHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new AllReduceFlat(), Algorithms::foldsLittle),
+                    new Choice(new FoldFlat(ALL_REDUCE), Algorithms::foldsLittle),
                     new Choice(new AllReducePulled(), Algorithms::isWorthPulling),
                     always(new AllReduceSliced()),
-                    always(new AllGatherTiny()),
+                    always(new CopyTiny(ALL_GATHER)),
                     new Choice(new AllGatherHierarchical(), Algorithms::isWorthRelaying),
                     new Choice(new CopyPulled(ALL_GATHER), Algorithms::isWorthPullingByAll),
-                    always(new AllGatherFlat()),
+                    always(new CopyFlat(ALL_GATHER)),
                     always(new AllGatherSliced()),
                     always(new ReduceScatterTiny()),
                     new Choice(new ReduceScatterHierarchical(), Algorithms::isWorthRelaying),
                     new Choice(new ReduceScatterPulled(), Algorithms::isWorthPulling),
                     always(new ReduceScatterSliced()),
                     always(new ReduceScatterChunked()),
-                    always(new BroadcastTiny()),
+                    always(new CopyTiny(BROADCAST)),
                     new Choice(new BroadcastHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new BroadcastFlat(), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
+                    new Choice(new CopyFlat(BROADCAST), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
                     new Choice(new CopyPulled(BROADCAST), Algorithms::isWorthPulling),
                     always(new BroadcastChunked()),
-                    always(new ReduceTiny()),
-                    new Choice(new ReduceFlat(), Algorithms::foldsLittle),
+                    always(new FoldTiny(REDUCE)),
+                    new Choice(new FoldFlat(REDUCE), Algorithms::foldsLittle),
                     always(new ReduceSliced()),
-                    always(new AllToAllTiny()),
+                    always(new CopyTiny(ALL_TO_ALL)),
                     new Choice(new CopyPulled(ALL_TO_ALL), Algorithms::isWorthPulling),
                     always(new AllToAllSliced()),
-                    always(new GatherTiny()),
+                    always(new CopyTiny(GATHER)),
                     new Choice(new CopyPulled(GATHER), Algorithms::isWorthPulling),
                     always(new GatherChunked()),
-                    always(new ScatterTiny()),
+                    always(new CopyTiny(SCATTER)),
                     new Choice(new CopyPulled(SCATTER), Algorithms::isWorthPulling),
                     always(new ScatterChunked()),
                     always(new SendFifo()),

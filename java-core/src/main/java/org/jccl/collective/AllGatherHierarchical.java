@@ -8,10 +8,10 @@ import org.jccl.type.Operation;
 
 /**
  * {@link AllGatherSliced} for ranks on several nodes: a rank sends its input to one agent on every
- * other node, who makes it readable there.
+ * other node, which makes it readable there.
  *
  * <p>A slot of the ring holds a chunk of the own input and, behind it, the same chunk of each rank
- * that the own one is the agent of. The ring needs no acknowledgement ({@link Lookahead}).
+ * whose agent the own one is. The ring needs no acknowledgement ({@link Lookahead}).
  *
  * <p>Source: the hierarchical all-gather of MPI libraries, with as many leaders as a node has
  * ranks, chunked. Cost, s a rank's bytes, of n ranks on H nodes: 2 &alpha; + (n+1) s &beta; on the
@@ -26,12 +26,14 @@ final class AllGatherHierarchical extends Algorithm {
     @Override
     boolean fits(Shape shape) {
         return shape.nodes().deep()
-                && shape.limits().flags() > Flags.RELAYED
                 && Lookahead.possible(shape.limits())
                 && partBytes(shape) >= Slices.UNIT_BYTES;
     }
 
-    /** Room in a slot for each of those that a rank has a chunk of, for its mates if it has any. */
+    /**
+     * The room in a slot for the chunk of each rank: the own one, and where the rank has mates,
+     * those that it is the agent of.
+     */
     private static long partBytes(Shape shape) {
         Nodes nodes = shape.nodes();
         int most = 0;
@@ -45,28 +47,20 @@ final class AllGatherHierarchical extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        Call call = new Call(shape, rank, steps);
-        int chunks = call.chunks.parts();
-        Lookahead.order(chunks, shape.limits(), call::contribute, call::gather);
-        return chunks;
+        Slices chunks = Slices.atMost(shape.bytes(), partBytes(shape));
+        Staging ring = Staging.ring(shape.limits());
+        Call call = new Call(shape, rank, steps, chunks, ring, new Mates(shape, rank));
+        Lookahead.order(chunks.parts(), shape.limits(), call::contribute, call::gather);
+        return chunks.parts();
     }
 
-    private static final class Call {
-        private final Shape shape;
-        private final int rank;
-        private final ScheduleBuilder steps;
-        private final Slices chunks;
-        private final Staging ring;
-        private final Mates mates;
-
-        Call(Shape shape, int rank, ScheduleBuilder steps) {
-            this.shape = shape;
-            this.rank = rank;
-            this.steps = steps;
-            this.chunks = Slices.atMost(shape.bytes(), partBytes(shape));
-            this.ring = Staging.ring(shape.limits());
-            this.mates = new Mates(shape, rank);
-        }
+    private record Call(
+            Shape shape,
+            int rank,
+            ScheduleBuilder steps,
+            Slices chunks,
+            Staging ring,
+            Mates mates) {
 
         private Ref out(int chunk, int owner) {
             return steps.out(owner * shape.bytes() + chunks.start(chunk));

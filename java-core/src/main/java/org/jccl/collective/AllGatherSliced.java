@@ -7,8 +7,8 @@ import org.jccl.type.Operation;
 /**
  * Everybody sends its input through its ring in chunks, one ahead of those that it copies.
  *
- * <p>Four slots need no acknowledgement: who copies chunk c+2 has seen that everybody contributed
- * to it and so has copied chunk c before ({@link Lookahead}).
+ * <p>Four slots need no acknowledgement: a rank that copies chunk c+2 has seen that everybody
+ * contributed to it and so has copied chunk c before ({@link Lookahead}).
  *
  * <p>Source: all-gather by direct exchange, chunked. Cost: &alpha; + (n+1) s &beta;, s a rank's
  * bytes. Limits: none. Nothing is reduced.
@@ -20,8 +20,7 @@ final class AllGatherSliced extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return Lookahead.possible(shape.limits())
-                && shape.limits().ringSlotBytes() % Slices.UNIT_BYTES == 0;
+        return Lookahead.possible(shape.limits());
     }
 
     @Override

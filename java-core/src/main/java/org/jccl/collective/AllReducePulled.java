@@ -9,7 +9,7 @@ import org.jccl.type.Operation;
  * and folds them into its own output, out of which the others copy the result. A rank ends when
  * nobody reads its output any more.
  *
- * <p>Source: Rabenseifner's all-reduce in its direct form, with single copies as of MPI libraries
+ * <p>Source: Rabenseifner's all-reduce in its direct form, with the single copies of MPI libraries
  * on shared memory. Cost: 3 &alpha; + s (2 (1 - 1/n) &beta; + &gamma;). Limits: all ranks read each
  * other's buffers. Order of reduction: ranks 0 to n-1.
  */
@@ -25,15 +25,13 @@ final class AllReducePulled extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        Slices slices = Slices.of(shape.bytes(), shape.nRanks());
+        Slices slices = new Slices(shape.bytes(), shape.nRanks());
         int[] others = steps.others();
         int[] owners = steps.others(q -> slices.length(q) > 0);
         boolean owns = slices.length(rank) > 0;
         steps.signal(Flags.CONTRIBUTED, 1, owners);
         if (owns) {
-            for (int q : others) {
-                steps.await(q, Flags.CONTRIBUTED, 1);
-            }
+            steps.awaitAll(others, Flags.CONTRIBUTED, 1);
             int[] all = shape.nodes().ranks(0);
             long at = slices.start(rank);
             new Pulls(shape.limits(), rank, steps).fold(all, at, at, slices.length(rank), true);
@@ -48,9 +46,7 @@ final class AllReducePulled extends Algorithm {
         }
         steps.signal(Flags.CONTRIBUTED, 2, owners);
         if (owns) {
-            for (int q : others) {
-                steps.await(q, Flags.CONTRIBUTED, 2);
-            }
+            steps.awaitAll(others, Flags.CONTRIBUTED, 2);
         }
         return 2;
     }

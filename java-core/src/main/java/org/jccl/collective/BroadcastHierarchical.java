@@ -23,7 +23,7 @@ final class BroadcastHierarchical extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return shape.nodes().deep() && BroadcastLink.fits(shape);
+        return shape.nodes().deep();
     }
 
     @Override

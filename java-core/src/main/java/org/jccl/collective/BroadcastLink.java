@@ -22,7 +22,7 @@ final class BroadcastLink {
     private final Slices chunks;
     private final Staging ring;
 
-    /** Of the rank with these steps. */
+    /** The part of {@code rank}, whose steps it writes to {@code steps}. */
     BroadcastLink(Shape shape, int rank, ScheduleBuilder steps) {
         this.shape = shape;
         this.rank = rank;
@@ -33,16 +33,11 @@ final class BroadcastLink {
                 Slices.atMost(shape.bytes(), Math.min(wanted, shape.limits().ringSlotBytes()));
     }
 
-    static boolean fits(Shape shape) {
-        return shape.limits().flags() > Flags.TAKEN
-                && shape.limits().ringSlotBytes() >= Slices.UNIT_BYTES;
-    }
-
     /**
      * Writes the steps.
      *
-     * @param source who has a chunk before the own rank; the root itself
-     * @param readers who reads what the own rank has; ascending
+     * @param source the rank from which this one takes the chunks; the root itself
+     * @param readers the ranks that read them from this one, ascending
      * @return the sequence numbers of the call
      */
     int write(int source, int[] readers) {
@@ -67,9 +62,7 @@ final class BroadcastLink {
 
     private void give(int chunk, int[] readers) {
         if (chunk >= ring.slots()) {
-            for (int q : readers) {
-                steps.await(q, Flags.TAKEN, chunk - ring.slots() + 1);
-            }
+            steps.awaitAll(readers, Flags.TAKEN, chunk - ring.slots() + 1);
         }
         long at = chunks.start(chunk);
         long length = chunks.length(chunk);

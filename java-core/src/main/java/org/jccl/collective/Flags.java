@@ -11,10 +11,10 @@ final class Flags {
     /** The rank has read the chunk. */
     static final int TAKEN = 1;
 
-    /** What the rank has folded of its node's contributions can be read on other nodes. */
+    /** The sums that the rank has folded of its node's contributions can be read on other nodes. */
     static final int PART_REDUCED = 2;
 
-    /** What the rank has of the result of other ranks can be read on its node. */
+    /** The rank's copies of other ranks' results can be read on its node. */
     static final int RELAYED = 3;
 
     /** The rank reads nobody's buffers any more. */

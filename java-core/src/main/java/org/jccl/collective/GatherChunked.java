@@ -18,8 +18,7 @@ final class GatherChunked extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return shape.limits().flags() > Flags.TAKEN
-                && shape.limits().ringSlotBytes() >= Slices.UNIT_BYTES;
+        return true;
     }
 
     @Override

@@ -22,13 +22,23 @@ final class Lookahead {
 
     /** Calls {@code contribute} and {@code read} once for each of {@code chunks} in that order. */
     static void order(int chunks, Limits limits, IntConsumer contribute, IntConsumer read) {
-        int distance = limits.ringSlots() >= 4 ? 1 : 0;
-        for (int c = 0; c < chunks + distance; c++) {
-            if (c < chunks) {
-                contribute.accept(c);
-            }
-            if (c >= distance) {
-                read.accept(c - distance);
+        if (limits.ringSlots() >= 4) {
+            interleave(chunks, contribute, read);
+        } else {
+            interleave(chunks, contribute.andThen(read));
+        }
+    }
+
+    /**
+     * Calls every stage once for each chunk: stage 0 of chunk c, then stage 1 of chunk c-1 and so
+     * on, so that nobody waits for the stage that it has just begun.
+     */
+    static void interleave(int chunks, IntConsumer... stages) {
+        for (int i = 0; i < chunks + stages.length - 1; i++) {
+            for (int k = 0; k < stages.length; k++) {
+                if (i >= k && i - k < chunks) {
+                    stages[k].accept(i - k);
+                }
             }
         }
     }

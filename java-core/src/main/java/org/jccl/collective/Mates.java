@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** A rank's node in a call, and which of its ranks deals with what belongs to whom. */
+/** A rank's node in a call, and which of its ranks deals with which rank's data. */
 final class Mates {
     private final Nodes nodes;
     private final int node;
@@ -60,28 +60,31 @@ final class Mates {
         return others;
     }
 
-    /** Who on the own node deals with what {@code owner} owns. */
+    /** The rank of the own node that deals with what {@code owner} owns. */
     int agent(int owner) {
         return agents[owner];
     }
 
-    /** Who deals on the other nodes with what the own rank owns, ascending. */
+    /** The ranks of the other nodes that deal with what the own rank owns, ascending. */
     int[] farAgents() {
         return farAgents;
     }
 
-    /** Who reads what the own rank has for all: its mates and its agents elsewhere, ascending. */
+    /**
+     * The ranks that read what the own rank has for all: its mates and its agents elsewhere,
+     * ascending.
+     */
     int[] othersAndFarAgents() {
         return IntStream.concat(IntStream.of(others), IntStream.of(farAgents)).sorted().toArray();
     }
 
-    /** The ranks of other nodes whose things {@code agent}, of the own node, deals with. */
+    /** The ranks of other nodes whose data {@code agent}, a rank of the own node, deals with. */
     int[] farOwners(int agent) {
         return farOwners[place(agent)];
     }
 
     /**
-     * The ranks whose things {@code agent}, of the own node, deals with: itself among them,
+     * The ranks whose data {@code agent}, a rank of the own node, deals with, itself included;
      * ascending.
      */
     int[] owners(int agent) {

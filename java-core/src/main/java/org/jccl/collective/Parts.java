@@ -5,8 +5,8 @@ import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 
 /**
- * The parts of a buffer that has one for each rank, cut into chunks of one length, but for the
- * last: chunk c of every part lies in one slot, side by side.
+ * The parts of a buffer, one for each rank, cut into chunks of equal length except the last. The
+ * chunks of the same number of all parts lie side by side in one slot.
  */
 final class Parts {
     private final long bytes;
@@ -20,7 +20,7 @@ final class Parts {
         int n = shape.nRanks();
         bytes = shape.bytes();
         if (inOneSlot(shape)) {
-            // Each from a line on, where there is room for that.
+            // Each part begins at a line where there is room for that.
             boolean aligned = n * Slices.align(bytes) <= shape.limits().directBytes();
             stride = aligned ? Slices.align(bytes) : bytes;
             chunkBytes = bytes;
@@ -52,7 +52,7 @@ final class Parts {
         return largest(shape) >= Slices.UNIT_BYTES;
     }
 
-    /** In whole lines where there is room for one. */
+    /** The bytes of a part that a slot has room for: whole lines where there is room for one. */
     private static long largest(Shape shape) {
         long each = shape.limits().ringSlotBytes() / shape.nRanks();
         long unit = each < Slices.UNIT_BYTES ? shape.elementBytes() : Slices.UNIT_BYTES;

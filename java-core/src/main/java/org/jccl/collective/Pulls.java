@@ -10,21 +10,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Folds what the callers of several ranks have in their inputs: piece by piece, each of them copied
- * into the own direct slot, where it is still in the cache when it is folded.
+ * Folds what the callers of several ranks have in their inputs: piece by piece, each copied into
+ * the own direct slot first, so that it is still in the cache when it is folded.
  */
-final class Pulls {
-    private final int rank;
-    private final ScheduleBuilder steps;
-    private final long slotBytes;
-
-    Pulls(Limits limits, int rank, ScheduleBuilder steps) {
-        this.rank = rank;
-        this.steps = steps;
-        this.slotBytes = limits.directBytes();
-    }
-
-    /** Whether the slot has room for a line of each. */
+record Pulls(Limits limits, int rank, ScheduleBuilder steps) {
+    /** Whether the slot has room for a line of each rank. */
     static boolean possible(Limits limits, int ranks) {
         return limits.directBytes() / ranks >= Slices.UNIT_BYTES;
     }
@@ -37,7 +27,8 @@ final class Pulls {
      * @param last whether the result has everybody's contribution
      */
     void fold(int[] ranks, long from, long to, long length, boolean last) {
-        long piece = slotBytes / ranks.length / Slices.UNIT_BYTES * Slices.UNIT_BYTES;
+        long slot = limits.directBytes();
+        long piece = slot / ranks.length / Slices.UNIT_BYTES * Slices.UNIT_BYTES;
         for (long done = 0; done < length; done += piece) {
             long bytes = Math.min(piece, length - done);
             List<Ref> sources = new ArrayList<>();

@@ -1,19 +1,17 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Limits;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
-import java.util.ArrayList;
 import java.util.List;
 
 /**
  * Reduce-scatter among so many ranks that a slot has no line for each of them: the input of all
- * parts goes through the ring in chunks, one ahead of those that are folded. Who owns something of
- * a chunk folds it; everybody waits until all have contributed to it, so that the ring needs no
- * acknowledgement ({@link Lookahead}).
+ * parts goes through the ring in chunks, one ahead of those that are folded. A rank that owns
+ * something of a chunk folds it; everybody waits until all have contributed to it, so that the ring
+ * needs no acknowledgement ({@link Lookahead}).
  *
  * <p>Source: as {@link ReduceScatterSliced}. Cost: m &alpha; + s (1 - 1/n) &beta; + s &gamma;, s
  * the whole input, of m chunks. Limits: none. Order of reduction: ranks 0 to n-1.
@@ -25,8 +23,7 @@ final class ReduceScatterChunked extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        Limits limits = shape.limits();
-        return Lookahead.possible(limits) && limits.ringSlotBytes() % Slices.UNIT_BYTES == 0;
+        return Lookahead.possible(shape.limits());
     }
 
     @Override
@@ -65,18 +62,13 @@ final class ReduceScatterChunked extends Algorithm {
         }
 
         void fold(int chunk) {
-            for (int q : steps.othersFromNext()) {
-                steps.await(q, Flags.CONTRIBUTED, chunk + 1);
-            }
+            steps.awaitAll(steps.othersFromNext(), Flags.CONTRIBUTED, chunk + 1);
             long length = length(chunk, rank);
             if (length == 0) {
                 return;
             }
             long at = from(chunk, rank);
-            List<Ref> sources = new ArrayList<>();
-            for (int q = 0; q < shape.nRanks(); q++) {
-                sources.add(q == rank ? steps.in(at) : staged(q, chunk, rank));
-            }
+            List<Ref> sources = steps.contributions(at, q -> staged(q, chunk, rank));
             steps.fold(steps.out(at - rank * shape.bytes()), sources, length);
         }
     }

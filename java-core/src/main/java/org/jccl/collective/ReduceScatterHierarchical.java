@@ -5,6 +5,7 @@ import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
+import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 import java.util.ArrayList;
@@ -12,15 +13,15 @@ import java.util.List;
 
 /**
  * {@link ReduceScatterSliced} for ranks on several nodes: on every other node a rank has an agent,
- * who folds the contributions of its node to the rank's part and sends it the sum.
+ * which folds the contributions of its node to the rank's part and sends it the sum.
  *
  * <p>A slot of the ring holds the same chunk of every part: the own contribution, and in the places
  * of those that the rank deals with itself, the sums. A rank folds chunk c before it contributes to
  * chunk c+2, and then folds its node's contributions to chunk c+1; so four slots need no
- * acknowledgement. Who contributes to chunk c+4 has folded its node's contributions to chunk c+2:
- * its whole node had contributed to that, hence folded those to chunk c. Who sends a sum of chunk
- * c+4 has folded chunk c+3, for which the reader's whole node had contributed to it, hence folded
- * chunk c+1.
+ * acknowledgement. A rank that contributes to chunk c+4 has folded its node's contributions to
+ * chunk c+2: its whole node had contributed to that, hence folded those to chunk c. A rank that
+ * sends a sum of chunk c+4 has folded chunk c+3, for which the reader's whole node had contributed
+ * to it, hence folded chunk c+1.
  *
  * <p>Source: as {@link AllReduceHierarchical}, its first half. Cost, with H nodes of L ranks, s the
  * whole input: 2 &alpha; + s (&beta; + &gamma;) on the node; a node sends s (1 - 1/H) bytes.
@@ -42,7 +43,6 @@ final class ReduceScatterHierarchical extends Algorithm {
     @Override
     boolean fits(Shape shape) {
         return shape.nodes().deep()
-                && shape.limits().flags() > Flags.PART_REDUCED
                 && shape.limits().ringSlots() >= LEAST_SLOTS
                 && partBytes(shape) >= Slices.UNIT_BYTES;
     }
@@ -53,40 +53,30 @@ final class ReduceScatterHierarchical extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        Call call = new Call(shape, rank, steps);
-        int chunks = call.chunks.parts();
-        for (int c = 0; c < chunks + 2; c++) {
+        Slices chunks = Slices.atMost(shape.bytes(), partBytes(shape));
+        Staging ring = Staging.ring(shape.limits());
+        Call call = new Call(shape, rank, steps, chunks, ring, new Mates(shape, rank));
+        for (int c = 0; c < chunks.parts() + 2; c++) {
             if (c >= 2) {
                 call.fold(c - 2);
             }
-            if (c < chunks) {
+            if (c < chunks.parts()) {
                 call.contribute(c);
             }
-            if (c >= 1 && c <= chunks) {
+            if (c >= 1 && c <= chunks.parts()) {
                 call.foldNode(c - 1);
             }
         }
-        return chunks;
+        return chunks.parts();
     }
 
-    private static final class Call {
-        private final Shape shape;
-        private final int rank;
-        private final ScheduleBuilder steps;
-        private final Slices chunks;
-        private final Staging ring;
-        private final Nodes nodes;
-        private final Mates mates;
-
-        Call(Shape shape, int rank, ScheduleBuilder steps) {
-            this.shape = shape;
-            this.rank = rank;
-            this.steps = steps;
-            this.chunks = Slices.atMost(shape.bytes(), partBytes(shape));
-            this.ring = Staging.ring(shape.limits());
-            this.nodes = shape.nodes();
-            this.mates = new Mates(shape, rank);
-        }
+    private record Call(
+            Shape shape,
+            int rank,
+            ScheduleBuilder steps,
+            Slices chunks,
+            Staging ring,
+            Mates mates) {
 
         private Ref in(int chunk, int owner) {
             return steps.in(owner * shape.bytes() + chunks.start(chunk));
@@ -97,7 +87,7 @@ final class ReduceScatterHierarchical extends Algorithm {
         }
 
         void contribute(int chunk) {
-            for (int q = 0; q < nodes.nRanks(); q++) {
+            for (int q = 0; q < shape.nRanks(); q++) {
                 int agent = mates.agent(q);
                 if (agent != rank) {
                     Ref dst = staged(rank, chunk, q);
@@ -108,9 +98,7 @@ final class ReduceScatterHierarchical extends Algorithm {
         }
 
         void foldNode(int chunk) {
-            for (int q : mates.others()) {
-                steps.await(q, Flags.CONTRIBUTED, chunk + 1);
-            }
+            steps.awaitAll(mates.others(), Flags.CONTRIBUTED, chunk + 1);
             foldNode(chunk, rank, steps.out(chunks.start(chunk)));
             int[] far = mates.farOwners(rank);
             for (int owner : far) {
@@ -130,13 +118,14 @@ final class ReduceScatterHierarchical extends Algorithm {
             if (sources.size() == 1) {
                 return sources.getFirst();
             }
-            steps.foldPart(sum, sources, chunks.length(chunk));
+            steps.add(new Step.Fold(sum, sources, chunks.length(chunk), false));
             return sum;
         }
 
         void fold(int chunk) {
             Ref result = steps.out(chunks.start(chunk));
             List<Ref> sources = new ArrayList<>();
+            Nodes nodes = shape.nodes();
             for (int node = 0; node < nodes.count(); node++) {
                 int agent = nodes.agent(node, rank);
                 if (agent != rank) {

@@ -25,16 +25,12 @@ final class ReduceScatterPulled extends Algorithm {
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         int[] others = steps.others();
         steps.signal(Flags.CONTRIBUTED, 1, others);
-        for (int q : others) {
-            steps.await(q, Flags.CONTRIBUTED, 1);
-        }
+        steps.awaitAll(others, Flags.CONTRIBUTED, 1);
         int[] all = shape.nodes().ranks(0);
         long part = shape.bytes();
         new Pulls(shape.limits(), rank, steps).fold(all, rank * part, 0, part, true);
         steps.signal(Flags.TAKEN, 1, others);
-        for (int q : others) {
-            steps.await(q, Flags.TAKEN, 1);
-        }
+        steps.awaitAll(others, Flags.TAKEN, 1);
         return 1;
     }
 }

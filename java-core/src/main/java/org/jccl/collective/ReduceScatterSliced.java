@@ -5,7 +5,6 @@ import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -36,18 +35,14 @@ final class ReduceScatterSliced extends Algorithm {
                 parts.chunks(),
                 shape.limits(),
                 c -> parts.give(steps, rank, c),
-                c -> fold(shape, rank, steps, parts, c));
+                c -> fold(rank, steps, parts, c));
         return parts.chunks();
     }
 
-    private static void fold(Shape shape, int rank, ScheduleBuilder steps, Parts parts, int chunk) {
-        List<Ref> sources = new ArrayList<>();
-        for (int q = 0; q < shape.nRanks(); q++) {
-            sources.add(q == rank ? steps.in(parts.at(chunk, rank)) : parts.staged(q, chunk, rank));
-        }
-        for (int q : steps.othersFromNext()) {
-            steps.await(q, Flags.CONTRIBUTED, chunk + 1);
-        }
+    private static void fold(int rank, ScheduleBuilder steps, Parts parts, int chunk) {
+        long at = parts.at(chunk, rank);
+        List<Ref> sources = steps.contributions(at, q -> parts.staged(q, chunk, rank));
+        steps.awaitAll(steps.othersFromNext(), Flags.CONTRIBUTED, chunk + 1);
         steps.fold(steps.out(parts.start(chunk)), sources, parts.length(chunk));
     }
 }

@@ -12,7 +12,7 @@ import org.jccl.type.Operation;
  * keeps its own part: at this size the superfluous elements cost less than a second kind of message
  * would.
  *
- * <p>Source: as {@link AllReduceTiny}. Cost: &alpha; + s &beta; + n s &gamma;, s the whole input.
+ * <p>Source: as {@link FoldTiny}. Cost: &alpha; + s &beta; + n s &gamma;, s the whole input.
  * Limits: s at most tinyBytes. Order of reduction: ranks 0 to n-1.
  */
 final class ReduceScatterTiny extends Algorithm {

@@ -20,8 +20,7 @@ final class ScatterChunked extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return Parts.inOneSlot(shape)
-                || (shape.limits().flags() > Flags.TAKEN && Parts.inElements(shape));
+        return Parts.inOneSlot(shape) || Parts.inElements(shape);
     }
 
     @Override
@@ -39,10 +38,8 @@ final class ScatterChunked extends Algorithm {
 
     private static void give(Shape shape, ScheduleBuilder steps, Parts parts, int chunk) {
         int root = shape.root();
-        for (int q : steps.others()) {
-            if (chunk >= parts.slots()) {
-                steps.await(q, Flags.TAKEN, chunk - parts.slots() + 1);
-            }
+        if (chunk >= parts.slots()) {
+            steps.awaitAll(steps.others(), Flags.TAKEN, chunk - parts.slots() + 1);
         }
         parts.give(steps, root, chunk);
         if (!shape.inPlace()) {

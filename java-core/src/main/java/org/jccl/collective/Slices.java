@@ -4,25 +4,13 @@ package org.jccl.collective;
  * A range of bytes cut into consecutive slices that begin at multiples of 64 bytes and differ by at
  * most 64 bytes (the last may be shorter still). Where there are fewer such units than slices, the
  * last slices are empty.
+ *
+ * @param bytes length of the range
+ * @param parts number of slices
  */
-final class Slices {
+record Slices(long bytes, int parts) {
     /** Slices begin at multiples of a cache line: no line is written by two ranks. */
     static final int UNIT_BYTES = 64;
-
-    private final long bytes;
-    private final int parts;
-    private final long units;
-
-    private Slices(long bytes, int parts) {
-        this.bytes = bytes;
-        this.parts = parts;
-        this.units = unitsOf(bytes);
-    }
-
-    /** {@code bytes} cut into {@code parts} slices. */
-    static Slices of(long bytes, int parts) {
-        return new Slices(bytes, parts);
-    }
 
     /** {@code bytes}, more than 0, cut into as few slices of at most {@code maxBytes} as can be. */
     static Slices atMost(long bytes, long maxBytes) {
@@ -33,13 +21,9 @@ final class Slices {
         return new Slices(bytes, Math.toIntExact((unitsOf(bytes) + unitsEach - 1) / unitsEach));
     }
 
-    /** Number of slices. */
-    int parts() {
-        return parts;
-    }
-
     /** Where slice {@code i} begins; for i == parts, where the last one ends. */
     long start(int i) {
+        long units = unitsOf(bytes);
         long start = units / parts * i + Math.min(i, units % parts);
         return Math.min(bytes, start * UNIT_BYTES);
     }
@@ -51,7 +35,7 @@ final class Slices {
 
     /** Bytes of the longest slice, rounded up to the unit. */
     long stride() {
-        return (units + parts - 1) / parts * UNIT_BYTES;
+        return (unitsOf(bytes) + parts - 1) / parts * UNIT_BYTES;
     }
 
     /** {@code bytes} rounded up to the unit. */

@@ -14,7 +14,7 @@ import org.jccl.schedule.Space;
  */
 record Staging(Space space, int slots, int slotBytes) {
 
-    /** For a message of one chunk; the ring if it has no slot large enough. */
+    /** A slot of the call's parity if it is large enough for the whole message, else the ring. */
     static Staging oneChunk(long bytes, Limits limits) {
         if (bytes <= limits.smallBytes()) {
             return new Staging(Space.SMALL, 1, limits.smallBytes());
@@ -25,7 +25,7 @@ record Staging(Space space, int slots, int slotBytes) {
         return ring(limits);
     }
 
-    /** For many chunks. */
+    /** The ring, for many chunks. */
     static Staging ring(Limits limits) {
         return new Staging(Space.RING, limits.ringSlots(), limits.ringSlotBytes());
     }

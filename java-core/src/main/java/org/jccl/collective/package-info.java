@@ -1,6 +1,6 @@
 /**
- * Collective algorithms: one class for each operation and algorithm, each a pure function from the
- * {@link org.jccl.schedule.Shape} of a call and a rank to that rank's {@link
+ * Collective algorithms: one class for each, which serves one operation or several, a pure function
+ * from the {@link org.jccl.schedule.Shape} of a call and a rank to that rank's {@link
  * org.jccl.schedule.Schedule}. {@link org.jccl.collective.Algorithms} says which there are and
  * which one a call gets.
  *

@@ -7,11 +7,13 @@ final class IntList {
     private int[] items = new int[32];
     private int size;
 
-    void add(int item) {
-        if (size == items.length) {
-            items = Arrays.copyOf(items, 2 * size);
+    /** Appends the items. */
+    void add(int... more) {
+        if (size + more.length > items.length) {
+            items = Arrays.copyOf(items, 2 * items.length + more.length);
         }
-        items[size++] = item;
+        System.arraycopy(more, 0, items, size, more.length);
+        size += more.length;
     }
 
     int get(int index) {

@@ -37,7 +37,7 @@ public final class OpCode {
     /** NET_TINY peer @(length): send one's own message. */
     public static final int NET_TINY = 10;
 
-    /** NET_FLUSH: until nothing waits to be sent. */
+    /** NET_FLUSH: send until nothing waits to be sent. */
     public static final int NET_FLUSH = 11;
 
     /** FOLD_PART, with the operands of FOLD: the same, but AVG only sums up. */

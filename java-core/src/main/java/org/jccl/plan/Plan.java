@@ -15,7 +15,8 @@ package org.jccl.plan;
  * @param usesArea whether ring or direct slots are touched, so that the area has to be mapped
  * @param usesRing whether ring slots are touched, which need a credit of their own
  * @param publishesTiny whether the code writes the call word itself, behind a tiny message
- * @param hearsAll whether every other rank is waited for, so that all are known to be in this call
+ * @param hearsAll whether the plan waits for every other rank, so that all are known to be in this
+ *     call
  * @param algorithm name for logs
  * @param mateBytes payload bytes that node mates read from this rank, summed over them, and that it
  *     reads from their callers' buffers

@@ -25,7 +25,7 @@ import java.util.Map;
 final class PlanCompiler {
     private static final int NO_FLAG = -1;
 
-    /** Bytes of a buffer that frames may still be read from. */
+    /** Bytes of a buffer out of which frames may still have to be sent. */
     private record Span(long from, long to) {}
 
     private final Schedule schedule;
@@ -71,18 +71,20 @@ final class PlanCompiler {
         for (Step step : schedule.steps()) {
             emit(step);
         }
-        if (anyNetPeer()) {
-            code.add(OpCode.NET_FLUSH);
-        }
-        code.add(OpCode.END);
+        boolean anyNetPeer = false;
         boolean hearsAll = true;
         IntList announce = new IntList();
         for (int q = 0; q < nRanks; q++) {
+            anyNetPeer |= net[q];
             hearsAll &= q == rank || heard[q];
             if (q != rank && net[q] && (usesRing || !addressed[q])) {
                 announce.add(q);
             }
         }
+        if (anyNetPeer) {
+            code.add(OpCode.NET_FLUSH);
+        }
+        code.add(OpCode.END);
         return new Plan(
                 announce.toArray(),
                 code.toArray(),
@@ -95,14 +97,6 @@ final class PlanCompiler {
                 algorithm,
                 mateBytes,
                 netBytes);
-    }
-
-    private boolean anyNetPeer() {
-        boolean any = false;
-        for (boolean is : net) {
-            any |= is;
-        }
-        return any;
     }
 
     private void emit(Step step) {
@@ -140,9 +134,6 @@ final class PlanCompiler {
     }
 
     private void put(Step.Put put) {
-        if (put.length() == 0) {
-            return;
-        }
         boolean mates = false;
         for (int q : put.readers()) {
             addressed[q] = true;
@@ -203,14 +194,11 @@ final class PlanCompiler {
         int a = args.add(fold.dst().offset(), fold.length());
         mergeableCopy = -1;
         boolean whole = fold.last() && fold.sources().size() == nRanks;
-        code.add(whole ? OpCode.FOLD : OpCode.FOLD_PART);
-        code.add(buffer(fold.dst()));
-        code.add(a);
-        code.add(fold.sources().size());
+        int opcode = whole ? OpCode.FOLD : OpCode.FOLD_PART;
+        code.add(opcode, buffer(fold.dst()), a, fold.sources().size());
         for (Ref source : fold.sources()) {
             touch(source);
-            code.add(buffer(source));
-            code.add(args.add(source.offset()));
+            code.add(buffer(source), args.add(source.offset()));
         }
         touch(fold.dst());
         if (fold.last() && !whole) {
@@ -242,9 +230,6 @@ final class PlanCompiler {
     }
 
     private void copy(Ref dst, Ref src, long length) {
-        if (length == 0) {
-            return;
-        }
         touch(dst);
         touch(src);
         int to = buffer(dst);
@@ -266,9 +251,7 @@ final class PlanCompiler {
 
     private void emitBarrier(int... words) {
         mergeableCopy = -1;
-        for (int word : words) {
-            code.add(word);
-        }
+        code.add(words);
     }
 
     private void touch(Ref ref) {
@@ -286,7 +269,9 @@ final class PlanCompiler {
         };
     }
 
-    /** Inserts a flush if frames that wait may still be read from what is about to be written. */
+    /**
+     * Inserts a flush if waiting frames are still to be sent out of what is about to be written.
+     */
     private void flushBefore(Ref dst, long length) {
         int to = buffer(dst);
         for (Map.Entry<Integer, List<Span>> ofBuffer : pending.entrySet()) {
@@ -305,7 +290,10 @@ final class PlanCompiler {
         }
     }
 
-    /** What to add to an offset in {@code to} for the same byte in {@code buffer}, if any. */
+    /**
+     * The offset of a byte in {@code buffer} less the offset of the same byte in {@code to};
+     * MIN_VALUE if they have no byte in common.
+     */
     private long shift(int to, int buffer) {
         if (to == buffer) {
             return 0;

@@ -11,7 +11,6 @@ import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.CallError;
 import org.jccl.type.DataType;
-import org.jccl.type.LibraryError;
 import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
@@ -111,9 +110,9 @@ public final class Planner {
     }
 
     /**
-     * Whether a node's result may be beyond the type where the whole result is not: of float16 it
-     * is infinite then, of 8-bit floats the largest number, which nobody could tell from a right
-     * one. These would also lose most of a sum's digits by rounding it for each node.
+     * Whether a node's result may exceed the type although the whole result does not. A float16 is
+     * infinite then; an 8-bit float is the largest number, which nobody could tell from a right
+     * result. 8-bit floats would also lose most of a sum's digits if every node rounded it.
      */
     private static boolean leavesTheType(DataType type, int op) {
         return switch (type) {
@@ -140,19 +139,15 @@ public final class Planner {
                         RegionLayout.LIMITS);
         requirePlannable(shape);
         Algorithm algorithm = Algorithms.choose(shape);
-        String algorithmName = algorithm.getClass().getSimpleName();
-        Plan plan =
-                PlanCompiler.compile(algorithm.schedule(shape, rank), shape, net, algorithmName);
-        if (plan.code().length == 0) {
-            throw LibraryError.IMPOSSIBLE.says("empty plan");
-        }
+        Schedule schedule = algorithm.schedule(shape, rank);
+        Plan plan = PlanCompiler.compile(schedule, shape, net, algorithm.name());
         Log.info(
                 Subsystem.TUNING,
                 call.operation().ncclName()
                         + ": "
                         + call.partBytes()
                         + " Bytes -> Algo "
-                        + algorithmName
+                        + plan.algorithm()
                         + " on "
                         + name);
         return plan;

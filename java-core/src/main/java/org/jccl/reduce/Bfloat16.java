@@ -53,7 +53,7 @@ final class Bfloat16 implements NarrowFloat {
         }
     }
 
-    /** Has the result in the upper half. */
+    /** The result is in the upper half. */
     private static int rounded(int bits) {
         return bits + 0x7fff + (bits >>> 16 & 1);
     }

@@ -20,7 +20,9 @@ final class Float16Template extends Kernel {
 
     private static final int SOURCES = KIND.sources();
 
-    /** Elements of a tile. No vectors are at a loop's begin and end, which long loops pay for. */
+    /**
+     * Elements of a tile. A loop begins and ends without vectors, for which its length makes up.
+     */
     private static final int TILE = 4096;
 
     private static final ThreadLocal<float[]> WIDE = ThreadLocal.withInitial(() -> new float[TILE]);

@@ -6,8 +6,8 @@ import org.jccl.platform.Memory;
  * One of the two 8-bit floats. Rounding saturates: what is too large, infinity included, becomes
  * the largest finite number of its sign. A NaN stays one, with its sign.
  *
- * <p>Both ways are a table. A code depends on the upper bits of a float32, down to two below the
- * code's last one, and on whether any of the others is set.
+ * <p>Both directions are tables. A code depends on the upper bits of a float32, down to two below
+ * the code's last one, and on whether any of the others is set.
  */
 final class Float8 implements NarrowFloat {
     /** Without infinities: beyond 448 there is only one NaN of each sign. */
@@ -31,7 +31,9 @@ final class Float8 implements NarrowFloat {
     /** The value of each code. */
     private final float[] values = new float[256];
 
-    /** By the upper bits of a float32 without its sign: the last is also set by lower ones. */
+    /**
+     * By the upper bits of a float32 without its sign; the lowest is also set for any bit below it.
+     */
     private final byte[] codes = new byte[1 << 31 - LOW_BITS];
 
     private Float8(int fractionBits, int bias, int largest, int firstNan) {
@@ -53,7 +55,7 @@ final class Float8 implements NarrowFloat {
         }
     }
 
-    /** Than the code below. */
+    /** Whether a value is nearer to this code than to the code below. */
     private boolean isNearer(int code, float value) {
         float middle = (values[code - 1] + values[code]) / 2;
         return value > middle || value == middle && code % 2 == 0;

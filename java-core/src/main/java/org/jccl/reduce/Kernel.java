@@ -9,7 +9,7 @@ abstract class Kernel {
      * As {@link Reductions#fold}, for the elements from {@code first} to {@code count}, exclusive.
      *
      * @param n number of sources, at least 2, or 1 where the kernel is a staged one
-     * @param divisor what AVG divides by; others do not care
+     * @param divisor what AVG divides by; other operations ignore it
      */
     abstract void fold(long dst, long[] sources, int n, int divisor, long first, long count);
 }

@@ -9,7 +9,9 @@ final class Kernels {
     /** Number of pairs. */
     static final int PAIRS = DataType.values().length * RedOp.NUMBERS;
 
-    /** Written and read by every folding thread without order: which of two equal ones stays. */
+    /**
+     * Written and read by every folding thread without order: either of two equal ones may stay.
+     */
     private static final @Nullable StagedKernel[] STAGED = new StagedKernel[PAIRS];
 
     private Kernels() {}

@@ -11,7 +11,7 @@ import org.jccl.type.RedOp;
  * one where they are unsigned, and all where the least is wanted.
  *
  * <p>C2 vectorises the loops over arrays, but for the comparison of bytes and the division of
- * longs. It makes two of a loop in which one condition does not change, but not more.
+ * longs. It splits a loop by one condition that does not change, but not by more.
  */
 final class Loops {
     private static final int PROD = RedOp.PROD.number();

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A float of 8 or 16 bits: how it is widened to float32, exactly, and how float32 is rounded to it,
- * to the nearest, of two as near to the even one.
+ * to the nearest, or to the even one of two that are equally near.
  *
  * <p>An interface, since for a class the verifier would load all formats with the first kernel.
  */
@@ -23,7 +23,7 @@ interface NarrowFloat {
     /** The value of an element's bits, of which the lower 8 or 16 count. */
     float widen(int bits);
 
-    /** The bits of the element, and others above them. */
+    /** The bits of the element; bits above them mean nothing. */
     int round(float value);
 
     /**

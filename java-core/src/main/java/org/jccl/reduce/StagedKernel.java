@@ -30,7 +30,7 @@ final class StagedKernel extends Kernel {
     private final boolean averages;
     private final int op;
 
-    /** What {@link Loops} calls so. */
+    /** The bits that {@link Loops} flips. */
     private final long flip;
 
     StagedKernel(DataType type, RedOp op) {

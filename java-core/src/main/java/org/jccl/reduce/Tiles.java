@@ -14,7 +14,7 @@ final class Tiles {
 
     private static final ThreadLocal<@Nullable Tiles @Nullable []> OF_THREAD = new ThreadLocal<>();
 
-    /** Of the arrays' elements. */
+    /** The layout of the arrays' elements. */
     final ValueLayout layout;
 
     /** Elements of an array. */
@@ -29,7 +29,7 @@ final class Tiles {
     /** Bits of floats. C2 vectorises no Float.intBitsToFloat, but copies from array to array. */
     final int[] bits;
 
-    /** The same. */
+    /** The same array as a segment. */
     final MemorySegment bitsSegment;
 
     /** A list of one source. */
@@ -45,7 +45,7 @@ final class Tiles {
         this.bitsSegment = hasBits ? MemorySegment.ofArray(bits) : MemorySegment.NULL;
     }
 
-    /** Of elements as they are folded: integers with a sign, narrow floats widened. */
+    /** The layout of elements as they are folded: integers with a sign, narrow floats widened. */
     static ValueLayout layout(DataType type) {
         boolean isInteger = type.number() <= DataType.UINT64.number();
         return switch (isInteger ? type.sizeBytes() : 0) {
@@ -59,7 +59,7 @@ final class Tiles {
         };
     }
 
-    /** This thread's for the type. */
+    /** This thread's tiles for the type. */
     static Tiles of(DataType type) {
         @Nullable Tiles[] all = OF_THREAD.get();
         if (all == null) {

@@ -57,7 +57,7 @@ final class VectorTemplate extends Kernel {
         return (VectorSpecies<Object>) longest.withShape(shape);
     }
 
-    /** What combines two vectors; the average's is the sum. */
+    /** What combines two vectors: for an average, the sum. */
     private static VectorOperators.Associative operator() {
         return switch (KIND.op()) {
             case PROD -> VectorOperators.MUL;
@@ -69,7 +69,7 @@ final class VectorTemplate extends Kernel {
 
     @Override
     void fold(long dst, long[] sources, int n, int divisor, long first, long count) {
-        // A constant but for many sources: then the loop over them is unrolled.
+        // A constant unless sources are many, so that the loop over them is unrolled.
         int most = KIND.sources() < Kind.MANY ? KIND.sources() : n;
         // Bytes are never divided, and have no room for every divisor.
         Vector<Object> divisors = WIDE.broadcast(AVERAGES ? divisor : 0);

@@ -22,7 +22,7 @@ public final class Warmup {
      */
     private static final long COLD_ELEMENTS = 1 << 27;
 
-    /** What a call of a staged kernel takes longer, in elements. */
+    /** What a call of a staged kernel costs beside its elements, in elements. */
     private static final long CALL_ELEMENTS = 400;
 
     /** Kernels of each type and operation: for two, three, four and more sources. */
@@ -118,8 +118,8 @@ public final class Warmup {
     }
 
     /**
-     * Whether vector kernels may be used at all in this process, which C2 must be there for; the
-     * property is HotSpot's.
+     * Whether vector kernels may be used in this process at all. They need C2; the property is
+     * HotSpot's.
      */
     static boolean isVectorAvailable() {
         String mode = System.getProperty("java.vm.info", "");

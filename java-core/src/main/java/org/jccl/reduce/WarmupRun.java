@@ -17,7 +17,7 @@ final class WarmupRun {
     private static final int SHAPING_CALLS = 300;
     private static final long BATCH_NS = TimeUnit.MICROSECONDS.toNanos(200);
 
-    /** After so much work the machine is busy or slow: try on, but take little of it. */
+    /** After so much work the machine must be busy or slow: go on trying, but take little of it. */
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(2);
 
     /** After so much work C2 will not do it. */
@@ -26,12 +26,12 @@ final class WarmupRun {
     /** A vector kernel that is so much slower than the staged one is not compiled. */
     private static final int SLOWER = 3;
 
-    /** With every count, before the kernel serves. */
+    /** Fast batches of every count that a kernel needs before it serves. */
     private static final int FAST_BATCHES = 3;
 
     private static final long LONGEST_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
 
-    /** How much longer than the work the pauses are, in which C2 compiles. */
+    /** How many times longer than the work are the pauses in which C2 compiles. */
     private static final int REST = 2;
 
     /** The same, once patience is over. */
@@ -56,7 +56,7 @@ final class WarmupRun {
         }
     }
 
-    /** Has the staged kernel compiled. */
+    /** Makes C2 compile the staged kernel. */
     static void warmStaged(Kernel staged, DataType type, int n) {
         try (Arena arena = Arena.ofConfined()) {
             long[] sources = sources(arena, n);

@@ -2,8 +2,9 @@ package org.jccl.schedule;
 
 /**
  * The sizes of a rank's region that schedules are made for; equal on all ranks of a communicator.
+ * Sizes in bytes are whole cache lines.
  *
- * @param tinyBytes payload of a tiny message, of which there is room for one a parity
+ * @param tinyBytes payload of a tiny message; there is room for one of each parity
  * @param smallBytes size of {@link Space#SMALL}
  * @param directBytes size of {@link Space#DIRECT}
  * @param ringSlotBytes size of one slot of {@link Space#RING}
@@ -18,28 +19,16 @@ public record Limits(
         int ringSlots,
         int flags) {
 
+    private static final int LINE_BYTES = 64;
+
     public Limits {
-        positive(tinyBytes, "tinyBytes");
-        positive(smallBytes, "smallBytes");
-        positive(directBytes, "directBytes");
-        positive(ringSlotBytes, "ringSlotBytes");
-        positive(ringSlots, "ringSlots");
-        positive(flags, "flags");
-    }
-
-    /** Bytes of one rank's {@code space}, which is an area. */
-    public long areaBytes(Space space) {
-        return switch (space) {
-            case SMALL -> smallBytes;
-            case DIRECT -> directBytes;
-            case RING -> (long) ringSlots * ringSlotBytes;
-            case IN, OUT -> throw new IllegalArgumentException(space + " is no area");
-        };
-    }
-
-    private static void positive(int value, String name) {
-        if (value <= 0) {
-            throw new IllegalArgumentException(name + " is " + value);
+        for (int bytes : new int[] {tinyBytes, smallBytes, directBytes, ringSlotBytes}) {
+            if (bytes <= 0 || bytes % LINE_BYTES != 0) {
+                throw new IllegalArgumentException("a place of " + bytes + " bytes");
+            }
+        }
+        if (ringSlots <= 0 || flags <= 0) {
+            throw new IllegalArgumentException(ringSlots + " slots, " + flags + " flags");
         }
     }
 }

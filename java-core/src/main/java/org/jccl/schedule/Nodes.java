@@ -38,9 +38,9 @@ public final class Nodes {
     }
 
     /**
-     * Nodes by what ranks say of each other.
+     * Nodes by the name that each rank gives to its own.
      *
-     * @param names by rank, equal for ranks of one node; any numbers
+     * @param names by rank: any numbers, equal for the ranks of one node
      */
     public static Nodes of(int[] names) {
         int[] nodeOf = new int[names.length];
@@ -52,14 +52,9 @@ public final class Nodes {
         return new Nodes(nodeOf, false);
     }
 
-    /** The same nodes, on each of which every rank can read the callers' buffers of all others. */
+    /** The same nodes, where every rank can read the callers' buffers of all others on its node. */
     public Nodes withReadableBuffers() {
         return new Nodes(nodeOf, true);
-    }
-
-    /** Whether two ranks share a node on which they can read each other's callers' buffers. */
-    public boolean readable(int q, int r) {
-        return readable && nodeOf[q] == nodeOf[r];
     }
 
     /** Whether ranks can read the callers' buffers of all others on their nodes. */
@@ -89,8 +84,8 @@ public final class Nodes {
     }
 
     /**
-     * Nodes on which each rank shares with each; where it is not clear, lower ranks come first.
-     * Costs ranks times kinds.
+     * Nodes on which all ranks share with each other; where several divisions are possible, lower
+     * ranks come first. The time grows with ranks times kinds.
      */
     public static Nodes of(int nRanks, Sharing sharing) {
         int[] names = new int[nRanks];

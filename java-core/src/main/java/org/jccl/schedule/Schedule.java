@@ -58,69 +58,6 @@ public record Schedule(int rank, int nRanks, List<Step> steps, Order order, int 
         }
     }
 
-    /**
-     * Checks that no step leaves the buffers and areas of {@code shape}, whose memory is raw: a
-     * wrong offset would end the process instead of raising an exception.
-     *
-     * @throws IllegalArgumentException naming the step
-     */
-    public void requireWithin(Shape shape) {
-        if (shape.nRanks() != nRanks) {
-            throw new IllegalArgumentException(nRanks + " ranks against " + shape.nRanks());
-        }
-        for (Step step : steps) {
-            boolean good =
-                    switch (step) {
-                        case Put put ->
-                                fits(put.src(), put.length(), shape)
-                                        && fits(put.dst(), put.length(), shape);
-                        case Signal signal -> signal.flag() < shape.limits().flags();
-                        case Wait wait -> wait.flag() < shape.limits().flags();
-                        case Fold fold ->
-                                fits(fold.dst(), fold.length(), shape)
-                                        && fold.length() % shape.elementBytes() == 0
-                                        && fold.sources().stream()
-                                                .allMatch(s -> fits(s, fold.length(), shape));
-                        case Copy copy ->
-                                fits(copy.dst(), copy.length(), shape)
-                                        && fits(copy.src(), copy.length(), shape)
-                                        && readable(copy.src(), shape.nodes());
-                        case TinyPut put ->
-                                fits(put.src(), put.length(), shape) && tiny(put.length(), shape);
-                        case TinyFold fold ->
-                                fits(fold.dst(), fold.length(), shape)
-                                        && fits(fold.src(), fold.length(), shape)
-                                        && tiny(fold.length(), shape);
-                        case TinyCopy copy ->
-                                fits(copy.dst(), copy.length(), shape)
-                                        && tiny(copy.message(), shape);
-                        case FifoSend send -> fits(send.src(), send.length(), shape);
-                        case FifoRecv recv -> fits(recv.dst(), recv.length(), shape);
-                    };
-            if (!good) {
-                throw new IllegalArgumentException(step + " is outside of " + shape);
-            }
-        }
-    }
-
-    private boolean readable(Ref src, Nodes nodes) {
-        return own(src, rank) || src.space().isArea() || nodes.readable(rank, src.rank());
-    }
-
-    private static boolean fits(Ref ref, long length, Shape shape) {
-        long size =
-                switch (ref.space()) {
-                    case IN -> shape.inBytes();
-                    case OUT -> shape.outBytes();
-                    case SMALL, DIRECT, RING -> shape.limits().areaBytes(ref.space());
-                };
-        return ref.offset() <= size && length <= size - ref.offset();
-    }
-
-    private static boolean tiny(long length, Shape shape) {
-        return length <= shape.limits().tinyBytes();
-    }
-
     private static int greatestDelta(Step step) {
         return switch (step) {
             case Signal signal -> signal.delta();

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntFunction;
 import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 
@@ -38,7 +39,7 @@ public final class ScheduleBuilder {
         return new Ref(Space.IN, peer, offset);
     }
 
-    /** The same of its output. */
+    /** A place in that caller's output, likewise. */
     public Ref out(int peer, long offset) {
         return new Ref(Space.OUT, peer, offset);
     }
@@ -52,7 +53,7 @@ public final class ScheduleBuilder {
         return others;
     }
 
-    /** Those of them that are such, ascending. */
+    /** The other ranks for which {@code such} holds, ascending. */
     public int[] others(IntPredicate such) {
         return IntStream.of(others()).filter(such).toArray();
     }
@@ -89,6 +90,27 @@ public final class ScheduleBuilder {
         }
     }
 
+    /** Adds a {@link Step.Wait} for each of these peers. */
+    public void awaitAll(int[] peers, int flag, int delta) {
+        for (int peer : peers) {
+            await(peer, flag, delta);
+        }
+    }
+
+    /**
+     * The sources of a fold of everybody's contributions, in the order of ranks.
+     *
+     * @param offset where the own one begins in the input
+     * @param staged by rank, where those of the others are
+     */
+    public List<Ref> contributions(long offset, IntFunction<Ref> staged) {
+        List<Ref> sources = new ArrayList<>();
+        for (int q = 0; q < nRanks; q++) {
+            sources.add(q == rank ? in(offset) : staged.apply(q));
+        }
+        return sources;
+    }
+
     /** Adds a {@link Step.Fold} whose result has everybody's contribution. */
     public void fold(Ref dst, List<Ref> sources, long length) {
         if (length > 0) {
@@ -96,17 +118,17 @@ public final class ScheduleBuilder {
         }
     }
 
-    /** Adds a {@link Step.Fold} of some of the contributions. */
-    public void foldPart(Ref dst, List<Ref> sources, long length) {
-        if (length > 0) {
-            steps.add(new Step.Fold(dst, sources, length, false));
-        }
-    }
-
     /** Adds {@link Step.Copy}. */
     public void copy(Ref dst, Ref src, long length) {
         if (length > 0) {
             steps.add(new Step.Copy(dst, src, length));
+        }
+    }
+
+    /** Copies what the own rank has for itself, unless the call is in place. */
+    public void copyOwnPart(Shape shape) {
+        if (shape.sends(rank) && shape.receives(rank) && !shape.inPlace()) {
+            copy(out(shape.outStart(rank)), in(shape.inStart(rank)), shape.bytes());
         }
     }
 

@@ -1,6 +1,7 @@
 package org.jccl.schedule;
 
 import org.jccl.type.Operation;
+import org.jccl.type.Operation.Parts;
 
 /**
  * All that an algorithm may know of a call. Equal on all ranks but for send and receive.
@@ -45,6 +46,26 @@ public record Shape(
     /** Bytes of {@code count} elements. */
     public long bytes() {
         return count * elementBytes;
+    }
+
+    /** Whether a rank's input is read. */
+    public boolean sends(int rank) {
+        return operation.sends(rank, root);
+    }
+
+    /** Whether a rank's output is written. */
+    public boolean receives(int rank) {
+        return operation.receives(rank, root);
+    }
+
+    /** Where in an input the part for {@code receiver} begins. */
+    public long inStart(int receiver) {
+        return operation.in() == Parts.EACH ? receiver * bytes() : 0;
+    }
+
+    /** Where in an output the part of {@code sender} begins. */
+    public long outStart(int sender) {
+        return operation.out() == Parts.EACH ? sender * bytes() : 0;
     }
 
     /** Bytes of the input of each rank that sends. */

@@ -5,8 +5,8 @@ import java.util.List;
 
 /**
  * One thing that a rank does. Steps run in their order; each is over before the next begins, but
- * what other ranks see of it is said by {@link Put} and {@link Signal} alone. Lists of ranks are
- * ascending and never hold the own rank; their arrays belong to the step and are not to be changed.
+ * other ranks see only what {@link Put} and {@link Signal} tell them. Lists of ranks are ascending
+ * and never hold the own rank; their arrays belong to the step and are not to be changed.
  */
 public sealed interface Step {
 
@@ -63,8 +63,8 @@ public sealed interface Step {
     }
 
     /**
-     * {@code dst} = source 0 (op) source 1 (op) ..., strictly in this order. Where the operation is
-     * AVG that is a sum, which the last fold of an element divides by the number of ranks.
+     * {@code dst} = source 0 (op) source 1 (op) ..., strictly in this order. AVG is folded as a
+     * sum, which the last fold of an element divides by the number of ranks.
      *
      * @param dst OUT or a place in the own areas; may be exactly one of the sources
      * @param sources two or more: of another rank, a place in its areas; of the own rank, IN, OUT

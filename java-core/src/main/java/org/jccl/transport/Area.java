@@ -8,10 +8,9 @@ public enum Area {
     RING(1),
     /** Slots of send and receive: those for a peer are made before the first send to it. */
     FIFO(2),
-    /** The same for those inside collectives, which keep their order apart. */
+    /** The same for sends and receives inside collectives, which have an order of their own. */
     EXCHANGE(3);
 
-    private static final long PAGE = 4096;
     private static final Area[] BY_NUMBER = {BASE, RING, FIFO, EXCHANGE};
 
     private final int number;
@@ -48,7 +47,7 @@ public enum Area {
     public long offset(int nRanks) {
         return switch (this) {
             case BASE -> 0;
-            case RING -> (BASE.sizeBytes(nRanks) + PAGE - 1) & -PAGE;
+            case RING -> BASE.sizeBytes(nRanks);
             case FIFO -> RING.offset(nRanks) + RING.sizeBytes(nRanks);
             case EXCHANGE -> FIFO.offset(nRanks) + FIFO.sizeBytes(nRanks);
         };

@@ -56,7 +56,10 @@ public final class CallRecord {
         Memory.putLongRelease(at, number);
     }
 
-    /** Writes where the caller's buffers of a call are, before its record; also if nobody asks. */
+    /**
+     * Writes the addresses of a call's buffers, whether or not anybody reads them; its record
+     * follows.
+     */
     public static void writeBuffers(long base, long number, long input, long output) {
         long at = at(base, number);
         Memory.putLong(at + INPUT, input);
@@ -64,8 +67,8 @@ public final class CallRecord {
     }
 
     /**
-     * The address of a buffer of a rank's caller, in the process of that rank, which has signalled
-     * from this call.
+     * The address of a buffer of a rank's caller, in the process of that rank. The rank must have
+     * signalled from this call.
      *
      * @return 0 if the record is of another call
      */
@@ -90,16 +93,13 @@ public final class CallRecord {
 
     /** A call in words. */
     public static String text(long number, long description, long count) {
-        Operation operation = Operation.of((int) (description >>> 48));
-        int type = (int) (description >>> 40) & 0xff;
         int redOp = (int) (description >>> 32) & 0xff;
-        StringBuilder text = new StringBuilder("call ").append(number).append(' ');
         if (redOp == SPLIT) {
-            return text.append("ncclCommSplit").toString();
+            return "call " + number + " ncclCommSplit";
         }
-        text.append(operation == null ? "unknown" : "nccl" + operation.ncclName());
-        text.append('(').append(count).append(" x ");
-        text.append(DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type);
+        Operation operation = Operation.of((int) (description >>> 48));
+        StringBuilder text = new StringBuilder("call ").append(number).append(' ');
+        text.append(begun(description, count));
         if (operation != null && operation.reduces()) {
             text.append(", ").append(name(redOp));
         }
@@ -121,16 +121,16 @@ public final class CallRecord {
 
     /** A send or receive in words. */
     public static String pointToPointText(long description, long count) {
+        return begun(description, count) + ", peer " + (int) description + ")";
+    }
+
+    /** What the texts of all operations begin with. */
+    private static String begun(long description, long count) {
         Operation operation = Operation.of((int) (description >>> 48));
         int type = (int) (description >>> 40) & 0xff;
-        return (operation == null ? "unknown" : "nccl" + operation.ncclName())
-                + "("
-                + count
-                + " x "
-                + (DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type)
-                + ", peer "
-                + (int) description
-                + ")";
+        String name = operation == null ? "unknown" : "nccl" + operation.ncclName();
+        String element = DataType.isValid(type) ? DataType.of(type).ncclName() : "type " + type;
+        return name + "(" + count + " x " + element;
     }
 
     private static long at(long base, long number) {

@@ -27,7 +27,7 @@ public final class Links implements AutoCloseable {
     private long reportsSeen = -1;
 
     /**
-     * Takes ownership of everything. All memory that waits need is had here, before the ranks
+     * Takes ownership of everything, and allocates all memory that waits need, before the ranks
      * confirm to each other that they are connected.
      *
      * @param peers by rank, oneself included
@@ -62,7 +62,7 @@ public final class Links implements AutoCloseable {
         return bases[rank];
     }
 
-    /** Room for a word of 8 bytes and one more for each rank; nothing of it is kept here. */
+    /** Room for a word of 8 bytes and one more for each rank; nobody keeps anything there. */
     public long scratch() {
         return scratch.address();
     }
@@ -77,12 +77,12 @@ public final class Links implements AutoCloseable {
         return peers[q];
     }
 
-    /** Those to which bytes have to be sent. */
+    /** The ranks to which bytes have to be sent. */
     public Peer[] remote() {
         return remote;
     }
 
-    /** Whether there are such. */
+    /** Whether there are any. */
     public boolean anyNet() {
         return remote.length > 0;
     }
@@ -96,8 +96,8 @@ public final class Links implements AutoCloseable {
 
     /**
      * The ranks that may have given up, left or died: those of other processes, and those of this
-     * one that have published a status. Among thousands of threads nearly nobody. Not to be
-     * changed.
+     * one that have published a status. Where ranks are threads of one process, hardly any. Not to
+     * be changed.
      */
     public int[] watched() {
         long reports = Region.reports();
@@ -128,7 +128,7 @@ public final class Links implements AutoCloseable {
         Futex.wake(at, Integer.MAX_VALUE);
     }
 
-    /** Wakes everybody of this process and others who sleeps on rank {@code q}'s region. */
+    /** Wakes everybody, of this process and others, who sleeps on rank {@code q}'s region. */
     public void wakeSleepersOn(int q) {
         wake(bases[q] + RegionLayout.WAITERS);
     }
@@ -136,8 +136,8 @@ public final class Links implements AutoCloseable {
     /**
      * Sends what waits to be sent to rank {@code q}; for the owner.
      *
-     * @return whether its system, or ours, has everything. What a rank that has left in good order
-     *     did not get, it did not need
+     * @return whether its system, or ours, has everything. A rank that has left in good order did
+     *     not need what it did not get
      */
     public boolean flushed(int q) {
         Peer peer = peers[q];

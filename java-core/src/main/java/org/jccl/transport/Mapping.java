@@ -33,13 +33,8 @@ final class Mapping implements AutoCloseable {
         return new Mapping(null, memory);
     }
 
-    /** New memory, which others find by its nonce. */
-    static Mapping shared(long nonce0, long nonce1, SharedMemory memory) {
-        return of(nonce0, nonce1, () -> memory);
-    }
-
     /**
-     * The memory with this nonce.
+     * The memory with this nonce, by which other ranks of this process find it.
      *
      * @param map maps it if nobody in this process has; others may do so at the same time
      */

@@ -3,7 +3,6 @@ package org.jccl.transport;
 import org.jccl.platform.Errno;
 import org.jccl.platform.ProcessMemory;
 import org.jccl.platform.ProcessWatch;
-import org.jccl.type.LibraryError;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
@@ -14,7 +13,6 @@ public final class Mate extends Peer {
 
     private final @Nullable ProcessWatch watch;
     private final int pid;
-    private boolean disconnected;
 
     /**
      * A mate, which owns the region and the watch.
@@ -31,20 +29,6 @@ public final class Mate extends Peer {
     @Override
     public boolean endsAlone() {
         return watch != null;
-    }
-
-    @Override
-    public boolean post(
-            Area area,
-            long offset,
-            long address,
-            int length,
-            long flagOffset,
-            long flagValue,
-            long callNumber,
-            long callDescription,
-            long callCount) {
-        throw LibraryError.IMPOSSIBLE.says("rank %s has no TCP link", region().rank());
     }
 
     @Override
@@ -77,8 +61,7 @@ public final class Mate extends Peer {
 
     @Override
     protected void disconnect() {
-        if (watch != null && !disconnected) {
-            disconnected = true;
+        if (watch != null) {
             watch.close();
         }
     }

@@ -1,15 +1,17 @@
 package org.jccl.transport;
 
+import org.jccl.type.LibraryError;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank as this one reaches it: its region, and how bytes get into that. What is said here is true
- * of memory that both ranks reach; a transport that sends bytes overrides it.
+ * A rank as this one reaches it: its region, and how bytes get into that. The methods here serve
+ * memory that both ranks reach; a transport that sends bytes overrides them.
  *
  * <p>Used by the owner of the communicator only.
  */
 public abstract class Peer implements AutoCloseable {
     private final Region region;
+    private boolean closed;
 
     /** A peer that owns the region. */
     protected Peer(Region region) {
@@ -32,7 +34,7 @@ public abstract class Peer implements AutoCloseable {
     /**
      * Takes what has arrived from it.
      *
-     * @return whether looking at its region again makes sense
+     * @return whether its region may have changed
      */
     public boolean receive() {
         return true;
@@ -48,7 +50,7 @@ public abstract class Peer implements AutoCloseable {
      * @param callNumber the collective call that this belongs to, 0 for none
      * @return false if the queue is full: progress and try again
      */
-    public abstract boolean post(
+    public boolean post(
             Area area,
             long offset,
             long address,
@@ -57,7 +59,9 @@ public abstract class Peer implements AutoCloseable {
             long flagValue,
             long callNumber,
             long callDescription,
-            long callCount);
+            long callCount) {
+        throw LibraryError.IMPOSSIBLE.says("rank %s has no TCP link", region.rank());
+    }
 
     /**
      * Copies from memory of its process into this one's.
@@ -99,7 +103,7 @@ public abstract class Peer implements AutoCloseable {
         return true;
     }
 
-    /** Whether its machine has answered nothing for so long, and so counts as lost. */
+    /** Whether its machine has not answered for {@code limitMs}, and so counts as lost. */
     public boolean silent(long limitMs) {
         return false;
     }
@@ -119,6 +123,10 @@ public abstract class Peer implements AutoCloseable {
 
     @Override
     public final void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
         try {
             disconnect();
         } finally {

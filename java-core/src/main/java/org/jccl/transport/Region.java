@@ -67,7 +67,7 @@ public final class Region implements AutoCloseable {
         Memory.putLong(at + RegionLayout.NONCE_OFFSET, nonce0);
         Memory.putLong(at + RegionLayout.NONCE_OFFSET + 8, nonce1);
         Memory.putLongRelease(at + RegionLayout.MAGIC_OFFSET, RegionLayout.MAGIC);
-        return new Region(Kind.OWN, rank, nRanks, Mapping.shared(nonce0, nonce1, memory));
+        return new Region(Kind.OWN, rank, nRanks, Mapping.of(nonce0, nonce1, () -> memory));
     }
 
     /**
@@ -101,8 +101,8 @@ public final class Region implements AutoCloseable {
     }
 
     /**
-     * Whether this process can read the memory of the one in which the region lies at this address,
-     * which the nonce there proves.
+     * Whether this process can read the memory of process {@code pid}, where the region lies at
+     * {@code address}; the nonce there proves it.
      */
     public boolean isReadIn(int pid, long address) {
         try (Arena arena = Arena.ofConfined()) {
@@ -149,8 +149,8 @@ public final class Region implements AutoCloseable {
     }
 
     /**
-     * Makes the ring area usable: allocates and publishes one's own, looks whether a mate has
-     * published its.
+     * Makes the ring area usable: allocates and publishes the own one, or looks whether the mate
+     * has published its.
      *
      * @return false while the mate has not published it
      * @throws NcclException SYSTEM_ERROR if the system refuses memory
@@ -207,7 +207,7 @@ public final class Region implements AutoCloseable {
         REPORTS.getAndIncrement();
     }
 
-    /** A number that is another one after a rank of this process has published a status. */
+    /** A number that changes when a rank of this process publishes a status. */
     static long reports() {
         return REPORTS.get();
     }
@@ -227,7 +227,7 @@ public final class Region implements AutoCloseable {
         return (int) (status() >>> 32) == LEFT;
     }
 
-    /** The sentence of a status that is not 0: whatever it is, it fits into a line of a log. */
+    /** The sentence of a status that is not 0, made fit for a line of a log. */
     public String statusText() {
         long at = base() + RegionLayout.STATUS_TEXT;
         int length = Memory.getInt(at);

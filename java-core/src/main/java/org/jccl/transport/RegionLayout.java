@@ -53,7 +53,7 @@ public final class RegionLayout {
 
     /**
      * From a flag to the word of the call in which it was stored last. Both lie in one cache line:
-     * who reads the flag gets the word with it.
+     * a rank that reads the flag gets the word with it.
      */
     public static final int FLAG_WORD = 8;
 
@@ -70,13 +70,13 @@ public final class RegionLayout {
     private static final int LINE_PAYLOAD = 56;
 
     /**
-     * The lines of call words that are used in turn. Two would do. But how long a line takes from
-     * core to core depends on where in the machine its address belongs to, and with two some
-     * communicators are slower than others by a third for all their life.
+     * Call words use these lines in turn. Two would do, but how long a line takes from core to core
+     * depends on where in the machine its address belongs, and with two some communicators are
+     * slower than others by a third for all their life.
      */
     private static final int WORD_LINES = 8;
 
-    /** Each line has an even one. */
+    /** Each of these lines has a pair of cache lines to itself. */
     private static final int WORD_STRIDE = 2 * LINE_BYTES;
 
     /** A small slot. */
@@ -144,7 +144,7 @@ public final class RegionLayout {
 
     /**
      * Offset of a call's tiny message: in front of the call word, in its line, or else in a slot of
-     * the call's parity. The word is stored last, so that who sees it sees the message.
+     * the call's parity. The word is stored last, so that a rank that sees it sees the message.
      */
     public static long tiny(int nRanks, long call, int bytes) {
         return bytes <= LINE_PAYLOAD
@@ -163,7 +163,7 @@ public final class RegionLayout {
     }
 
     private static long wordLine(int nRanks, long line) {
-        return tinyBase(nRanks) + line * WORD_STRIDE;
+        return pages(FIFO_WORDS + (long) nRanks * FIFO_WORD_STRIDE) + line * WORD_STRIDE;
     }
 
     /** Offset of the small slot of this parity. */
@@ -171,7 +171,7 @@ public final class RegionLayout {
         return smallBase(nRanks) + (long) parity * SMALL_BYTES;
     }
 
-    /** Size of the base area. */
+    /** Size of the base area, in whole pages. */
     public static long baseBytes(int nRanks) {
         return smallBase(nRanks) + 2L * SMALL_BYTES;
     }
@@ -197,10 +197,6 @@ public final class RegionLayout {
     /** Size of a FIFO area. */
     public static long fifoAreaBytes(int nRanks) {
         return nRanks * FIFO_BYTES_PER_PEER;
-    }
-
-    private static long tinyBase(int nRanks) {
-        return pages(FIFO_WORDS + (long) nRanks * FIFO_WORD_STRIDE);
     }
 
     private static long smallBase(int nRanks) {

@@ -10,15 +10,15 @@ package org.jccl.type;
  * infinity included, becomes that number, and a NaN stays a NaN.
  */
 public enum DataType {
-    INT8(0, 1, "ncclInt8", "ncclChar"),
+    INT8(0, 1, "ncclInt8"),
     UINT8(1, 1, "ncclUint8"),
-    INT32(2, 4, "ncclInt32", "ncclInt"),
+    INT32(2, 4, "ncclInt32"),
     UINT32(3, 4, "ncclUint32"),
     INT64(4, 8, "ncclInt64"),
     UINT64(5, 8, "ncclUint64"),
-    FLOAT16(6, 2, "ncclFloat16", "ncclHalf"),
-    FLOAT32(7, 4, "ncclFloat32", "ncclFloat"),
-    FLOAT64(8, 8, "ncclFloat64", "ncclDouble"),
+    FLOAT16(6, 2, "ncclFloat16"),
+    FLOAT32(7, 4, "ncclFloat32"),
+    FLOAT64(8, 8, "ncclFloat64"),
     BFLOAT16(9, 2, "ncclBfloat16"),
     FLOAT8E4M3(10, 1, "ncclFloat8e4m3"),
     FLOAT8E5M2(11, 1, "ncclFloat8e5m2");
@@ -28,17 +28,11 @@ public enum DataType {
     private final int number;
     private final int sizeBytes;
     private final String ncclName;
-    private final String shortName;
 
     DataType(int number, int sizeBytes, String ncclName) {
-        this(number, sizeBytes, ncclName, "");
-    }
-
-    DataType(int number, int sizeBytes, String ncclName, String shortName) {
         this.number = number;
         this.sizeBytes = sizeBytes;
         this.ncclName = ncclName;
-        this.shortName = shortName;
     }
 
     /** The value of {@code ncclDataType_t}. */
@@ -51,14 +45,9 @@ public enum DataType {
         return sizeBytes;
     }
 
-    /** The name in {@code nccl.h}. */
+    /** The name in {@code nccl.h}, which has a shorter one, too, for some types. */
     public String ncclName() {
         return ncclName;
-    }
-
-    /** The second name in {@code nccl.h}, empty if there is none. */
-    public String shortName() {
-        return shortName;
     }
 
     /** Whether {@code number} is a value of {@code ncclDataType_t}. */

@@ -12,7 +12,7 @@ import java.io.Serializable;
  */
 public sealed interface ErrorKind extends Serializable
         permits CallError, InitError, PeerError, LibraryError {
-    /** The name of its entry in the page, which no other one has. */
+    /** The name of its entry in the page, unique there. */
     String name();
 
     /** The code that a C caller gets, unless the failure tells of another one. */

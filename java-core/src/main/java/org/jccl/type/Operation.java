@@ -107,7 +107,7 @@ public enum Operation {
         return out;
     }
 
-    /** Who has an output. */
+    /** The ranks that have an output. */
     public Ranks receivers() {
         return receivers;
     }
@@ -121,7 +121,7 @@ public enum Operation {
         return in.of(part, nRanks);
     }
 
-    /** The same of an output. */
+    /** The size of an output, likewise. */
     public long outSize(long part, int nRanks) {
         return out.of(part, nRanks);
     }

@@ -10,7 +10,7 @@ public enum RedOp implements Reduction {
 
     private static final RedOp[] BY_NUMBER = values();
 
-    /** Numbers of predefined operations are below, those of created ones are not. */
+    /** Numbers of predefined operations are below this one, numbers of created ones are not. */
     public static final int NUMBERS = BY_NUMBER.length;
 
     private final int number;

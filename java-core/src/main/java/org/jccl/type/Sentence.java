@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 public final class Sentence {
     private Sentence() {}
 
-    /** The sentence with a part for each %s; as it is, whatever it contains, if it has none. */
+    /** The sentence with a part in place of each %s; without parts, the sentence as it is. */
     public static String of(String sentence, @Nullable Object... parts) {
         StringBuilder text = new StringBuilder();
         int from = 0;

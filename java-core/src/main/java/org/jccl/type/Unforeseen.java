@@ -40,7 +40,7 @@ public final class Unforeseen {
         }
     }
 
-    /** A failure that is there before anything else is found out about an Error. */
+    /** A failure that is ready before anything is known about an Error. */
     public static NcclException noStack() {
         return DEEP;
     }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.schedule.Bounds;
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
@@ -109,7 +110,7 @@ final class AlgorithmsTest {
         Schedule first = algorithm.schedule(shape, 0);
         for (int rank : new int[] {0, last / 2, last}) {
             Schedule schedule = algorithm.schedule(shape, rank);
-            schedule.requireWithin(shape);
+            Bounds.require(schedule, shape);
             assertEquals(first.sequenceNumbers(), schedule.sequenceNumbers(), shape.toString());
         }
     }

@@ -17,7 +17,7 @@ final class SlicesTest {
         for (int i = 0; i < 20_000; i++) {
             long bytes = random.nextLong(1L << random.nextInt(1, 50));
             int parts = 1 + random.nextInt(40);
-            Slices slices = Slices.of(bytes, parts);
+            Slices slices = new Slices(bytes, parts);
             String what = bytes + " bytes in " + parts;
             assertEquals(0, slices.start(0), what);
             assertEquals(bytes, slices.start(parts), what);
@@ -34,7 +34,7 @@ final class SlicesTest {
         for (int i = 0; i < 20_000; i++) {
             long bytes = 1 + random.nextLong(1L << random.nextInt(1, 40));
             int parts = 1 + random.nextInt(40);
-            Slices slices = Slices.of(bytes, parts);
+            Slices slices = new Slices(bytes, parts);
             String what = bytes + " bytes in " + parts;
             long least = Long.MAX_VALUE;
             for (int p = 0; p < parts; p++) {
@@ -52,7 +52,7 @@ final class SlicesTest {
 
     @Test
     void areEmptyOnlyAtTheEnd() {
-        Slices slices = Slices.of(130, 5);
+        Slices slices = new Slices(130, 5);
         assertEquals(64, slices.length(0));
         assertEquals(64, slices.length(1));
         assertEquals(2, slices.length(2));
@@ -81,7 +81,7 @@ final class SlicesTest {
     void keepWholeElementsTogether() {
         for (int elementBytes : new int[] {1, 2, 4, 8}) {
             for (int count = 1; count < 500; count++) {
-                Slices slices = Slices.of((long) count * elementBytes, 7);
+                Slices slices = new Slices((long) count * elementBytes, 7);
                 for (int p = 0; p < 7; p++) {
                     assertEquals(0, slices.length(p) % elementBytes);
                 }

@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Locale;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -25,6 +26,15 @@ import java.util.stream.Stream;
 final class NumbersTest {
     private static final String BEGIN = " written by NumbersTest ";
     private static final String END = " end ";
+
+    /** The second names in {@code nccl.h}. */
+    private static final Map<DataType, String> SHORT_NAMES =
+            Map.of(
+                    DataType.INT8, "ncclChar",
+                    DataType.INT32, "ncclInt",
+                    DataType.FLOAT16, "ncclHalf",
+                    DataType.FLOAT32, "ncclFloat",
+                    DataType.FLOAT64, "ncclDouble");
 
     /** A place in a file that is written from the enums. */
     enum Place {
@@ -42,7 +52,7 @@ final class NumbersTest {
                 return lines(
                         Arrays.stream(DataType.values()),
                         each ->
-                                Stream.of(each.ncclName(), each.shortName())
+                                Stream.of(each.ncclName(), SHORT_NAMES.getOrDefault(each, ""))
                                         .filter(name -> !name.isEmpty())
                                         .map(name -> "    " + name + " = " + each.number() + ",\n")
                                         .collect(Collectors.joining()));

@@ -34,10 +34,10 @@ final class ScheduleTest {
     @Test
     void refusesToReadBuffersOfOtherCallersThatAreNotReadable() {
         Schedule pulls = of(new Step.Copy(OUT, new Ref(Space.IN, 1, 0), 8));
-        assertRefused(() -> pulls.requireWithin(shape(Nodes.one(2))));
-        assertRefused(
-                () -> pulls.requireWithin(shape(Nodes.of(new int[] {0, 1}).withReadableBuffers())));
-        assertDoesNotThrow(() -> pulls.requireWithin(shape(Nodes.one(2).withReadableBuffers())));
+        assertRefused(() -> Bounds.require(pulls, shape(Nodes.one(2))));
+        Shape onNodes = shape(Nodes.of(new int[] {0, 1}).withReadableBuffers());
+        assertRefused(() -> Bounds.require(pulls, onNodes));
+        assertDoesNotThrow(() -> Bounds.require(pulls, shape(Nodes.one(2).withReadableBuffers())));
     }
 
     private static Shape shape(Nodes nodes) {
@@ -80,15 +80,15 @@ final class ScheduleTest {
     void findsStepsOutsideOfBuffersAndAreas() {
         Shape shape =
                 new Shape(Operation.ALL_REDUCE, Nodes.one(2), 0, 4, 8, false, RegionLayout.LIMITS);
-        assertDoesNotThrow(() -> of(new Step.Copy(OUT, IN, 32)).requireWithin(shape));
-        assertRefused(() -> of(new Step.Copy(OUT, IN, 40)).requireWithin(shape));
-        assertRefused(() -> of(new Step.Copy(OUT.plus(8), IN, 32)).requireWithin(shape));
+        assertDoesNotThrow(() -> Bounds.require(of(new Step.Copy(OUT, IN, 32)), shape));
+        assertRefused(() -> Bounds.require(of(new Step.Copy(OUT, IN, 40)), shape));
+        assertRefused(() -> Bounds.require(of(new Step.Copy(OUT.plus(8), IN, 32)), shape));
         Ref end = OWN.plus(RegionLayout.LIMITS.smallBytes() - 8);
-        assertRefused(() -> of(new Step.Put(IN, 16, end, new int[] {1})).requireWithin(shape));
-        assertRefused(() -> of(new Step.TinyFold(OUT, IN, 1024)).requireWithin(shape));
+        assertRefused(() -> Bounds.require(of(new Step.Put(IN, 16, end, new int[] {1})), shape));
+        assertRefused(() -> Bounds.require(of(new Step.TinyFold(OUT, IN, 1024)), shape));
         assertRefused(
-                () -> of(new Step.Fold(OUT, List.of(IN, PEERS), 12, true)).requireWithin(shape));
-        assertRefused(() -> of(new Step.Wait(1, 8, 1)).requireWithin(shape));
+                () -> Bounds.require(of(new Step.Fold(OUT, List.of(IN, PEERS), 12, true)), shape));
+        assertRefused(() -> Bounds.require(of(new Step.Wait(1, 8, 1)), shape));
     }
 
     @Test

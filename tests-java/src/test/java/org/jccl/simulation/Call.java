@@ -1,6 +1,7 @@
 package org.jccl.simulation;
 
 import org.jccl.collective.Algorithm;
+import org.jccl.schedule.Bounds;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jspecify.annotations.Nullable;
@@ -24,7 +25,7 @@ record Call(int number, String name, Shape shape, int from, List<@Nullable Sched
         List<@Nullable Schedule> schedules = new ArrayList<>();
         for (int r = 0; r < shape.nRanks(); r++) {
             Schedule schedule = algorithm.schedule(shape, r);
-            schedule.requireWithin(shape);
+            Bounds.require(schedule, shape);
             schedules.add(schedule);
         }
         return new Call(number, algorithm.name() + " " + shape, shape, -1, schedules);

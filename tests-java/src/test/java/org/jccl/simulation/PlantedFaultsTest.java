@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.collective.Algorithm;
 import org.jccl.collective.Algorithms;
+import org.jccl.schedule.Bounds;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
@@ -76,8 +77,8 @@ final class PlantedFaultsTest {
 
     @Test
     void aRankWithAnotherRootIsFound() {
-        for (String name : List.of("BroadcastTiny", "BroadcastFlat", "BroadcastChunked")) {
-            Algorithm algorithm = algorithm(name);
+        for (String name : List.of("CopyTiny", "CopyFlat", "BroadcastChunked")) {
+            Algorithm algorithm = algorithm(Operation.BROADCAST, name);
             Shape shape = largest(algorithm);
             Shape other = MATRIX.shape(Operation.BROADCAST, 2, shape.count(), false);
             List<Schedule> schedules = schedules(algorithm, shape);
@@ -104,7 +105,7 @@ final class PlantedFaultsTest {
 
     @Test
     void differingSequenceNumbersAreFound() {
-        Algorithm algorithm = algorithm("AllReduceFlat");
+        Algorithm algorithm = algorithm(Operation.ALL_REDUCE, "FoldFlat");
         Shape shape = largest(algorithm);
         List<Schedule> schedules = schedules(algorithm, shape);
         schedules.set(2, new Schedule(2, N, schedules.get(2).steps(), Schedule.Order.RANKS, 2));
@@ -117,12 +118,12 @@ final class PlantedFaultsTest {
         Ref end = new Ref(Space.SMALL, 0, MATRIX.limits().smallBytes() - 24);
         Step put = new Step.Put(new Ref(Space.IN, 0, 0), 32, end, new int[] {1});
         Schedule schedule = new Schedule(0, N, List.of(put), Schedule.Order.RANKS, 0);
-        assertThrows(IllegalArgumentException.class, () -> schedule.requireWithin(shape));
+        assertThrows(IllegalArgumentException.class, () -> Bounds.require(schedule, shape));
     }
 
     @Test
     void aRootThatRunsAheadOfItsCreditIsFound() {
-        Algorithm algorithm = algorithm("BroadcastFlat");
+        Algorithm algorithm = algorithm(Operation.BROADCAST, "CopyFlat");
         Shape shape = MATRIX.shape(Operation.BROADCAST, 0, 5, false);
         Simulation simulation = simulation().withoutCredits();
         for (int call = 0; call < 3; call++) {
@@ -167,7 +168,7 @@ final class PlantedFaultsTest {
                             mutation.steps(),
                             right.order(),
                             right.sequenceNumbers());
-            wrong.requireWithin(shape);
+            Bounds.require(wrong, shape);
             schedules.set(right.rank(), wrong);
             runs(simulation(), shape, schedules);
             return false;
@@ -202,6 +203,13 @@ final class PlantedFaultsTest {
 
     private static Algorithm algorithm(String name) {
         return Algorithms.all().stream().filter(a -> a.name().equals(name)).findAny().orElseThrow();
+    }
+
+    private static Algorithm algorithm(Operation operation, String name) {
+        return Algorithms.all().stream()
+                .filter(a -> a.operation() == operation && a.name().equals(name))
+                .findAny()
+                .orElseThrow();
     }
 
     /** The case of an algorithm with the most elements, out of place, rank 0 as root. */

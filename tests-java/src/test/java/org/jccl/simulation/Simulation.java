@@ -1,6 +1,7 @@
 package org.jccl.simulation;
 
 import org.jccl.collective.Algorithm;
+import org.jccl.schedule.Bounds;
 import org.jccl.schedule.Limits;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
@@ -216,7 +217,7 @@ final class Simulation {
         @Nullable View[] views = ranks.get(reader).views;
         View view = views[owner];
         if (view == null) {
-            view = new View(Math.toIntExact(area(Space.RING, 0, limits.areaBytes(Space.RING))));
+            view = new View(Math.toIntExact(area(Space.RING, 0, Bounds.ringBytes(limits))));
             views[owner] = view;
         }
         return view;

@@ -1,6 +1,7 @@
 package org.jccl.simulation;
 
 import org.jccl.collective.Algorithms;
+import org.jccl.schedule.Bounds;
 import org.jccl.schedule.Limits;
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
@@ -26,7 +27,7 @@ record Transfer(int from, int to, long count) {
 
     private static Schedule schedule(Shape shape, int rank) {
         Schedule schedule = Algorithms.choose(shape).schedule(shape, rank);
-        schedule.requireWithin(shape);
+        Bounds.require(schedule, shape);
         return schedule;
     }
 }

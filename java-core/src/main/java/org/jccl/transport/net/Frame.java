@@ -2,6 +2,7 @@ package org.jccl.transport.net;
 
 import org.jccl.platform.Memory;
 import org.jccl.transport.Area;
+import org.jccl.transport.CallRecord;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
@@ -65,22 +66,6 @@ final class Frame {
         return Memory.getLong(at + FLAG_OFFSET);
     }
 
-    static long flagValue(long at) {
-        return Memory.getLong(at + FLAG_VALUE);
-    }
-
-    static long callNumber(long at) {
-        return Memory.getLong(at + CALL_NUMBER);
-    }
-
-    static long callDescription(long at) {
-        return Memory.getLong(at + CALL_DESCRIPTION);
-    }
-
-    static long callCount(long at) {
-        return Memory.getLong(at + CALL_COUNT);
-    }
-
     /**
      * Checks a header that came from outside against the areas of a communicator of this size.
      *
@@ -104,6 +89,30 @@ final class Frame {
                         && (flag & 7) == 0;
         if (flag != -1 && !flagInside) {
             throw invalid(peer, "a flag outside its area");
+        }
+    }
+
+    /**
+     * Does what the header says of a frame whose payload is in its place: records the call, then
+     * stores the flag.
+     *
+     * @param base of the sender's mirror
+     */
+    static void complete(long at, long base, int nRanks) {
+        long number = Memory.getLong(at + CALL_NUMBER);
+        long flag = flagOffset(at);
+        if (number != 0) {
+            long description = Memory.getLong(at + CALL_DESCRIPTION);
+            long count = Memory.getLong(at + CALL_COUNT);
+            long word = CallRecord.word(number, CallRecord.hash(description, count));
+            CallRecord.write(base, number, description, count);
+            Memory.putLongRelease(base + RegionLayout.callWord(nRanks, number), word);
+            if (RegionLayout.isFlag(flag)) {
+                Memory.putLong(base + flag + RegionLayout.FLAG_WORD, word);
+            }
+        }
+        if (flag >= 0) {
+            Memory.putLongRelease(base + flag, Memory.getLong(at + FLAG_VALUE));
         }
     }
 

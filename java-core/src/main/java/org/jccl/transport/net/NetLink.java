@@ -5,10 +5,8 @@ import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
 import org.jccl.transport.Area;
-import org.jccl.transport.CallRecord;
 import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
-import org.jccl.transport.RegionLayout;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -47,7 +45,6 @@ public final class NetLink extends Peer {
     private final int descriptor;
     private final int peer;
     private final int nRanks;
-    private final Region mirror;
     private final SharedMemory headers = SharedMemory.anonymous((QUEUE + 1L) * Frame.HEADER_BYTES);
     private final long[] payload = new long[QUEUE];
     private final int[] payloadBytes = new int[QUEUE];
@@ -62,7 +59,6 @@ public final class NetLink extends Peer {
     private boolean parted;
     private boolean lost;
     private @Nullable String ended;
-    private boolean closed;
 
     /** Takes ownership of the descriptor and of the mirror. */
     public NetLink(int descriptor, int peer, int nRanks, Region mirror) {
@@ -70,7 +66,6 @@ public final class NetLink extends Peer {
         this.descriptor = descriptor;
         this.peer = peer;
         this.nRanks = nRanks;
-        this.mirror = mirror;
         // It would also end a link whose peer is stopped and reads nothing; see silent().
         Sockets.setUserTimeout(descriptor, 0);
     }
@@ -277,7 +272,7 @@ public final class NetLink extends Peer {
             if (received >= Frame.HEADER_BYTES
                     && received == Frame.HEADER_BYTES + Frame.length(header)) {
                 received = 0;
-                complete(header);
+                Frame.complete(header, region().base(), nRanks);
             }
         }
         return true;
@@ -294,26 +289,7 @@ public final class NetLink extends Peer {
     }
 
     private long target(long header) {
-        return mirror.address(Frame.area(header)) + Frame.offset(header);
-    }
-
-    private void complete(long header) {
-        long base = mirror.base();
-        long number = Frame.callNumber(header);
-        long flag = Frame.flagOffset(header);
-        if (number != 0) {
-            long description = Frame.callDescription(header);
-            long count = Frame.callCount(header);
-            long word = CallRecord.word(number, CallRecord.hash(description, count));
-            CallRecord.write(base, number, description, count);
-            Memory.putLongRelease(base + RegionLayout.callWord(nRanks, number), word);
-            if (RegionLayout.isFlag(flag)) {
-                Memory.putLong(base + flag + RegionLayout.FLAG_WORD, word);
-            }
-        }
-        if (flag >= 0) {
-            Memory.putLongRelease(base + flag, Frame.flagValue(header));
-        }
+        return region().address(Frame.area(header)) + Frame.offset(header);
     }
 
     private static String broken(long n) {
@@ -354,13 +330,9 @@ public final class NetLink extends Peer {
                 payload[slot] = rescued.address();
             } catch (NcclException noMemory) {
                 giveUp("there was no memory for what remained to be sent");
-                shutdownOutput();
+                Sockets.shutdown(descriptor);
             }
         }
-    }
-
-    private void shutdownOutput() {
-        Sockets.shutdown(descriptor);
     }
 
     @Override
@@ -368,7 +340,7 @@ public final class NetLink extends Peer {
         parted = parted || drain();
         if (!saidAll && flush()) {
             saidAll = true;
-            shutdownOutput();
+            Sockets.shutdown(descriptor);
         }
         return parted && saidAll;
     }
@@ -395,10 +367,6 @@ public final class NetLink extends Peer {
 
     @Override
     protected void disconnect() {
-        if (closed) {
-            return;
-        }
-        closed = true;
         Sockets.close(descriptor);
         headers.close();
         if (rescued != null) {

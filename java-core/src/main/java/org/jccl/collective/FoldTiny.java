@@ -6,16 +6,16 @@ import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 /**
- * Everybody publishes its input beside the word of its call, which is the only flag, and folds the
- * messages of all.
+ * Everybody publishes its input beside the word of its call, which is the only flag, and every rank
+ * that receives folds the messages of all. Serves all-reduce and reduce.
  *
  * <p>Source: NCCL's LL protocol, which sends flags with the data, and a flat exchange. Cost:
  * &alpha; + s &beta; + n s &gamma;. Limits: s at most tinyBytes. Order of reduction: ranks 0 to
  * n-1.
  */
-final class AllReduceTiny extends Algorithm {
-    AllReduceTiny() {
-        super(Operation.ALL_REDUCE);
+final class FoldTiny extends Algorithm {
+    FoldTiny(Operation operation) {
+        super(operation);
     }
 
     @Override
@@ -25,8 +25,13 @@ final class AllReduceTiny extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        steps.add(new Step.TinyPut(steps.in(0), shape.bytes(), steps.others()));
-        steps.add(new Step.TinyFold(steps.out(0), steps.in(0), shape.bytes()));
+        int[] readers = steps.others(shape::receives);
+        if (readers.length > 0) {
+            steps.add(new Step.TinyPut(steps.in(0), shape.bytes(), readers));
+        }
+        if (shape.receives(rank)) {
+            steps.add(new Step.TinyFold(steps.out(0), steps.in(0), shape.bytes()));
+        }
         return 0;
     }
 }
