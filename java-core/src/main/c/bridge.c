@@ -15,7 +15,7 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 /* Written before state is released as READY or FAILED. */
 static JavaVM* vm;
 static char failure[1024];
-/* Its value is set in threads that this library attached: they are detached when they end. */
+/* Has a value in threads that this library attached: they are detached when they end. */
 static pthread_key_t attached;
 
 __thread jccl_thread jccl_this;

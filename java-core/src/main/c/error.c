@@ -13,11 +13,11 @@
 enum { TEXT_BYTES = 1024, WORDS = TEXT_BYTES / 8, ENTRIES = 32 };
 
 /*
- * The last failures: of each thread whose calls failed the last one, for as many threads as there
- * is room, and the last one that is no thread's. The state of an entry is twice its number, or odd
- * while somebody writes it: whoever makes it odd owns the entry until it releases it as even, and a
- * reader wants the same even state before and after. Nobody waits for anybody, so that a forked
- * child, where a writer may be missing, goes on.
+ * The last failure of each thread whose calls have failed, as far as there is room, and the last
+ * one that belongs to no thread. The state of an entry is twice its number, or odd while a thread
+ * writes it. The thread that makes it odd owns the entry until it makes it even again (release); a
+ * reader must see the same even state before and after. No thread waits for another, so that a
+ * forked child, in which the writer may not exist, goes on.
  */
 typedef struct {
     _Atomic uint64_t state;
@@ -32,12 +32,12 @@ typedef struct {
 
 static failure_table own_failures;
 /*
- * These, or those of the first library of this kind that has met Java. Written once when Java is
- * ready, read by every thread: release and acquire.
+ * This library's table, or that of the first JCCL library in the process that has met Java. Written
+ * once when Java is ready, read by every thread: release and acquire.
  */
 static _Atomic(failure_table*) failures = &own_failures;
 
-/* The failures that this thread was shown last. */
+/* What this thread was shown last. */
 static __thread struct {
     char text[TEXT_BYTES];
     const failure_table* from;
@@ -94,8 +94,8 @@ static void put(int64_t thread, const char* text) {
 }
 
 /*
- * Chooses the failure that the thread is shown: its own last one; but the last of the process if it
- * was shown its own before and others have failed since. False if the entry changed meanwhile.
+ * Chooses the failure to show to the thread: its own last one, or the last of the process if it was
+ * shown its own before and others have failed since. False if the entry changed meanwhile.
  */
 static bool show(const failure_table* all, int64_t thread) {
     const failure_entry* of_thread = NULL;
@@ -156,7 +156,7 @@ void jccl_register_failures(JNIEnv* env) {
     (*env)->DeleteLocalRef(env, class);
 }
 
-/* The last failure moves along. */
+/* Switches to a shared table and copies the last failure into it. */
 static void use(failure_table* shared) {
     failure_table* before = atomic_exchange(&failures, shared);
     uint64_t number = atomic_load(&before->last_number);

@@ -13,7 +13,7 @@ static _Atomic int guarded;
  * threads.
  */
 static _Atomic int forked;
-/* The process that was looked at and is no such child. It does not become one later. */
+/* The process that was checked and found to be no such child. It does not become one later. */
 static _Atomic int looked_in;
 
 /*
@@ -40,8 +40,8 @@ static __thread bool fork_locked;
 enum { FORK_TRIES = 1000, FORK_PAUSE_US = 100 };
 
 /*
- * Making a descriptor takes microseconds. A fork gives up after this time rather than wait for
- * ever.
+ * Making a descriptor takes microseconds. A fork that gets no lock in this time goes on without it
+ * instead of waiting for ever.
  */
 static void before_fork(void) {
     if (!atomic_load_explicit(&guarded, memory_order_relaxed) || jccl_in_forked_child()) {

@@ -149,7 +149,7 @@ bool jccl_find_jdk(jccl_jdk* jdk) {
         if (take(jdk, own, &found)) {
             return true;
         }
-        /* The user has chosen this installation, so that no other one is looked for. */
+        /* The user has chosen this installation, so look for no other one. */
         char what[768];
         describe(what, sizeof what, "JCCL_JAVA_HOME", own, &found);
         snprintf(jdk->reason, sizeof jdk->reason,

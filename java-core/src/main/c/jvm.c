@@ -101,7 +101,7 @@ static enum thread_kind kind_of_thread(int tasks, const char* number) {
     snprintf(path, sizeof path, "%s/comm", number);
     int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
     ssize_t n = file < 0 ? -1 : read(file, name, sizeof name - 1);
-    /* The threads of a JVM last, so that one which has just ended was none of them. */
+    /* A JVM's threads live on, so a thread that has just ended was none of them. */
     enum thread_kind without_name = errno == ENOENT || errno == ESRCH ? OTHER : UNKNOWN;
     if (file >= 0) {
         close(file);

@@ -223,7 +223,7 @@ static bool handle_of(PyObject* given, ncclComm_t* read) {
     return *read != NULL;
 }
 
-/* Finds the arrays that this rank has. The other one means nothing, and is taken for the same. */
+/* Finds the arrays that this rank uses. One that it does not use is taken to be the other one. */
 static bool find_arrays(PyObject* sent, PyObject* received, call* c) {
     if (c->receives && !is_plain(received, true, &c->recv)) {
         return false;

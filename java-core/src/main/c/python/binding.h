@@ -62,8 +62,8 @@ extern __thread int jccl_py_groups;
 bool jccl_py_add_group_block(PyObject* module);
 
 /*
- * How long a call may keep the thread before signals are looked at, in milliseconds. Ctrl-C is late
- * by at most that; shorter slices would make waiting dearer.
+ * How long a call may keep the thread before Python looks at signals, in milliseconds. Ctrl-C is
+ * late by at most that; shorter slices would make waiting cost more.
  */
 enum { JCCL_SLICE_MS = 100 };
 
