@@ -185,9 +185,7 @@ final class LifeCycle {
             undo.run();
             throw e;
         }
-        return launch == null
-                ? NcclApi.SUCCESS
-                : Parking.current().await(new Undone(launch, undo));
+        return launch == null ? NcclApi.SUCCESS : Parking.current().await(new Undone(launch, undo));
     }
 
     private static void checkDevices(int nDev, long devList) {
