@@ -65,7 +65,8 @@ final class StagedEngine extends HostEngine {
 
     @Override
     public boolean progress() {
-        return super.progress() | queue.progress(finished);
+        boolean moved = super.progress();
+        return queue.progress(finished) || moved;
     }
 
     @Override
