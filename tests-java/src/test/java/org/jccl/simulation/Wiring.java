@@ -2,6 +2,7 @@ package org.jccl.simulation;
 
 import org.jccl.schedule.Nodes;
 
+import java.util.List;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 
@@ -37,6 +38,11 @@ record Wiring(String name, IntUnaryOperator nodeOf, int framesInFlight) {
     static Wiring unequal(int framesInFlight) {
         IntUnaryOperator nodeOf = r -> (int) ((Math.sqrt(8.0 * r + 1) - 1) / 2);
         return new Wiring("unequal nodes", nodeOf, framesInFlight);
+    }
+
+    /** One node, none, and 2 to 6 of unequal size. */
+    static List<Wiring> various(int nRanks) {
+        return List.of(node(), wires(1), unequal(2), inTurn(2 + nRanks % 5, 2));
     }
 
     /** Whether two ranks have a wire between them. */
