@@ -51,10 +51,24 @@ final class LifeCycle {
                 forget();
                 throw e;
             } catch (RuntimeException | Error e) {
-                creation.drop(Unforeseen.of(e, "in a call"));
-                forget();
+                drop(e);
                 throw e;
             }
+        }
+
+        /** What its caller waits for. */
+        Undone waiting() {
+            try {
+                return new Undone(creation, this::forget);
+            } catch (RuntimeException | Error e) {
+                drop(e);
+                throw e;
+            }
+        }
+
+        private void drop(Throwable why) {
+            creation.drop(Unforeseen.of(why, "in a call"));
+            forget();
         }
 
         /** Aborts the communicator, however far it has come, and forgets its handle. */
@@ -151,7 +165,7 @@ final class LifeCycle {
             return opening.queue();
         }
         if (waits) {
-            return Parking.current().await(new Undone(opening.creation, opening::forget));
+            return Parking.current().await(opening.waiting());
         }
         opening.creation.start();
         return begun;

@@ -7,8 +7,8 @@ import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 /**
- * Every rank that sends publishes its whole input beside the word of its call, and every rank that
- * receives copies its part of each message. Serves every operation that reduces nothing.
+ * Every rank that sends to others publishes its whole input beside the word of its call, and every
+ * rank that receives copies its part of each message. Serves every operation that reduces nothing.
  *
  * <p>Source: as {@link FoldTiny}. Cost: &alpha; + s &beta; + r &beta;, s what a rank sends, r what
  * it receives. Limits: s at most tinyBytes. Nothing is reduced.

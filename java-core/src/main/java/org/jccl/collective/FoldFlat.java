@@ -5,8 +5,8 @@ import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
 /**
- * Everybody makes its whole input readable, and every rank that receives folds the inputs of all:
- * one exchange, no second phase. Serves all-reduce and reduce.
+ * Every rank that another one reads makes its whole input readable, and every rank that receives
+ * folds the inputs of all: one exchange, no second phase. Serves all-reduce and reduce.
  *
  * <p>Source: the direct exchange that shared-memory collectives use for short vectors. Cost:
  * &alpha; + s &beta; + n s &gamma; (over TCP, of an all-reduce or at the root, (n-1) s &beta;).

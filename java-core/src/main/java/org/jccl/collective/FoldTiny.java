@@ -6,8 +6,8 @@ import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
 /**
- * Everybody publishes its input beside the word of its call, which is the only flag, and every rank
- * that receives folds the messages of all. Serves all-reduce and reduce.
+ * Every rank that another one reads publishes its input beside the word of its call, which is the
+ * only flag, and every rank that receives folds the messages of all. Serves all-reduce and reduce.
  *
  * <p>Source: NCCL's LL protocol, which sends flags with the data, and a flat exchange. Cost:
  * &alpha; + s &beta; + n s &gamma;. Limits: s at most tinyBytes. Order of reduction: ranks 0 to

@@ -4,23 +4,23 @@ import org.jccl.schedule.Limits;
 
 import java.util.function.IntConsumer;
 
-/**
- * The order of chunks where all ranks contribute to every chunk and read all contributions to it:
- * contribute to chunk c+d, read chunk c, with d = 1 if the ring allows it, else 0.
- *
- * <p>A rank that contributes to chunk c has read chunk c-d-2 of everybody at the least, hence
- * everybody had contributed to that chunk and read chunk c-2d-2: a ring of 2d+2 slots needs no
- * acknowledgements.
- */
+/** Orders of the chunks of a call. */
 final class Lookahead {
     private Lookahead() {}
 
-    /** Whether the ring has enough slots. */
+    /** Whether the ring has enough slots for {@link #order}. */
     static boolean possible(Limits limits) {
         return limits.ringSlots() >= 2;
     }
 
-    /** Calls {@code contribute} and {@code read} once for each of {@code chunks} in that order. */
+    /**
+     * The order where all ranks contribute to every chunk and read all contributions to it:
+     * contribute to chunk c+d, read chunk c, with d = 1 if the ring allows it, else 0.
+     *
+     * <p>A rank that contributes to chunk c has read chunk c-d-2 of everybody at the least, hence
+     * everybody had contributed to that chunk and read chunk c-2d-2: a ring of 2d+2 slots needs no
+     * acknowledgements.
+     */
     static void order(int chunks, Limits limits, IntConsumer contribute, IntConsumer read) {
         if (limits.ringSlots() >= 4) {
             interleave(chunks, contribute, read);

@@ -43,7 +43,7 @@ final class DeviceQueue {
 
     /**
      * Gives the task's stream what comes before the operation, and queues the task in the same
-     * order. {@link #awaitInStream} must be called next.
+     * order. {@link #awaitInStream} must follow.
      *
      * @throws NcclException if the data does not fit or the device refuses
      */

@@ -163,6 +163,8 @@ public final class CommExecutor {
                 return null;
             }
         } catch (RuntimeException | Error e) {
+            // Written here, since even the call may overflow the stack.
+            stopRequest = Failures.TORN;
             throw torn(e);
         }
         directTaken = true;

@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A rank as this one reaches it: its region, and how bytes get into that. The methods here serve
- * memory that both ranks reach; a transport that sends bytes overrides them.
+ * memory that both ranks reach; a transport that sends bytes overrides them, {@link #post} above
+ * all.
  *
  * <p>Used by the owner of the communicator only.
  */
@@ -42,7 +43,7 @@ public abstract class Peer implements AutoCloseable {
 
     /**
      * Queues bytes for it and sends what the system takes. They must stay unchanged until {@link
-     * #sending} is false.
+     * #sending} is false. Only a remote peer takes any.
      *
      * @param area where in its mirror of this rank they belong
      * @param offset the place in that area

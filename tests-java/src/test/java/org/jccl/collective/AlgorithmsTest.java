@@ -45,6 +45,11 @@ final class AlgorithmsTest {
     private static final Nodes TWO_NODES = Nodes.of(new int[] {0, 0, 1, 1});
 
     @Test
+    void regionHasEveryFlag() {
+        assertTrue(RegionLayout.FLAG_COUNT > Flags.ENDED, "flags of a region");
+    }
+
+    @Test
     void everyCallGetsAnAlgorithmThatStaysInsideItsBuffers() {
         for (Operation operation : COLLECTIVES) {
             for (int nRanks : new int[] {1, 2, 3, 4, 7, 8, 33}) {

@@ -131,7 +131,7 @@ final class EveryAlgorithmTest {
             boolean unequal =
                     differInLength(schedule)
                             || differInLength(c.algorithm().schedule(c.shape(), 0));
-            met.add(c.algorithm().name());
+            met.add(c.shape().operation() + " by " + c.algorithm().name());
             if (schedule.sequenceNumbers() > 2 * matrix.limits().ringSlots() && unequal) {
                 met.add(c.algorithm().name() + ", many unequal chunks");
             }
@@ -139,7 +139,7 @@ final class EveryAlgorithmTest {
         var expected = new TreeSet<String>();
         for (Algorithm algorithm : Algorithms.all()) {
             if (!algorithm.operation().pointToPoint()) {
-                expected.add(algorithm.name());
+                expected.add(algorithm.operation() + " by " + algorithm.name());
             }
         }
         for (String name : List.of("AllReduce", "AllGather", "ReduceScatter")) {

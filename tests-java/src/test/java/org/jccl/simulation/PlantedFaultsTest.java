@@ -45,7 +45,8 @@ final class PlantedFaultsTest {
                     mutations++;
                     if (!isFound(algorithm, shape, right, mutation)
                             && !isHarmless(algorithm, mutation)) {
-                        survivors.add(algorithm.name() + " rank " + rank + ": " + mutation.what());
+                        String name = algorithm.operation() + " by " + algorithm.name();
+                        survivors.add(name + " rank " + rank + ": " + mutation.what());
                     }
                 }
             }
