@@ -351,6 +351,30 @@ print("parent works")
     )
 
 
+def test_a_child_of_a_forked_child_keeps_its_descriptors() -> None:
+    ends_well(
+        ONE_RANK
+        + """
+import os
+jc.get_unique_id()
+kept = len(os.listdir("/proc/self/fd"))
+child = os.fork()
+if child == 0:
+    # What JCCL held is closed, and its numbers are given again.
+    assert len(os.listdir("/proc/self/fd")) < kept
+    opened = [end for _ in range(32) for end in os.pipe()]
+    grandchild = os.fork()
+    if grandchild == 0:
+        for end in opened:
+            os.fstat(end)
+        os._exit(0)
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""",
+        "0\n",
+    )
+
+
 def test_a_process_forked_before_the_jvm_makes_its_own() -> None:
     ends_well(
         "import os, jccl.core\nchild = os.fork()\n"

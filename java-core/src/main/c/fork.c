@@ -73,7 +73,8 @@ static void in_child(void) {
     jccl_capture_after_fork();
     int words = atomic_load_explicit(&tracked_words, memory_order_relaxed);
     for (int w = 0; w < words; w++) {
-        unsigned long bits = atomic_load_explicit(&tracked[w], memory_order_relaxed);
+        /* Their numbers are the child's now: a child of this child must not close them. */
+        unsigned long bits = atomic_exchange_explicit(&tracked[w], 0, memory_order_relaxed);
         while (bits != 0) {
             int bit = __builtin_ctzl(bits);
             bits &= bits - 1;
