@@ -1,5 +1,6 @@
 package org.jccl.suite;
 
+import org.jccl.harness.Faults;
 import org.jccl.harness.Rank;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +47,17 @@ final class Endings {
                     what + ": not all say \"" + part + "\":\n" + String.join("\n", ends));
         }
         return ends;
+    }
+
+    /**
+     * Requires of every rank that its process holds nothing, before any of them goes on to the next
+     * communicator, whose connections would count.
+     */
+    static void nothingHeld(Rank rank, String next) {
+        Faults.requireNothingHeld();
+        String name = "nothing held before " + next + " of rank ";
+        rank.post(name + rank.number(), "");
+        IntStream.range(0, rank.nRanks()).forEach(q -> rank.await(name + q));
     }
 
     /** The ranks of this process, so many, wait for each other. */

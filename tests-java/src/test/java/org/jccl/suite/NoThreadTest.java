@@ -62,7 +62,7 @@ final class NoThreadTest {
 
     /** What was refused has left nothing, and is forgotten. */
     private static void nextJob(Rank rank) {
-        Faults.requireNothingHeld();
+        Endings.nothingHeld(rank, "next");
         try (Communicator comm = rank.init("next", NON_BLOCKING)) {
             comm.awaitReady(LONG);
             NonBlocking.allReduce(comm, 5000);

@@ -249,7 +249,7 @@ final class ShortageTest {
         private static boolean right(Rank rank, int free) {
             String name = "with " + free;
             UniqueId id = rank.uniqueId(name);
-            Faults.requireNothingHeld();
+            Endings.nothingHeld(rank, name);
             int before = 0;
             if (rank.number() == 1) {
                 Listener.shutdown();
