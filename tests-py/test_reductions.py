@@ -73,6 +73,7 @@ def refusals(rank: Rank) -> None:
         (300, NcclDataType.UINT8, "no UINT8"),
         (2.0, NcclDataType.BFLOAT16, "pass an array of one element"),
         (numpy.zeros(0, "f4"), None, "0 elements"),
+        (numpy.ones(2, "f4"), None, "2 elements of FLOAT32: pass one element"),
         (numpy.ones(1, "f4"), NcclDataType.FLOAT64, "one element of FLOAT64"),
         ("two", NcclDataType.FLOAT32, "scalar"),
     ):
@@ -84,6 +85,8 @@ def refusals(rank: Rank) -> None:
         comm.allreduce(x, x, op)
     with pytest.raises(NcclInvalid, match="op is a CustomRedOp and the elements are bool"):
         comm.allreduce(numpy.ones(3, bool), numpy.ones(3, bool), op)
+    with pytest.raises(NcclInvalid, match="op is a CustomRedOp and the elements are bool"):
+        comm.allreduce(numpy.ones(3, bool), numpy.ones(3, bool), op=op.op)
     comm.destroy()
     op.close()
 

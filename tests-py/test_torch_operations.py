@@ -66,6 +66,25 @@ def whole_life_of_bytes(rank: Rank) -> None:
         assert torch.equal(tensor.view(torch.uint8), last.view(torch.uint8)), dtype
 
 
+def factors_that_the_type_does_not_hold(rank: Rank) -> None:
+    """They are refused, but for those beyond an 8-bit float, which become its largest number."""
+    for factor, dtype, sentence in (
+        (0.5, torch.int64, "is 0.5, which is no torch.int64"),
+        (300.0, torch.uint8, "is 300.0, which is no torch.uint8"),
+        (torch.tensor([float("nan")]), torch.int32, "is nan, which is no torch.int32"),
+        (torch.tensor([1.0 + 2.0j]), torch.complex64, "is complex"),
+        (torch.tensor([1.0, 2.0]), torch.float32, "has 2 elements"),
+    ):
+        by: Any = dist._make_nccl_premul_sum(factor)
+        with pytest.raises(ValueError, match=sentence):
+            dist.all_reduce(torch.ones(3, dtype=dtype), by)
+    huge: Any = dist._make_nccl_premul_sum(1e9)
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        tensor = torch.ones(3).to(dtype)
+        dist.all_reduce(tensor, huge)
+        assert tensor.float().tolist() == [torch.finfo(dtype).max] * 3, dtype
+
+
 def factors_of_premul_sum(rank: Rank) -> None:
     """Each rank has a factor of its own, a number or a tensor; the largest input is 8 * 3."""
     n = rank.nranks
@@ -122,6 +141,7 @@ def other_types_and_operations_reduce(rank: Rank) -> None:
     with pytest.raises(TypeError, match=r"cannot reduce torch\.float8_e4m3fnuz by SUM"):
         dist.all_reduce(torch.ones(1).to(torch.float8_e4m3fnuz))
     factors_of_premul_sum(rank)
+    factors_that_the_type_does_not_hold(rank)
     product = torch.tensor([2.0, 0.5])
     dist.all_reduce(product, dist.ReduceOp.PRODUCT)
     assert product.tolist() == [2.0**rank.nranks, 0.5**rank.nranks]

@@ -165,9 +165,10 @@ class Calls:
             number = redop(op)
         except NcclInvalid as refused:
             raise self._refusal(operation, refused.msg) from None
-        sums = number in (NcclRedOp.SUM, NcclRedOp.AVG) or isinstance(op, CustomRedOp)
+        custom = number not in NcclRedOp
+        sums = number in (NcclRedOp.SUM, NcclRedOp.AVG) or custom
         if sums and (send.is_bool or recv.is_bool):
-            name = "a CustomRedOp" if isinstance(op, CustomRedOp) else NcclRedOp(number).name
+            name = "a CustomRedOp" if custom else NcclRedOp(number).name
             raise self._refusal(
                 operation,
                 f"op is {name} and the elements are bool, so the result would hold numbers other"

@@ -74,7 +74,7 @@ def pre_mul_sum(
         pointer = kept.buffer_info()[0]
     else:
         buffer = resolve(scalar, "scalar")
-        if buffer.count < 1 or (datatype is not None and int(datatype) != buffer.dtype):
+        if buffer.count != 1 or (datatype is not None and int(datatype) != buffer.dtype):
             wanted = "" if datatype is None else f" of {NcclDataType(datatype).name}"
             raise NcclInvalid(
                 f"scalar has {buffer.count} elements of {NcclDataType(buffer.dtype).name}:"

@@ -34,7 +34,7 @@ class Factors:
 
         Raises:
             TypeError: the library does not reduce this type.
-            ValueError: the factor is not in host memory.
+            ValueError: the factor is not in host memory, or no number of this type.
         """
         kind = TYPES.get(dtype)
         if kind is None:
@@ -46,13 +46,14 @@ class Factors:
             raise ValueError(
                 f"the factor of PREMUL_SUM is on {factor.device}; pass a number, or a CPU tensor"
             )
-        element = factor.reshape(1).to(dtype)
+        element = _converted(factor, dtype)
         key = (bytes(element.view(torch.uint8).tolist()), dtype)
         with self._lock:
-            number = self._numbers.get(key)
+            number = self._numbers.pop(key, None)
             if number is None:
                 number = self._create(element, kind, handle)
-                self._numbers[key] = number
+            # The last used is the last to be given up.
+            self._numbers[key] = number
         return kind, number
 
     def _create(self, element: torch.Tensor, kind: int, handle: int) -> int:
@@ -65,3 +66,23 @@ class Factors:
             oldest = next(iter(self._numbers))
             self._native.red_op_destroy(self._numbers.pop(oldest), handle)
         return number
+
+
+def _converted(factor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The factor as one element of the type, as JCCL's own conversions round it."""
+    if factor.numel() != 1:
+        raise ValueError(f"the factor of PREMUL_SUM has {factor.numel()} elements; pass one number")
+    if factor.is_complex():
+        raise ValueError("the factor of PREMUL_SUM is complex; pass a real number")
+    given = factor.reshape(1)
+    if dtype.is_floating_point:
+        if dtype.itemsize == 1:
+            # torch makes NaN of what is too large for 8 bits.
+            limits = torch.finfo(dtype)
+            given = given.double().clamp(limits.min, limits.max)
+        return given.to(dtype)
+    number = given.item()
+    limits = torch.iinfo(dtype)
+    if number != number // 1 or not limits.min <= number <= limits.max:
+        raise ValueError(f"the factor of PREMUL_SUM is {number}, which is no {dtype}; pass one")
+    return given.to(dtype)
