@@ -20,7 +20,7 @@ class LogTest {
 
     @AfterEach
     void restore() {
-        Log.use(settings(Map.of()), System.out);
+        Log.use(settings(Map.of()), LogTap::print);
         Log.refresh();
     }
 
@@ -134,7 +134,7 @@ class LogTest {
     }
 
     private void use(Map<String, String> variables) {
-        Log.use(settings(variables), written);
+        Log.use(settings(variables), written::writeBytes);
     }
 
     private static LogSettings settings(Map<String, String> variables) {
