@@ -39,7 +39,8 @@ final class ArchitectureTest {
                     List.of("proxy"),
                     List.of("transport", "topology", "bootstrap"),
                     List.of("memory", "reduce", "event", "device"),
-                    List.of("schedule", "call", "log", "param"),
+                    List.of("schedule", "call", "param"),
+                    List.of("log"),
                     List.of("platform"),
                     List.of("type"));
 
