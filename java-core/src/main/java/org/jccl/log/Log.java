@@ -105,15 +105,10 @@ public final class Log {
         }
     }
 
-    /** Whether INFO lines of this subsystem are logged, for those who must prepare one. */
-    public static boolean infoEnabled(Subsystem subsystem) {
-        return current().settings().logs(subsystem);
-    }
-
     /** A step of what JCCL does. */
     @SuppressWarnings("AnnotateFormatMethod")
     public static void info(Subsystem subsystem, String text, Object... arguments) {
-        if (infoEnabled(subsystem)) {
+        if (current().settings().logs(subsystem)) {
             boolean plain = arguments.length == 0;
             line(Level.INFO, "", plain ? text : String.format(Locale.ROOT, text, arguments));
         }

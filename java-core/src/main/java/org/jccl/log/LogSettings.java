@@ -12,7 +12,7 @@ import java.util.function.Function;
  * @param file NCCL_DEBUG_FILE with its signs resolved, or null for standard output
  */
 record LogSettings(int levels, int subsystems, int stampedLevels, @Nullable String file) {
-    /** A name in the list of a variable, and its bit: the first has the lowest, as in NCCL. */
+    /** A name in the list of a variable, and its bit: the first has the lowest. */
     interface Bit {
         String name();
 

@@ -1,23 +1,10 @@
 package org.jccl.log;
 
-/** NCCL's subsystems in NCCL's order. */
+/** Those of NCCL's subsystems about which JCCL logs; the names of others choose nothing. */
 public enum Subsystem implements LogSettings.Bit {
     INIT,
-    COLL,
-    P2P,
-    SHM,
-    NET,
-    GRAPH,
     TUNING,
     ENV,
-    ALLOC,
-    CALL,
-    PROXY,
-    NVLS,
     BOOTSTRAP,
-    REG,
-    PROFILE,
-    RAS,
-    DESTROY,
-    ALLOC_HOST
+    DESTROY
 }
