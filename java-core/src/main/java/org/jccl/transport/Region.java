@@ -201,18 +201,14 @@ public final class Region implements AutoCloseable {
         long at = base() + RegionLayout.STATUS_TEXT;
         Memory.copyIn(bytes, 0, at + 4, bytes.length);
         Memory.putInt(at, bytes.length);
-        Memory.putLongRelease(base() + RegionLayout.STATUS, statusWord(code, culprit));
+        long word = (long) code << 32 | Integer.toUnsignedLong(culprit + 1);
+        Memory.putLongRelease(base() + RegionLayout.STATUS, word);
         REPORTS.getAndIncrement();
     }
 
     /** A number that changes when a rank of this process publishes a status. */
     static long reports() {
         return REPORTS.get();
-    }
-
-    /** The word for a status. */
-    public static long statusWord(int code, int culprit) {
-        return (long) code << 32 | Integer.toUnsignedLong(culprit + 1);
     }
 
     /** The status word; 0 while the rank is well. */
