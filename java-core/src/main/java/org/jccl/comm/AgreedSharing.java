@@ -18,7 +18,7 @@ final class AgreedSharing implements Nodes.Sharing {
     private final int[] kinds;
 
     /** Whether ranks that share memory can read the memory of each other's processes, too. */
-    boolean readable = true;
+    final boolean readable;
 
     /**
      * Made from the words of all ranks.
@@ -34,12 +34,12 @@ final class AgreedSharing implements Nodes.Sharing {
         BitSet odd = new BitSet();
         for (int q = 0; q < n; q++) {
             BitSet missed = BitSet.valueOf(unmapped.apply(q));
-            readable &= !missed.get(n);
+            odd.or(missed);
             missed.clear(n);
             this.unmapped[q] = missed;
-            odd.or(missed);
             odd.set(q, odd.get(q) || !missed.isEmpty());
         }
+        readable = !odd.get(n);
         Map<RankInfo, Integer> first = new HashMap<>();
         for (int q = 0; q < n; q++) {
             boolean asBefore = q > 0 && Objects.equals(infos[q], infos[q - 1]) && !odd.get(q - 1);

@@ -7,7 +7,6 @@ import org.jccl.group.GroupMember;
 import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
-import org.jccl.param.Param;
 import org.jccl.plan.Planner;
 import org.jccl.platform.Threads;
 import org.jccl.progress.CommExecutor;
@@ -66,10 +65,6 @@ public final class Comm implements GroupMember {
 
     /** The time limit of operations, 0 for none; any thread changes it (volatile). */
     private volatile long timeLimitMs;
-
-    static {
-        Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
-    }
 
     /** The last call that somebody waited for; its task is reused. Any caller reads, writes. */
     private volatile @Nullable PendingTask last;

@@ -8,8 +8,6 @@ import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-import java.io.IOException;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
@@ -18,6 +16,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 
 /**
  * NCCL's log. The variables are read at the first line and at each {@link #refresh}. A text without
@@ -47,8 +46,8 @@ public final class Log {
         Unforeseen.prepare();
     }
 
-    /** Settings, and the stream to which they lead. */
-    private record Output(LogSettings settings, OutputStream stream) {}
+    /** Settings, and what takes the lines. */
+    private record Output(LogSettings settings, Consumer<byte[]> lines) {}
 
     // Written by refresh under the class's lock, read by every line; immutable, so any order does.
     private static volatile @Nullable Output output;
@@ -61,20 +60,20 @@ public final class Log {
                 LogSettings.read(Environment::get, host(), ProcessIdentity.current().pid());
         Output before = output;
         if (before != null && Objects.equals(before.settings().file(), settings.file())) {
-            output = new Output(settings, before.stream());
+            output = new Output(settings, before.lines());
             return;
         }
         LogFile file = new LogFile(settings.file());
         output = new Output(settings, file);
         if (settings.file() != null) {
             // It is opened now, so that it is there before it has a line.
-            file.write(new byte[0]);
+            file.accept(new byte[0]);
         }
     }
 
     /** Sends the lines of tests elsewhere. */
-    static synchronized void use(LogSettings settings, OutputStream stream) {
-        output = new Output(settings, stream);
+    static synchronized void use(LogSettings settings, Consumer<byte[]> lines) {
+        output = new Output(settings, lines);
     }
 
     /** Warns of a failure that a thread survives, if that can be said; nothing is thrown. */
@@ -106,15 +105,10 @@ public final class Log {
         }
     }
 
-    /** Whether INFO lines of this subsystem are logged, for those who must prepare one. */
-    public static boolean infoEnabled(Subsystem subsystem) {
-        return current().settings().logs(subsystem);
-    }
-
     /** A step of what JCCL does. */
     @SuppressWarnings("AnnotateFormatMethod")
     public static void info(Subsystem subsystem, String text, Object... arguments) {
-        if (infoEnabled(subsystem)) {
+        if (current().settings().logs(subsystem)) {
             boolean plain = arguments.length == 0;
             line(Level.INFO, "", plain ? text : String.format(Locale.ROOT, text, arguments));
         }
@@ -167,13 +161,7 @@ public final class Log {
     }
 
     private static void write(String text) {
-        try {
-            OutputStream stream = current().stream();
-            stream.write(text.getBytes(StandardCharsets.UTF_8));
-            stream.flush();
-        } catch (IOException nobodyReads) {
-            // A log that cannot be written must not fail the call that is logged.
-        }
+        current().lines().accept(text.getBytes(StandardCharsets.UTF_8));
     }
 
     private static String caller() {

@@ -6,13 +6,14 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.util.function.Consumer;
 
 /**
- * The file of the log. A thread that writes here hands a line to the {@link LogWriter}: the file
- * may be a pipe that nobody reads, or lie on a machine that does not answer, so that even to open
- * it may take for ever.
+ * The file of the log. A line that it accepts goes to the {@link LogWriter}: the file may be a pipe
+ * that nobody reads, or lie on a machine that does not answer, so that even to open it may take for
+ * ever.
  */
-final class LogFile extends OutputStream {
+final class LogFile implements Consumer<byte[]> {
     private final @Nullable String name;
 
     // Used by the log's thread only.
@@ -24,13 +25,8 @@ final class LogFile extends OutputStream {
     }
 
     @Override
-    public void write(byte[] line) {
+    public void accept(byte[] line) {
         LogWriter.put(this, line);
-    }
-
-    @Override
-    public void write(int b) {
-        write(new byte[] {(byte) b});
     }
 
     /** Writes a line; for the log's thread. */

@@ -12,11 +12,15 @@ import java.util.function.Function;
  * @param file NCCL_DEBUG_FILE with its signs resolved, or null for standard output
  */
 record LogSettings(int levels, int subsystems, int stampedLevels, @Nullable String file) {
-    /** A name in the list of a variable, and its bit. */
+    /** A name in the list of a variable, and its bit: the first has the lowest. */
     interface Bit {
         String name();
 
-        int bit();
+        int ordinal();
+
+        default int bit() {
+            return 1 << ordinal();
+        }
     }
 
     private static final int ALL = -1;
@@ -55,7 +59,7 @@ record LogSettings(int levels, int subsystems, int stampedLevels, @Nullable Stri
         return (stampedLevels & level.bit()) != 0;
     }
 
-    /** A level and those before it, whose bits are all below its own. */
+    /** A level and those before it, whose bits are all below its own; none for NONE. */
     private static int upTo(@Nullable String level) {
         String name = level == null ? "" : level.strip().toUpperCase(Locale.ROOT);
         return Math.max(0, 2 * bit(name, Level.values()) - 1);

@@ -1,28 +1,22 @@
 package org.jccl.param;
 
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
 import org.jccl.platform.Environment;
 import org.jspecify.annotations.Nullable;
 
 import java.math.BigDecimal;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
  * One environment variable. A reader asks the C library each time, so that what Python sets before
- * an init counts. A value that is not valid leaves the default and is reported once per reading.
+ * an init counts. A value that is not valid leaves the default, and each reading logs it.
  *
  * @param <T> the meaning of its value
  */
 public abstract sealed class Param<T extends @Nullable Object> {
-    private static final int KEPT_REPORTS = 16;
-    private static final List<String> EARLY_REPORTS = new ArrayList<>();
-
-    // Written once by reportInvalidTo, read by any reader, both under EARLY_REPORTS's lock.
-    private static @Nullable Consumer<String> reporter;
-
     private final String name;
     private final T defaultValue;
     private final String defaultText;
@@ -31,18 +25,6 @@ public abstract sealed class Param<T extends @Nullable Object> {
         this.name = name;
         this.defaultValue = defaultValue;
         this.defaultText = defaultText;
-    }
-
-    /**
-     * Sentences about invalid values go to the log, which this package does not know; those that
-     * came before go there at once.
-     */
-    public static void reportInvalidTo(Consumer<String> log) {
-        synchronized (EARLY_REPORTS) {
-            reporter = log;
-            EARLY_REPORTS.forEach(log);
-            EARLY_REPORTS.clear();
-        }
     }
 
     /** The variable's name. */
@@ -76,26 +58,16 @@ public abstract sealed class Param<T extends @Nullable Object> {
                 return parsed;
             }
         } catch (NumberFormatException invalid) {
-            // Reported below, like a value without a meaning.
+            // Logged below, like a value without a meaning.
         }
-        reportInvalid(value);
+        Log.info(
+                Subsystem.ENV,
+                name + " value '" + value + "' is not valid, leaving it set at " + defaultText);
         return defaultValue;
     }
 
     /** The meaning of a value without blanks around it, null if it is not valid. */
     abstract @Nullable T parse(String value);
-
-    private void reportInvalid(String value) {
-        String report =
-                name + " value '" + value + "' is not valid, leaving it set at " + defaultText;
-        synchronized (EARLY_REPORTS) {
-            if (reporter != null) {
-                reporter.accept(report);
-            } else if (EARLY_REPORTS.size() < KEPT_REPORTS) {
-                EARLY_REPORTS.add(report);
-            }
-        }
-    }
 
     /** A variable whose value is any text, which {@link #text} gives as it is. */
     public static final class Text extends Param<@Nullable String> {

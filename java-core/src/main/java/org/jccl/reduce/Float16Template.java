@@ -4,7 +4,6 @@ import org.jccl.platform.Memory;
 import org.jccl.type.RedOp;
 
 import java.lang.invoke.MethodHandles;
-import java.util.Objects;
 
 /**
  * The template of float16's kernels, used only through copies ({@link Kind}). The Vector API does
@@ -14,7 +13,7 @@ import java.util.Objects;
  */
 final class Float16Template extends Kernel {
     private static final Kind KIND = Kind.of(MethodHandles.lookup());
-    private static final Kernel REST = Objects.requireNonNull(KIND.rest());
+    private static final Kernel REST = KIND.rest();
     private static final int OP = KIND.op().number();
     private static final boolean AVERAGES = KIND.op() == RedOp.AVG;
 

@@ -22,7 +22,8 @@ final class Float8 implements NarrowFloat {
     private static final byte NAN = 0x7f;
 
     /**
-     * Lower bits of a float32 that count together: three of a code and two below are above them.
+     * Lower bits of a float32 of which it matters only whether any is set. Above them are five bits
+     * of its fraction: those of a code, and at least two more.
      */
     private static final int LOW_BITS = 18;
 

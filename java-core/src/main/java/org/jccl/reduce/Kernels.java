@@ -29,10 +29,6 @@ final class Kernels {
         return RedOp.of(pair % RedOp.NUMBERS);
     }
 
-    static boolean isUnsigned(DataType type) {
-        return type == DataType.UINT8 || type == DataType.UINT32 || type == DataType.UINT64;
-    }
-
     /** The kernel that folds by itself, for any number of sources. */
     static StagedKernel staged(int pair) {
         StagedKernel kernel = STAGED[pair];
@@ -49,9 +45,8 @@ final class Kernels {
      */
     static boolean hasVector(int pair) {
         DataType type = type(pair);
-        boolean isInteger = type.number() <= DataType.UINT64.number();
         boolean isFloat8 = type == DataType.FLOAT8E4M3 || type == DataType.FLOAT8E5M2;
-        return !isFloat8 && !(isInteger && op(pair) == RedOp.AVG);
+        return !isFloat8 && !(type.isInteger() && op(pair) == RedOp.AVG);
     }
 
     /**

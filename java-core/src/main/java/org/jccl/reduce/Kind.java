@@ -2,7 +2,6 @@ package org.jccl.reduce;
 
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
-import org.jspecify.annotations.Nullable;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -21,7 +20,7 @@ import java.util.Objects;
  * @param isLong whether vectors are as long as the processor likes best, or of 128 bits
  * @param rest folds what is too short for a vector
  */
-record Kind(DataType type, RedOp op, int sources, boolean isLong, @Nullable Kernel rest) {
+record Kind(DataType type, RedOp op, int sources, boolean isLong, Kernel rest) {
     /** Any number of sources. */
     static final int MANY = 5;
 

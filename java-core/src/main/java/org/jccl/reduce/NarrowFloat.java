@@ -1,8 +1,5 @@
 package org.jccl.reduce;
 
-import org.jccl.type.DataType;
-import org.jspecify.annotations.Nullable;
-
 /**
  * A float of 8 or 16 bits: how it is widened to float32, exactly, and how float32 is rounded to it,
  * to the nearest, or to the even one of two that are equally near.
@@ -10,16 +7,6 @@ import org.jspecify.annotations.Nullable;
  * <p>An interface, since for a class the verifier would load all formats with the first kernel.
  */
 interface NarrowFloat {
-    /** The format of a type, or null if the type is none of them. */
-    static @Nullable NarrowFloat of(DataType type) {
-        if (type == DataType.FLOAT16 || type == DataType.BFLOAT16) {
-            return type == DataType.FLOAT16 ? new Float16() : new Bfloat16();
-        } else if (type == DataType.FLOAT8E4M3 || type == DataType.FLOAT8E5M2) {
-            return type == DataType.FLOAT8E4M3 ? Float8.E4M3 : Float8.E5M2;
-        }
-        return null;
-    }
-
     /** The value of an element's bits, of which the lower 8 or 16 count. */
     float widen(int bits);
 

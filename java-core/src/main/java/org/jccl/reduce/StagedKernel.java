@@ -36,13 +36,24 @@ final class StagedKernel extends Kernel {
     StagedKernel(DataType type, RedOp op) {
         this.type = type;
         this.size = type.sizeBytes();
-        this.narrow = NarrowFloat.of(type);
+        this.narrow = narrow(type);
         this.isFloat = narrow != null || type == DataType.FLOAT32;
         this.isDouble = type == DataType.FLOAT64;
-        this.isUnsigned = Kernels.isUnsigned(type);
+        this.isUnsigned = type.isUnsigned();
         this.averages = op == RedOp.AVG;
         this.op = op.number();
         this.flip = (op == RedOp.MIN ? -1 : 0) ^ (isUnsigned ? -1L << (8 * size - 1) : 0);
+    }
+
+    /** The format of a type, or null if elements are folded as they are. */
+    private static @Nullable NarrowFloat narrow(DataType type) {
+        return switch (type) {
+            case FLOAT16 -> new Float16();
+            case BFLOAT16 -> new Bfloat16();
+            case FLOAT8E4M3 -> Float8.E4M3;
+            case FLOAT8E5M2 -> Float8.E5M2;
+            default -> null;
+        };
     }
 
     @Override

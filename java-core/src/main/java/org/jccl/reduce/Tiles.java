@@ -47,8 +47,7 @@ final class Tiles {
 
     /** The layout of elements as they are folded: integers with a sign, narrow floats widened. */
     static ValueLayout layout(DataType type) {
-        boolean isInteger = type.number() <= DataType.UINT64.number();
-        return switch (isInteger ? type.sizeBytes() : 0) {
+        return switch (type.isInteger() ? type.sizeBytes() : 0) {
             case 1 -> ValueLayout.JAVA_BYTE;
             case 4 -> ValueLayout.JAVA_INT_UNALIGNED;
             case 8 -> ValueLayout.JAVA_LONG_UNALIGNED;

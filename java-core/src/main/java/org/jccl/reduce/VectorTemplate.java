@@ -20,7 +20,6 @@ import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 
 import java.lang.invoke.MethodHandles;
-import java.util.Objects;
 
 /**
  * The template of vector kernels, used only through copies ({@link Kind}). A bfloat16 is a load and
@@ -33,9 +32,9 @@ import java.util.Objects;
 @SuppressWarnings("unchecked")
 final class VectorTemplate extends Kernel {
     private static final Kind KIND = Kind.of(MethodHandles.lookup());
-    private static final Kernel REST = Objects.requireNonNull(KIND.rest());
+    private static final Kernel REST = KIND.rest();
     private static final boolean AVERAGES = KIND.op() == RedOp.AVG;
-    private static final boolean UNSIGNED = Kernels.isUnsigned(KIND.type());
+    private static final boolean UNSIGNED = KIND.type().isUnsigned();
     private static final VectorOperators.Associative OPERATOR = operator();
 
     /** Whether each vector is widened to two, of the lower and of the upper elements. */

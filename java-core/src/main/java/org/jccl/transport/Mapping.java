@@ -10,8 +10,8 @@ import java.util.function.Supplier;
 
 /**
  * A region's memory in this process: mapped once for all ranks of the process that use it, and
- * unmapped when the last of them has closed it. So n ranks that are threads have n mappings, where
- * the system allows a process some 65,000.
+ * unmapped when the last of them has closed it. So n ranks that are threads of one process have n
+ * mappings instead of n times n; the system allows a process some 65,000.
  */
 final class Mapping implements AutoCloseable {
     private record Nonce(long first, long second) {}

@@ -57,13 +57,11 @@ public final class Region implements AutoCloseable {
      * @throws NcclException SYSTEM_ERROR if there is no memory for it
      */
     public static Region create(int nRanks, int rank, long nonce0, long nonce1) {
-        long size = totalBytes(nRanks);
-        SharedMemory memory = SharedMemory.create(size, Area.BASE.sizeBytes(nRanks));
+        SharedMemory memory = SharedMemory.create(totalBytes(nRanks), Area.BASE.sizeBytes(nRanks));
         long at = memory.address();
         Memory.putInt(at + RegionLayout.VERSION_OFFSET, RegionLayout.WIRE_VERSION);
         Memory.putInt(at + RegionLayout.RANK_OFFSET, rank);
         Memory.putInt(at + RegionLayout.RANKS_OFFSET, nRanks);
-        Memory.putLong(at + RegionLayout.SIZE_OFFSET, size);
         Memory.putLong(at + RegionLayout.NONCE_OFFSET, nonce0);
         Memory.putLong(at + RegionLayout.NONCE_OFFSET + 8, nonce1);
         Memory.putLongRelease(at + RegionLayout.MAGIC_OFFSET, RegionLayout.MAGIC);
@@ -203,18 +201,14 @@ public final class Region implements AutoCloseable {
         long at = base() + RegionLayout.STATUS_TEXT;
         Memory.copyIn(bytes, 0, at + 4, bytes.length);
         Memory.putInt(at, bytes.length);
-        Memory.putLongRelease(base() + RegionLayout.STATUS, statusWord(code, culprit));
+        long word = (long) code << 32 | Integer.toUnsignedLong(culprit + 1);
+        Memory.putLongRelease(base() + RegionLayout.STATUS, word);
         REPORTS.getAndIncrement();
     }
 
     /** A number that changes when a rank of this process publishes a status. */
     static long reports() {
         return REPORTS.get();
-    }
-
-    /** The word for a status. */
-    public static long statusWord(int code, int culprit) {
-        return (long) code << 32 | Integer.toUnsignedLong(culprit + 1);
     }
 
     /** The status word; 0 while the rank is well. */

@@ -21,7 +21,6 @@ public final class RegionLayout {
     static final long VERSION_OFFSET = 8;
     static final long RANK_OFFSET = 12;
     static final long RANKS_OFFSET = 16;
-    static final long SIZE_OFFSET = 24;
     static final long NONCE_OFFSET = 32;
 
     /** Long: 0 while the rank is well, else {@code code << 32 | culprit + 1}. */

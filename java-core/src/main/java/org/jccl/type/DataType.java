@@ -45,6 +45,16 @@ public enum DataType {
         return sizeBytes;
     }
 
+    /** Whether elements are integers. */
+    public boolean isInteger() {
+        return number <= UINT64.number;
+    }
+
+    /** Whether elements are integers without a sign. */
+    public boolean isUnsigned() {
+        return this == UINT8 || this == UINT32 || this == UINT64;
+    }
+
     /** The name in {@code nccl.h}, which has a shorter one, too, for some types. */
     public String ncclName() {
         return ncclName;

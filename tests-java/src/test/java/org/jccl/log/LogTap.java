@@ -3,8 +3,6 @@ package org.jccl.log;
 import org.jccl.platform.Environment;
 import org.jccl.platform.ProcessIdentity;
 
-import java.io.IOException;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.function.Consumer;
 
@@ -15,29 +13,23 @@ import java.util.function.Consumer;
 public final class LogTap implements AutoCloseable {
     /** From now on. */
     public LogTap(Consumer<String> listener) {
-        OutputStream stream =
-                new OutputStream() {
-                    @Override
-                    public void write(int b) throws IOException {
-                        throw new IOException("lines come as a whole");
-                    }
-
-                    @Override
-                    public void write(byte[] bytes) {
-                        listener.accept(new String(bytes, StandardCharsets.UTF_8));
-                    }
-                };
-        use(stream);
+        use(line -> listener.accept(new String(line, StandardCharsets.UTF_8)));
     }
 
     /** The same settings as the log would read again by itself. */
-    private static void use(OutputStream stream) {
+    private static void use(Consumer<byte[]> lines) {
         long pid = ProcessIdentity.current().pid();
-        Log.use(LogSettings.read(Environment::get, "host", pid), stream);
+        Log.use(LogSettings.read(Environment::get, "host", pid), lines);
     }
 
     @Override
     public void close() {
-        use(System.out);
+        use(LogTap::print);
+    }
+
+    /** To standard output. */
+    static void print(byte[] line) {
+        System.out.writeBytes(line);
+        System.out.flush();
     }
 }

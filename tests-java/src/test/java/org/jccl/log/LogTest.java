@@ -20,7 +20,7 @@ class LogTest {
 
     @AfterEach
     void restore() {
-        Log.use(settings(Map.of()), System.out);
+        Log.use(settings(Map.of()), LogTap::print);
         Log.refresh();
     }
 
@@ -38,18 +38,17 @@ class LogTest {
     @Test
     void writesInfoOfTheChosenSubsystems() {
         use(Map.of("NCCL_DEBUG", "info"));
-        Log.info(Subsystem.COLL, "not chosen");
+        Log.info(Subsystem.TUNING, "not chosen");
         assertEquals("", written());
         Log.info(Subsystem.INIT, "100%");
         assertEquals(prefix() + " [-1] NCCL INFO 100%\n", written());
         Log.info(Subsystem.INIT, "%d ranks", 4);
         assertTrue(written().endsWith(" [-1] NCCL INFO 4 ranks\n"), written());
-        assertFalse(Log.infoEnabled(Subsystem.COLL));
-        use(Map.of("NCCL_DEBUG", "INFO", "NCCL_DEBUG_SUBSYS", "^INIT,ENV"));
-        assertFalse(Log.infoEnabled(Subsystem.INIT));
-        assertTrue(Log.infoEnabled(Subsystem.COLL));
-        use(Map.of("NCCL_DEBUG", "INFO", "NCCL_DEBUG_SUBSYS", "ALL"));
-        assertTrue(Log.infoEnabled(Subsystem.ALLOC_HOST));
+        assertFalse(subsystems("NET").logs(Subsystem.TUNING));
+        assertFalse(subsystems("^INIT,ENV").logs(Subsystem.INIT));
+        assertTrue(subsystems("^INIT,ENV").logs(Subsystem.TUNING));
+        assertTrue(subsystems("^NET").logs(Subsystem.DESTROY));
+        assertTrue(subsystems("ALL").logs(Subsystem.DESTROY));
     }
 
     @Test
@@ -133,8 +132,12 @@ class LogTest {
                 42);
     }
 
+    private static LogSettings subsystems(String names) {
+        return settings(Map.of("NCCL_DEBUG", "INFO", "NCCL_DEBUG_SUBSYS", names));
+    }
+
     private void use(Map<String, String> variables) {
-        Log.use(settings(variables), written);
+        Log.use(settings(variables), written::writeBytes);
     }
 
     private static LogSettings settings(Map<String, String> variables) {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
+import org.jccl.log.LogTap;
 import org.jccl.param.Param.Choice;
 import org.jccl.param.Param.Flag;
 import org.jccl.param.Param.Seconds;
@@ -72,32 +73,40 @@ class ParamTest {
         assertEquals("none", new Seconds("JCCL_TEST", 0).defaultText());
     }
 
-    /** In a process where nothing has asked for reports yet. */
+    /** In a process that logs what is wrong with its variables. */
     public static final class InvalidValues implements Scenario {
         @Override
         public void run(Rank rank) {
-            Flag before = new Flag("JCCL_BEFORE", false);
-            assertFalse(before.get("nine"));
-            List<String> reports = new ArrayList<>();
-            Param.reportInvalidTo(reports::add);
-            assertTrue(before.get("9"));
-            Seconds time = new Seconds("JCCL_TIME", 10);
-            for (String value : List.of("-1", "ten", "1e10", "NaN")) {
-                assertEquals(10_000, time.get(value));
+            List<String> lines = new ArrayList<>();
+            try (LogTap _ = new LogTap(lines::add)) {
+                Flag first = new Flag("JCCL_FIRST", false);
+                assertFalse(first.get("nine"));
+                assertTrue(first.get("9"));
+                Seconds time = new Seconds("JCCL_TIME", 10);
+                for (String value : List.of("-1", "ten", "1e10", "NaN")) {
+                    assertEquals(10_000, time.get(value));
+                }
+                assertTrue(new Flag("JCCL_FLAG", true).get("yes"));
+                assertNull(new Choice("JCCL_CHOICE").get("maybe"));
+                assertEquals("a", new Word("JCCL_WORD", List.of("a", "b")).get("c"));
             }
-            assertTrue(new Flag("JCCL_FLAG", true).get("yes"));
-            assertNull(new Choice("JCCL_CHOICE").get("maybe"));
-            assertEquals(
-                    "JCCL_BEFORE value 'nine' is not valid, leaving it set at 0",
-                    reports.getFirst());
-            assertEquals("a", new Word("JCCL_WORD", List.of("a", "b")).get("c"));
-            assertEquals(8, reports.size());
-            assertEquals("JCCL_FLAG value 'yes' is not valid, leaving it set at 1", reports.get(5));
+            assertEquals(8, lines.size(), lines::toString);
+            says("JCCL_FIRST value 'nine' is not valid, leaving it set at 0", lines.getFirst());
+            says("JCCL_FLAG value 'yes' is not valid, leaving it set at 1", lines.get(5));
+        }
+
+        private static void says(String sentence, String line) {
+            assertTrue(line.endsWith(" NCCL INFO " + sentence + "\n"), line);
         }
     }
 
     @Test
     void reportsInvalidValuesAndKeepsTheDefault() {
-        Cluster.processes(1).once().run(InvalidValues.class).assertAllSucceeded();
+        Cluster.processes(1)
+                .once()
+                .environment("NCCL_DEBUG", "INFO")
+                .environment("NCCL_DEBUG_SUBSYS", "ENV")
+                .run(InvalidValues.class)
+                .assertAllSucceeded();
     }
 }

@@ -24,17 +24,14 @@ public final class NetLink extends Peer {
     /** Bound of the queue of frames to send. */
     static final int QUEUE = 64;
 
-    /** Bytes read from one socket before the others get their turn. */
-    private static final long RECEIVE_TURN = 4L << 20;
+    /** Bytes read from one socket, or discarded, before the others get their turn. */
+    private static final long TURN = 4L << 20;
 
     /** A link at which nobody has looked for so long is read before anything is sent on it. */
     private static final long QUIET_NS = 50_000_000;
 
     /** How long a quiet link is given to finish a frame, whatever its peer does. */
     private static final long QUIET_LIMIT_NS = 5_000_000;
-
-    /** Bytes discarded in one look. */
-    private static final long DRAIN_TURN = 4L << 20;
 
     private static final String HOST_LOST =
             " (the machine or the network between is lost; JCCL_HOST_LOST sets the limit)";
@@ -249,7 +246,7 @@ public final class NetLink extends Peer {
         lookedNs = System.nanoTime();
         long turn = 0;
         long header = headers.address() + (long) QUEUE * Frame.HEADER_BYTES;
-        while (turn < RECEIVE_TURN) {
+        while (turn < TURN) {
             long n;
             if (received < Frame.HEADER_BYTES) {
                 n = Sockets.recv(descriptor, header + received, Frame.HEADER_BYTES - received);
@@ -352,8 +349,8 @@ public final class NetLink extends Peer {
         }
         received = -1;
         ended = ended == null ? "this side has left" : ended;
-        for (long discarded = 0; discarded < DRAIN_TURN; ) {
-            long n = Sockets.discard(descriptor, DRAIN_TURN);
+        for (long discarded = 0; discarded < TURN; ) {
+            long n = Sockets.discard(descriptor, TURN);
             if (n == AGAIN || n == INTERRUPTED) {
                 return false;
             }
