@@ -81,9 +81,7 @@ public final class Algorithms {
                     always(new GatherChunked()),
                     always(new CopyTiny(SCATTER)),
                     new Choice(new CopyPulled(SCATTER), Algorithms::isWorthPulling),
-                    always(new ScatterChunked()),
-                    always(new SendFifo()),
-                    always(new RecvFifo()));
+                    always(new ScatterChunked()));
 
     private Algorithms() {}
 

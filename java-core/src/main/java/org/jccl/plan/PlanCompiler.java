@@ -6,7 +6,6 @@ import org.jccl.schedule.Shape;
 import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
 import org.jccl.transport.net.NetLink;
-import org.jccl.type.LibraryError;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -127,9 +126,6 @@ final class PlanCompiler {
                 int a = args.add(copy.dst().offset(), copy.length(), copy.from(), copy.message());
                 emitBarrier(OpCode.TINY_COPY, buffer(copy.dst()), copy.rank(), a);
             }
-            default ->
-                    throw LibraryError.IMPOSSIBLE.says(
-                            "%s in the schedule of a collective operation", step);
         }
     }
 

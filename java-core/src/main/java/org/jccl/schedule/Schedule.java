@@ -1,8 +1,6 @@
 package org.jccl.schedule;
 
 import org.jccl.schedule.Step.Copy;
-import org.jccl.schedule.Step.FifoRecv;
-import org.jccl.schedule.Step.FifoSend;
 import org.jccl.schedule.Step.Fold;
 import org.jccl.schedule.Step.Put;
 import org.jccl.schedule.Step.Signal;
@@ -80,12 +78,6 @@ public record Schedule(int rank, int nRanks, List<Step> steps, Order order, int 
                     case TinyPut put -> own(put.src(), rank) && others(put.readers(), rank, nRanks);
                     case TinyFold fold -> writable(fold.dst(), rank) && own(fold.src(), rank);
                     case TinyCopy copy -> writable(copy.dst(), rank) && copy.rank() < nRanks;
-                    case FifoSend send ->
-                            own(send.src(), rank) && send.peer() != rank && send.peer() < nRanks;
-                    case FifoRecv recv ->
-                            writable(recv.dst(), rank)
-                                    && recv.peer() != rank
-                                    && recv.peer() < nRanks;
                 };
         if (!good) {
             throw new IllegalArgumentException(

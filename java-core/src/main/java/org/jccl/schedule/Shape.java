@@ -4,11 +4,11 @@ import org.jccl.type.Operation;
 import org.jccl.type.Operation.Parts;
 
 /**
- * All that an algorithm may know of a call. Equal on all ranks but for send and receive.
+ * All that an algorithm may know of a call. Equal on all ranks.
  *
  * @param operation which
  * @param nodes where the ranks of the communicator are
- * @param root root rank of a rooted operation, peer of a send or receive, else 0
+ * @param root root rank of a rooted operation, else 0
  * @param count elements as in the NCCL call: per rank for AllGather (sent) and ReduceScatter
  *     (received)
  * @param elementBytes bytes of one element: 1, 2, 4 or 8

@@ -23,7 +23,7 @@ public sealed interface Step {
     @SuppressWarnings("ArrayRecordComponent") // made once, read by the plan's compiler
     record Put(Ref src, long length, Ref dst, int[] readers) implements Step {
         public Put {
-            requireLength(length, 1);
+            requireLength(length);
             requireArea(dst);
             readers = ranks(readers);
         }
@@ -74,7 +74,7 @@ public sealed interface Step {
      */
     record Fold(Ref dst, List<Ref> sources, long length, boolean last) implements Step {
         public Fold {
-            requireLength(length, 1);
+            requireLength(length);
             sources = List.copyOf(sources);
             if (sources.size() < 2) {
                 throw new IllegalArgumentException("a fold of " + sources);
@@ -89,7 +89,7 @@ public sealed interface Step {
      */
     record Copy(Ref dst, Ref src, long length) implements Step {
         public Copy {
-            requireLength(length, 1);
+            requireLength(length);
         }
 
         /** Whether it reads a buffer of another rank's caller. */
@@ -107,7 +107,7 @@ public sealed interface Step {
     @SuppressWarnings("ArrayRecordComponent") // made once, read by the plan's compiler
     record TinyPut(Ref src, long length, int[] readers) implements Step {
         public TinyPut {
-            requireLength(length, 1);
+            requireLength(length);
             readers = ranks(readers);
         }
 
@@ -123,7 +123,7 @@ public sealed interface Step {
      */
     record TinyFold(Ref dst, Ref src, long length) implements Step {
         public TinyFold {
-            requireLength(length, 1);
+            requireLength(length);
         }
     }
 
@@ -138,31 +138,15 @@ public sealed interface Step {
     record TinyCopy(Ref dst, int rank, long from, long length, long message) implements Step {
         public TinyCopy {
             requireRank(rank);
-            requireLength(length, 1);
+            requireLength(length);
             if (from < 0 || from > message - length) {
                 throw new IllegalArgumentException(from + " + " + length + " of " + message);
             }
         }
     }
 
-    /** Sends {@code length} bytes, 0 allowed, as the next message to {@code peer}. */
-    record FifoSend(int peer, Ref src, long length) implements Step {
-        public FifoSend {
-            requireRank(peer);
-            requireLength(length, 0);
-        }
-    }
-
-    /** Receives the next message of {@code peer}, which has {@code length} bytes, 0 allowed. */
-    record FifoRecv(int peer, Ref dst, long length) implements Step {
-        public FifoRecv {
-            requireRank(peer);
-            requireLength(length, 0);
-        }
-    }
-
-    private static void requireLength(long length, long least) {
-        if (length < least) {
+    private static void requireLength(long length) {
+        if (length < 1) {
             throw new IllegalArgumentException("length is " + length);
         }
     }

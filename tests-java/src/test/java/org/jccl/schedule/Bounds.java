@@ -1,8 +1,6 @@
 package org.jccl.schedule;
 
 import org.jccl.schedule.Step.Copy;
-import org.jccl.schedule.Step.FifoRecv;
-import org.jccl.schedule.Step.FifoSend;
 import org.jccl.schedule.Step.Fold;
 import org.jccl.schedule.Step.Put;
 import org.jccl.schedule.Step.Signal;
@@ -58,8 +56,6 @@ public final class Bounds {
                             && fits(fold.src(), fold.length())
                             && tiny(fold.length());
             case TinyCopy copy -> fits(copy.dst(), copy.length()) && tiny(copy.message());
-            case FifoSend send -> fits(send.src(), send.length());
-            case FifoRecv recv -> fits(recv.dst(), recv.length());
         };
     }
 

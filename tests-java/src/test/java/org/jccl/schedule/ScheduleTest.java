@@ -27,7 +27,6 @@ final class ScheduleTest {
         assertRefused(() -> of(new Step.Copy(IN, PEERS, 8)));
         assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, new Ref(Space.OUT, 1, 0)), 8, true)));
         assertRefused(() -> of(new Step.Wait(0, 0, 1)));
-        assertRefused(() -> of(new Step.FifoSend(0, IN, 8)));
         assertDoesNotThrow(() -> of(new Step.Copy(OUT, PEERS, 8)));
     }
 

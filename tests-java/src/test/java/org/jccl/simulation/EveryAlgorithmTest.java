@@ -138,9 +138,7 @@ final class EveryAlgorithmTest {
         }
         var expected = new TreeSet<String>();
         for (Algorithm algorithm : Algorithms.all()) {
-            if (!algorithm.operation().pointToPoint()) {
-                expected.add(algorithm.operation() + " by " + algorithm.name());
-            }
+            expected.add(algorithm.operation() + " by " + algorithm.name());
         }
         for (String name : List.of("AllReduce", "AllGather", "ReduceScatter")) {
             expected.add(name + "Sliced, many unequal chunks");

@@ -35,9 +35,6 @@ final class PlantedFaultsTest {
         int mutations = 0;
         List<String> survivors = new ArrayList<>();
         for (Algorithm algorithm : Algorithms.all()) {
-            if (algorithm.operation().pointToPoint()) {
-                continue;
-            }
             Shape shape = largest(algorithm);
             for (int rank = 0; rank < N; rank++) {
                 Schedule right = algorithm.schedule(shape, rank);
