@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * {@link AllReduceSliced} for ranks on several nodes: what a node says to another, one of its ranks
+ * {@link FoldSliced} for ranks on several nodes: what a node says to another, one of its ranks
  * says for all of them. Every rank owns a slice of each chunk, and has an agent for it on every
  * other node. The agent folds its node's contributions to the slice and sends the sum to the owner,
  * which folds the sums of all nodes and sends the result to the agents; these make it readable on

@@ -127,8 +127,14 @@ public final class ScheduleBuilder {
 
     /** Copies what the own rank has for itself, unless the call is in place. */
     public void copyOwnPart(Shape shape) {
+        copyOwnPart(shape, 0, shape.bytes());
+    }
+
+    /** The same for a range of that part. */
+    public void copyOwnPart(Shape shape, long start, long length) {
         if (shape.sends(rank) && shape.receives(rank) && !shape.inPlace()) {
-            copy(out(shape.outStart(rank)), in(shape.inStart(rank)), shape.bytes());
+            Ref src = in(shape.inStart(rank) + start);
+            copy(out(shape.outStart(rank) + start), src, length);
         }
     }
 

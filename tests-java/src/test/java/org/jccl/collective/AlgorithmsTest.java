@@ -242,31 +242,31 @@ final class AlgorithmsTest {
 
     @Test
     void aChunkOfTwoRanksTakesFewSteps() {
-        assertEquals(8, stepsPerChunk("AllReduceSliced", 2));
-        assertEquals(5, stepsPerChunk("AllGatherSliced", 2));
-        assertEquals(4, stepsPerChunk("ReduceScatterSliced", 2));
-        assertEquals(4, stepsPerChunk("BroadcastChunked", 2));
+        assertEquals(8, stepsPerChunk(Operation.ALL_REDUCE, "FoldSliced", 2));
+        assertEquals(5, stepsPerChunk(Operation.ALL_GATHER, "CopyChunked", 2));
+        assertEquals(4, stepsPerChunk(Operation.REDUCE_SCATTER, "ReduceScatterSliced", 2));
+        assertEquals(4, stepsPerChunk(Operation.BROADCAST, "CopyChunked", 2));
     }
 
     @Test
     void aChunkOfMoreRanksTakesFourOrLessStepsMorePerRank() {
-        assertEquals(8 + 4 * 6, stepsPerChunk("AllReduceSliced", 8));
-        assertEquals(5 + 2 * 6, stepsPerChunk("AllGatherSliced", 8));
-        assertEquals(4 + 2 * 6, stepsPerChunk("ReduceScatterSliced", 8));
-        assertEquals(4 + 6, stepsPerChunk("BroadcastChunked", 8));
+        assertEquals(8 + 4 * 6, stepsPerChunk(Operation.ALL_REDUCE, "FoldSliced", 8));
+        assertEquals(5 + 2 * 6, stepsPerChunk(Operation.ALL_GATHER, "CopyChunked", 8));
+        assertEquals(4 + 2 * 6, stepsPerChunk(Operation.REDUCE_SCATTER, "ReduceScatterSliced", 8));
+        assertEquals(4 + 6, stepsPerChunk(Operation.BROADCAST, "CopyChunked", 8));
     }
 
     /** Steps of rank 0, which is the root, that a call of 20 chunks has more than one of 19. */
-    private static int stepsPerChunk(String name, int nRanks) {
+    private static int stepsPerChunk(Operation operation, String name, int nRanks) {
         Algorithm algorithm =
                 Algorithms.all().stream()
-                        .filter(a -> a.name().equals(name))
+                        .filter(a -> a.operation() == operation && a.name().equals(name))
                         .findAny()
                         .orElseThrow();
         long slot = RegionLayout.LIMITS.ringSlotBytes();
-        long perChunk = algorithm.operation() == Operation.REDUCE_SCATTER ? slot / nRanks : slot;
-        Shape shape = shape(algorithm.operation(), nRanks, 19 * perChunk / 4, 4, false);
-        Shape longer = shape(algorithm.operation(), nRanks, 20 * perChunk / 4, 4, false);
+        long perChunk = operation == Operation.REDUCE_SCATTER ? slot / nRanks : slot;
+        Shape shape = shape(operation, nRanks, 19 * perChunk / 4, 4, false);
+        Shape longer = shape(operation, nRanks, 20 * perChunk / 4, 4, false);
         return algorithm.schedule(longer, 0).steps().size()
                 - algorithm.schedule(shape, 0).steps().size();
     }
