@@ -36,7 +36,7 @@ public abstract class Algorithm {
     /**
      * What {@code rank} does in the call.
      *
-     * @throws IllegalArgumentException if the call is not supported, or there is no such rank
+     * @throws IllegalArgumentException if the call is not supported
      */
     public final Schedule schedule(Shape shape, int rank) {
         if (!supports(shape)) {

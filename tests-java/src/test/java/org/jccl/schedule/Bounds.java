@@ -20,8 +20,9 @@ public final class Bounds {
     }
 
     /**
-     * Checks that no step leaves the buffers and areas of {@code shape}, whose memory is raw: a
-     * wrong offset would end the process instead of raising an exception.
+     * Checks that a schedule keeps to the {@link Rules}, and that no step leaves the buffers and
+     * areas of {@code shape}, whose memory is raw: a wrong offset would end the process instead of
+     * raising an exception.
      *
      * @throws IllegalArgumentException naming the step
      */
@@ -29,6 +30,7 @@ public final class Bounds {
         if (shape.nRanks() != schedule.nRanks()) {
             throw new IllegalArgumentException(schedule.nRanks() + " ranks against " + shape);
         }
+        Rules.require(schedule);
         Bounds bounds = new Bounds(shape, schedule.rank());
         for (Step step : schedule.steps()) {
             if (!bounds.hold(step)) {
@@ -75,7 +77,7 @@ public final class Bounds {
                     case DIRECT -> shape.limits().directBytes();
                     case RING -> ringBytes(shape.limits());
                 };
-        return ref.offset() <= size && length <= size - ref.offset();
+        return ref.offset() >= 0 && ref.offset() <= size && length <= size - ref.offset();
     }
 
     private boolean tiny(long length) {
