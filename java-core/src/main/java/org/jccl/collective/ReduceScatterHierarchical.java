@@ -1,6 +1,5 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.ScheduleBuilder;
@@ -8,7 +7,6 @@ import org.jccl.schedule.Shape;
 import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -101,30 +99,27 @@ final class ReduceScatterHierarchical extends Algorithm {
 
         /** Where the sum of the own node is: the input, if there is nobody else. */
         private Ref foldNode(int chunk, int owner, Ref sum) {
-            List<Ref> sources = new ArrayList<>();
-            for (int q : mates.all()) {
-                sources.add(q == rank ? in(chunk, owner) : chunks.staged(q, chunk, owner));
+            Ref own = in(chunk, owner);
+            if (mates.none()) {
+                return own;
             }
-            if (sources.size() == 1) {
-                return sources.getFirst();
-            }
+            List<Ref> sources =
+                    steps.contributions(mates.all(), own, q -> chunks.staged(q, chunk, owner));
             steps.add(new Step.Fold(sum, sources, chunks.length(chunk), false));
             return sum;
         }
 
         void fold(int chunk) {
             Ref result = steps.out(chunks.start(chunk));
-            List<Ref> sources = new ArrayList<>();
-            Nodes nodes = shape.nodes();
-            for (int node = 0; node < nodes.count(); node++) {
-                int agent = nodes.agent(node, rank);
+            Ref own = mates.none() ? in(chunk, rank) : result;
+            int[] agents = mates.ownAgents();
+            for (int agent : agents) {
                 if (agent != rank) {
-                    sources.add(chunks.staged(agent, chunk, rank));
                     steps.await(agent, Flags.PART_REDUCED, chunk + 1);
-                } else {
-                    sources.add(mates.none() ? in(chunk, rank) : result);
                 }
             }
+            List<Ref> sources =
+                    steps.contributions(agents, own, agent -> chunks.staged(agent, chunk, rank));
             steps.fold(result, sources, chunks.length(chunk));
         }
     }

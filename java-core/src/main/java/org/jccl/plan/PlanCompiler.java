@@ -62,11 +62,11 @@ final class PlanCompiler {
      *
      * @param net by rank, whether it is reached over TCP
      */
-    static Plan compile(Schedule schedule, Shape shape, boolean[] net, String algorithm) {
-        return new PlanCompiler(schedule, shape, net).compile(algorithm);
+    static Plan compile(Schedule schedule, Shape shape, boolean[] net) {
+        return new PlanCompiler(schedule, shape, net).compile();
     }
 
-    private Plan compile(String algorithm) {
+    private Plan compile() {
         for (Step step : schedule.steps()) {
             emit(step);
         }
@@ -93,7 +93,6 @@ final class PlanCompiler {
                 usesRing,
                 publishesTiny,
                 hearsAll,
-                algorithm,
                 mateBytes,
                 netBytes);
     }

@@ -4,7 +4,7 @@ import org.jccl.type.Operation;
 import org.jccl.type.Operation.Parts;
 
 /**
- * All that an algorithm may know of a call. Equal on all ranks.
+ * All that an algorithm may know of a call that has been checked. Equal on all ranks.
  *
  * @param operation which
  * @param nodes where the ranks of the communicator are
@@ -24,20 +24,6 @@ public record Shape(
         int elementBytes,
         boolean inPlace,
         Limits limits) {
-
-    public Shape {
-        int nRanks = nodes.nRanks();
-        if (root < 0 || root >= nRanks) {
-            throw new IllegalArgumentException("root " + root + " of " + nRanks + " ranks");
-        }
-        if (elementBytes < 1 || elementBytes > 8 || Integer.bitCount(elementBytes) != 1) {
-            throw new IllegalArgumentException("elementBytes is " + elementBytes);
-        }
-        if (count < 0 || count > Long.MAX_VALUE / elementBytes / nRanks) {
-            throw new IllegalArgumentException("count is " + count);
-        }
-    }
-
     /** Ranks of the communicator. */
     public int nRanks() {
         return nodes.nRanks();

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.schedule.Bounds;
+import org.jccl.schedule.Limits;
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
@@ -46,6 +47,18 @@ final class AlgorithmsTest {
     @Test
     void regionHasEveryFlag() {
         assertTrue(RegionLayout.FLAG_COUNT > Flags.ENDED, "flags of a region");
+    }
+
+    @Test
+    void placesOfARegionAreWholeLines() {
+        Limits limits = RegionLayout.LIMITS;
+        int[] places = {
+            limits.tinyBytes(), limits.smallBytes(), limits.directBytes(), limits.ringSlotBytes()
+        };
+        for (int bytes : places) {
+            assertTrue(bytes > 0 && bytes % RegionLayout.LINE_BYTES == 0, bytes + " bytes");
+        }
+        assertTrue(limits.tinyBytes() <= limits.smallBytes(), "a tiny message fits a small slot");
     }
 
     @Test
