@@ -36,7 +36,7 @@ public abstract class Algorithm {
     /**
      * What {@code rank} does in the call.
      *
-     * @throws IllegalArgumentException if the call is not supported, or there is no such rank
+     * @throws IllegalArgumentException if the call is not supported
      */
     public final Schedule schedule(Shape shape, int rank) {
         if (!supports(shape)) {
@@ -62,6 +62,6 @@ public abstract class Algorithm {
 
     /** An empty call, or a single rank: no peer is involved and every operation is a copy. */
     private boolean isTrivial(Shape shape) {
-        return !operation.pointToPoint() && (shape.count() == 0 || shape.nRanks() == 1);
+        return shape.count() == 0 || shape.nRanks() == 1;
     }
 }

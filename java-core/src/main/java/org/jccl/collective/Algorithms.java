@@ -6,6 +6,7 @@ import static org.jccl.type.Operation.ALL_TO_ALL;
 import static org.jccl.type.Operation.BROADCAST;
 import static org.jccl.type.Operation.GATHER;
 import static org.jccl.type.Operation.REDUCE;
+import static org.jccl.type.Operation.REDUCE_SCATTER;
 import static org.jccl.type.Operation.SCATTER;
 
 import org.jccl.schedule.Shape;
@@ -50,40 +51,38 @@ public final class Algorithms {
     /** The first that is good for a call does it: those with the least latency come first. */
     private static final List<Choice> TABLE =
             List.of(
-                    always(new FoldTiny(ALL_REDUCE)),
+                    always(new Tiny(ALL_REDUCE)),
                     new Choice(new AllReduceHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new FoldFlat(ALL_REDUCE), Algorithms::foldsLittle),
+                    new Choice(new Flat(ALL_REDUCE), Algorithms::foldsLittle),
                     new Choice(new AllReducePulled(), Algorithms::isWorthPulling),
-                    always(new AllReduceSliced()),
-                    always(new CopyTiny(ALL_GATHER)),
+                    always(new FoldSliced(ALL_REDUCE)),
+                    always(new Tiny(ALL_GATHER)),
                     new Choice(new AllGatherHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new CopyPulled(ALL_GATHER), Algorithms::isWorthPullingByAll),
-                    always(new CopyFlat(ALL_GATHER)),
-                    always(new AllGatherSliced()),
-                    always(new ReduceScatterTiny()),
+                    new Choice(new Pulled(ALL_GATHER), Algorithms::isWorthPullingByAll),
+                    always(new Flat(ALL_GATHER)),
+                    always(new CopyChunked(ALL_GATHER)),
+                    always(new Tiny(REDUCE_SCATTER)),
                     new Choice(new ReduceScatterHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new ReduceScatterPulled(), Algorithms::isWorthPulling),
+                    new Choice(new Pulled(REDUCE_SCATTER), Algorithms::isWorthPulling),
                     always(new ReduceScatterSliced()),
                     always(new ReduceScatterChunked()),
-                    always(new CopyTiny(BROADCAST)),
+                    always(new Tiny(BROADCAST)),
                     new Choice(new BroadcastHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new CopyFlat(BROADCAST), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
-                    new Choice(new CopyPulled(BROADCAST), Algorithms::isWorthPulling),
-                    always(new BroadcastChunked()),
-                    always(new FoldTiny(REDUCE)),
-                    new Choice(new FoldFlat(REDUCE), Algorithms::foldsLittle),
-                    always(new ReduceSliced()),
-                    always(new CopyTiny(ALL_TO_ALL)),
-                    new Choice(new CopyPulled(ALL_TO_ALL), Algorithms::isWorthPulling),
-                    always(new AllToAllSliced()),
-                    always(new CopyTiny(GATHER)),
-                    new Choice(new CopyPulled(GATHER), Algorithms::isWorthPulling),
-                    always(new GatherChunked()),
-                    always(new CopyTiny(SCATTER)),
-                    new Choice(new CopyPulled(SCATTER), Algorithms::isWorthPulling),
-                    always(new ScatterChunked()),
-                    always(new SendFifo()),
-                    always(new RecvFifo()));
+                    new Choice(new Flat(BROADCAST), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
+                    new Choice(new Pulled(BROADCAST), Algorithms::isWorthPulling),
+                    always(new CopyChunked(BROADCAST)),
+                    always(new Tiny(REDUCE)),
+                    new Choice(new Flat(REDUCE), Algorithms::foldsLittle),
+                    always(new FoldSliced(REDUCE)),
+                    always(new Tiny(ALL_TO_ALL)),
+                    new Choice(new Pulled(ALL_TO_ALL), Algorithms::isWorthPulling),
+                    always(new CopyChunked(ALL_TO_ALL)),
+                    always(new Tiny(GATHER)),
+                    new Choice(new Pulled(GATHER), Algorithms::isWorthPulling),
+                    always(new CopyChunked(GATHER)),
+                    always(new Tiny(SCATTER)),
+                    new Choice(new Pulled(SCATTER), Algorithms::isWorthPulling),
+                    always(new CopyChunked(SCATTER)));
 
     private Algorithms() {}
 

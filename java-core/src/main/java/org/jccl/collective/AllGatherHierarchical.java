@@ -7,7 +7,7 @@ import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
 /**
- * {@link AllGatherSliced} for ranks on several nodes: a rank sends its input to one agent on every
+ * {@link CopyChunked} for ranks on several nodes: a rank sends its input to one agent on every
  * other node, which makes it readable there.
  *
  * <p>A slot of the ring holds a chunk of the own input and, behind it, the same chunk of each rank
@@ -27,7 +27,7 @@ final class AllGatherHierarchical extends Algorithm {
     boolean fits(Shape shape) {
         return shape.nodes().deep()
                 && Lookahead.possible(shape.limits())
-                && partBytes(shape) >= Slices.UNIT_BYTES;
+                && partBytes(shape) >= Slices.LINE_BYTES;
     }
 
     /**
@@ -47,20 +47,15 @@ final class AllGatherHierarchical extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        Slices chunks = Slices.atMost(shape.bytes(), partBytes(shape));
-        Staging ring = Staging.ring(shape.limits());
-        Call call = new Call(shape, rank, steps, chunks, ring, new Mates(shape, rank));
-        Lookahead.order(chunks.parts(), shape.limits(), call::contribute, call::gather);
-        return chunks.parts();
+        Slices cut = Slices.atMost(shape.bytes(), partBytes(shape));
+        Chunks chunks = new Chunks(cut, Staging.ring(shape.limits()), cut.stride());
+        Call call = new Call(shape, rank, steps, chunks, new Mates(shape, rank));
+        Lookahead.order(chunks.count(), shape.limits(), call::contribute, call::gather);
+        return chunks.count();
     }
 
-    private record Call(
-            Shape shape,
-            int rank,
-            ScheduleBuilder steps,
-            Slices chunks,
-            Staging ring,
-            Mates mates) {
+    /** In a slot's first place is the own chunk. */
+    private record Call(Shape shape, int rank, ScheduleBuilder steps, Chunks chunks, Mates mates) {
 
         private Ref out(int chunk, int owner) {
             return steps.out(owner * shape.bytes() + chunks.start(chunk));
@@ -69,21 +64,19 @@ final class AllGatherHierarchical extends Algorithm {
         void contribute(int chunk) {
             Ref src = steps.in(chunks.start(chunk));
             int[] readers = mates.othersAndFarAgents();
-            steps.put(src, ring.of(rank, chunk), chunks.length(chunk), readers);
+            steps.put(src, chunks.staged(rank, chunk, 0), chunks.length(chunk), readers);
             steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
-            if (!shape.inPlace()) {
-                steps.copy(out(chunk, rank), src, chunks.length(chunk));
-            }
+            steps.copyOwnPart(shape, chunks.start(chunk), chunks.length(chunk));
         }
 
         void gather(int chunk) {
             relay(chunk);
             for (int mate : mates.others()) {
                 steps.await(mate, Flags.CONTRIBUTED, chunk + 1);
-                steps.copy(out(chunk, mate), ring.of(mate, chunk), chunks.length(chunk));
+                steps.copy(out(chunk, mate), chunks.staged(mate, chunk, 0), chunks.length(chunk));
                 int place = 0;
                 for (int owner : mates.farOwners(mate)) {
-                    Ref src = ring.of(mate, chunk).plus(++place * chunks.stride());
+                    Ref src = chunks.staged(mate, chunk, ++place);
                     steps.await(mate, Flags.RELAYED, chunk + 1);
                     steps.copy(out(chunk, owner), src, chunks.length(chunk));
                 }
@@ -94,9 +87,9 @@ final class AllGatherHierarchical extends Algorithm {
             int place = 0;
             for (int owner : mates.farOwners(rank)) {
                 Ref result = out(chunk, owner);
-                Ref dst = ring.of(rank, chunk).plus(++place * chunks.stride());
+                Ref dst = chunks.staged(rank, chunk, ++place);
                 steps.await(owner, Flags.CONTRIBUTED, chunk + 1);
-                steps.copy(result, ring.of(owner, chunk), chunks.length(chunk));
+                steps.copy(result, chunks.staged(owner, chunk, 0), chunks.length(chunk));
                 steps.put(result, dst, chunks.length(chunk), mates.others());
             }
             if (place > 0) {

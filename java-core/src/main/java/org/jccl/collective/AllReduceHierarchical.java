@@ -9,12 +9,11 @@ import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * {@link AllReduceSliced} for ranks on several nodes: what a node says to another, one of its ranks
+ * {@link FoldSliced} for ranks on several nodes: what a node says to another, one of its ranks
  * says for all of them. Every rank owns a slice of each chunk, and has an agent for it on every
  * other node. The agent folds its node's contributions to the slice and sends the sum to the owner,
  * which folds the sums of all nodes and sends the result to the agents; these make it readable on
@@ -151,15 +150,15 @@ final class AllReduceHierarchical extends Algorithm {
 
         private void foldNode(int chunk, int owner, long length) {
             long at = chunks.at(chunk, owner);
-            if (pulls != null && !mates.none()) {
-                pulls.fold(mates.all(), at, at, length, false);
+            if (mates.none()) {
                 return;
             }
-            List<Ref> sources = new ArrayList<>();
-            for (int q : mates.all()) {
-                sources.add(q == rank ? steps.in(at) : chunks.staged(q, chunk, owner));
-            }
-            if (sources.size() > 1) {
+            if (pulls != null) {
+                pulls.fold(mates.all(), at, at, length, false);
+            } else {
+                List<Ref> sources =
+                        steps.contributions(
+                                mates.all(), steps.in(at), q -> chunks.staged(q, chunk, owner));
                 steps.add(new Step.Fold(steps.out(at), sources, length, false));
             }
         }
@@ -169,12 +168,10 @@ final class AllReduceHierarchical extends Algorithm {
             if (length == 0) {
                 return;
             }
-            List<Ref> sources = new ArrayList<>();
-            for (int node = 0; node < nodes.count(); node++) {
-                int agent = nodes.agent(node, rank);
-                Ref sum = agent == rank ? nodeSum(chunk, rank) : chunks.staged(agent, chunk, rank);
-                sources.add(sum);
-            }
+            Ref own = nodeSum(chunk, rank);
+            List<Ref> sources =
+                    steps.contributions(
+                            mates.ownAgents(), own, agent -> chunks.staged(agent, chunk, rank));
             int[] far = mates.farAgents();
             steps.awaitAll(far, Flags.PART_REDUCED, chunk + 1);
             Ref result = steps.out(chunks.at(chunk, rank));

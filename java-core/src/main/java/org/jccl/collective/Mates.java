@@ -13,6 +13,7 @@ final class Mates {
     private final Nodes nodes;
     private final int node;
     private final int[] others;
+    private final int[] ownAgents;
     private final int[] farAgents;
     private final int[] agents;
     private final int[][] owners;
@@ -22,12 +23,9 @@ final class Mates {
         this.nodes = shape.nodes();
         this.node = nodes.of(rank);
         this.others = IntStream.of(all()).filter(q -> q != rank).toArray();
-        this.farAgents =
-                IntStream.range(0, nodes.count())
-                        .filter(h -> h != node)
-                        .map(h -> nodes.agent(h, rank))
-                        .sorted()
-                        .toArray();
+        this.ownAgents =
+                IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray();
+        this.farAgents = IntStream.of(ownAgents).filter(q -> q != rank).sorted().toArray();
         this.agents = new int[nodes.nRanks()];
         List<List<Integer>> dealt = new ArrayList<>();
         for (int mate = 0; mate < all().length; mate++) {
@@ -63,6 +61,11 @@ final class Mates {
     /** The rank of the own node that deals with what {@code owner} owns. */
     int agent(int owner) {
         return agents[owner];
+    }
+
+    /** The ranks that deal with what the own rank owns, itself included, in the order of nodes. */
+    int[] ownAgents() {
+        return ownAgents;
     }
 
     /** The ranks of the other nodes that deal with what the own rank owns, ascending. */

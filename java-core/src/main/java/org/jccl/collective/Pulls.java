@@ -16,7 +16,7 @@ import java.util.List;
 record Pulls(Limits limits, int rank, ScheduleBuilder steps) {
     /** Whether the slot has room for a line of each rank. */
     static boolean possible(Limits limits, int ranks) {
-        return limits.directBytes() / ranks >= Slices.UNIT_BYTES;
+        return limits.directBytes() / ranks >= Slices.LINE_BYTES;
     }
 
     /**
@@ -28,7 +28,7 @@ record Pulls(Limits limits, int rank, ScheduleBuilder steps) {
      */
     void fold(int[] ranks, long from, long to, long length, boolean last) {
         long slot = limits.directBytes();
-        long piece = slot / ranks.length / Slices.UNIT_BYTES * Slices.UNIT_BYTES;
+        long piece = slot / ranks.length / Slices.LINE_BYTES * Slices.LINE_BYTES;
         for (long done = 0; done < length; done += piece) {
             long bytes = Math.min(piece, length - done);
             List<Ref> sources = new ArrayList<>();

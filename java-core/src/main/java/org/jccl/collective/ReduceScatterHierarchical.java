@@ -1,6 +1,5 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.ScheduleBuilder;
@@ -8,7 +7,6 @@ import org.jccl.schedule.Shape;
 import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -44,7 +42,7 @@ final class ReduceScatterHierarchical extends Algorithm {
     boolean fits(Shape shape) {
         return shape.nodes().deep()
                 && shape.limits().ringSlots() >= LEAST_SLOTS
-                && partBytes(shape) >= Slices.UNIT_BYTES;
+                && partBytes(shape) >= Slices.LINE_BYTES;
     }
 
     private static long partBytes(Shape shape) {
@@ -53,44 +51,34 @@ final class ReduceScatterHierarchical extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        Slices chunks = Slices.atMost(shape.bytes(), partBytes(shape));
-        Staging ring = Staging.ring(shape.limits());
-        Call call = new Call(shape, rank, steps, chunks, ring, new Mates(shape, rank));
-        for (int c = 0; c < chunks.parts() + 2; c++) {
+        Slices cut = Slices.atMost(shape.bytes(), partBytes(shape));
+        Chunks chunks = new Chunks(cut, Staging.ring(shape.limits()), cut.stride());
+        Call call = new Call(shape, rank, steps, chunks, new Mates(shape, rank));
+        for (int c = 0; c < chunks.count() + 2; c++) {
             if (c >= 2) {
                 call.fold(c - 2);
             }
-            if (c < chunks.parts()) {
+            if (c < chunks.count()) {
                 call.contribute(c);
             }
-            if (c >= 1 && c <= chunks.parts()) {
+            if (c >= 1 && c <= chunks.count()) {
                 call.foldNode(c - 1);
             }
         }
-        return chunks.parts();
+        return chunks.count();
     }
 
-    private record Call(
-            Shape shape,
-            int rank,
-            ScheduleBuilder steps,
-            Slices chunks,
-            Staging ring,
-            Mates mates) {
+    private record Call(Shape shape, int rank, ScheduleBuilder steps, Chunks chunks, Mates mates) {
 
         private Ref in(int chunk, int owner) {
-            return steps.in(owner * shape.bytes() + chunks.start(chunk));
-        }
-
-        private Ref staged(int writer, int chunk, int owner) {
-            return ring.of(writer, chunk).plus(owner * chunks.stride());
+            return steps.in(shape.inStart(owner) + chunks.start(chunk));
         }
 
         void contribute(int chunk) {
             for (int q = 0; q < shape.nRanks(); q++) {
                 int agent = mates.agent(q);
                 if (agent != rank) {
-                    Ref dst = staged(rank, chunk, q);
+                    Ref dst = chunks.staged(rank, chunk, q);
                     steps.put(in(chunk, q), dst, chunks.length(chunk), agent);
                 }
             }
@@ -102,7 +90,7 @@ final class ReduceScatterHierarchical extends Algorithm {
             foldNode(chunk, rank, steps.out(chunks.start(chunk)));
             int[] far = mates.farOwners(rank);
             for (int owner : far) {
-                Ref sum = staged(rank, chunk, owner);
+                Ref sum = chunks.staged(rank, chunk, owner);
                 Ref src = foldNode(chunk, owner, sum);
                 steps.put(src, sum, chunks.length(chunk), owner);
             }
@@ -111,30 +99,27 @@ final class ReduceScatterHierarchical extends Algorithm {
 
         /** Where the sum of the own node is: the input, if there is nobody else. */
         private Ref foldNode(int chunk, int owner, Ref sum) {
-            List<Ref> sources = new ArrayList<>();
-            for (int q : mates.all()) {
-                sources.add(q == rank ? in(chunk, owner) : staged(q, chunk, owner));
+            Ref own = in(chunk, owner);
+            if (mates.none()) {
+                return own;
             }
-            if (sources.size() == 1) {
-                return sources.getFirst();
-            }
+            List<Ref> sources =
+                    steps.contributions(mates.all(), own, q -> chunks.staged(q, chunk, owner));
             steps.add(new Step.Fold(sum, sources, chunks.length(chunk), false));
             return sum;
         }
 
         void fold(int chunk) {
             Ref result = steps.out(chunks.start(chunk));
-            List<Ref> sources = new ArrayList<>();
-            Nodes nodes = shape.nodes();
-            for (int node = 0; node < nodes.count(); node++) {
-                int agent = nodes.agent(node, rank);
+            Ref own = mates.none() ? in(chunk, rank) : result;
+            int[] agents = mates.ownAgents();
+            for (int agent : agents) {
                 if (agent != rank) {
-                    sources.add(staged(agent, chunk, rank));
                     steps.await(agent, Flags.PART_REDUCED, chunk + 1);
-                } else {
-                    sources.add(mates.none() ? in(chunk, rank) : result);
                 }
             }
+            List<Ref> sources =
+                    steps.contributions(agents, own, agent -> chunks.staged(agent, chunk, rank));
             steps.fold(result, sources, chunks.length(chunk));
         }
     }

@@ -24,25 +24,23 @@ final class ReduceScatterSliced extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return Parts.inOneSlot(shape)
-                || (Lookahead.possible(shape.limits()) && Parts.inLines(shape));
+        return Chunks.inOneSlot(shape)
+                || (Lookahead.possible(shape.limits()) && Chunks.inLines(shape));
     }
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        Parts parts = new Parts(shape);
+        Chunks chunks = Chunks.ofParts(shape);
         Lookahead.order(
-                parts.chunks(),
+                chunks.count(),
                 shape.limits(),
-                c -> parts.give(steps, rank, c),
-                c -> fold(rank, steps, parts, c));
-        return parts.chunks();
-    }
-
-    private static void fold(int rank, ScheduleBuilder steps, Parts parts, int chunk) {
-        long at = parts.at(chunk, rank);
-        List<Ref> sources = steps.contributions(at, q -> parts.staged(q, chunk, rank));
-        steps.awaitAll(steps.othersFromNext(), Flags.CONTRIBUTED, chunk + 1);
-        steps.fold(steps.out(parts.start(chunk)), sources, parts.length(chunk));
+                c -> chunks.give(steps, rank, c, steps.others()),
+                c -> {
+                    long at = shape.inStart(rank) + chunks.start(c);
+                    List<Ref> sources = steps.contributions(at, q -> chunks.staged(q, c, rank));
+                    steps.awaitAll(steps.othersFromNext(), Flags.CONTRIBUTED, c + 1);
+                    steps.fold(steps.out(chunks.start(c)), sources, chunks.length(c));
+                });
+        return chunks.count();
     }
 }

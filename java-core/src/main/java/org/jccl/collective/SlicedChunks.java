@@ -1,7 +1,6 @@
 package org.jccl.collective;
 
 import org.jccl.schedule.Ref;
-import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 
 /**
@@ -50,24 +49,5 @@ final class SlicedChunks {
     /** Where rank {@code owner}'s slice of a chunk lies in the slot of rank {@code writer}. */
     Ref staged(int writer, int chunk, int owner) {
         return staging.of(writer, chunk).plus(places.start(owner));
-    }
-
-    /** Writes the steps by which a rank contributes to the others' slices and tells the readers. */
-    void contribute(ScheduleBuilder steps, int rank, int chunk, int[] readers) {
-        for (int q : steps.others()) {
-            steps.put(steps.in(at(chunk, q)), staged(rank, chunk, q), length(chunk, q), q);
-        }
-        steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
-    }
-
-    /** Writes the steps that copy the results of all others, which lie in their owners' slots. */
-    void gather(ScheduleBuilder steps, int chunk) {
-        for (int q : steps.othersFromNext()) {
-            long length = length(chunk, q);
-            if (length > 0) {
-                steps.await(q, Flags.REDUCED, chunk + 1);
-                steps.copy(steps.out(at(chunk, q)), staged(q, chunk, q), length);
-            }
-        }
     }
 }

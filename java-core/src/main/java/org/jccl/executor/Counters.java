@@ -2,7 +2,6 @@ package org.jccl.executor;
 
 import org.jccl.call.Call;
 import org.jccl.call.Composed;
-import org.jccl.plan.Plan;
 import org.jccl.type.Operation;
 
 /**
@@ -16,7 +15,7 @@ public final class Counters {
     private long mateBytes;
     private long netBytes;
 
-    void collective(Task task, Plan plan, int nRanks) {
+    void collective(Task task, int nRanks) {
         int number = task.operation().number();
         calls[number]++;
         if (task.exchanges()) {
@@ -24,8 +23,8 @@ public final class Counters {
             return;
         }
         payloadBytes[number] += task.operation().size(task.partBytes(), nRanks);
-        mateBytes += plan.mateBytes();
-        netBytes += plan.netBytes();
+        mateBytes += task.plan().mateBytes();
+        netBytes += task.plan().netBytes();
     }
 
     /** The larger of what goes out and what comes in. */

@@ -63,11 +63,11 @@ final class DeviceQueue {
                     device.copyOut(block.data() + inAt, task.input(), in, task.stream());
                     copied = true;
                 }
-                device.write(block.arrivedWord(), block.use(), task.stream());
+                device.write(block.word(StagingBlock.ARRIVED), block.use(), task.stream());
             } catch (NcclException refused) {
                 // Nobody can use the block while a copy into it is under way.
                 if (!copied) {
-                    block.pass();
+                    block.set(StagingBlock.PASSED);
                 }
                 pool.giveBack(block);
                 throw refused;
@@ -96,8 +96,8 @@ final class DeviceQueue {
     void awaitInStream(Task task) {
         StagingBlock block = task.block;
         if (block != null) {
-            device.await(block.deliveredWord(), task.blockUse, task.stream());
-            device.write(block.passedWord(), task.blockUse, task.stream());
+            device.await(block.word(StagingBlock.DELIVERED), task.blockUse, task.stream());
+            device.write(block.word(StagingBlock.PASSED), task.blockUse, task.stream());
         }
     }
 
@@ -126,11 +126,11 @@ final class DeviceQueue {
             device.copyIn(task.deviceOutput, task.output(), bytes, task.copies);
         }
         try {
-            device.write(block.deliveredWord(), block.use(), task.copies);
+            device.write(block.word(StagingBlock.DELIVERED), block.use(), task.copies);
             task.returning = true;
         } catch (NcclException refused) {
             // Once more: without the word nobody could know when the copy has ended.
-            device.write(block.deliveredWord(), block.use(), task.copies);
+            device.write(block.word(StagingBlock.DELIVERED), block.use(), task.copies);
             task.returning = true;
             throw refused;
         }
@@ -145,7 +145,7 @@ final class DeviceQueue {
         boolean moved = false;
         for (Task task = delivering.peek(); task != null; task = delivering.peek()) {
             StagingBlock block = task.block;
-            if (block != null && !block.delivered()) {
+            if (block != null && !block.has(StagingBlock.DELIVERED)) {
                 return moved;
             }
             delivering.remove();
@@ -193,7 +193,7 @@ final class DeviceQueue {
             return;
         }
         if (!task.returning) {
-            block.giveUp();
+            block.set(StagingBlock.DELIVERED);
         }
         pool.giveBack(block);
     }

@@ -9,7 +9,8 @@ import java.util.function.ObjLongConsumer;
 /**
  * Runs the operations of one communicator: it takes those that were submitted, moves them, says
  * what they wait for, and drops them. One engine is for host memory; that of a device comes from an
- * {@link EngineProvider}, or else stages the data in host memory.
+ * {@link EngineProvider}, or else stages the data in host memory. What has a body here is so on the
+ * host, where there are no streams and nothing that could fail.
  *
  * <p>Only the owner of the communicator uses it, except for the methods that say otherwise.
  */
@@ -30,10 +31,14 @@ public interface Engine {
      * @return whether the task's stream waits for it from now on, so that its caller need not
      * @throws org.jccl.type.NcclException if the stream refuses the wait
      */
-    boolean follow(Task task);
+    default boolean follow(Task task) {
+        return false;
+    }
 
     /** Whether callers, and not their streams, wait for the end of operations; any thread. */
-    boolean callersWait();
+    default boolean callersWait() {
+        return true;
+    }
 
     // What the owner does.
 
@@ -66,7 +71,7 @@ public interface Engine {
     void clear(Consumer<Task> dropped);
 
     /** Lets the stream of a task that will not be done go on. */
-    void release(Task task);
+    default void release(Task task) {}
 
     /** Frees what no thread uses any more. */
     void close();
@@ -105,14 +110,16 @@ public interface Engine {
      *
      * @return 0 where peers wake it
      */
-    long longestNapNs();
+    default long longestNapNs() {
+        return 0;
+    }
 
     /**
      * Checks that what the operations run on has no fault.
      *
      * @throws org.jccl.type.NcclException if it has one
      */
-    void requireSound();
+    default void requireSound() {}
 
     /**
      * Whether rank {@code q} has published the collective call that is {@code ahead} calls after

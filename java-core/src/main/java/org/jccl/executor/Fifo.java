@@ -6,6 +6,7 @@ import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
 import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
+import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.PeerError;
 
@@ -70,7 +71,7 @@ final class Fifo {
         long fifo = links.region(rank).address(area);
         long tailAt = links.base(peer) + RegionLayout.fifoTail(area, rank);
         while (!task.begun || task.moved < task.bytes) {
-            if (!roomFor(peer, tailAt, blocked)) {
+            if (!counts(task, tailAt, put[peer] - RegionLayout.FIFO_SLOTS, blocked)) {
                 return false;
             }
             long slotOffset = RegionLayout.fifoSlot(peer, put[peer]);
@@ -98,29 +99,11 @@ final class Fifo {
         return links.flushed(peer);
     }
 
-    private boolean roomFor(int peer, long tailAt, Blocked blocked) {
-        for (int i = 0; i < POLLS; i++) {
-            long tail = Memory.getLongAcquire(tailAt);
-            long under = put[peer] - tail;
-            if (tail < 0 || under < 0 || under > RegionLayout.FIFO_SLOTS) {
-                throw PeerError.NONSENSE.says(
-                        "rank %s says that it has taken %s chunks from a FIFO that was given "
-                                + "%s; abort or destroy the communicator",
-                        peer, tail, put[peer]);
-            }
-            if (under < RegionLayout.FIFO_SLOTS) {
-                return true;
-            }
-            blocked.on(peer, tailAt, tail);
-        }
-        return false;
-    }
-
     private boolean receive(Task task, Peer link, Blocked blocked) {
         int peer = task.peer();
         long headAt = links.base(peer) + RegionLayout.fifoHead(area, rank);
         while (!task.begun || task.moved < task.bytes) {
-            if (!arrived(peer, headAt, blocked)) {
+            if (!counts(task, headAt, taken[peer], blocked)) {
                 return false;
             }
             long slot = links.region(peer).address(area) + RegionLayout.fifoSlot(rank, taken[peer]);
@@ -148,22 +131,34 @@ final class Fifo {
         return link.flush();
     }
 
-    private boolean arrived(int peer, long headAt, Blocked blocked) {
+    /**
+     * Whether the peer of a task has counted more chunks than {@code base}; polls a little. It can
+     * have counted as many more as a FIFO has slots.
+     */
+    private static boolean counts(Task task, long at, long base, Blocked blocked) {
         for (int i = 0; i < POLLS; i++) {
-            long head = Memory.getLongAcquire(headAt);
-            long more = head - taken[peer];
-            if (head < 0 || more < 0 || more > RegionLayout.FIFO_SLOTS) {
-                throw PeerError.NONSENSE.says(
-                        "rank %s says that it has put %s chunks into a FIFO of which %s are "
-                                + "taken; abort or destroy the communicator",
-                        peer, head, taken[peer]);
+            long count = Memory.getLongAcquire(at);
+            if (count < 0 || count < base || count > base + RegionLayout.FIFO_SLOTS) {
+                throw nonsense(task, count, base);
             }
-            if (more > 0) {
+            if (count > base) {
                 return true;
             }
-            blocked.on(peer, headAt, head);
+            blocked.on(task.peer(), at, count);
         }
         return false;
+    }
+
+    private static NcclException nonsense(Task task, long count, long base) {
+        return task.operation() == Operation.SEND
+                ? PeerError.NONSENSE.says(
+                        "rank %s says that it has taken %s chunks from a FIFO that was given "
+                                + "%s; abort or destroy the communicator",
+                        task.peer(), count, base + RegionLayout.FIFO_SLOTS)
+                : PeerError.NONSENSE.says(
+                        "rank %s says that it has put %s chunks into a FIFO of which %s are "
+                                + "taken; abort or destroy the communicator",
+                        task.peer(), count, base);
     }
 
     private void checkMatch(Task receive, long count, int type, long call) {

@@ -2,7 +2,6 @@ package org.jccl.executor;
 
 import org.jccl.call.Call;
 import org.jccl.call.Composed;
-import org.jccl.plan.Plan;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jspecify.annotations.Nullable;
@@ -78,16 +77,6 @@ class HostEngine implements Engine {
     }
 
     @Override
-    public boolean follow(Task task) {
-        return false;
-    }
-
-    @Override
-    public boolean callersWait() {
-        return true;
-    }
-
-    @Override
     public boolean isFree() {
         return current == null && collectives.isEmpty();
     }
@@ -108,7 +97,7 @@ class HostEngine implements Engine {
         for (int i = 0; i < tries; i++) {
             if (interpreter.advance()) {
                 current = null;
-                count(task);
+                counters.collective(task, links.nRanks());
                 task.done();
                 return true;
             }
@@ -155,7 +144,7 @@ class HostEngine implements Engine {
             }
             moved = true;
             current = null;
-            count(task);
+            counters.collective(task, links.nRanks());
             finish(task);
         }
     }
@@ -186,13 +175,6 @@ class HostEngine implements Engine {
 
     private void transferred(Task transfer) {
         counters.transfer(transfer, links.peer(transfer.peer()).isRemote());
-    }
-
-    private void count(Task task) {
-        Plan plan = task.plan;
-        if (plan != null) {
-            counters.collective(task, plan, links.nRanks());
-        }
     }
 
     /** All data of the task is there. */
@@ -226,20 +208,9 @@ class HostEngine implements Engine {
     }
 
     @Override
-    public void release(Task task) {}
-
-    @Override
     public void close() {
         interpreter.close();
     }
-
-    @Override
-    public long longestNapNs() {
-        return 0;
-    }
-
-    @Override
-    public void requireSound() {}
 
     @Override
     public boolean idle() {
@@ -322,9 +293,8 @@ class HostEngine implements Engine {
             if (!queued.arrived() || number > calls.number() + MOST_AHEAD) {
                 break;
             }
-            boolean receives = receivesIn(queued, number, q);
-            Plan plan = queued.plan;
-            if (receives || (plan != null && Remaining.neverEnds(links, calls, plan, number, q))) {
+            Remaining remaining = new Remaining(links, calls, queued.plan());
+            if (receivesIn(queued, number, q) || remaining.neverEnds(number, q)) {
                 return queued;
             }
         }

@@ -86,8 +86,7 @@ public final class Interpreter {
      * slept on the first missing rank, each rank that comes would wake them all.
      */
     void awaitAnother() {
-        Plan plan = task.plan;
-        if (plan == null || nRanks == 2 || links.anyNet() || blocked.address() == 0) {
+        if (nRanks == 2 || links.anyNet() || blocked.address() == 0) {
             return;
         }
         dice = dice * DICE_FACTOR + rank + 1;
@@ -95,7 +94,7 @@ public final class Interpreter {
         switch (phase) {
             case CREDIT -> calls.awaitAnyOf(calls.number() - 1, turn);
             case RING_CREDIT -> calls.awaitAnyOf(lastRingCall + 1, turn);
-            case RUN -> new Remaining(links, calls, plan, sequence).awaitAnyFrom(pc, turn, blocked);
+            case RUN -> remaining().awaitAnyFrom(pc, turn, blocked);
             default -> {}
         }
     }
@@ -103,10 +102,7 @@ public final class Interpreter {
     /** Starts the task's plan; call {@link #advance} until it is done. */
     public void begin(Task call) {
         task = call;
-        Plan plan = call.plan;
-        if (plan == null) {
-            throw new IllegalStateException("a task without a plan");
-        }
+        Plan plan = call.plan();
         code = plan.code();
         args = plan.args();
         pc = 0;
@@ -146,25 +142,20 @@ public final class Interpreter {
     }
 
     private void finish() {
-        Plan plan = task.plan;
-        if (plan != null) {
-            sequence += plan.sequenceNumbers();
-            if (plan.hearsAll()) {
-                calls.heardAll();
-            }
-            if (plan.usesRing()) {
-                lastRingCall = calls.number();
-            }
+        Plan plan = task.plan();
+        sequence += plan.sequenceNumbers();
+        if (plan.hearsAll()) {
+            calls.heardAll();
+        }
+        if (plan.usesRing()) {
+            lastRingCall = calls.number();
         }
         premultiplied.release();
         phase = Phase.IDLE;
     }
 
     private boolean prepare() {
-        Plan plan = task.plan;
-        if (plan == null) {
-            return false;
-        }
+        Plan plan = task.plan();
         if (phase == Phase.CREDIT) {
             if (!calls.hear(calls.number() - 1)) {
                 return false;
@@ -392,17 +383,21 @@ public final class Interpreter {
      * look at the health of its ranks.
      */
     boolean needs(int q) {
-        Plan plan = task.plan;
-        if (phase == Phase.IDLE || plan == null) {
+        if (phase == Phase.IDLE) {
             return false;
         }
-        if (q == blocked.rank() || (phase != Phase.RUN && lacksCredit(plan, q))) {
+        if (q == blocked.rank() || (phase != Phase.RUN && lacksCredit(q))) {
             return true;
         }
-        return new Remaining(links, calls, plan, sequence).needs(pc, q);
+        return remaining().needs(pc, q);
     }
 
-    private boolean lacksCredit(Plan plan, int q) {
+    private Remaining remaining() {
+        return new Remaining(links, calls, task.plan(), sequence);
+    }
+
+    private boolean lacksCredit(int q) {
+        Plan plan = task.plan();
         return !calls.reached(q, calls.number() - 1)
                 || (plan.usesRing() && lastRingCall > 0 && !calls.reached(q, lastRingCall + 1))
                 || (plan.usesArea() && !links.region(q).hasRing());

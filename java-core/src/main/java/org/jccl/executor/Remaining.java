@@ -10,26 +10,33 @@ import org.jccl.transport.RegionLayout;
  * What a plan still asks of a rank. The owner needs it for the slow look at the health of a
  * communicator, once a rank is known to give nothing more.
  *
- * @param sequence what the plan's deltas are counted from
+ * @param sequence what the plan's deltas are counted from; NOT_BEGUN if no rank can have given
+ *     anything of it yet
  */
 record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
+    private static final long NOT_BEGUN = -1;
+
     /** Drops low bits of a product; only the high ones look random. */
     private static final int SHIFT = 12;
 
-    /**
-     * Whether the running call's code needs, from {@code from} on, what rank {@code q} has not
-     * given.
-     */
+    /** What the plan of a call asks that has not begun. */
+    Remaining(Links links, CallWords calls, Plan plan) {
+        this(links, calls, plan, NOT_BEGUN);
+    }
+
+    /** Whether the code needs, from {@code from} on, what rank {@code q} has not given. */
     boolean needs(int from, int q) {
         int[] c = plan.code();
         for (int at = from; c[at] != OpCode.END; at += OpCode.length(c, at)) {
             boolean needed =
                     switch (c[at]) {
-                        case OpCode.WAIT -> c[at + 1] == q && flag(q, c[at + 2]) < c[at + 3];
-                        case OpCode.TINY_FOLD -> !calls.hasWordOf(q);
-                        case OpCode.TINY_COPY -> c[at + 2] == q && !calls.hasWordOf(q);
+                        case OpCode.WAIT -> c[at + 1] == q && lacksFlag(c, at);
+                        case OpCode.TINY_FOLD -> lacksWord(q);
+                        case OpCode.TINY_COPY -> c[at + 2] == q && lacksWord(q);
                         case OpCode.NET_FLUSH ->
-                                !links.region(q).hasLeft() && links.peer(q).dropped();
+                                hasBegun()
+                                        && !links.region(q).hasLeft()
+                                        && links.peer(q).dropped();
                         default -> sends(c, at, q) && !links.region(q).hasLeft();
                     };
             if (needed) {
@@ -64,8 +71,8 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
 
     private boolean isAwaited(int[] c, int at) {
         return switch (c[at]) {
-            case OpCode.WAIT -> flag(c[at + 1], c[at + 2]) < c[at + 3];
-            case OpCode.TINY_COPY -> !calls.hasWordOf(c[at + 2]);
+            case OpCode.WAIT -> lacksFlag(c, at);
+            case OpCode.TINY_COPY -> lacksWord(c[at + 2]);
             default -> false;
         };
     }
@@ -77,9 +84,17 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
         blocked.on(q, address, Memory.getLongAcquire(address));
     }
 
-    /** The value of a flag, relative to the base of the running call. */
-    private long flag(int q, int flag) {
-        return Memory.getLongAcquire(links.base(q) + RegionLayout.flag(flag)) - sequence;
+    private boolean hasBegun() {
+        return sequence != NOT_BEGUN;
+    }
+
+    private boolean lacksFlag(int[] c, int at) {
+        long flag = links.base(c[at + 1]) + RegionLayout.flag(c[at + 2]);
+        return !hasBegun() || Memory.getLongAcquire(flag) - sequence < c[at + 3];
+    }
+
+    private boolean lacksWord(int q) {
+        return !hasBegun() || !calls.hasWordOf(q);
     }
 
     /**
@@ -87,25 +102,8 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
      * more: it has not published the call before this one, or it has not published this one and the
      * plan asks something of it.
      */
-    static boolean neverEnds(Links links, CallWords calls, Plan plan, long number, int q) {
-        return !calls.reached(q, number - 1)
-                || (!calls.reached(q, number) && asks(plan.code(), q, links.region(q).hasLeft()));
-    }
-
-    private static boolean asks(int[] c, int q, boolean left) {
-        for (int at = 0; c[at] != OpCode.END; at += OpCode.length(c, at)) {
-            boolean asked =
-                    switch (c[at]) {
-                        case OpCode.WAIT -> c[at + 1] == q;
-                        case OpCode.TINY_FOLD -> true;
-                        case OpCode.TINY_COPY -> c[at + 2] == q;
-                        default -> sends(c, at, q) && !left;
-                    };
-            if (asked) {
-                return true;
-            }
-        }
-        return false;
+    boolean neverEnds(long number, int q) {
+        return !calls.reached(q, number - 1) || (!calls.reached(q, number) && needs(0, q));
     }
 
     /**

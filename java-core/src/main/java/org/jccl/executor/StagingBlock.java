@@ -11,8 +11,14 @@ final class StagingBlock {
     /** The words, each in a cache line of its own. */
     static final int HEADER_BYTES = 192;
 
-    private static final int DELIVERED = 64;
-    private static final int PASSED = 128;
+    /** The caller's stream has come to the operation; it writes the word (release). */
+    static final int ARRIVED = 0;
+
+    /** The result is there, or will never be; the caller's stream waits for the word. */
+    static final int DELIVERED = 64;
+
+    /** The caller's stream has gone on; it writes the word when it last touches the block. */
+    static final int PASSED = 128;
 
     final long address;
 
@@ -42,40 +48,18 @@ final class StagingBlock {
         return use;
     }
 
-    /** The word that the caller's stream writes (release) once it has come to the operation. */
-    long arrivedWord() {
-        return address;
+    /** Where one of the words is. */
+    long word(int word) {
+        return address + word;
     }
 
-    /** The word that the caller's stream waits for; written after the result, or by the host. */
-    long deliveredWord() {
-        return address + DELIVERED;
+    /** Whether a word has come to the current use. */
+    boolean has(int word) {
+        return Memory.getLongAcquire(address + word) >= use;
     }
 
-    /** The word that the caller's stream writes after its wait, when it last touches the block. */
-    long passedWord() {
-        return address + PASSED;
-    }
-
-    boolean arrived() {
-        return Memory.getLongAcquire(arrivedWord()) >= use;
-    }
-
-    boolean delivered() {
-        return Memory.getLongAcquire(deliveredWord()) >= use;
-    }
-
-    boolean passed() {
-        return Memory.getLongAcquire(passedWord()) >= use;
-    }
-
-    /** Says that the stream has gone on, if it was given nothing in this use. */
-    void pass() {
-        Memory.putLongRelease(passedWord(), use);
-    }
-
-    /** Lets the stream go on without a result. */
-    void giveUp() {
-        Memory.putLongRelease(deliveredWord(), use);
+    /** Writes a word in the place of a stream that will not: it was given nothing, or no result. */
+    void set(int word) {
+        Memory.putLongRelease(address + word, use);
     }
 }

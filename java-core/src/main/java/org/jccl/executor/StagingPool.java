@@ -98,7 +98,7 @@ final class StagingPool {
     private synchronized void reclaim() {
         for (int i = left.size(); i > 0; i--) {
             StagingBlock block = left.remove();
-            if (!block.passed()) {
+            if (!block.has(StagingBlock.PASSED)) {
                 left.add(block);
                 continue;
             }
@@ -137,7 +137,7 @@ final class StagingPool {
         synchronized (ORPHANS) {
             ORPHANS.removeIf(
                     orphan -> {
-                        boolean passed = orphan.block.passed();
+                        boolean passed = orphan.block.has(StagingBlock.PASSED);
                         if (passed) {
                             free(orphan.device, orphan.block);
                         }

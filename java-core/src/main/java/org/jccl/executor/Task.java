@@ -39,7 +39,7 @@ public final class Task extends Call {
     /** The call packed into a word; ranks compare a hash of it. */
     long description;
 
-    @Nullable Plan plan;
+    private @Nullable Plan plan;
 
     /**
      * Whether its buffers are the library's own, in host memory whatever the communicator is on.
@@ -112,6 +112,15 @@ public final class Task extends Call {
         return this;
     }
 
+    /** What a collective does. */
+    Plan plan() {
+        Plan compiled = plan;
+        if (compiled == null) {
+            throw new IllegalStateException("a task without a plan");
+        }
+        return compiled;
+    }
+
     /** Says that its buffers are in host memory whatever the communicator is on. */
     public Task onHost() {
         hostData = true;
@@ -135,7 +144,7 @@ public final class Task extends Call {
     /** Whether its input is there; on the host, always. */
     public boolean arrived() {
         StagingBlock staging = block;
-        return staging == null || staging.arrived();
+        return staging == null || staging.has(StagingBlock.ARRIVED);
     }
 
     /** Number of the task among those started asynchronously, 0 if it was not. */

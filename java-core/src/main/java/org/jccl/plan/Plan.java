@@ -17,7 +17,6 @@ package org.jccl.plan;
  * @param publishesTiny whether the code writes the call word itself, behind a tiny message
  * @param hearsAll whether the plan waits for every other rank, so that all are known to be in this
  *     call
- * @param algorithm name for logs
  * @param mateBytes payload bytes that node mates read from this rank, summed over them, and that it
  *     reads from their callers' buffers
  * @param netBytes payload bytes sent over TCP
@@ -32,7 +31,6 @@ public record Plan(
         boolean usesRing,
         boolean publishesTiny,
         boolean hearsAll,
-        String algorithm,
         long mateBytes,
         long netBytes) {
     /** The caller's input. */

@@ -6,7 +6,6 @@ import org.jccl.schedule.Shape;
 import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
 import org.jccl.transport.net.NetLink;
-import org.jccl.type.LibraryError;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -63,11 +62,11 @@ final class PlanCompiler {
      *
      * @param net by rank, whether it is reached over TCP
      */
-    static Plan compile(Schedule schedule, Shape shape, boolean[] net, String algorithm) {
-        return new PlanCompiler(schedule, shape, net).compile(algorithm);
+    static Plan compile(Schedule schedule, Shape shape, boolean[] net) {
+        return new PlanCompiler(schedule, shape, net).compile();
     }
 
-    private Plan compile(String algorithm) {
+    private Plan compile() {
         for (Step step : schedule.steps()) {
             emit(step);
         }
@@ -94,7 +93,6 @@ final class PlanCompiler {
                 usesRing,
                 publishesTiny,
                 hearsAll,
-                algorithm,
                 mateBytes,
                 netBytes);
     }
@@ -127,9 +125,6 @@ final class PlanCompiler {
                 int a = args.add(copy.dst().offset(), copy.length(), copy.from(), copy.message());
                 emitBarrier(OpCode.TINY_COPY, buffer(copy.dst()), copy.rank(), a);
             }
-            default ->
-                    throw LibraryError.IMPOSSIBLE.says(
-                            "%s in the schedule of a collective operation", step);
         }
     }
 

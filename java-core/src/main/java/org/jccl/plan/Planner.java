@@ -98,7 +98,7 @@ public final class Planner {
             Shape shape = new Shape(operation, nodes, 0, 0, 1, false, RegionLayout.LIMITS);
             Schedule nothing =
                     new Schedule(rank, nodes.nRanks(), List.of(), Schedule.Order.RANKS, 0);
-            plan = PlanCompiler.compile(nothing, shape, net, "Exchange");
+            plan = PlanCompiler.compile(nothing, shape, net);
             exchange = plan;
         }
         return plan;
@@ -140,14 +140,14 @@ public final class Planner {
         requirePlannable(shape);
         Algorithm algorithm = Algorithms.choose(shape);
         Schedule schedule = algorithm.schedule(shape, rank);
-        Plan plan = PlanCompiler.compile(schedule, shape, net, algorithm.name());
+        Plan plan = PlanCompiler.compile(schedule, shape, net);
         Log.info(
                 Subsystem.TUNING,
                 call.operation().ncclName()
                         + ": "
                         + call.partBytes()
                         + " Bytes -> Algo "
-                        + plan.algorithm()
+                        + algorithm.name()
                         + " on "
                         + name);
         return plan;

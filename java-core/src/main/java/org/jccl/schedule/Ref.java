@@ -8,13 +8,6 @@ package org.jccl.schedule;
  * @param offset bytes from the start of the buffer or area
  */
 public record Ref(Space space, int rank, long offset) {
-    public Ref {
-        if (rank < 0 || offset < 0) {
-            throw new IllegalArgumentException(
-                    "negative: " + space + " of rank " + rank + " at " + offset);
-        }
-    }
-
     /** This place and {@code bytes} further. */
     public Ref plus(long bytes) {
         return new Ref(space, rank, offset + bytes);

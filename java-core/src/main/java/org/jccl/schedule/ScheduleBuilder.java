@@ -104,9 +104,14 @@ public final class ScheduleBuilder {
      * @param staged by rank, where those of the others are
      */
     public List<Ref> contributions(long offset, IntFunction<Ref> staged) {
+        return contributions(IntStream.range(0, nRanks).toArray(), in(offset), staged);
+    }
+
+    /** The sources of a fold of what these ranks contribute, in this order. */
+    public List<Ref> contributions(int[] ranks, Ref own, IntFunction<Ref> staged) {
         List<Ref> sources = new ArrayList<>();
-        for (int q = 0; q < nRanks; q++) {
-            sources.add(q == rank ? in(offset) : staged.apply(q));
+        for (int q : ranks) {
+            sources.add(q == rank ? own : staged.apply(q));
         }
         return sources;
     }
@@ -127,8 +132,14 @@ public final class ScheduleBuilder {
 
     /** Copies what the own rank has for itself, unless the call is in place. */
     public void copyOwnPart(Shape shape) {
+        copyOwnPart(shape, 0, shape.bytes());
+    }
+
+    /** The same for a range of that part. */
+    public void copyOwnPart(Shape shape, long start, long length) {
         if (shape.sends(rank) && shape.receives(rank) && !shape.inPlace()) {
-            copy(out(shape.outStart(rank)), in(shape.inStart(rank)), shape.bytes());
+            Ref src = in(shape.inStart(rank) + start);
+            copy(out(shape.outStart(rank) + start), src, length);
         }
     }
 

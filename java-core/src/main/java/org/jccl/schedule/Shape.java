@@ -4,11 +4,11 @@ import org.jccl.type.Operation;
 import org.jccl.type.Operation.Parts;
 
 /**
- * All that an algorithm may know of a call. Equal on all ranks but for send and receive.
+ * All that an algorithm may know of a call that has been checked. Equal on all ranks.
  *
  * @param operation which
  * @param nodes where the ranks of the communicator are
- * @param root root rank of a rooted operation, peer of a send or receive, else 0
+ * @param root root rank of a rooted operation, else 0
  * @param count elements as in the NCCL call: per rank for AllGather (sent) and ReduceScatter
  *     (received)
  * @param elementBytes bytes of one element: 1, 2, 4 or 8
@@ -24,20 +24,6 @@ public record Shape(
         int elementBytes,
         boolean inPlace,
         Limits limits) {
-
-    public Shape {
-        int nRanks = nodes.nRanks();
-        if (root < 0 || root >= nRanks) {
-            throw new IllegalArgumentException("root " + root + " of " + nRanks + " ranks");
-        }
-        if (elementBytes < 1 || elementBytes > 8 || Integer.bitCount(elementBytes) != 1) {
-            throw new IllegalArgumentException("elementBytes is " + elementBytes);
-        }
-        if (count < 0 || count > Long.MAX_VALUE / elementBytes / nRanks) {
-            throw new IllegalArgumentException("count is " + count);
-        }
-    }
-
     /** Ranks of the communicator. */
     public int nRanks() {
         return nodes.nRanks();

@@ -5,8 +5,8 @@ import java.util.List;
 
 /**
  * One thing that a rank does. Steps run in their order; each is over before the next begins, but
- * other ranks see only what {@link Put} and {@link Signal} tell them. Lists of ranks are ascending
- * and never hold the own rank; their arrays belong to the step and are not to be changed.
+ * other ranks see only what {@link Put} and {@link Signal} tell them. Lengths are 1 or more. Lists
+ * of ranks are ascending and never hold the own rank; nobody changes them any more.
  */
 public sealed interface Step {
 
@@ -22,12 +22,6 @@ public sealed interface Step {
      */
     @SuppressWarnings("ArrayRecordComponent") // made once, read by the plan's compiler
     record Put(Ref src, long length, Ref dst, int[] readers) implements Step {
-        public Put {
-            requireLength(length, 1);
-            requireArea(dst);
-            readers = ranks(readers);
-        }
-
         @Override
         public String toString() {
             return "Put " + dst + " <- " + src + " x" + length + " to " + Arrays.toString(readers);
@@ -43,11 +37,6 @@ public sealed interface Step {
      */
     @SuppressWarnings("ArrayRecordComponent") // made once, read by the plan's compiler
     record Signal(int flag, int delta, int[] readers) implements Step {
-        public Signal {
-            requireFlag(flag, delta);
-            readers = ranks(readers);
-        }
-
         @Override
         public String toString() {
             return "Signal " + flag + " = " + delta + " to " + Arrays.toString(readers);
@@ -55,12 +44,7 @@ public sealed interface Step {
     }
 
     /** Waits until {@code rank}'s flag {@code flag} is at least base + {@code delta}. */
-    record Wait(int rank, int flag, int delta) implements Step {
-        public Wait {
-            requireRank(rank);
-            requireFlag(flag, delta);
-        }
-    }
+    record Wait(int rank, int flag, int delta) implements Step {}
 
     /**
      * {@code dst} = source 0 (op) source 1 (op) ..., strictly in this order. AVG is folded as a
@@ -72,15 +56,7 @@ public sealed interface Step {
      * @param length bytes, a multiple of the element size
      * @param last whether the result has everybody's contribution
      */
-    record Fold(Ref dst, List<Ref> sources, long length, boolean last) implements Step {
-        public Fold {
-            requireLength(length, 1);
-            sources = List.copyOf(sources);
-            if (sources.size() < 2) {
-                throw new IllegalArgumentException("a fold of " + sources);
-            }
-        }
-    }
+    record Fold(Ref dst, List<Ref> sources, long length, boolean last) implements Step {}
 
     /**
      * {@code dst} (OUT or own area) = {@code src} (anything; of a peer, an area after a wait, or IN
@@ -88,10 +64,6 @@ public sealed interface Step {
      * been told that this is over).
      */
     record Copy(Ref dst, Ref src, long length) implements Step {
-        public Copy {
-            requireLength(length, 1);
-        }
-
         /** Whether it reads a buffer of another rank's caller. */
         public boolean pulls(int rank) {
             return src.rank() != rank && !src.space().isArea();
@@ -106,11 +78,6 @@ public sealed interface Step {
      */
     @SuppressWarnings("ArrayRecordComponent") // made once, read by the plan's compiler
     record TinyPut(Ref src, long length, int[] readers) implements Step {
-        public TinyPut {
-            requireLength(length, 1);
-            readers = ranks(readers);
-        }
-
         @Override
         public String toString() {
             return "TinyPut " + src + " x" + length + " to " + Arrays.toString(readers);
@@ -121,11 +88,7 @@ public sealed interface Step {
      * Waits for the tiny messages of all other ranks and folds them, in rank order, with the own
      * {@code src} (IN) into {@code dst} (OUT or own area).
      */
-    record TinyFold(Ref dst, Ref src, long length) implements Step {
-        public TinyFold {
-            requireLength(length, 1);
-        }
-    }
+    record TinyFold(Ref dst, Ref src, long length) implements Step {}
 
     /**
      * Waits for the tiny message of {@code rank} and copies a part of it to {@code dst} (OUT or own
@@ -135,66 +98,5 @@ public sealed interface Step {
      * @param length bytes of the part
      * @param message bytes of the message
      */
-    record TinyCopy(Ref dst, int rank, long from, long length, long message) implements Step {
-        public TinyCopy {
-            requireRank(rank);
-            requireLength(length, 1);
-            if (from < 0 || from > message - length) {
-                throw new IllegalArgumentException(from + " + " + length + " of " + message);
-            }
-        }
-    }
-
-    /** Sends {@code length} bytes, 0 allowed, as the next message to {@code peer}. */
-    record FifoSend(int peer, Ref src, long length) implements Step {
-        public FifoSend {
-            requireRank(peer);
-            requireLength(length, 0);
-        }
-    }
-
-    /** Receives the next message of {@code peer}, which has {@code length} bytes, 0 allowed. */
-    record FifoRecv(int peer, Ref dst, long length) implements Step {
-        public FifoRecv {
-            requireRank(peer);
-            requireLength(length, 0);
-        }
-    }
-
-    private static void requireLength(long length, long least) {
-        if (length < least) {
-            throw new IllegalArgumentException("length is " + length);
-        }
-    }
-
-    private static void requireRank(int rank) {
-        if (rank < 0) {
-            throw new IllegalArgumentException("rank is " + rank);
-        }
-    }
-
-    private static void requireFlag(int flag, int delta) {
-        if (flag < 0 || delta < 1) {
-            throw new IllegalArgumentException("flag " + flag + ", delta " + delta);
-        }
-    }
-
-    private static void requireArea(Ref ref) {
-        if (!ref.space().isArea()) {
-            throw new IllegalArgumentException(ref + " is not in an area");
-        }
-    }
-
-    private static int[] ranks(int[] ranks) {
-        int[] copy = ranks.clone();
-        if (copy.length == 0) {
-            throw new IllegalArgumentException("no readers");
-        }
-        for (int i = 0; i < copy.length; i++) {
-            if (copy[i] < 0 || (i > 0 && copy[i] <= copy[i - 1])) {
-                throw new IllegalArgumentException("readers are " + Arrays.toString(copy));
-            }
-        }
-        return copy;
-    }
+    record TinyCopy(Ref dst, int rank, long from, long length, long message) implements Step {}
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.schedule.Bounds;
+import org.jccl.schedule.Limits;
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
@@ -15,7 +16,6 @@ import org.jccl.type.Operation;
 import org.jccl.type.Operation.Parts;
 import org.junit.jupiter.api.Test;
 
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -47,6 +47,18 @@ final class AlgorithmsTest {
     @Test
     void regionHasEveryFlag() {
         assertTrue(RegionLayout.FLAG_COUNT > Flags.ENDED, "flags of a region");
+    }
+
+    @Test
+    void placesOfARegionAreWholeLines() {
+        Limits limits = RegionLayout.LIMITS;
+        int[] places = {
+            limits.tinyBytes(), limits.smallBytes(), limits.directBytes(), limits.ringSlotBytes()
+        };
+        for (int bytes : places) {
+            assertTrue(bytes > 0 && bytes % RegionLayout.LINE_BYTES == 0, bytes + " bytes");
+        }
+        assertTrue(limits.tinyBytes() <= limits.smallBytes(), "a tiny message fits a small slot");
     }
 
     @Test
@@ -123,9 +135,7 @@ final class AlgorithmsTest {
     @Test
     void everyAlgorithmIsChosenForSomeCall() {
         Set<Algorithm> chosen = new HashSet<>();
-        List<Operation> planned = new ArrayList<>(COLLECTIVES);
-        planned.addAll(List.of(Operation.SEND, Operation.RECV));
-        for (Operation operation : planned) {
+        for (Operation operation : COLLECTIVES) {
             for (long count = 1; count < 1 << 24; count *= 2) {
                 chosen.add(Algorithms.choose(shape(operation, 4, count, 4, false)));
                 chosen.add(Algorithms.choose(shape(operation, 5000, count, 4, false)));
@@ -232,13 +242,6 @@ final class AlgorithmsTest {
     }
 
     @Test
-    void anEmptyMessageIsStillAMessage() {
-        Shape send = new Shape(Operation.SEND, Nodes.one(2), 1, 0, 4, false, RegionLayout.LIMITS);
-        Schedule schedule = Algorithms.choose(send).schedule(send, 0);
-        assertEquals(1, schedule.steps().size());
-    }
-
-    @Test
     void oneRankCopiesUnlessItIsInPlace() {
         for (Operation operation : COLLECTIVES) {
             Shape apart = shape(operation, 1, 1 << 20, 4, false);
@@ -252,31 +255,31 @@ final class AlgorithmsTest {
 
     @Test
     void aChunkOfTwoRanksTakesFewSteps() {
-        assertEquals(8, stepsPerChunk("AllReduceSliced", 2));
-        assertEquals(5, stepsPerChunk("AllGatherSliced", 2));
-        assertEquals(4, stepsPerChunk("ReduceScatterSliced", 2));
-        assertEquals(4, stepsPerChunk("BroadcastChunked", 2));
+        assertEquals(8, stepsPerChunk(Operation.ALL_REDUCE, "FoldSliced", 2));
+        assertEquals(5, stepsPerChunk(Operation.ALL_GATHER, "CopyChunked", 2));
+        assertEquals(4, stepsPerChunk(Operation.REDUCE_SCATTER, "ReduceScatterSliced", 2));
+        assertEquals(4, stepsPerChunk(Operation.BROADCAST, "CopyChunked", 2));
     }
 
     @Test
     void aChunkOfMoreRanksTakesFourOrLessStepsMorePerRank() {
-        assertEquals(8 + 4 * 6, stepsPerChunk("AllReduceSliced", 8));
-        assertEquals(5 + 2 * 6, stepsPerChunk("AllGatherSliced", 8));
-        assertEquals(4 + 2 * 6, stepsPerChunk("ReduceScatterSliced", 8));
-        assertEquals(4 + 6, stepsPerChunk("BroadcastChunked", 8));
+        assertEquals(8 + 4 * 6, stepsPerChunk(Operation.ALL_REDUCE, "FoldSliced", 8));
+        assertEquals(5 + 2 * 6, stepsPerChunk(Operation.ALL_GATHER, "CopyChunked", 8));
+        assertEquals(4 + 2 * 6, stepsPerChunk(Operation.REDUCE_SCATTER, "ReduceScatterSliced", 8));
+        assertEquals(4 + 6, stepsPerChunk(Operation.BROADCAST, "CopyChunked", 8));
     }
 
     /** Steps of rank 0, which is the root, that a call of 20 chunks has more than one of 19. */
-    private static int stepsPerChunk(String name, int nRanks) {
+    private static int stepsPerChunk(Operation operation, String name, int nRanks) {
         Algorithm algorithm =
                 Algorithms.all().stream()
-                        .filter(a -> a.name().equals(name))
+                        .filter(a -> a.operation() == operation && a.name().equals(name))
                         .findAny()
                         .orElseThrow();
         long slot = RegionLayout.LIMITS.ringSlotBytes();
-        long perChunk = algorithm.operation() == Operation.REDUCE_SCATTER ? slot / nRanks : slot;
-        Shape shape = shape(algorithm.operation(), nRanks, 19 * perChunk / 4, 4, false);
-        Shape longer = shape(algorithm.operation(), nRanks, 20 * perChunk / 4, 4, false);
+        long perChunk = operation == Operation.REDUCE_SCATTER ? slot / nRanks : slot;
+        Shape shape = shape(operation, nRanks, 19 * perChunk / 4, 4, false);
+        Shape longer = shape(operation, nRanks, 20 * perChunk / 4, 4, false);
         return algorithm.schedule(longer, 0).steps().size()
                 - algorithm.schedule(shape, 0).steps().size();
     }

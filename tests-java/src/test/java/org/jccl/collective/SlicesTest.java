@@ -39,14 +39,14 @@ final class SlicesTest {
             long least = Long.MAX_VALUE;
             for (int p = 0; p < parts; p++) {
                 if (slices.length(p) > 0) {
-                    assertEquals(0, slices.start(p) % Slices.UNIT_BYTES, what);
+                    assertEquals(0, slices.start(p) % Slices.LINE_BYTES, what);
                 }
                 assertTrue(slices.length(p) <= slices.stride(), what);
                 boolean last = slices.start(p + 1) == bytes;
                 least = last ? least : Math.min(least, slices.length(p));
             }
             assertTrue(slices.stride() - Math.min(slices.stride(), least) <= 64, what);
-            assertEquals(0, slices.stride() % Slices.UNIT_BYTES, what);
+            assertEquals(0, slices.stride() % Slices.LINE_BYTES, what);
         }
     }
 
@@ -75,6 +75,16 @@ final class SlicesTest {
             assertEquals((bytes + whole - 1) / whole, slices.parts(), what);
         }
         assertThrows(IllegalArgumentException.class, () -> Slices.atMost(100, 63));
+    }
+
+    @Test
+    void ofEqualLengthAreFollowedByAShorterOne() {
+        Slices slices = Slices.ofEach(130, 50);
+        assertEquals(3, slices.parts());
+        assertEquals(50, slices.length(0));
+        assertEquals(100, slices.start(2));
+        assertEquals(30, slices.length(2));
+        assertEquals(50, slices.stride());
     }
 
     @Test

@@ -1,8 +1,6 @@
 package org.jccl.schedule;
 
 import org.jccl.schedule.Step.Copy;
-import org.jccl.schedule.Step.FifoRecv;
-import org.jccl.schedule.Step.FifoSend;
 import org.jccl.schedule.Step.Fold;
 import org.jccl.schedule.Step.Put;
 import org.jccl.schedule.Step.Signal;
@@ -22,8 +20,9 @@ public final class Bounds {
     }
 
     /**
-     * Checks that no step leaves the buffers and areas of {@code shape}, whose memory is raw: a
-     * wrong offset would end the process instead of raising an exception.
+     * Checks that a schedule keeps to the {@link Rules}, and that no step leaves the buffers and
+     * areas of {@code shape}, whose memory is raw: a wrong offset would end the process instead of
+     * raising an exception.
      *
      * @throws IllegalArgumentException naming the step
      */
@@ -31,6 +30,7 @@ public final class Bounds {
         if (shape.nRanks() != schedule.nRanks()) {
             throw new IllegalArgumentException(schedule.nRanks() + " ranks against " + shape);
         }
+        Rules.require(schedule);
         Bounds bounds = new Bounds(shape, schedule.rank());
         for (Step step : schedule.steps()) {
             if (!bounds.hold(step)) {
@@ -58,8 +58,6 @@ public final class Bounds {
                             && fits(fold.src(), fold.length())
                             && tiny(fold.length());
             case TinyCopy copy -> fits(copy.dst(), copy.length()) && tiny(copy.message());
-            case FifoSend send -> fits(send.src(), send.length());
-            case FifoRecv recv -> fits(recv.dst(), recv.length());
         };
     }
 
@@ -79,7 +77,7 @@ public final class Bounds {
                     case DIRECT -> shape.limits().directBytes();
                     case RING -> ringBytes(shape.limits());
                 };
-        return ref.offset() <= size && length <= size - ref.offset();
+        return ref.offset() >= 0 && ref.offset() <= size && length <= size - ref.offset();
     }
 
     private boolean tiny(long length) {

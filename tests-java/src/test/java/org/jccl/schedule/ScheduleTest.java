@@ -19,16 +19,16 @@ final class ScheduleTest {
 
     @Test
     void refusesStepsThatAnotherRankMustDo() {
-        assertRefused(() -> of(new Step.Put(IN, 8, PEERS, new int[] {1})));
-        assertRefused(() -> of(new Step.Put(PEERS, 8, OWN, new int[] {1})));
-        assertRefused(() -> of(new Step.Put(IN, 8, OWN, new int[] {0})));
-        assertRefused(() -> of(new Step.Put(IN, 8, OWN, new int[] {2})));
-        assertRefused(() -> of(new Step.Copy(PEERS, IN, 8)));
-        assertRefused(() -> of(new Step.Copy(IN, PEERS, 8)));
-        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, new Ref(Space.OUT, 1, 0)), 8, true)));
-        assertRefused(() -> of(new Step.Wait(0, 0, 1)));
-        assertRefused(() -> of(new Step.FifoSend(0, IN, 8)));
-        assertDoesNotThrow(() -> of(new Step.Copy(OUT, PEERS, 8)));
+        assertRefused(() -> Rules.require(of(new Step.Put(IN, 8, PEERS, new int[] {1}))));
+        assertRefused(() -> Rules.require(of(new Step.Put(PEERS, 8, OWN, new int[] {1}))));
+        assertRefused(() -> Rules.require(of(new Step.Put(IN, 8, OWN, new int[] {0}))));
+        assertRefused(() -> Rules.require(of(new Step.Put(IN, 8, OWN, new int[] {2}))));
+        assertRefused(() -> Rules.require(of(new Step.Copy(PEERS, IN, 8))));
+        assertRefused(() -> Rules.require(of(new Step.Copy(IN, PEERS, 8))));
+        Ref callers = new Ref(Space.OUT, 1, 0);
+        assertRefused(() -> Rules.require(of(new Step.Fold(OUT, List.of(IN, callers), 8, true))));
+        assertRefused(() -> Rules.require(of(new Step.Wait(0, 0, 1))));
+        assertDoesNotThrow(() -> Rules.require(of(new Step.Copy(OUT, PEERS, 8))));
     }
 
     @Test
@@ -46,9 +46,17 @@ final class ScheduleTest {
 
     @Test
     void refusesAFoldOfOneOrOfMoreThanThereAreRanks() {
-        assertRefused(() -> new Step.Fold(OUT, List.of(IN), 8, true));
-        assertRefused(() -> of(new Step.Fold(OUT, List.of(IN, PEERS, IN), 8, true)));
-        assertDoesNotThrow(() -> of(new Step.Fold(OUT, List.of(PEERS, IN), 8, true)));
+        assertRefused(() -> Rules.require(of(new Step.Fold(OUT, List.of(IN), 8, true))));
+        Step three = new Step.Fold(OUT, List.of(IN, PEERS, IN), 8, true);
+        assertRefused(() -> Rules.require(of(three)));
+        Step two = new Step.Fold(OUT, List.of(PEERS, IN), 8, true);
+        assertDoesNotThrow(() -> Rules.require(of(two)));
+    }
+
+    @Test
+    void refusesStepsThatDoNothing() {
+        assertRefused(() -> Rules.require(of(new Step.Copy(OUT, PEERS, 0))));
+        assertRefused(() -> Rules.require(of(new Step.Put(IN, 0, OWN, new int[] {1}))));
     }
 
     @Test
@@ -56,24 +64,22 @@ final class ScheduleTest {
         Step two = new Step.Signal(0, 2, new int[] {1});
         Step again = new Step.Signal(0, 2, new int[] {1});
         Step other = new Step.Signal(1, 1, new int[] {1});
-        assertRefused(() -> new Schedule(0, 2, List.of(two, again), Schedule.Order.RANKS, 2));
-        assertRefused(() -> new Schedule(0, 2, List.of(two, other), Schedule.Order.RANKS, 1));
-        assertDoesNotThrow(() -> new Schedule(0, 2, List.of(two, other), Schedule.Order.RANKS, 2));
+        assertRefused(() -> Rules.require(signals(2, two, again)));
+        assertRefused(() -> Rules.require(signals(1, two, other)));
+        assertDoesNotThrow(() -> Rules.require(signals(2, two, other)));
+    }
+
+    private static Schedule signals(int sequenceNumbers, Step... steps) {
+        return new Schedule(0, 3, List.of(steps), Schedule.Order.RANKS, sequenceNumbers);
     }
 
     @Test
     void refusesListsOfReadersThatAreEmptyOrOutOfOrder() {
-        assertRefused(() -> new Step.Signal(0, 1, new int[] {}));
-        assertRefused(() -> new Step.Signal(0, 1, new int[] {2, 1}));
-        assertRefused(() -> new Step.Signal(0, 1, new int[] {1, 1}));
-    }
-
-    @Test
-    void doesNotSeeLaterChangesOfTheReadersGiven() {
-        int[] readers = {1};
-        Step.Signal signal = new Step.Signal(0, 1, readers);
-        readers[0] = 0;
-        assertEquals(1, signal.readers()[0]);
+        assertRefused(() -> Rules.require(signals(1, new Step.Signal(0, 1, new int[] {}))));
+        assertRefused(() -> Rules.require(signals(1, new Step.Signal(0, 1, new int[] {2, 1}))));
+        assertRefused(() -> Rules.require(signals(1, new Step.Signal(0, 1, new int[] {1, 1}))));
+        assertDoesNotThrow(
+                () -> Rules.require(signals(1, new Step.Signal(0, 1, new int[] {1, 2}))));
     }
 
     @Test

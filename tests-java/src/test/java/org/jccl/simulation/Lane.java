@@ -136,12 +136,12 @@ final class Lane {
     }
 
     private boolean step() {
-        if (pc == steps.size()) {
+        if (pc == (call.isCollective() ? steps.size() : 1)) {
             finish();
             return true;
         }
         int before = part;
-        if (!run(steps.get(pc))) {
+        if (!(call.isCollective() ? run(steps.get(pc)) : transfer())) {
             return part > before;
         }
         me.tick();
@@ -178,9 +178,13 @@ final class Lane {
             case Step.TinyPut put -> tinyPut(put);
             case Step.TinyFold fold -> tinyFold(fold);
             case Step.TinyCopy copy -> tinyCopy(copy);
-            case Step.FifoSend send -> fifoSend(send);
-            case Step.FifoRecv recv -> fifoRecv(recv);
         };
+    }
+
+    /** The one step of a transfer. */
+    private boolean transfer() {
+        int from = call.from();
+        return me.rank == from ? send(call.shape().root()) : receive(from);
     }
 
     private boolean put(Step.Put put) {
@@ -351,15 +355,15 @@ final class Lane {
         return true;
     }
 
-    private boolean fifoSend(Step.FifoSend send) {
-        var fifo = simulation.rank(send.peer()).fifos.get(me.rank);
-        int all = simulation.cells(send.length());
+    private boolean send(int peer) {
+        var fifo = simulation.rank(peer).fifos.get(me.rank);
+        int all = simulation.cells(call.shape().bytes());
         do {
             if (fifo.size() == Simulation.FIFO_CHUNKS) {
                 return false;
             }
             int cells = Math.min(Simulation.FIFO_CHUNK_CELLS, all - part);
-            Ref from = send.src().plus((long) part * simulation.elementBytes());
+            Ref from = new Ref(Space.IN, me.rank, (long) part * simulation.elementBytes());
             long[] terms = read(from, (long) cells * simulation.elementBytes());
             fifo.add(new Chunk(all, terms, me.clock.clone()));
             part += cells;
@@ -367,9 +371,9 @@ final class Lane {
         return true;
     }
 
-    private boolean fifoRecv(Step.FifoRecv recv) {
-        var fifo = me.fifos.get(recv.peer());
-        int all = simulation.cells(recv.length());
+    private boolean receive(int peer) {
+        var fifo = me.fifos.get(peer);
+        int all = simulation.cells(call.shape().bytes());
         do {
             Chunk chunk = fifo.poll();
             if (chunk == null) {
@@ -379,7 +383,8 @@ final class Lane {
                 throw new Violation("the message has " + chunk.messageCells() + " elements");
             }
             me.join(chunk.clock());
-            write(recv.dst().plus((long) part * simulation.elementBytes()), chunk.terms());
+            Ref to = new Ref(Space.OUT, me.rank, (long) part * simulation.elementBytes());
+            write(to, chunk.terms());
             part += chunk.terms().length;
         } while (part < all);
         return true;

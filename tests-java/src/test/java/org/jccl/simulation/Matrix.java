@@ -51,9 +51,6 @@ record Matrix(Nodes nodes, int elementBytes, Limits limits) {
         List<Case> cases = new ArrayList<>();
         for (Algorithm algorithm : Algorithms.all()) {
             Operation operation = algorithm.operation();
-            if (operation.pointToPoint()) {
-                continue;
-            }
             for (int root : operation.rooted() ? roots : new int[] {0}) {
                 for (long count : counts(operation, mostChunks)) {
                     for (boolean inPlace : new boolean[] {false, true}) {

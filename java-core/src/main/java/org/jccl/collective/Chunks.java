@@ -1,0 +1,125 @@
+package org.jccl.collective;
+
+import org.jccl.schedule.Ref;
+import org.jccl.schedule.ScheduleBuilder;
+import org.jccl.schedule.Shape;
+import org.jccl.type.Operation;
+
+/**
+ * What a rank sends, cut into chunks, and where they are staged: in one slot if everything fits,
+ * else in those of the ring in turn. Where it sends a part to each rank, the chunks of the same
+ * number of all parts lie side by side in one slot.
+ *
+ * @param cut of what it sends, or of each part
+ * @param stride from a part's place in a slot to the next one's; 0 if all readers read the same
+ */
+record Chunks(Slices cut, Staging staging, long stride) {
+    /** Root and readers of a broadcast work at the same time only if there are several chunks. */
+    private static final int CHUNKS_WANTED = 8;
+
+    /** Below this the signals cost more than overlapping gains. */
+    private static final int LEAST_CHUNK_BYTES = 16384;
+
+    /** The chunks of a call that reduces nothing. */
+    static Chunks of(Shape shape) {
+        return shape.operation().in() == Operation.Parts.EACH ? ofParts(shape) : ofWhole(shape);
+    }
+
+    private static Chunks ofWhole(Shape shape) {
+        long bytes = shape.bytes();
+        Staging staging =
+                shape.operation() == Operation.GATHER
+                        ? Staging.oneChunk(bytes, shape.limits())
+                        : Staging.ring(shape.limits());
+        long most = staging.slotBytes();
+        if (shape.operation() == Operation.BROADCAST) {
+            most = Math.min(most, Math.max(LEAST_CHUNK_BYTES, bytes / CHUNKS_WANTED));
+        }
+        return new Chunks(Slices.atMost(bytes, most), staging, 0);
+    }
+
+    /** The chunks of a call in which a rank sends a part to each. */
+    static Chunks ofParts(Shape shape) {
+        int n = shape.nRanks();
+        long bytes = shape.bytes();
+        if (inOneSlot(shape)) {
+            // Each part begins at a line where there is room for that.
+            boolean aligned = n * Slices.align(bytes) <= shape.limits().directBytes();
+            long stride = aligned ? Slices.align(bytes) : bytes;
+            Staging slot = Staging.oneChunk(n * stride, shape.limits());
+            return new Chunks(Slices.ofEach(bytes, bytes), slot, stride);
+        }
+        long most = largest(shape);
+        long unit = most % Slices.LINE_BYTES == 0 ? Slices.LINE_BYTES : shape.elementBytes();
+        long wanted = Math.ceilDiv(bytes, most);
+        long each = Math.ceilDiv(Math.ceilDiv(bytes, unit), wanted) * unit;
+        return new Chunks(Slices.ofEach(bytes, each), Staging.ring(shape.limits()), each);
+    }
+
+    /** Whether all parts fit into one slot. */
+    static boolean inOneSlot(Shape shape) {
+        return shape.nRanks() * shape.bytes() <= shape.limits().directBytes();
+    }
+
+    /** Whether a slot of the ring has room for an element of every part. */
+    static boolean inElements(Shape shape) {
+        return largest(shape) > 0;
+    }
+
+    /** Whether it has room for a line of every part. */
+    static boolean inLines(Shape shape) {
+        return largest(shape) >= Slices.LINE_BYTES;
+    }
+
+    /** The bytes of a part that a slot has room for: whole lines where there is room for one. */
+    private static long largest(Shape shape) {
+        long each = shape.limits().ringSlotBytes() / shape.nRanks();
+        long unit = each < Slices.LINE_BYTES ? shape.elementBytes() : Slices.LINE_BYTES;
+        return each / unit * unit;
+    }
+
+    int count() {
+        return cut.parts();
+    }
+
+    /** Where a chunk begins, in its part if there are such. */
+    long start(int chunk) {
+        return cut.start(chunk);
+    }
+
+    long length(int chunk) {
+        return cut.length(chunk);
+    }
+
+    /** Where {@code writer} has its chunk for {@code reader}. */
+    Ref staged(int writer, int chunk, int reader) {
+        return staging.of(writer, chunk).plus(reader * stride);
+    }
+
+    /** Writes the steps by which {@code rank} gives a chunk of its input to these readers. */
+    void give(ScheduleBuilder steps, int rank, int chunk, int[] readers) {
+        if (stride == 0) {
+            steps.put(steps.in(start(chunk)), staged(rank, chunk, 0), length(chunk), readers);
+        } else {
+            for (int q : readers) {
+                Ref src = steps.in(q * cut.bytes() + start(chunk));
+                steps.put(src, staged(rank, chunk, q), length(chunk), q);
+            }
+        }
+        steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
+    }
+
+    /** Waits until these readers have taken what was in the chunk's slot before. */
+    void awaitRoom(ScheduleBuilder steps, int chunk, int[] readers) {
+        if (chunk >= staging.slots()) {
+            steps.awaitAll(readers, Flags.TAKEN, chunk - staging.slots() + 1);
+        }
+    }
+
+    /** Tells the writers of a chunk that it has been taken, if its slot is used again. */
+    void taken(ScheduleBuilder steps, int chunk, int... writers) {
+        if (chunk + staging.slots() < count()) {
+            steps.signal(Flags.TAKEN, chunk + 1, writers);
+        }
+    }
+}

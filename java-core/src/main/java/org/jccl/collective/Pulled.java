@@ -1,0 +1,60 @@
+package org.jccl.collective;
+
+import org.jccl.schedule.Ref;
+import org.jccl.schedule.ScheduleBuilder;
+import org.jccl.schedule.Shape;
+import org.jccl.type.Operation;
+
+/**
+ * Every rank copies what it wants out of the buffers of the others' callers, once they are in the
+ * call, or folds it, and ends when nobody reads its own any more. Serves every operation that
+ * reduces nothing, and reduce-scatter.
+ *
+ * <p>Source: single-copy collectives of MPI libraries on shared memory (CMA, XPMEM). Cost: 2
+ * &alpha; + s &beta;, s what a rank receives; of a reduce-scatter 2 &alpha; + s ((n - 1) &beta; + n
+ * &gamma;), s the part. Limits: all ranks read each other's buffers; an all-to-all is not in place.
+ * Order of reduction: ranks 0 to n-1.
+ */
+final class Pulled extends Algorithm {
+    Pulled(Operation operation) {
+        super(operation);
+    }
+
+    @Override
+    boolean fits(Shape shape) {
+        boolean overwrites = shape.inPlace() && operation() == Operation.ALL_TO_ALL;
+        boolean folds = operation().reduces();
+        return shape.nodes().allReadable()
+                && !overwrites
+                && (!folds || Pulls.possible(shape.limits(), shape.nRanks()));
+    }
+
+    @Override
+    int write(Shape shape, int rank, ScheduleBuilder steps) {
+        int[] givers = steps.others(q -> shape.sends(q) && shape.receives(rank));
+        int[] takers = steps.others(q -> shape.receives(q) && shape.sends(rank));
+        steps.signal(Flags.CONTRIBUTED, 1, takers);
+        if (operation().reduces()) {
+            steps.awaitAll(givers, Flags.CONTRIBUTED, 1);
+            int[] all = shape.nodes().ranks(0);
+            Pulls pulls = new Pulls(shape.limits(), rank, steps);
+            pulls.fold(all, shape.inStart(rank), 0, shape.bytes(), true);
+        } else {
+            copy(shape, rank, steps);
+        }
+        steps.signal(Flags.TAKEN, 1, givers);
+        steps.awaitAll(takers, Flags.TAKEN, 1);
+        return 1;
+    }
+
+    private static void copy(Shape shape, int rank, ScheduleBuilder steps) {
+        steps.copyOwnPart(shape);
+        for (int q : steps.othersFromNext()) {
+            if (shape.sends(q) && shape.receives(rank)) {
+                Ref src = steps.in(q, shape.inStart(rank));
+                steps.await(q, Flags.CONTRIBUTED, 1);
+                steps.copy(steps.out(shape.outStart(q)), src, shape.bytes());
+            }
+        }
+    }
+}
