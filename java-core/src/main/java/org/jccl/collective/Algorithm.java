@@ -28,9 +28,19 @@ public abstract class Algorithm {
         return Schedule.Order.RANKS;
     }
 
-    /** Whether {@link #schedule} can be called for this call. The same on all ranks. */
+    /**
+     * Whether others read a rank's input while it writes its output, so that a rank whose buffers
+     * are in place has to give them a copy of its input.
+     */
+    public boolean readsWhileWriting() {
+        return false;
+    }
+
+    /** Whether {@link #schedule} can be called for this call. */
     public final boolean supports(Shape shape) {
-        return shape.operation() == operation && (isTrivial(shape) || fits(shape));
+        return shape.operation() == operation
+                && (isTrivial(shape)
+                        || (fits(shape) && !(shape.inPlace() && readsWhileWriting())));
     }
 
     /**

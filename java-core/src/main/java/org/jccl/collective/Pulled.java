@@ -12,7 +12,7 @@ import org.jccl.type.Operation;
  *
  * <p>Source: single-copy collectives of MPI libraries on shared memory (CMA, XPMEM). Cost: 2
  * &alpha; + s &beta;, s what a rank receives; of a reduce-scatter 2 &alpha; + s ((n - 1) &beta; + n
- * &gamma;), s the part. Limits: all ranks read each other's buffers; an all-to-all is not in place.
+ * &gamma;), s the part. Limits: all ranks read each other's buffers.
  * Order of reduction: ranks 0 to n-1.
  */
 final class Pulled extends Algorithm {
@@ -21,11 +21,14 @@ final class Pulled extends Algorithm {
     }
 
     @Override
+    public boolean readsWhileWriting() {
+        return operation() == Operation.ALL_TO_ALL;
+    }
+
+    @Override
     boolean fits(Shape shape) {
-        boolean overwrites = shape.inPlace() && operation() == Operation.ALL_TO_ALL;
         boolean folds = operation().reduces();
         return shape.nodes().allReadable()
-                && !overwrites
                 && (!folds || Pulls.possible(shape.limits(), shape.nRanks()));
     }
 

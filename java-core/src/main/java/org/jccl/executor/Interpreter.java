@@ -30,6 +30,7 @@ public final class Interpreter {
 
     private enum Phase {
         IDLE,
+        INPUT,
         CREDIT,
         AREAS,
         RING_CREDIT,
@@ -55,7 +56,7 @@ public final class Interpreter {
     private boolean announced;
     private final PeerSteps peerSteps;
     private final Blocked blocked = new Blocked();
-    private final Premultiplied premultiplied;
+    private final InputCopy inputCopy;
     private int dice;
 
     /** An interpreter for the ranks behind {@code links}. */
@@ -66,7 +67,7 @@ public final class Interpreter {
         this.sources = new long[nRanks];
         this.calls = new CallWords(links, blocked);
         this.peerSteps = new PeerSteps(links, calls, blocked);
-        this.premultiplied = new Premultiplied(nRanks);
+        this.inputCopy = new InputCopy(nRanks);
         this.bufferTable = new BufferTable(links, calls);
         this.buffers = bufferTable.ofParity(0);
     }
@@ -110,10 +111,10 @@ public final class Interpreter {
         announced = false;
         calls.next(call.description, call.count());
         buffers = bufferTable.ofParity(calls.parity());
-        buffers[Plan.IN] = premultiplied.input(call);
+        buffers[Plan.IN] = inputCopy.begin(call, plan.copiesInput());
         buffers[Plan.OUT] = call.output();
         peerSteps.begin(call, plan, buffers, sequence);
-        phase = Phase.CREDIT;
+        phase = inputCopy.isMade() ? Phase.CREDIT : Phase.INPUT;
     }
 
     /**
@@ -138,7 +139,7 @@ public final class Interpreter {
 
     /** Whether {@link #advance} has stopped to let other threads in, and can go on at once. */
     boolean paused() {
-        return peerSteps.paused();
+        return peerSteps.paused() || phase == Phase.INPUT;
     }
 
     private void finish() {
@@ -150,12 +151,18 @@ public final class Interpreter {
         if (plan.usesRing()) {
             lastRingCall = calls.number();
         }
-        premultiplied.release();
+        inputCopy.release();
         phase = Phase.IDLE;
     }
 
     private boolean prepare() {
         Plan plan = task.plan();
+        if (phase == Phase.INPUT) {
+            if (!inputCopy.make()) {
+                return false;
+            }
+            phase = Phase.CREDIT;
+        }
         if (phase == Phase.CREDIT) {
             if (!calls.hear(calls.number() - 1)) {
                 return false;
@@ -243,9 +250,9 @@ public final class Interpreter {
         }
     }
 
-    /** Where in its plan the call is; for the owner. */
-    int position() {
-        return pc;
+    /** Where in its plan the call is, and how far in a long step; for the owner. */
+    long position() {
+        return pc + peerSteps.pulled();
     }
 
     private boolean await(int[] c, int at) {
@@ -410,6 +417,6 @@ public final class Interpreter {
 
     /** Frees what calls have used. */
     void close() {
-        premultiplied.close();
+        inputCopy.close();
     }
 }

@@ -64,6 +64,11 @@ final class PeerSteps {
         return paused;
     }
 
+    /** How many bytes of a copy that is not over have been read. */
+    long pulled() {
+        return pulled;
+    }
+
     /** Tells the call to ranks that no other frame tells of it before they may have to know. */
     boolean announce(int[] peers) {
         for (; told < peers.length; told++) {

@@ -33,6 +33,8 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
                         case OpCode.WAIT -> c[at + 1] == q && lacksFlag(c, at);
                         case OpCode.TINY_FOLD -> lacksWord(q);
                         case OpCode.TINY_COPY -> c[at + 2] == q && lacksWord(q);
+                        // What has not been read of a caller's buffer ends with its process.
+                        case OpCode.PULL -> c[at + 2] == q;
                         case OpCode.NET_FLUSH ->
                                 hasBegun()
                                         && !links.region(q).hasLeft()

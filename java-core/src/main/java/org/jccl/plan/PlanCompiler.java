@@ -61,12 +61,13 @@ final class PlanCompiler {
      * Compiles a schedule.
      *
      * @param net by rank, whether it is reached over TCP
+     * @param copiesInput whether the call gives a copy of its input
      */
-    static Plan compile(Schedule schedule, Shape shape, boolean[] net) {
-        return new PlanCompiler(schedule, shape, net).compile();
+    static Plan compile(Schedule schedule, Shape shape, boolean[] net, boolean copiesInput) {
+        return new PlanCompiler(schedule, shape, net).compile(copiesInput);
     }
 
-    private Plan compile() {
+    private Plan compile(boolean copiesInput) {
         for (Step step : schedule.steps()) {
             emit(step);
         }
@@ -93,6 +94,7 @@ final class PlanCompiler {
                 usesRing,
                 publishesTiny,
                 hearsAll,
+                copiesInput,
                 mateBytes,
                 netBytes);
     }

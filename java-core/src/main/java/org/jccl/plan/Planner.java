@@ -98,7 +98,7 @@ public final class Planner {
             Shape shape = new Shape(operation, nodes, 0, 0, 1, false, RegionLayout.LIMITS);
             Schedule nothing =
                     new Schedule(rank, nodes.nRanks(), List.of(), Schedule.Order.RANKS, 0);
-            plan = PlanCompiler.compile(nothing, shape, net);
+            plan = PlanCompiler.compile(nothing, shape, net, false);
             exchange = plan;
         }
         return plan;
@@ -128,19 +128,14 @@ public final class Planner {
     }
 
     private synchronized Plan build(Call call, boolean inPlace) {
-        Shape shape =
-                new Shape(
-                        call.operation(),
-                        inRankOrder(call) ? oneNode : nodes,
-                        call.peer(),
-                        call.count(),
-                        call.type().sizeBytes(),
-                        inPlace,
-                        RegionLayout.LIMITS);
-        requirePlannable(shape);
-        Algorithm algorithm = Algorithms.choose(shape);
+        // Buffers may be in place on some ranks only, and all ranks need the same algorithm.
+        Shape apart = shape(call, false);
+        requirePlannable(apart);
+        Algorithm algorithm = Algorithms.choose(apart);
+        boolean copies = inPlace && algorithm.readsWhileWriting();
+        Shape shape = shape(call, inPlace && !copies);
         Schedule schedule = algorithm.schedule(shape, rank);
-        Plan plan = PlanCompiler.compile(schedule, shape, net);
+        Plan plan = PlanCompiler.compile(schedule, shape, net, copies);
         Log.info(
                 Subsystem.TUNING,
                 call.operation().ncclName()
@@ -151,6 +146,17 @@ public final class Planner {
                         + " on "
                         + name);
         return plan;
+    }
+
+    private Shape shape(Call call, boolean inPlace) {
+        return new Shape(
+                call.operation(),
+                inRankOrder(call) ? oneNode : nodes,
+                call.peer(),
+                call.count(),
+                call.type().sizeBytes(),
+                inPlace,
+                RegionLayout.LIMITS);
     }
 
     private synchronized void keep(int at, Entry entry) {

@@ -3,6 +3,8 @@ package org.jccl.transport;
 import org.jccl.platform.Errno;
 import org.jccl.platform.ProcessMemory;
 import org.jccl.platform.ProcessWatch;
+import org.jccl.platform.Threads;
+import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
@@ -11,8 +13,14 @@ public final class Mate extends Peer {
     /** How much is read between two looks at whether the rank has given up. */
     private static final long BLOCK_BYTES = 1 << 20;
 
+    /** How long the end of a process that has given its memory away may take to be known. */
+    private static final long ENDING_NS = 4_000_000_000L;
+
     private final @Nullable ProcessWatch watch;
     private final int pid;
+
+    /** When its process was first found without memory, 0 if it has some. */
+    private long endingSinceNs;
 
     /**
      * A mate, which owns the region and the watch.
@@ -33,25 +41,51 @@ public final class Mate extends Peer {
 
     @Override
     public boolean read(long from, long to, long bytes) {
+        // The first thread, by whose number the system knows a process, may have ended; this runs.
+        int target = watch == null ? (int) Threads.id() : pid;
         for (long done = 0; done < bytes; ) {
             long length = Math.min(BLOCK_BYTES, bytes - done);
-            long n = ProcessMemory.read(pid, from + done, to + done, length);
+            long n = ProcessMemory.read(target, from + done, to + done, length);
             if (n <= 0) {
-                // A process that ends gives its memory away before it is known to have ended.
-                if (n == -Errno.ESRCH || region().status() != 0 || ended() != null) {
+                if (region().status() != 0 || ended() != null || isEnding((int) -n)) {
                     return false;
                 }
-                throw PeerError.UNREADABLE.says(
-                        "the system does not let this process read the memory of rank %s's (%s); "
-                                + "set NCCL_P2P_READ_ENABLE=0 on all ranks",
-                        region().rank(), Errno.text((int) -n));
+                throw refused((int) -n);
             }
+            endingSinceNs = 0;
             done += n;
             if (region().status() != 0) {
                 return false;
             }
         }
         return ended() == null;
+    }
+
+    /** A process that ends gives its memory away before it is known to have ended. */
+    private boolean isEnding(int errno) {
+        if (errno != Errno.ESRCH) {
+            return false;
+        }
+        long nowNs = System.nanoTime();
+        if (endingSinceNs == 0) {
+            endingSinceNs = nowNs;
+        }
+        return nowNs - endingSinceNs < ENDING_NS;
+    }
+
+    private NcclException refused(int errno) {
+        int rank = region().rank();
+        return errno == Errno.EFAULT
+                ? PeerError.BUFFER_UNREADABLE.says(
+                        "the buffer of rank %s, or this rank's own, ends before the elements of the"
+                                + " call do, or is memory that other processes cannot read (%s);"
+                                + " pass buffers of count elements in ordinary memory, or set"
+                                + " NCCL_P2P_READ_ENABLE=0 on all ranks",
+                        rank, Errno.text(errno))
+                : PeerError.UNREADABLE.says(
+                        "the system does not let this process read the memory of rank %s's (%s); "
+                                + "set NCCL_P2P_READ_ENABLE=0 on all ranks",
+                        rank, Errno.text(errno));
     }
 
     @Override

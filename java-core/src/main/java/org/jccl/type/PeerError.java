@@ -9,7 +9,8 @@ public enum PeerError implements ErrorKind {
     CALLED_DIFFERENTLY(NcclResult.INVALID_USAGE),
     UNMATCHED(NcclResult.INVALID_USAGE),
     NONSENSE(NcclResult.REMOTE_ERROR),
-    UNREADABLE(NcclResult.SYSTEM_ERROR);
+    UNREADABLE(NcclResult.SYSTEM_ERROR),
+    BUFFER_UNREADABLE(NcclResult.SYSTEM_ERROR);
 
     private final NcclResult result;
 

@@ -1,0 +1,134 @@
+package org.jccl.executor;
+
+import org.jccl.call.Call;
+import org.jccl.platform.Memory;
+import org.jccl.platform.SharedMemory;
+import org.jccl.reduce.Reductions;
+import org.jccl.type.PreMulSum;
+import org.jccl.type.RedOp;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a rank gives in place of its caller's input: the input times the rank's factor, or a copy
+ * where others read it while the rank writes its output to the same place. It lies in memory that
+ * the calls of a communicator use one after the other. For the owner.
+ */
+final class InputCopy {
+    /** Bytes of a tile that repeats the factor; the kernels for ncclProd make the products. */
+    private static final int TILE_BYTES = 4096;
+
+    /** How much the owner makes before it lets other threads in, which takes milliseconds. */
+    private static final long TURN_BYTES = 4 << 20;
+
+    /** More memory than this, of a larger call, is not kept for the next one. */
+    private static final long KEPT_BYTES = 64 << 20;
+
+    private final int nRanks;
+    private final long[] sources = new long[2];
+    private @Nullable SharedMemory memory;
+    private long input;
+    private @Nullable PreMulSum factor;
+    private long bytes;
+    private long made;
+
+    InputCopy(int nRanks) {
+        this.nRanks = nRanks;
+    }
+
+    /**
+     * Begins a call.
+     *
+     * @param copies whether the call needs a copy of its input
+     * @return where its input is read once {@link #make} has been true
+     * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is not enough memory
+     */
+    long begin(Call call, boolean copies) {
+        input = call.input();
+        factor = call.factor();
+        made = 0;
+        bytes = 0;
+        if (factor == null && !copies) {
+            return input;
+        }
+        bytes = call.operation().inSize(call.partBytes(), nRanks);
+        long tile = tile();
+        if (factor != null) {
+            fill(tile, (int) Math.min(bytes, TILE_BYTES), factor);
+        }
+        return tile + TILE_BYTES;
+    }
+
+    /** Whether nothing is left to make. */
+    boolean isMade() {
+        return made == bytes;
+    }
+
+    /** Goes on for a while and returns whether nothing is left to make. */
+    boolean make() {
+        SharedMemory kept = memory;
+        if (kept == null) {
+            return true;
+        }
+        long end = Math.min(bytes, made + TURN_BYTES);
+        long copy = kept.address() + TILE_BYTES;
+        if (factor == null) {
+            Memory.copy(input + made, copy + made, end - made);
+        } else {
+            multiply(factor, kept.address(), end);
+        }
+        made = end;
+        return isMade();
+    }
+
+    private void multiply(PreMulSum by, long tile, long end) {
+        int type = by.type().number();
+        int size = by.type().sizeBytes();
+        for (long at = made; at < end; at += TILE_BYTES) {
+            sources[0] = input + at;
+            sources[1] = tile;
+            long to = tile + TILE_BYTES + at;
+            long count = Math.min(TILE_BYTES, end - at) / size;
+            Reductions.fold(type, RedOp.PROD.number(), to, sources, 2, count);
+        }
+    }
+
+    private long tile() {
+        SharedMemory kept = memory;
+        if (kept == null || kept.sizeBytes() < bytes + TILE_BYTES) {
+            close();
+            kept = SharedMemory.anonymous(bytes + TILE_BYTES);
+            memory = kept;
+        }
+        return kept.address();
+    }
+
+    private static void fill(long tile, int bytes, PreMulSum factor) {
+        int filled = factor.type().sizeBytes();
+        if (factor.address() == 0) {
+            Memory.copyIn(factor.factor(), 0, tile, filled);
+        } else {
+            Memory.copy(factor.address(), tile, filled);
+        }
+        while (filled < bytes) {
+            int more = Math.min(filled, bytes - filled);
+            Memory.copy(tile, tile + filled, more);
+            filled += more;
+        }
+    }
+
+    /** The call that used the memory is over. */
+    void release() {
+        SharedMemory kept = memory;
+        if (kept != null && kept.sizeBytes() > KEPT_BYTES) {
+            close();
+        }
+    }
+
+    void close() {
+        SharedMemory kept = memory;
+        memory = null;
+        if (kept != null) {
+            kept.close();
+        }
+    }
+}
