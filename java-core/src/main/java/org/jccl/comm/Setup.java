@@ -183,6 +183,8 @@ final class Setup {
     /** Maps the mates, and tells the others which of them it could not map. */
     private void mapMates() {
         BitSet unmapped = new BitSet();
+        boolean mayRead = Params.P2P_READ_ENABLE.get() && !Params.P2P_DISABLE.get();
+        unmapped.set(nRanks, !mayRead);
         for (int q = 0; q < nRanks; q++) {
             if (q == rank || !infos[rank].mayShare(infos[q])) {
                 continue;
@@ -198,7 +200,7 @@ final class Setup {
                 Region region =
                         Region.open(nRanks, q, pid, in.getInt(), in.getLong(), in.getLong());
                 regions[q] = region;
-                if (!Params.P2P_READ_ENABLE.get() || !region.isReadIn(pid, in.getLong())) {
+                if (mayRead && !region.isReadIn(pid, in.getLong())) {
                     unmapped.set(nRanks);
                 }
             } catch (NcclException e) {
