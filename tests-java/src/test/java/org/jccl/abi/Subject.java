@@ -132,7 +132,7 @@ final class Subject implements AutoCloseable {
         }
     }
 
-    /** What is under way comes to this end. */
+    /** Lets what is under way end in this way. */
     void end(String how) {
         int code =
                 switch (how) {

@@ -28,7 +28,7 @@ public final class BootstrapTargets {
 
     private BootstrapTargets() {}
 
-    /** All of this package. */
+    /** All targets of this package. */
     public static List<FuzzTarget> all() {
         return List.of(
                 hello(),

@@ -252,7 +252,7 @@ class StrangersTest {
                 });
     }
 
-    /** So many seconds from now. */
+    /** The time this many seconds from now. */
     private static void expireAt(int s) throws Exception {
         onNet(connections -> connections.expired(System.nanoTime() + s * 1_000_000_000L));
     }

@@ -18,7 +18,7 @@ public final class CommTargets {
 
     private CommTargets() {}
 
-    /** All of this package. */
+    /** All targets of this package. */
     public static List<FuzzTarget> all() {
         return List.of(rankInfo(), rounds());
     }

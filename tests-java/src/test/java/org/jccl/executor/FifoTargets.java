@@ -27,7 +27,7 @@ public final class FifoTargets {
 
     private FifoTargets() {}
 
-    /** All of this package. */
+    /** All targets of this package. */
     public static List<FuzzTarget> all() {
         return List.of(receive(), send());
     }

@@ -124,7 +124,7 @@ public record Footprint(Map<String, Integer> counts, long residentKb, long heapK
         return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed() >> 10;
     }
 
-    /** What there is more of than before, a line each; memory apart. */
+    /** Lists what there is more of than before, a line each, without the memory. */
     public List<String> growthSince(Footprint before) {
         List<String> growth = new ArrayList<>();
         counts.forEach(

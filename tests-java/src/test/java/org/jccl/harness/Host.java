@@ -14,8 +14,8 @@ public final class Host {
     private Host() {}
 
     /**
-     * Nanoseconds of all cores together that the host has kept from this machine so far. A limit
-     * that holds where cores are free is to be lengthened by what was stolen meanwhile.
+     * Nanoseconds of all cores together that the host has kept from this machine so far. Lengthen a
+     * limit that holds on free cores by what was stolen meanwhile.
      */
     public static long stolenNs() {
         try (var lines = Files.lines(STATISTICS)) {

@@ -282,7 +282,9 @@ final class RankProcess {
         }
     }
 
-    /** Outside the monitor: who holds the cluster's may want this one. */
+    /**
+     * Called outside the monitor: a thread that holds the cluster's monitor may wait for this one.
+     */
     private void reportRank(int rank, String kind, String first, String[] words) {
         RunningCluster told;
         synchronized (this) {

@@ -61,19 +61,19 @@ public final class Calls {
         actor().process().signal(monitor);
     }
 
-    /** Of a condition; answers what is left of the time. */
+    /** Waits for a condition; returns what is left of the time. */
     public static long awaitNanos(Object condition, long ns) {
         long end = Machine.current().nowNs() + ns;
         actor().process().await(condition, ns);
         return end - Machine.current().nowNs();
     }
 
-    /** Of a condition; wakes all that wait, who look again. */
+    /** Signals a condition; wakes all waiting threads, which look again. */
     public static void signal(Object condition) {
         actor().process().signal(condition);
     }
 
-    /** Of a condition. */
+    /** Signals a condition to all. */
     public static void signalAll(Object condition) {
         actor().process().signal(condition);
     }

@@ -43,7 +43,7 @@ record Plan(
 
     private static final List<Fault> FAULTS = List.of(Fault.values());
 
-    /** Of the steps before the last one. */
+    /** Kinds of the steps before the last one. */
     private static final List<Kind> KINDS =
             List.copyOf(EnumSet.complementOf(EnumSet.of(Kind.FINALIZE)));
 

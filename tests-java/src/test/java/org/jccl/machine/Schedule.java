@@ -185,8 +185,7 @@ final class Schedule {
         machine.runUntil(() -> false, QUIET_NS);
         for (SimulatedProcess process : survivors()) {
             List<String> open = process.kernel().open();
-            // The listener and its spare socket, what wakes jccl-net, and the connections without
-            // proof.
+            // The listener and its spare socket, what wakes jccl-net, and unproven connections.
             if (open.size() > 4 || open.contains("memory")) {
                 complaints.add("process " + process.pid() + " still has " + open);
             }
@@ -230,7 +229,7 @@ final class Schedule {
         return plan;
     }
 
-    /** Of the job with the fault. */
+    /** The journal of the job with the fault. */
     Journal journal() {
         return first;
     }

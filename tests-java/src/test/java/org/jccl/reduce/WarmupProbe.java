@@ -80,8 +80,8 @@ final class WarmupProbe {
     }
 
     /**
-     * Of scalar, staged and, where it is warm, vector kernels; once the compilers are through with
-     * them, which on a machine that has other things to do takes them a while.
+     * The bytes that a call of scalar, staged and, if warm, vector kernels allocates once they are
+     * compiled. On a machine with other work the compilers take a while.
      */
     private long allocatedPerCall() throws InterruptedException {
         long end = System.nanoTime() + COMPILED_WITHIN.toNanos();

@@ -50,7 +50,7 @@ final class EveryAlgorithmTest {
         }
     }
 
-    /** Where memory could not be shared, or is shared across what the ranks take for nodes. */
+    /** The ranks of a node may not share memory, and ranks of different nodes may share it. */
     @ParameterizedTest
     @ValueSource(ints = {3, 4, 5, 8})
     void isExactWhateverLiesBetweenTheRanks(int nRanks) {
@@ -96,7 +96,7 @@ final class EveryAlgorithmTest {
         }
     }
 
-    /** As with more ranks than a slot of 256 KiB has lines. */
+    /** This is the case with more ranks than a slot of 256 KiB has lines. */
     @Test
     void isExactWithFewerLinesInASlotThanRanks() {
         for (int slots : new int[] {2, 3, 4, 5}) {

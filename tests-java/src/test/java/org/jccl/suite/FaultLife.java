@@ -82,7 +82,7 @@ public final class FaultLife implements Scenario {
             }
         }
 
-        /** In a partition without end, as nobody knows when it begins. */
+        /** Calls operations; in a partition without end, as nobody knows when it begins. */
         private void operations(Communicator on, long seed) {
             Random random = new Random(seed);
             boolean endless =

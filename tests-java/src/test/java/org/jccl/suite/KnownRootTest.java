@@ -342,7 +342,7 @@ final class KnownRootTest {
         return freePorts(1);
     }
 
-    /** The first of so many that the system gives nobody who asks for any. */
+    /** The first of n ports that are free and that the system does not give out by itself. */
     private static int freePorts(int n) throws IOException {
         for (int attempt = 0; attempt < 100; attempt++) {
             int first = ThreadLocalRandom.current().nextInt(10_000, 30_000);

@@ -46,7 +46,7 @@ final class Place implements AutoCloseable {
         return stream;
     }
 
-    /** For what is put and got. */
+    /** Memory for what is put and got. */
     Arena host() {
         return arena;
     }

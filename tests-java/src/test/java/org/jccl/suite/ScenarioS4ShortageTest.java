@@ -43,7 +43,7 @@ final class ScenarioS4ShortageTest {
 
     private static final int GIVE_UP_S = 200;
 
-    /** How those who were told may fail. */
+    /** How the ranks that were told may fail. */
     private static final Set<NcclResult> FAILURES =
             EnumSet.of(NcclResult.TIMEOUT, NcclResult.REMOTE_ERROR);
 
@@ -76,7 +76,7 @@ final class ScenarioS4ShortageTest {
             before.accept(Phase.RING);
             each.byAllToAll(1);
             each.inPlace(2);
-            // Who has what it needs must not be done while another fails.
+            // A rank that has what it needs must not be done while another fails.
             Sums.barrier(comm);
             comm.close();
             return null;
