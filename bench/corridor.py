@@ -134,7 +134,7 @@ def instrumented(folder: Path) -> None:
 
 
 def traced(folder: Path, parameters: int) -> tuple[list[list[Entry]], list[Entry]]:
-    """What each call enters, and other methods that have more parameters."""
+    """The entries of each call, and other methods that have more parameters."""
     rank = folder / "rank.py"
     rank.write_text(RANK, encoding="utf-8")
     tracer = str(ROOT / "bench" / "java" / "MethodEntries.java")

@@ -69,7 +69,7 @@ def fake() -> Iterator[FakeBinding]:
 
 
 def _ours() -> set[str]:
-    """What JCCL or its JVM could leave behind on this machine."""
+    """Files that JCCL or its JVM could leave behind on this machine."""
     found = {str(path) for path in Path("/dev/shm").glob("*jccl*")}
     found |= {str(path) for path in Path("/tmp").glob("jccl*") if path.is_file()}
     for pid in harness.started:

@@ -1,4 +1,4 @@
-"""What a process holds of its system: descriptors, threads, mappings and resident memory."""
+"""Resources that a process holds: descriptors, threads, mappings and resident memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def counts() -> Counter[str]:
 
 
 def growth(before: Counter[str]) -> list[str]:
-    """Which counts have grown since then; waits a while for sockets that linger."""
+    """The counts that have grown since then; waits a while for sockets that linger."""
     end = time.monotonic() + _LIMIT_S
     while True:
         allowed = Counter(before)

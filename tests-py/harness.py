@@ -51,7 +51,7 @@ _TICK_S = 0.02
 
 @dataclass
 class Rank:
-    """What a rank's function gets.
+    """A rank, as its function sees it.
 
     Attributes:
         rank: its number.

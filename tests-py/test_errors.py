@@ -75,7 +75,7 @@ def _of_literals(literals: str) -> str:
 
 
 def _of_c() -> Iterator[Said]:
-    """What jccl_fail says itself, and the reasons that it is given."""
+    """The sentences of jccl_fail itself, and the reasons that its callers give it."""
     # Some reasons are kept in a variable first.
     call = re.compile(
         r"(?:what =|unattached\[\] =|jccl_fail\((\w+),"

@@ -1,4 +1,4 @@
-"""What JCCL does not do in a program's first seconds, since it would cost more than it gains."""
+"""JCCL leaves out in a program's first seconds what would cost more than it gains."""
 
 from __future__ import annotations
 

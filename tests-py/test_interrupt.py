@@ -26,7 +26,7 @@ def _blocked(rank: Rank, how: str) -> str:
     comm.allreduce(data, data, SUM)
     if rank.rank != 0:
         rank.get("interrupted")
-        # What rank 0 has sent before may still complete the first of these calls.
+        # The first of these calls may still find what rank 0 has sent before.
         comm.allreduce(data, data, SUM)
         comm.allreduce(data, data, SUM)
         return "no error"

@@ -1,4 +1,4 @@
-"""What shares a process with JCCL: other JVMs and interpreters, signal handlers, workers."""
+"""Neighbours of JCCL in a process: other JVMs and interpreters, signal handlers, workers."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _ranks(error: int, folder: Path, code: str) -> Iterator[list[subprocess.Pope
 
 
 def _lines(rank: subprocess.Popen[str], last: str) -> list[str]:
-    """What the rank prints, up to a line that begins with this."""
+    """The rank's output, up to a line that begins with this."""
     assert rank.stdout is not None
     lines = []
     for line in rank.stdout:

@@ -51,7 +51,7 @@ def train(rank: Rank, unused: bool, directory: str) -> None:
 
 
 def trained(team: Team, unused: bool, directory: Path, backend: str) -> Parameters:
-    """What the ranks of a team have learned; it must be the same on all of them."""
+    """Trains on a team; returns the parameters, which must be the same on all ranks."""
     team.run(train, unused, str(directory), backend=backend)
     answers: list[Parameters] = [torch.load(path) for path in sorted(directory.glob("*.pt"))]
     # The running statistics of a batch norm are of each rank's own data.

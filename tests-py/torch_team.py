@@ -27,7 +27,7 @@ TIMEOUT = timedelta(seconds=300)
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What ranks of torch run with: one thread for torch's own kernels."""
+    """The environment of torch's ranks: one thread for torch's own kernels."""
     return {"OMP_NUM_THREADS": "1", **more}
 
 
@@ -64,7 +64,7 @@ def _first(error: BaseException) -> BaseException:
 
 
 def work(rank: Rank) -> None:
-    """What a rank of a team does: scenario after scenario, until there is none."""
+    """The work of a rank of a team: scenario after scenario, until there is none."""
     torch.set_num_threads(1)
     rank.put(f"imported/{rank.rank}")
     number = 0

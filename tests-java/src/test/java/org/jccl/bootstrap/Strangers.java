@@ -23,7 +23,7 @@ public final class Strangers implements AutoCloseable {
     private static final long TICK_MS = 20;
     private static final int GARBAGE_BYTES = 4096;
 
-    /** What a stranger does. */
+    /** Kinds of strangers. */
     public enum Kind {
         /** Says nothing. */
         SILENT,

@@ -335,7 +335,7 @@ class StrangersTest {
                 });
     }
 
-    /** What comes until the connection ends; a reset is an end. */
+    /** The bytes that come until the connection ends; a reset is an end. */
     private static byte[] answer(Socket socket) throws IOException {
         InputStream in = socket.getInputStream();
         byte[] answer = new byte[1024];

@@ -18,7 +18,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 @SuppressWarnings("restricted")
 public final class Faults {
-    /** What happens at the call: it fails, or the process is killed or stopped. */
+    /** The effect at the call: it fails, or the process is killed or stopped. */
     public enum Action {
         FAIL(1),
         KILL(2),
@@ -31,7 +31,7 @@ public final class Faults {
         }
     }
 
-    /** Which calls are counted. */
+    /** The calls that are counted. */
     public enum Calls {
         NONE(0),
         /** All but those by which a thread yields. */
@@ -153,7 +153,7 @@ public final class Faults {
     }
 
     /**
-     * Lets this process have so many descriptors; numbers count, from 0.
+     * Limits this process to descriptors with numbers below {@code limit}.
      *
      * @return the limit before
      */

@@ -5,7 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What the host of a virtual machine does to it. */
+/** How the host of a virtual machine disturbs it. */
 public final class Host {
     private static final Path STATISTICS = Path.of("/proc/stat");
     private static final int STOLEN_FIELD = 8;

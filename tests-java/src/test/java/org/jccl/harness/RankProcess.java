@@ -94,7 +94,7 @@ final class RankProcess {
         process.getOutputStream().flush();
     }
 
-    /** What environment and flags it runs with. */
+    /** The environment and flags with which it runs. */
     String key() {
         return key;
     }

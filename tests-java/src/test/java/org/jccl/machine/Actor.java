@@ -99,7 +99,7 @@ final class Actor {
         return ended;
     }
 
-    /** What it threw in the end, or null. */
+    /** The exception that it threw in the end, or null. */
     @Nullable Throwable failure() {
         return failure;
     }

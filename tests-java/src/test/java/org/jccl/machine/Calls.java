@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import java.lang.ref.Cleaner;
 import java.util.Random;
 
-/** What rewritten classes call instead of the system: {@link Rewriting}. */
+/** The methods that rewritten classes call instead of the system: {@link Rewriting}. */
 public final class Calls {
     /** The content of secrets decides nothing, so that these need no seed of their own. */
     private static final Random SECRETS = new Random(1);
@@ -106,7 +106,7 @@ public final class Calls {
         return actor().process().file(path, otherwise);
     }
 
-    /** What tells network namespaces apart: one for each node. */
+    /** The number of a network namespace: one for each node. */
     public static long inode(String path) {
         return actor().process().node() + 1L;
     }

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What became of one job: shared by its ranks, whose classes are not the same. */
+/** The record of one job; its ranks share it, though their classes are not the same. */
 public final class Journal {
     /**
      * What a rank reports.

@@ -30,7 +30,7 @@ final class Kernel {
     private static final int PROT_READ_WRITE = 3;
     private static final int MAP_PRIVATE_FIXED_ANONYMOUS = 2 | 0x10 | 0x20;
 
-    /** What a descriptor is to poll and close. */
+    /** A descriptor, as poll and close see it. */
     interface Descriptor {
         /** Poll bits. */
         int events();
@@ -346,7 +346,7 @@ final class Kernel {
         }
     }
 
-    /** Which word this is, whoever has mapped it and where. */
+    /** Names a word of memory, in the same way in each process that has mapped it. */
     private String word(long address) {
         Map.Entry<Long, Mapping> below = mappings.floorEntry(address);
         if (below == null || address - below.getKey() >= below.getValue().bytes()) {

@@ -29,7 +29,7 @@ record Plan(
         int fromStep,
         long atNs,
         long lengthNs) {
-    /** What goes wrong. */
+    /** The things that go wrong. */
     enum Fault {
         NONE,
         SLEEP,

@@ -56,12 +56,12 @@ final class Schedule {
         FREE.clear();
     }
 
-    /** What it did and when, as one number. */
+    /** A number that stands for everything that it did, and when. */
     long trace() {
         return machine.trace();
     }
 
-    /** What was wrong; empty if all was well. */
+    /** Says what was wrong; empty if all was well. */
     List<String> run() {
         try {
             startProcesses();

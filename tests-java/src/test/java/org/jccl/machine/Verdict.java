@@ -146,7 +146,7 @@ final class Verdict {
         return KNOWN_NS + initNs + (plan.lengthens() ? plan.lengthNs() : 0);
     }
 
-    /** Of a job after the fault, with the survivors only. */
+    /** Complains of a job after the fault, which has the survivors only. */
     List<String> complaintsOfNextJob() {
         for (Entry entry : journal.entries()) {
             if (entry.failed()) {

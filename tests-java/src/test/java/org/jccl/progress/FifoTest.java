@@ -22,7 +22,7 @@ import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a rank believes of the counts of chunks that a peer has written. */
+/** A rank believes only possible counts of chunks that a peer has written. */
 final class FifoTest {
     /** A message that both ranks exchange before, so that counts are not at their start. */
     private static final int BEFORE = 3;

@@ -94,7 +94,7 @@ final class WarmupProbe {
     }
 
     private long allocated() throws InterruptedException {
-        // What the calls before have asked for is compiled before it is used.
+        // The compilers finish what the calls before have asked for before it is used.
         Warmup.await(900_000);
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long before = threads.getCurrentThreadAllocatedBytes();

@@ -175,7 +175,8 @@ final class EveryAlgorithmTest {
     @MethodSource("ranks")
     void isExactForEveryInterleaving(int nRanks) {
         List<Wiring> wirings = Wiring.various(nRanks);
-        // Of many ranks one wiring each, in turn: the time grows with their third power.
+        // Larger numbers of ranks take one wiring each, in turn: the time grows with the third
+        // power.
         for (Wiring wiring : nRanks <= 16 ? wirings : List.of(wirings.get(nRanks % 4))) {
             Matrix matrix = Matrix.of(nRanks, 8, nRanks, 4).on(wiring.nodes(nRanks)).readable();
             List<Matrix.Case> cases = matrix.cases(6, nRanks - 1);

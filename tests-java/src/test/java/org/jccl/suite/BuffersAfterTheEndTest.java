@@ -33,7 +33,7 @@ final class BuffersAfterTheEndTest {
     private static final int SHORT = 16;
     private static final int LONG = 500;
 
-    /** What ends the operations of the rank on which it happens; the others learn of it. */
+    /** Ways to end the operations of a rank; the other ranks learn of it. */
     private enum Ending {
         ABORT_BY_ANOTHER_THREAD,
         INTERRUPT,

@@ -37,7 +37,7 @@ final class FaultCauses {
         String victim = "\\brank " + plan.victim();
         String before = "(?: \\([^)]*\\)|, whose process made the unique id,)" + GONE + CLOSED;
         String listener = " has ended: nobody listens at ";
-        // Whoever has said goodbye to a rank has left, even if it is killed afterwards.
+        // A rank that has said goodbye to another has left, even if it is killed afterwards.
         String left = plan.phase() == FaultPlan.Phase.DESTROY ? "| has left " : "";
         String rank =
                 victim

@@ -20,7 +20,7 @@ import java.util.Random;
  * in which the fault of a {@link FaultPlan} happens. Says where it is.
  */
 public final class FaultLife implements Scenario {
-    /** What the victim of a shortage says once the shortage has kept it from something. */
+    /** The word of the victim of a shortage once the shortage has kept it from something. */
     static final String MET = "a shortage was met";
 
     private static final int[] COUNTS = {1, 3, 1000, 30_000, 400_000};

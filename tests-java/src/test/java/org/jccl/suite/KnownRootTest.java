@@ -122,7 +122,7 @@ final class KnownRootTest {
         }
     }
 
-    /** What ncclGetUniqueId says to values of the variables. */
+    /** The answers of ncclGetUniqueId to values of the variables. */
     public static final class Refusals implements Scenario {
         private static final String[] ALL = {"NCCL_COMM_ID", "JCCL_SECRET", "JCCL_SECRET_FILE"};
 

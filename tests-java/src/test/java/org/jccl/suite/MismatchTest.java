@@ -34,7 +34,7 @@ final class MismatchTest {
     /** How long the rank that comes last leaves the others alone. */
     private static final int LATE_MS = 3;
 
-    /** What a rank calls. */
+    /** A call that a rank makes. */
     private record Call(Operation operation, int count) {
         void make(Communicator comm, MemorySegment in, MemorySegment out) {
             DataType type = DataType.FLOAT32;
@@ -61,7 +61,7 @@ final class MismatchTest {
         }
     }
 
-    /** What the last rank calls, and all others; and which of the two come late. */
+    /** The call of the last rank, that of all others, and which of the two come late. */
     private record Case(Call last, Call others, boolean lastIsLate) {}
 
     private static List<Case> otherCounts() {

@@ -60,7 +60,7 @@ final class NoThreadTest {
         throw new AssertionError("it has not failed");
     }
 
-    /** What was refused has left nothing, and is forgotten. */
+    /** The refused call has left nothing, and the next job works. */
     private static void nextJob(Rank rank) {
         Endings.nothingHeld(rank, "next");
         try (Communicator comm = rank.init("next", NON_BLOCKING)) {

@@ -55,7 +55,7 @@ final class ScenarioS4ShortageTest {
                 .deadline(GIVE_UP_S);
     }
 
-    /** What takes memory in a communicator's life, one after the other. */
+    /** Phases of a communicator's life that take memory, one after the other. */
     enum Phase {
         INIT,
         SENDS,
@@ -363,7 +363,7 @@ final class ScenarioS4ShortageTest {
                         each.byAllToAll(round);
                     }
                 }
-                // What the others had sent before may be all that the late one needed.
+                // The others may have sent before all that the late rank needed.
                 Sums.barrier(comm);
             } finally {
                 comm.abort();

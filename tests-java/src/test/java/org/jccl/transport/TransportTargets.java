@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What a rank reads from memory that another process writes. */
+/** The bytes that a rank reads from memory which another process writes. */
 public final class TransportTargets {
     private static final int RANKS = 3;
     private static final int HEADER_BYTES = 64;

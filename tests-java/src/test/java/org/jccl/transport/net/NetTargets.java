@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What comes over a connection between two ranks. */
+/** The bytes that come over a connection between two ranks. */
 public final class NetTargets {
     private static final int RANKS = 3;
     private static final int PEER = 2;
