@@ -7,8 +7,8 @@ VENV_PYTHON = .venv/bin/python
 SHELL = /bin/bash
 .SHELLFLAGS = -ec
 .DEFAULT_GOAL = help
-# Programs keep what Python compiles, even where the environment says not to: it takes half of the
-# time in which torch is imported.
+# Python keeps the bytecode that it compiles, even if the environment forbids it: compiling takes
+# half of the time of an import of torch.
 export PYTHONDONTWRITEBYTECODE =
 export PYTHONPYCACHEPREFIX = $(CURDIR)/build/pycache
 
@@ -23,10 +23,10 @@ demo: install ## train on the handwritten digits by DDP, beside gloo (RANKS=2)
 test: ## set up and run everything that must be green
 	@$(PYTHON) .ci/suite.py test
 
-stress: ## the long form of the tests; writes docs/stress.log
+stress: ## run the long form of the tests; writes docs/stress.log
 	@$(PYTHON) .ci/suite.py stress
 
-bench: install ## all-reduce beside gloo and OpenMPI; BENCH="all_gather -n 4" measures that alone
+bench: install ## time all-reduce beside gloo and OpenMPI; BENCH="all_gather -n 4" times that alone
 	@$(VENV_PYTHON) $(if $(BENCH),-m jccl.bench $(BENCH),bench/compare.py)
 
 doctor: ## check the prerequisites and say what to install
@@ -45,7 +45,7 @@ install: ## make .venv with JCCL, torch and scikit-learn
 install-dev: ## make .venv with the tools of the tests, without JCCL
 	@$(PYTHON) .ci/environment.py dev
 
-clean: ## remove what was built, .venv included
+clean: ## remove everything that was built, .venv included
 	rm -rf .venv build java-core/target tests-java/target python-pkg/jccl/_lib
 	rm -rf python-pkg/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find python-pkg tests-py .ci examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -39,7 +39,7 @@ def say(sentence: str) -> None:
 
 
 def need_program(name: str, package: str) -> str:
-    """The path of a program that the build calls, or the end of the build in one sentence."""
+    """Returns the path of a program that the build calls; ends the build if there is none."""
     path = shutil.which(name)
     if path is None:
         raise SystemExit(f"JCCL cannot be built: `{name}` is not in PATH; install {package}.")
@@ -47,7 +47,7 @@ def need_program(name: str, package: str) -> str:
 
 
 def refuse_python() -> None:
-    """Ends the build in one sentence on a Python that could not load what is built."""
+    """Ends the build with one sentence if this Python could not load the result."""
     if sys.implementation.name != "cpython":
         raise SystemExit(
             f"JCCL cannot be built: this Python is {sys.implementation.name}, and JCCL's native"
@@ -68,7 +68,7 @@ def run(command: list[str], what: str, env: dict[str, str] | None = None) -> Non
 
 
 class BuildNative(Command):
-    """Makes the jar and the libraries and lays them into jccl/_lib."""
+    """Makes the jar and the libraries and puts them into jccl/_lib."""
 
     description = "build JCCL's jar and libraries"
     user_options = [("build-lib=", "b", "directory of the built package")]
@@ -83,7 +83,7 @@ class BuildNative(Command):
         self.set_undefined_options("build_py", ("build_lib", "build_lib"))
 
     def target(self) -> Path:
-        """Where the files go: beside the sources in editable mode, else into the build."""
+        """The folder of the files: beside the sources in editable mode, else in the build."""
         package = ROOT / "python-pkg" if self.editable_mode else Path(str(self.build_lib))
         return package / "jccl" / "_lib"
 
@@ -130,7 +130,7 @@ class BuildNative(Command):
             shutil.copyfile(C_SOURCES / header, target / header)
         missing = [name for name in self.names() if not (target / name).exists()]
         if missing:
-            raise SystemExit(f"JCCL cannot be built: {', '.join(missing)} was not made.")
+            raise SystemExit(f"JCCL cannot be built: the build did not make {', '.join(missing)}.")
         # Intermediate files have no place in a wheel.
         for path in target.iterdir():
             if path.name not in self.names():

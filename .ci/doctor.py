@@ -16,17 +16,17 @@ import jdk
 from environment import OLDEST_PYTHON, ROOT, VENV
 
 OLDEST_MAVEN = (3, 6, 3)
-#: GB for .venv while torch is being installed into it.
+#: GB that .venv needs while torch is being installed into it.
 DISK_GB = 10
 
 
 class MissingError(Exception):
-    """What lacks and what to do about it, in one sentence."""
+    """One sentence that says what is missing and what to do about it."""
 
 
 def _system() -> str:
     if sys.platform != "linux" or platform.machine() != "x86_64":
-        raise MissingError("JCCL runs on Linux on x86_64 for now")
+        raise MissingError("so far JCCL runs on Linux on x86_64 only")
     return f"Linux {platform.release()} on x86_64"
 
 
@@ -99,8 +99,8 @@ def _namespaces() -> str:
     done = subprocess.run(["unshare", "-Urn", "true"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise MissingError(
-            f"`unshare -Urn true` is refused ({done.stderr.strip()}), and tests between network"
-            " namespaces need it: allow user namespaces, on Ubuntu by"
+            f"the system refuses `unshare -Urn true` ({done.stderr.strip()}), which the tests"
+            " between network namespaces need: allow user namespaces, on Ubuntu by"
             " `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, in a container by a"
             " seccomp profile that lets unshare pass"
         )
@@ -119,7 +119,7 @@ def _disk() -> str:
         return "torch is installed already"
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < DISK_GB:
-        raise MissingError(f"{free:.1f} GB free in {ROOT}: torch needs {DISK_GB} GB for a while")
+        raise MissingError(f"{free:.1f} GB free in {ROOT}: installing torch needs {DISK_GB} GB")
     return f"{free:.0f} GB free"
 
 
@@ -139,7 +139,7 @@ CHECKS: dict[str, Callable[[], str]] = {
 
 
 def examine() -> int:
-    """Prints one line a check; returns how many of them failed."""
+    """Prints one line for each check; returns how many of them failed."""
     failed = 0
     for name, check in CHECKS.items():
         try:

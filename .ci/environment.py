@@ -1,7 +1,7 @@
-"""Makes .venv: a virtual environment with what a target needs, and JCCL installed in it.
+"""Makes .venv, a virtual environment with what a target needs, and installs JCCL into it.
 
-Every step leaves a stamp with a digest of what it was made from, so that a second run does
-only what has changed.
+Every step leaves a stamp with a digest of its inputs. A second run does only the steps whose inputs
+have changed.
 
 Usage: environment.py demo    what the demo needs, JCCL included
        environment.py dev     what the tests need, without JCCL
@@ -28,7 +28,7 @@ LOGS = ROOT / "build" / "logs"
 #: The oldest Python that torch 2.15 has wheels for; JCCL itself runs on 3.10.
 OLDEST_PYTHON = (3, 11)
 
-#: What an installation is made from; other files do not change it.
+#: The inputs of an installation of JCCL; other files do not change it.
 INSTALLED_FROM = (
     "setup.py",
     "pyproject.toml",
@@ -71,7 +71,7 @@ def _digest(paths: Iterable[Path]) -> str:
 
 
 def _succeeds(log: Path, command: Sequence[str], environment: dict[str, str]) -> bool:
-    """Runs a command, its output in a log; progress lines of setup.py are passed on."""
+    """Runs a command, logs its output, and prints the progress lines of setup.py."""
     with log.open("a", encoding="utf-8") as out:
         process = subprocess.Popen(
             command,
@@ -92,7 +92,7 @@ def _succeeds(log: Path, command: Sequence[str], environment: dict[str, str]) ->
 
 
 def _call(name: str, *commands: Sequence[str], environment: dict[str, str] | None = None) -> None:
-    """Runs a command; where it fails, the next one, which does the same in another way."""
+    """Runs the first command; if it fails, the next one, which does the same in another way."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / f"{name}.log"
     log.write_text("", encoding="utf-8")
@@ -100,7 +100,7 @@ def _call(name: str, *commands: Sequence[str], environment: dict[str, str] | Non
         if _succeeds(log, command, environment or {}):
             return
         if other is not None:
-            _say(f"  {Path(command[0]).name} failed ({log.relative_to(ROOT)}); now by {other[2]}")
+            _say(f"  {Path(command[0]).name} failed ({log.relative_to(ROOT)}); trying {other[2]}")
     tail = log.read_text(encoding="utf-8").splitlines()[-40:]
     sys.exit("\n".join(tail) + f"\n{name} failed; the whole log is {log.relative_to(ROOT)}")
 
@@ -124,7 +124,7 @@ def _step(
 
 
 def _venv_python() -> str:
-    """The `version` line of .venv's configuration; empty when there is no environment."""
+    """The Python version in the configuration of .venv; empty if there is no .venv."""
     try:
         lines = (VENV / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -141,7 +141,7 @@ def _uv(*arguments: str) -> list[str]:
 
 
 def _pip_settings() -> dict[str, str]:
-    """Where pip is told to look for packages, as uv's variables: uv does not read pip's files."""
+    """The places where pip looks for packages, as variables of uv, which ignores pip's files."""
     names = {
         "index-url": "UV_DEFAULT_INDEX",
         "extra-index-url": "UV_INDEX",
@@ -151,7 +151,7 @@ def _pip_settings() -> dict[str, str]:
     command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "config", "list"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     settings: dict[str, str] = {}
-    # As pip does: the environment comes before the files, and there `install` before `global`.
+    # As in pip, the environment comes before the files, and in them `install` before `global`.
     for line in sorted(listed.splitlines(), key=lambda line: line.startswith("global.")):
         key, _, value = line.partition("=")
         variable = names.get(key.rpartition(".")[2])
@@ -184,7 +184,7 @@ def prepare(purpose: str) -> None:
     sizes = {demo: " (torch: 3 GB to download, 5 GB on disk)"}
     for file in (demo, dev) if purpose == "dev" else (demo,):
         what = f"installing {file.relative_to(ROOT)}{sizes.get(file, '')}"
-        # Python compiles what is imported; to compile all of torch would take half a minute.
+        # Python compiles a module at its import; compiling all of torch now takes half a minute.
         ways = _uv("-r", str(file)), _pip("--no-compile", "-r", str(file))
         name = file.stem.partition("-")[2]
         _step(name, what, [file], *ways, environment=_pip_settings())

@@ -3,11 +3,12 @@
 Usage: faults.py              all of .ci/faults
        faults.py NAME...      some of them
 
-A fault is a patch with two lines before it: what is wrong then, and the JUnit classes, or the
-files of tests-py, that must catch it (`expected of:` where that has not been shown yet,
-`caught by:` where it has). These tests must pass in a clone of HEAD, which is tried first; the
-fault is applied there, and is caught when one of them fails. The status is the number of faults
-that were not. All of them write docs/faults.log. Needs .venv (`make install-dev`).
+A fault is a patch with two lines before it. The first line says what the fault breaks. The second
+line names the JUnit classes, or the files of tests-py, that must catch it: after `caught by:` if
+they are known to catch it, else after `expected of:`. The script clones HEAD and first requires
+that these tests pass in the clone. Then it applies one fault after the other there; a fault is
+caught if one of its tests fails. The status is the number of faults that no test caught. A run of
+all faults writes docs/faults.log. Needs .venv (`make install-dev`).
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def _failed_tests() -> list[str]:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> tuple[int | None, str]:
-    """Status and output of a command in the clone; no status if it took too long."""
-    # Its forks and the ranks are in its session, and end with it.
+    """Runs a command in the clone; returns its status, None if it took too long, and its output."""
+    # Its forks and the ranks run in its session, so that they can be ended with it.
     process = subprocess.Popen(
         command,
         cwd=CLONE,
@@ -71,14 +72,14 @@ def _run(command: list[str], environment: dict[str, str]) -> tuple[int | None, s
     except subprocess.TimeoutExpired:
         return None, ""
     finally:
-        # Also when it has ended: its ranks may not have.
+        # Even if the command has ended, its ranks may still run.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def _failure_of_junit(classes: str, environment: dict[str, str]) -> str | None:
-    """Which test fails in the clone as it is now, or what else happened; nothing if all pass."""
+    """Says which test fails in the clone as it is, or what else happened; None if all pass."""
     shutil.rmtree(REPORTS, ignore_errors=True)
     # Error Prone may find a fault itself; here the tests are on trial.
     command = ["mvn", "-q", "-B", "-Djccl.unchecked", f"-Dtest={classes}", "verify"]
@@ -90,21 +91,21 @@ def _failure_of_junit(classes: str, environment: dict[str, str]) -> str | None:
         return f"{failed[0]}{f' and {len(failed) - 1} more' if failed[1:] else ''}"
     if status == 0:
         return None
-    # As when memory is touched that a fake device protects.
+    # For example, a rank has touched memory that a simulated device protects.
     crashed = re.search(r"Crashed tests:\s+\[ERROR\]\s+(\S+)", output)
     if crashed:
         return f"{crashed[1]}, in which the JVM crashed"
-    raise NotRunError("no test failed, but Maven: " + " ".join(output.split())[-300:])
+    raise NotRunError("no test failed, but Maven said: " + " ".join(output.split())[-300:])
 
 
 def _failure_of_pytest(files: list[str], environment: dict[str, str]) -> str | None:
-    """The same for the tests of Python, with a JCCL installed beside the faultless one."""
+    """The same for the tests of Python, with a second JCCL beside the one that has no fault."""
     site = CLONE / "build" / "site"
     shutil.rmtree(site, ignore_errors=True)
     pip = [str(PYTHON), "-m", "pip", "-q", "install", "--no-build-isolation", "--no-deps"]
     status, output = _run([*pip, "--target", str(site), "."], environment)
     if status != 0:
-        raise NotRunError("it could not be installed: " + " ".join(output.split())[-300:])
+        raise NotRunError("JCCL could not be installed: " + " ".join(output.split())[-300:])
     status, output = _run(
         [str(PYTHON), "-m", "pytest", "-q", "-x", *files],
         {**environment, "PYTHONPATH": str(site)},
@@ -116,7 +117,7 @@ def _failure_of_pytest(files: list[str], environment: dict[str, str]) -> str | N
         return failed[0] if failed else f"the tests hung for {LIMIT_S} s"
     if status < 0:
         return f"signal {-status} ended the tests"
-    raise NotRunError("no test failed, but pytest: " + " ".join(output.split())[-300:])
+    raise NotRunError("no test failed, but pytest said: " + " ".join(output.split())[-300:])
 
 
 def _tests(patch: Path) -> list[str]:
@@ -145,7 +146,7 @@ def _require_passing(patches: list[Path], environment: dict[str, str]) -> None:
 
 
 def _plant(patch: Path, environment: dict[str, str]) -> tuple[bool, str]:
-    """Whether a test catches the fault, and a line or two that say so."""
+    """Plants a fault; returns whether a test catches it, and the lines of the log about it."""
     start = time.monotonic()
     _git("checkout", "-q", "--", ".")
     _git("apply", str(patch))
@@ -173,7 +174,7 @@ def _write_log(lines: list[str]) -> None:
 
 
 def main() -> int:
-    """Plants what the command line names; the number of faults that no test has caught."""
+    """Plants the faults that the command line names; returns how many no test caught."""
     known = {patch.stem: patch for patch in sorted(FAULTS.glob("*.patch"))}
     names = sys.argv[1:] or list(known)
     unknown = [name for name in names if name not in known]

@@ -1,7 +1,7 @@
-"""Formats the sources, or with --check says which files are not formatted.
+"""Formats the sources; with --check it only says which files are not formatted.
 
-Java by google-java-format on the JDK that builds JCCL, Python by Ruff, C by clang-format.
-Runs in .venv, which has Ruff and clang-format.
+google-java-format formats Java, on the JDK that builds JCCL; Ruff formats Python, and clang-format
+C. Runs in .venv, which has Ruff and clang-format.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FORMATTER = ROOT / "build" / "tools" / "google-java-format.jar"
 
 
 def _tracked(*patterns: str) -> list[str]:
-    """Files that git knows or would add; those that were deleted are left out."""
+    """The existing files that git knows or would add."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return sorted({name for name in listed.split("\0") if name and (ROOT / name).exists()})
@@ -66,4 +66,4 @@ if __name__ == "__main__":
     results = {"Java": _java(checking), "Python": _python(checking), "C": _c(checking)}
     bad = [name for name, good in results.items() if not good]
     if bad:
-        sys.exit(f"not formatted: {', '.join(bad)} (files above; `make format` does it)")
+        sys.exit(f"not formatted: {', '.join(bad)} (files above; `make format` formats them)")

@@ -1,7 +1,8 @@
 """Finds a JDK that can build JCCL.
 
-Used by setup.py, the Makefile and `make doctor`; needs nothing but the standard library.
-As a program it prints the JDK's home, or one sentence on standard error and status 1.
+Used by setup.py, .ci/run and the scripts beside it; needs only the standard library. Run as a
+program, it prints the JDK's home. If there is none, it prints one sentence on standard error and
+ends with status 1.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-#: The oldest Java release that JCCL is written in.
+#: The oldest Java release that can compile JCCL.
 OLDEST_RELEASE = 25
 
 WHAT_TO_INSTALL = (
@@ -23,7 +24,7 @@ WHAT_TO_INSTALL = (
 
 
 def release_of(home: Path) -> int:
-    """The Java release of the JDK in `home`; 0 when it is not a JDK with a compiler."""
+    """The Java release of the JDK in `home`; 0 if there is no JDK with a compiler."""
     if not (home / "bin" / "javac").exists():
         return 0
     try:
@@ -52,7 +53,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def find() -> Path | None:
-    """The first JDK that is new enough, in the order in which the sentence names the places."""
+    """The first JDK that is new enough, in the order of the places in WHAT_TO_INSTALL."""
     for home in _candidates():
         if release_of(home) >= OLDEST_RELEASE:
             return home.resolve()
@@ -60,7 +61,7 @@ def find() -> Path | None:
 
 
 def maven_environment(home: Path) -> dict[str, str]:
-    """An environment in which Maven's toolchain discovery finds `home`, wherever it lies."""
+    """An environment in which Maven's toolchain discovery finds `home`, wherever that is."""
     return {**os.environ, f"JAVA{OLDEST_RELEASE}_HOME": str(home)}
 
 

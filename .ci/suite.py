@@ -31,7 +31,7 @@ from environment import LOGS, PYTHON, ROOT, VENV
 
 STRESS_LOG = ROOT / "docs" / "stress.log"
 REPORTS = ROOT / "tests-java" / "target" / "surefire-reports"
-#: A stage that takes longer than this is ended: it hangs.
+#: A stage that takes longer than this hangs, and is ended.
 STAGE_LIMIT_S = {"test": 1800, "stress": 3600}
 
 
@@ -56,12 +56,12 @@ class FailedError(Exception):
         self.tests = tests
 
 
-#: What runs now; each is the leader of its process group.
+#: The programs that run now; each is the leader of its process group.
 _running: set[subprocess.Popen[str]] = set()
 
 
 class _Spent(threading.local):
-    """CPU time of the programs that this thread has waited for, and of theirs."""
+    """CPU time of the programs that this thread has waited for, and of their children."""
 
     seconds = 0.0
 
@@ -70,13 +70,13 @@ _spent = _Spent()
 
 
 def _show(line: str) -> None:
-    """Prints a line; those of a stage beside the others begin with its name."""
+    """Prints a line; if the stage runs beside others, its name stands before the line."""
     beside = threading.current_thread() is not threading.main_thread()
     print(f"{threading.current_thread().name} | {line}" if beside else line, flush=True)
 
 
 def _end(process: subprocess.Popen[str], number: int) -> None:
-    # Not by poll(), which could take the end from the thread that waits for it.
+    # Without poll(): it could take the status before the thread that waits for it does.
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -177,7 +177,7 @@ def _pytest_summary(output: str) -> str:
 
 
 class Usage:
-    """What the machine gave since this was made: a virtual one may get less than its cores."""
+    """CPU time since this was made, used by stages or kept by the host of a virtual machine."""
 
     def __init__(self) -> None:
         self._start = self._ticks()
@@ -188,13 +188,16 @@ class Usage:
             return [int(ticks) for ticks in stat.readline().split()[1:9]]
 
     def text(self) -> str:
-        """CPU time of the stages, and the share of it that the host kept when it was wanted."""
+        """Says how much time the stages used, and which share of the wanted time the host kept."""
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = children.ru_utime + children.ru_stime
         spent = [now - then for then, now in zip(self._start, self._ticks(), strict=True)]
         idle, stolen = spent[3] + spent[4], spent[7]
         wanted = max(1, sum(spent) - idle)
-        return f"{used:.0f} s of CPU time, {100 * stolen / wanted:.0f} % of the wanted was stolen"
+        return (
+            f"{used:.0f} s of CPU time;"
+            f" the host stole {100 * stolen / wanted:.0f} % of the time that was wanted"
+        )
 
 
 class Suite:
@@ -251,7 +254,7 @@ class Suite:
         self.stage("JUnit", work)
 
     def compile_c(self) -> str:
-        """Compiles the bridge with every warning an error; the result is not used."""
+        """Compiles the C sources with warnings as errors; nothing uses the result."""
         home = jdk.find()
         options = ["OUT=" + str(ROOT / "build" / "c"), f"JAVA_HOME={home}"]
         options.append("PYTHON_INCLUDE=" + sysconfig.get_path("include"))
@@ -266,7 +269,7 @@ class Suite:
         self.stage("pytest", work)
 
     def summary(self) -> str:
-        """The failed tests, and the table at the end, one line a stage."""
+        """The failed tests, and the table at the end with one line for each stage."""
         width = max(len(stage.name) for stage in self.stages)
         lines = [f"  {test[:500]}" for stage in self.stages for test in stage.tests]
         for stage in self.stages:
@@ -310,7 +313,7 @@ def _test(suite: Suite) -> None:
     installed = ready and suite.install()
     junit.join()
     if installed:
-        # Two workers: the ranks of most tests wait for most of their time.
+        # Two workers: the ranks of most tests wait most of the time.
         suite.pytest("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
     else:
         suite.skip("pytest", "JCCL is not installed")
@@ -345,7 +348,7 @@ def _write_stress_log(suite: Suite) -> None:
 
 
 def main() -> int:
-    """Runs the suite that the command line names; the status is 0 when all is green."""
+    """Runs the suite that the command line names; the status is 0 if all is green."""
     runs = {"test": _test, "stress": _stress}
     if len(sys.argv) != 2 or sys.argv[1] not in runs:
         sys.exit("usage: suite.py test|stress")

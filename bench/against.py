@@ -1,8 +1,8 @@
-"""Two installations of JCCL in turns: has a change made any size slower? For compare.py --against.
+"""Compares two installations of JCCL in turns: is any size slower now? For compare.py --against.
 
-The ratio of a round is this installation's time over the other's. For each median ratio the table
-has the interval that holds it in 95 of 100 such runs (order statistics of the rounds), and names
-the sizes whose interval lies wholly above 1.05.
+The ratio of a round is this installation's time divided by the other's. Beside each median ratio
+the table shows the interval that holds it in 95 of 100 such runs (order statistics of the rounds).
+It marks the sizes whose interval lies wholly above 1.05.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def library_in(place: Path) -> Path:
 
 
 def interval(ratios: list[float]) -> tuple[float, float]:
-    """The interval that holds the median in 95 of 100 such samples; everything if too few."""
+    """The interval that holds the median in 95 of 100 such samples; infinite if they are few."""
     ordered, n = sorted(ratios), len(ratios)
     below, cut = 0.0, 0
     for k in range(n):
@@ -44,7 +44,7 @@ def interval(ratios: list[float]) -> tuple[float, float]:
 
 
 def ratios_of(now: list[Table], before: list[Table], size: int) -> list[float]:
-    """Ratios by round; only rounds in which nothing was stolen, unless less than half are such."""
+    """Ratios of rounds in which the host stole nothing; of all if those are less than half."""
     pairs = [(a[size], b[size]) for a, b in zip(now, before, strict=True)]
     quiet = [a.us / b.us for a, b in pairs if a.stolen == b.stolen == 0]
     return quiet if 2 * len(quiet) >= len(pairs) else [a.us / b.us for a, b in pairs]

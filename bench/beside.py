@@ -1,10 +1,10 @@
 """JCCL beside other work: all-reduces and a training step while other processes keep cores busy.
 
-With 0, 1 and 2 busy processes the libraries take turns. The table gives medians over the turns, and
-medians of the ratios within a turn: of JCCL from torch to gloo, of JCCL from Java and C to OpenMPI,
-which is told to yield. No process is pinned or raised. A call's time is the median of nine means
-over a tenth of a second, which is many slices of a core. The step is that of examples/digits, the
-median over the later half of its steps.
+The libraries take turns beside 0, 1 and 2 busy processes. The table shows medians over the turns,
+and medians of the ratios within a turn: JCCL from torch to gloo, and JCCL from Java and C to
+OpenMPI, which is told to yield. The script neither pins a process nor raises its priority. The time
+of a call is the median of nine means over a tenth of a second, which is many slices of a core. The
+time of a step of examples/digits is the median over the later half of its steps.
 
 python bench/beside.py [--pairs 9] [--busy 0 1 2] [--only calls step] [--json FILE]
 """
@@ -35,7 +35,7 @@ RATIOS = {"java": "openmpi", "c": "openmpi", "torch-jccl": "torch-gloo"}
 TRAIN = compare.ROOT / "examples/digits/train.py"
 SERIES = {"MEASURE_SERIES_MS": "100", "MEASURE_PATIENCE_MS": "0"}
 
-#: Microseconds by what was called: a size in bytes, or a step.
+#: Microseconds by what was timed: a size in bytes, or STEP.
 Row = dict[str, float]
 
 
@@ -46,7 +46,7 @@ def _calls(library: str, setting: compare.Setting) -> Row:
 
 
 def _step(library: str, _: compare.Setting) -> Row:
-    """A step of the demo in the middle of it, two ranks, under torchrun as users start it."""
+    """Times a step of the demo, once it is warm, on two ranks, which torchrun starts."""
     with tempfile.TemporaryDirectory() as directory:
         torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
         command = [sys.executable, *torchrun, str(TRAIN), "--backend", library.split("-")[1]]
@@ -76,8 +76,8 @@ def _turns(
         for name in names if turn % 2 == 0 else reversed(names):
             with contextlib.ExitStack() as others:
                 for _ in range(processes):
-                    # Each has a session of its own, as has each rank under torchrun: Linux shares a
-                    # core between sessions first.
+                    # Each has a session of its own, as each rank under torchrun has: Linux divides
+                    # a core between sessions first.
                     others.enter_context(busy(1))
                 rows[name].append(measure(name, setting))
             print(f"# {processes} busy, turn {turn + 1}: {name} {rows[name][-1]}", flush=True)
@@ -89,7 +89,7 @@ def _name(what: str) -> str:
 
 
 def table(results: dict[str, dict[str, list[Row]]]) -> str:
-    """Markdown: a line for each number of busy processes and call, by library, then the ratios."""
+    """Markdown: a line for each number of busy processes and each call; libraries, then ratios."""
     names = list(dict.fromkeys(name for rows in results.values() for name in rows))
     ratios = [(a, b) for a, b in RATIOS.items() if a in names and b in names]
     heads = ["busy", "call", *names, *(f"{a} / {b}" for a, b in ratios)]

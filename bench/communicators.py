@@ -1,7 +1,7 @@
 """How long it takes to open many communicators that stay open, and what they hold.
 
-Every rank opens them one after the other, by an id that an older communicator carries, and then by
-split; each is used once. The figure is rank 0's, from the call to its return.
+Every rank opens communicators one after the other: first by an id that an older communicator
+broadcasts, then by split. It uses each of them once. The figure is the time of the call on rank 0.
 
 python bench/communicators.py [--ranks 2] [--many 200] [--transport shm|net] [--rounds 3]
 """

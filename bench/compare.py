@@ -1,20 +1,20 @@
 """All-reduce of JCCL from Java, C and torch beside gloo, OpenMPI and Intel MPI, in one run.
 
-Libraries take turns in every round, so that a noisy minute hits all of them; the table gives
+Libraries take turns in every round, so that a noisy minute hits all of them. The table shows
 medians over the rounds, and medians of each round's ratio to OpenMPI (Java, C) or to gloo (torch).
-Around each call inputs are written and outputs read, for all libraries alike; the time includes
-this. Each run has a session of its own, raised above other sessions if this user may do that. A
-series counts only if the host of a virtual machine stole nothing from it; if there were too few,
-the figure is marked with ~.
+The clients of all libraries write the inputs before each call and read the outputs after it; the
+time includes this. Each run has a session of its own, which the script raises above other sessions
+if this user may do that. A series counts only if the host of a virtual machine stole nothing from
+it. If too few series count, the table marks the figure with ~.
 
-Every round is a fresh process. --fresh N shows how much these differ: it makes N rounds of the
-sizes up to 2 KiB, and gives the 90th percentile as a multiple of each median.
+Every round runs fresh processes. --fresh N shows how much these differ: it makes N rounds of the
+sizes up to 2 KiB, and prints the 90th percentile as a multiple of each median.
 
 python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
 python bench/compare.py --fresh 20 --only java c intelmpi
 
---against measures Java and C of the installed JCCL and of another one in turns: 15 rounds, unless
---rounds says otherwise. The status is 1 if a size is slower for certain.
+--against measures Java and C of the installed JCCL and of another one in turns, in 15 rounds unless
+--rounds says otherwise. The status is 1 if a size is certainly slower.
 
 python bench/compare.py --against ../before --only java --ranks 2
 """
@@ -46,13 +46,13 @@ ROOT = HERE.parent
 BUILD = ROOT / "build" / "bench"
 SIZES = [8 * 4**i for i in range(12)] + [64 << 20]
 FRESH_SIZES = SIZES[:5]
-#: These sizes come first and are measured again: compilers need seconds beside busy ranks.
+#: Clients measure these sizes first, and then again: compilers need seconds beside busy ranks.
 WARM_UP = SIZES[:6]
 RUN_LIMIT_S = 600
 ROUNDS = 3
 QUIET_LOAD = 0.10
-#: Whether each rank gets a session of its own, raised above others, and, if there are enough, a
-#: core of its own. beside.py wants none of that.
+#: Whether each rank gets a raised session of its own and, if there are enough cores, a core of its
+#: own. beside.py and nodes.py do not want that.
 undisturbed = True
 JVM_FLAGS = ["--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"]
 
@@ -76,20 +76,20 @@ class Setting:
         self.library = library
         self.java = java_home / "bin"
         self.jar = next(library.glob("jccl-core-*.jar"))
-        # The Java client fits the jar that it is compiled against.
+        # The classes of the Java client belong to the jar that they were compiled against.
         self.classes = BUILD / f"java-{zlib.crc32(str(self.jar).encode()):08x}"
         # Where pip installs impi-rt and impi-devel.
         self.intel_mpi = Path(sys.prefix)
 
     def has_intel_mpi(self) -> bool:
-        """Whether both of its packages are here."""
+        """Whether both packages of Intel MPI are installed."""
         return (self.intel_mpi / "bin/mpiexec.hydra").exists() and (
             self.intel_mpi / "include/mpi.h"
         ).exists()
 
 
 def open_mpi(command: str) -> str | None:
-    """Debian's name of a command of OpenMPI's, which no other MPI has, or the plain one."""
+    """The path of a command of OpenMPI: by Debian's name, which is unique, or by the plain one."""
     return shutil.which(f"{command}.openmpi") or shutil.which(command)
 
 
@@ -129,13 +129,13 @@ def build_java(setting: Setting) -> None:
 
 
 def _pin(rank: int, ranks: int) -> Command:
-    """A core for each rank where there are enough."""
+    """The beginning of a command that gets a core of its own, if there are enough."""
     cores = sorted(os.sched_getaffinity(0))
     return ["taskset", "-c", str(cores[rank])] if undisturbed and ranks <= len(cores) else []
 
 
 def _own_session() -> None:
-    """Raises the process's session, which is a scheduling group of its own; only root may."""
+    """Gives the process a session, which is a scheduling group; raises it if it may."""
     if not undisturbed:
         return
     os.setsid()
@@ -144,7 +144,7 @@ def _own_session() -> None:
 
 
 def collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
-    """Rank 0's table, the last figure of each size; if any rank fails, the run has failed."""
+    """Rank 0's table, with the last figure of each size; ends the program if a rank fails."""
     deadline = time.monotonic() + RUN_LIMIT_S
     try:
         text = ""
@@ -166,7 +166,7 @@ def collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
 
 
 def start(command: Command) -> subprocess.Popen[str]:
-    """A process whose output is kept, in a session of its own."""
+    """Starts a process, in a session of its own if undisturbed, and keeps its output."""
     return subprocess.Popen(
         command,
         text=True,
@@ -196,13 +196,13 @@ def run_java(setting: Setting, ranks: int, sizes: list[str]) -> Table:
 
 
 def run_c(setting: Setting, ranks: int, sizes: list[str]) -> Table:
-    """The C ABI; the client looks for the library where it was built, or where it is told."""
+    """The C ABI, of the installation that the setting names."""
     client = ["env", f"LD_LIBRARY_PATH={setting.library}", str(BUILD / "nccl_client")]
     return _ranks("C", ranks, lambda r, at: [*client, str(r), str(ranks), at, *sizes])
 
 
 def _run_torch(backend: str, ranks: int, sizes: list[str]) -> Table:
-    # Gloo's threads need other cores than its callers: pinned it is several times slower.
+    # Gloo's threads need other cores than its callers: gloo is several times slower if pinned.
     script, touch = str(HERE / "python/all_reduce.py"), str(BUILD / "touch.so")
     return _ranks(
         f"torch on {backend}",
@@ -223,7 +223,7 @@ def run_gloo(_: Setting, ranks: int, sizes: list[str]) -> Table:
 
 
 def run_mpi(_: Setting, ranks: int, sizes: list[str]) -> Table:
-    """OpenMPI, told what it must know when cores are shared."""
+    """OpenMPI; its options say whether ranks share cores."""
     command = [open_mpi("mpirun") or "mpirun", "-n", str(ranks)]
     if os.getuid() == 0:
         command.append("--allow-run-as-root")
@@ -235,7 +235,7 @@ def run_mpi(_: Setting, ranks: int, sizes: list[str]) -> Table:
 
 
 def run_intel_mpi(setting: Setting, ranks: int, sizes: list[str]) -> Table:
-    """Intel MPI in shared memory, told the same; it gives ranks cores of their own by itself."""
+    """Intel MPI in shared memory, with such options; it pins ranks to cores by itself."""
     command = [str(setting.intel_mpi / "bin/mpiexec.hydra"), "-n", str(ranks)]
     command += ["-genv", "I_MPI_FABRICS", "shm", "-genv", "I_MPI_ROOT", str(setting.intel_mpi)]
     if not undisturbed or ranks > len(os.sched_getaffinity(0)):
@@ -281,7 +281,7 @@ def _first_line(command: Command) -> str:
 
 
 def machine(setting: Setting) -> dict[str, str]:
-    """What the figures depend on."""
+    """Describes what the figures depend on."""
     import torch
 
     mpirun = open_mpi("mpirun")
@@ -322,12 +322,12 @@ def spread(rounds: list[Table], size: int) -> float:
 
 
 def us_text(us: float) -> str:
-    """Three digits."""
+    """Microseconds with three digits."""
     return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 100 else f"{us:.0f}"
 
 
 def size_name(size: int) -> str:
-    """With its unit."""
+    """A size with its unit."""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit:
             return f"{size // unit} {name}"
@@ -362,7 +362,7 @@ def table(ranks: int, results: dict[str, list[Table]]) -> str:
 
 
 def setting() -> Setting:
-    """Those of the JCCL that is installed."""
+    """The setting of the JCCL that is installed."""
     import jccl
 
     library = Path(jccl.__file__).parent / "_lib"
@@ -376,19 +376,19 @@ def setting() -> Setting:
 
 
 def present(setting: Setting, wanted: list[str]) -> list[str]:
-    """Those libraries that are here; says what the others need."""
+    """The wanted libraries that are installed; prints what the others need."""
     names = [name for name in LIBRARIES if name in wanted]
     if "openmpi" in names and not (BUILD / "mpi_client").exists():
-        print("OpenMPI is not here (openmpi-bin, libopenmpi-dev): its column is left out.")
+        print("OpenMPI is not installed (openmpi-bin, libopenmpi-dev): its column is left out.")
         names.remove("openmpi")
     if "intelmpi" in names and not setting.has_intel_mpi():
-        print("Intel MPI is not here (pip install impi-rt impi-devel): its column is left out.")
+        print("Intel MPI is not installed (impi-rt, impi-devel of PyPI): its column is left out.")
         names.remove("intelmpi")
     return names
 
 
 def compare_with(found: Setting, other: Setting, options: argparse.Namespace) -> bool:
-    """Two installations in turns; whether a size of this one is slower for certain."""
+    """Measures two installations in turns; returns whether a size is certainly slower now."""
     sizes = [str(size) for size in WARM_UP + SIZES]
     slower = False
     for ranks in options.ranks:

@@ -2,11 +2,11 @@
 
 Two ranks on this machine make several calls. The call that enters the fewest files counts: in it
 the second rank came while the first one looked for it, so that neither slept. A profile function
-finds out what Python enters, libraries built for it (-finstrument-functions) what C enters, a
-debugger (JDI) what Java enters. The files are printed in the order in which they are entered, each
-with its functions. The status is 1 if there are too many files, if a method between the door and
-the kernels, both excluded, has too many parameters, or if ARCHITECTURE.md, which describes this
-call, does not name a file.
+records what Python enters, and a debugger (JDI) what Java enters. For C the script builds libraries
+that record it themselves (-finstrument-functions). The script prints the files in the order in
+which the call enters them, each with its functions. The status is 1 in three cases: the call enters
+too many files; a method between the door and the kernels (both excluded) has too many parameters;
+or ARCHITECTURE.md, which describes this call, does not name one of the files.
 
 python bench/corridor.py [--most 24] [--parameters 4]
 """
@@ -32,7 +32,7 @@ C_FOLDER = ROOT / "java-core" / "src" / "main" / "c"
 JAVA_FOLDER = ROOT / "java-core" / "src" / "main" / "java"
 FLAGS = ["-std=gnu11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-pthread", "-shared"]
 
-#: Neither has to keep to the number of parameters: the door is C's, the kernels are loops.
+#: These may have more parameters: the door repeats C's functions, and the kernels are loops.
 DOOR = "org/jccl/abi/NcclApi.java"
 KERNELS = ("org/jccl/reduce/", "org/jccl/platform/")
 
@@ -105,14 +105,14 @@ comm.destroy()
 """
 
 Entry = tuple[str, str, int]
-#: A file, a function of it, and how many parameters that has (of Java's).
+#: A file, a function in it, and how many parameters the function has (0 if it is not Java's).
 
 
 def instrumented(folder: Path) -> None:
-    """A copy of the package whose libraries note what is entered."""
+    """Makes a copy of the package whose libraries record which functions are entered."""
     package = Path(jccl.__file__).parent
     if not (package / "_lib").exists():
-        sys.exit("JCCL is not built here: `make install`, and run this by .venv/bin/python")
+        sys.exit("JCCL is not built here: call `make install`, and run this by .venv/bin/python")
     shutil.copytree(package, folder / "jccl", ignore=shutil.ignore_patterns("__pycache__"))
     from jccl.bindings import load
 
@@ -134,7 +134,7 @@ def instrumented(folder: Path) -> None:
 
 
 def traced(folder: Path, parameters: int) -> tuple[list[list[Entry]], list[Entry]]:
-    """What each call enters, and the methods with more parameters beside."""
+    """The entries of each call, and other methods that have more parameters."""
     rank = folder / "rank.py"
     rank.write_text(RANK, encoding="utf-8")
     tracer = str(ROOT / "bench" / "java" / "MethodEntries.java")
@@ -161,7 +161,7 @@ def traced(folder: Path, parameters: int) -> tuple[list[list[Entry]], list[Entry
 
 
 def of_java(source: str, owner: str, method: str, parameters: str) -> Entry:
-    """The entry of a line of MethodEntries."""
+    """The entry that a line of MethodEntries describes."""
     path = str((JAVA_FOLDER / source).relative_to(ROOT))
     return path, f"{owner.rpartition('.')[2]}.{method}", int(parameters)
 
@@ -169,7 +169,7 @@ def of_java(source: str, owner: str, method: str, parameters: str) -> Entry:
 def places(library: str, offsets: list[int]) -> list[tuple[str, str]]:
     """The source file and name of functions of a library, without those of CPython's headers.
 
-    What api.c makes of a row of functions.def is api.c's.
+    A function that api.c makes from a row of functions.def counts as one of api.c.
     """
     if not offsets:
         return []
@@ -188,7 +188,7 @@ def between(path: str) -> bool:
 
 
 def untold(files: Iterable[str]) -> list[str]:
-    """The files that ARCHITECTURE.md names neither itself nor by their class."""
+    """The files that ARCHITECTURE.md names neither by path nor by class."""
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     walk = page.partition("## One all-reduce")[2].partition("\n## ")[0]
     names = " ".join(re.findall(r"`([^`]+)`", walk))
@@ -197,7 +197,7 @@ def untold(files: Iterable[str]) -> list[str]:
 
 
 def main() -> int:
-    """Prints the files; the status."""
+    """Prints the files; returns the status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--most", type=int, default=24, help="most files a call may enter")
     parser.add_argument("--parameters", type=int, default=4, help="most parameters of a method")
@@ -214,13 +214,13 @@ def main() -> int:
         print(f"{i:3} {path.replace('java-core/src/main/', '')}: {', '.join(names)}")
     for path, name, n in beside:
         if path in files and between(path):
-            print(f"{name} has {n} parameters, and is not entered")
+            print(f"{name} has {n} parameters, but is not entered")
     wide = {e for e in entered if between(e[0]) and e[2] > options.parameters}
     for _, name, n in sorted(wide):
         print(f"{name} has {n} parameters, and is entered")
     missing = untold(files)
     for path in missing:
-        print(f"ARCHITECTURE.md does not tell of {path}")
+        print(f"ARCHITECTURE.md does not name {path}")
     print(f"{len(files)} files, of {options.most}; {len(wide)} methods are too wide")
     return 1 if len(files) > options.most or wide or missing else 0
 

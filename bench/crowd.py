@@ -1,9 +1,9 @@
 """More ranks than cores: how long a small all-reduce takes, and what waiting for a late rank costs.
 
-Every rank times each of its calls; the median and the 99th percentile are over all ranks' calls.
-Then all ranks but the last wait for it in an all-reduce, and report what share of a core their
-whole processes used meanwhile, including Java's own threads. The load, and what the host stole, are
-printed beside the figures.
+Every rank times each of its calls; the median and the percentiles are over the calls of all ranks.
+Then all ranks but the last one wait for it in an operation. Each of them reports the share of a
+core that its whole process used meanwhile, including Java's own threads. Beside the figures the
+script prints the load, and the share of time that the host stole.
 
 python bench/crowd.py [--ranks 8] [--calls 20000] [--late 10] [--rounds 3]
     [--transport shm|net] [--hosts 2] [--wait allreduce|large|group]
@@ -69,7 +69,7 @@ def waited(seconds):
 if late_s:
     for _ in range(30):
         wait()
-    waited(4)  # Uncounted: what is new to the compilers is compiled meanwhile.
+    waited(4)  # Not counted: meanwhile Java compiles what is new to it.
     before, since = waited(late_s)
     share = numpy.array([(used() - before) / (time.monotonic() - since)])
     comm.allgather(share, shares)

@@ -1,13 +1,13 @@
-"""The first seconds: what the demo's steps take together, and the first calls, on jccl and gloo.
+"""The first seconds on jccl and gloo: all steps of the demo together, and the first calls.
 
 A training of examples/digits on two ranks ends before a JVM's compilers do, so its total shows what
-they cost. jccl and gloo take turns in fresh processes, on a machine that is quiet, beside a process
-that is busy half of the time, and beside a busy process for each core.
+they cost. jccl and gloo take turns in fresh processes: on a quiet machine, beside a process that is
+busy half of the time, and beside a busy process for each core.
 
 python bench/first.py [--pairs 9] [--surroundings quiet little busy] [--calls] [--keep FOLDER]
 
-Processes are forked from one that has imported torch and has started no JVM: this measures the
-same, but imports do not take most of the time.
+The ranks are forked from a process that has imported torch and has started no JVM. The figures are
+the same as without that, but the imports do not take most of the time of a run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RANKS = 2
 RUN_LIMIT_S = 180
-#: Name, busy processes, share of the time in which each is.
+#: Text, number of busy processes, share of the time in which each of them is busy.
 SURROUNDINGS = {
     "quiet": ("nothing else", 0, 0.0),
     "little": ("one process busy half of the time", 1, 0.5),
@@ -40,7 +40,7 @@ Figures = dict[str, float]
 
 
 def train(backend: str, rank: int, folder: Path) -> Figures:
-    """All steps of the demo together, on one rank, and one of the later half."""
+    """Trains on one rank; times all steps of the demo together, and one of the later half."""
     demo = importlib.import_module("train")
     sys.argv = ["train.py", "--backend", backend, "--quiet", "--save", str(folder)]
     demo.main()
@@ -51,7 +51,7 @@ def train(backend: str, rank: int, folder: Path) -> Figures:
 
 
 def calls(backend: str, rank: int, folder: Path) -> Figures:
-    """What a program waits for until its first results are there."""
+    """Times what a program waits for until it has its first results."""
     if backend == "core":
         return _core_calls(rank, folder)
     import torch
@@ -116,7 +116,7 @@ def _free_port() -> int:
 def _rank(
     work: Callable[[str, int, Path], Figures], backend: str, rank: int, port: int, folder: Path
 ) -> None:
-    """Runs in a forked child, and ends it."""
+    """Does a rank's work in a forked child, and ends the child."""
     code = 1
     # Whatever happens, the child must not continue its parent's program.
     with contextlib.suppress(BaseException):
@@ -165,7 +165,7 @@ def interval(values: list[float]) -> tuple[float, float]:
 
 
 def compare_steps(pairs: int, where: str, keep: Path | None) -> None:
-    """One row of the table of steps: jccl and gloo in turns, after the pairs that are kept."""
+    """Prints a row of the table of steps: jccl and gloo take turns; kept pairs count, too."""
     busy = importlib.import_module("busy").busy
     text, count, share = SURROUNDINGS[where]
     runs: dict[str, list[Figures]] = {"jccl": [], "gloo": []}
@@ -194,7 +194,7 @@ def compare_steps(pairs: int, where: str, keep: Path | None) -> None:
 
 
 def compare_calls(pairs: int) -> None:
-    """The table of first calls, on a machine without other work."""
+    """Prints the table of first calls, on a machine without other work."""
     names = {"core": "jccl.core", "jccl": "torch, jccl", "gloo": "torch, gloo"}
     runs: dict[str, list[Figures]] = {backend: [] for backend in names}
     for _ in range(pairs):

@@ -1,7 +1,7 @@
-"""How long Ctrl-C takes to end a blocked collective, and its peers' next call.
+"""How long Ctrl-C takes to end a blocked collective; the peer's next calls must fail, too.
 
 Rank 0 is interrupted while it waits in an all-reduce that rank 1 has not called; then rank 1 calls.
-Rank 1's first call may still find what rank 0 had sent; its second call cannot.
+Rank 1's first call may still find what rank 0 had sent, and succeed. Its second call must fail.
 
 python bench/interrupt.py [--trials 20] [--hosts 2]
 """

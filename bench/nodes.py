@@ -1,10 +1,10 @@
 """All-reduce across nodes: JCCL's C ABI beside gloo and OpenMPI, and what a node sends.
 
-A node is a network namespace with a host name of its own; a bridge joins them. So every byte
-between nodes is a byte of TCP, and the counters of a node's interface say how many there were.
+A node is a network namespace with a host name of its own; a bridge joins the nodes. So every byte
+between nodes is a byte of TCP, and the counters of a node's interface count all of them.
 
 python bench/nodes.py [--nodes 2 4] [--per-node 4] [--sizes 1048576 ...] [--rounds 9]
-python bench/nodes.py --traffic    bytes that a node sends, for each operation, beside the least
+python bench/nodes.py --traffic    for each operation: bytes that a node sends, and the least
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ SIZES = [4096, 65536, 1 << 20, 16 << 20, 64 << 20]
 TRAFFIC_SIZES = [16 << 20, 64 << 20]
 #: Many JVMs on few cores need a while until their compilers have finished.
 WARM_UPS = 4
-#: How many more calls the second of two runs makes: the bytes by which processes meet cancel out.
+#: The second of two runs makes this many more calls: the bytes of the init cancel out.
 CALLS = 8
 
 
 @dataclass
 class Node:
-    """A namespace, as long as the process that holds it lives."""
+    """A network namespace; it lasts as long as the process that holds it."""
 
     number: int
     holder: subprocess.Popen[str]
@@ -44,7 +44,7 @@ class Node:
         return f"node{self.number}"
 
     def enter(self, *, from_node: bool = False) -> list[str]:
-        """The beginning of a command that runs on it, called outside or from another node."""
+        """The beginning of a command that runs on this node, called outside or from another one."""
         user = [] if from_node else ["--user", "--preserve-credentials"]
         return [
             *("nsenter", "--target", str(self.holder.pid), *user, "--net", "--uts", "--"),
@@ -123,7 +123,7 @@ Table = compare.Table
 
 
 class Bench:
-    """The libraries on some nodes, with so many ranks on each."""
+    """Runs the libraries on some nodes, with the same number of ranks on each."""
 
     def __init__(self, setting: compare.Setting, nodes: list[Node], per_node: int) -> None:
         self.setting = setting
@@ -144,7 +144,7 @@ class Bench:
         return self._run("C", lambda r, at: [*client, str(r), str(self.ranks), at, *sizes])
 
     def jccl_in_rank_order(self, sizes: list[str]) -> Table:
-        """The same, every rank with every other."""
+        """The same in rank order, in which every rank talks to every other."""
         return self.jccl(sizes, "rank")
 
     def gloo(self, sizes: list[str]) -> Table:
@@ -160,7 +160,7 @@ class Bench:
         )
 
     def open_mpi(self, sizes: list[str]) -> Table:
-        """OpenMPI: one daemon a node, which an agent of ours starts there."""
+        """OpenMPI; a script of ours starts its daemon on each node."""
         agent = self.nodes[0].directory / "agent"
         lines = ["#!/bin/sh", "node=$1", "shift", "case $node in"]
         for node in self.nodes:
@@ -192,7 +192,7 @@ LIBRARIES = {
 
 
 def compare_libraries(bench: Bench, names: list[str], rounds: int, sizes: list[int]) -> None:
-    """Rounds in which the libraries take turns."""
+    """Runs rounds in which the libraries take turns, and prints the table."""
     texts = [str(size) for size in [*compare.WARM_UP * WARM_UPS, *sizes]]
     results: dict[str, list[Table]] = {name: [] for name in names}
     for number in range(rounds):
@@ -214,7 +214,7 @@ def compare_libraries(bench: Bench, names: list[str], rounds: int, sizes: list[i
 # -- what a node sends
 
 
-#: The least that a node can send for a call, over the size, by number of nodes.
+#: The least that a node can send for a call, divided by the size, for a number of nodes.
 LEAST: dict[str, Callable[[int], float]] = {
     "all_reduce": lambda nodes: 2 * (nodes - 1) / nodes,
     "all_gather": lambda nodes: (nodes - 1) / nodes,
@@ -224,7 +224,7 @@ LEAST: dict[str, Callable[[int], float]] = {
 
 
 def traffic(bench: Bench, sizes: list[int]) -> None:
-    """Counts what leaves each node's interface."""
+    """Counts the bytes that leave each node's interface."""
     script = str(compare.HERE / "python/repeat.py")
     count = len(bench.nodes)
     print(f"\n**{count} nodes of {bench.per_node} ranks: bytes that the busiest node sends**\n")

@@ -1,9 +1,10 @@
-"""What strangers cost: init and step times with and without 200 of them at the ranks' ports.
+"""What strangers cost: times of init and calls with and without 200 of them at the ranks' ports.
 
-Two ranks count as two nodes and talk over TCP. In each round they are timed once with and once
-without the strangers. Of every eight strangers two say nothing. The others send a byte a second,
-garbage, the hello of another version or of a link that nobody waits for, what a rank has said
-before, or a known number with a false proof; when they are dropped, they come again.
+A stranger is a connection that is not a rank's. Two ranks count as two nodes and talk over TCP.
+Each round times them once with and once without the strangers. Of every eight strangers two say
+nothing. Each of the others sends one of these: a byte a second, garbage, the hello of another
+version, the hello of a link that nobody waits for, what a rank has said before, or a known number
+with a false proof. When a rank drops a stranger, the stranger connects again.
 
 python bench/strangers.py [--rounds 10] [--strangers 200]
 """
@@ -42,7 +43,7 @@ def timed(comm, data, times):
     return sorted(series)[4]
 
 def inits():
-    "Of communicators whose id both ranks know."
+    "Times the init of communicators whose id both ranks know."
     series = []
     for _ in range(INITS):
         known = numpy.zeros(nccl.UNIQUE_ID_BYTES, "uint8")
@@ -70,7 +71,7 @@ def overhear():
         target.shutdown(socket.SHUT_WR)
 
     with socket.create_server(("127.0.0.1", 0)) as tap:
-        # The same id, but for the port: rank 1 goes through the tap.
+        # The same id with another port, so that rank 1 goes through the tap.
         tapped = known[:10] + tap.getsockname()[1].to_bytes(2, "big") + known[12:]
         ids = [nccl.UniqueId.from_bytes(each) for each in (known, tapped)]
         comms = [None, None]
@@ -95,7 +96,7 @@ first = nccl.Communicator.from_env()
 for _ in range(2):
     inits()
 for phase in range(-1, 2 * rounds):
-    # Each time, since a process forgets meetings that are long over.
+    # In each phase, since a process forgets meetings that are long over.
     port, said = overhear()
     print("overheard", port, said.hex(), flush=True)
     first.allreduce(small, small, nccl.MAX)
@@ -109,7 +110,7 @@ for phase in range(-1, 2 * rounds):
 first.destroy()
 """
 
-#: What is timed, with its unit and the factor to it from seconds.
+#: What is timed, its unit, and the factor from seconds to this unit.
 FIGURES = (("init", "ms", 1e3), ("8 B", "µs", 1e6), ("1 MiB", "µs", 1e6))
 
 _HELLO = b"JCCLnet\x01\x02\0\0\0" + bytes(8)
@@ -119,7 +120,7 @@ class Strangers:
     """Connections to some ports, driven by one thread; each acts once a second."""
 
     def __init__(self, overheard: dict[int, bytes], count: int) -> None:
-        """Begins at once, at the ports where ranks were overheard."""
+        """Starts to connect at once, to the ports where ranks were overheard."""
         self._overheard = overheard
         self._ports = sorted(overheard)
         self._sockets: list[socket.socket | None] = [None] * count
@@ -131,7 +132,7 @@ class Strangers:
         self._thread.start()
 
     def close(self) -> None:
-        """They all leave."""
+        """Ends the thread and all connections."""
         self._over.set()
         self._thread.join()
         for each in self._sockets:
@@ -228,7 +229,7 @@ def measure(
             if word == "overheard":
                 overheard[number] = bytes.fromhex(values[0])
                 continue
-            # Without, with; with, without; and so on: drift affects both alike.
+            # The order alternates (without, with; with, without), so that drift affects both alike.
             attacked = number >= 0 and (number % 2 == 1) != (number // 2 % 2 == 1)
             if word == "phase":
                 strangers = Strangers(overheard, count) if attacked else None

@@ -23,14 +23,14 @@ _SEED = int(os.environ["JCCL_TEST_SEED"])
 _LONGEST = ("test_readme.py", "test_torch_training.py")
 
 
-# A shell without job control starts what it puts in the background with Ctrl-C ignored, and every
-# child would inherit that; a handler, unlike the ignoring, ends with exec.
+# A shell without job control makes its background programs ignore Ctrl-C, and every child would
+# inherit that. So tests begin with a handler: exec gives children the default in its place.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Compiling is most of what a short life costs; the long form of the tests runs what ships.
+    # Short processes spend most time on compiling; the long form of the tests runs what ships.
     if config.getoption("markexpr") != "stress":
         os.environ.setdefault("JCCL_JVM_OPTIONS", "-XX:TieredStopAtLevel=1")
 
@@ -58,7 +58,7 @@ def seed() -> int:
 @pytest.fixture
 def fake() -> Iterator[FakeBinding]:
     """A binding that only records, in place of the library."""
-    # What earlier tests have not ended has the same handles here as what this one makes.
+    # Communicators that earlier tests have not ended have the same handles as this test's.
     gc.collect()
     held.held.clear()
     held._lost.clear()
@@ -69,7 +69,7 @@ def fake() -> Iterator[FakeBinding]:
 
 
 def _ours() -> set[str]:
-    """What JCCL or its JVM could leave behind on this machine."""
+    """Files that JCCL or its JVM could leave behind on this machine."""
     found = {str(path) for path in Path("/dev/shm").glob("*jccl*")}
     found |= {str(path) for path in Path("/tmp").glob("jccl*") if path.is_file()}
     for pid in harness.started:

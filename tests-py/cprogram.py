@@ -64,7 +64,7 @@ def start(
 
 
 def finish(process: subprocess.Popen[str], status: int = 0, limit_s: float = LIMIT_S) -> str:
-    """Waits for a program, whose status must be this one; what it printed."""
+    """Waits for a program, which must end with this status; returns what it printed."""
     try:
         output, _ = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
@@ -82,7 +82,7 @@ def run_ranks(
     library: str = "libnccl.so.2",
     environments: list[dict[str, str]] | None = None,
 ) -> list[str]:
-    """Runs one program for each list of arguments, all at once; what each printed."""
+    """Runs a program for each list of arguments, all at once; returns what each printed."""
     each = environments or [{}] * len(arguments)
     program(source, library)
     ranks = [
@@ -104,5 +104,5 @@ def run(
     library: str = "libnccl.so.2",
     environment: dict[str, str] | None = None,
 ) -> str:
-    """Runs a program to its end; what it printed."""
+    """Runs a program to its end; returns what it printed."""
     return finish(start(source, *arguments, library=library, environment=environment), status)

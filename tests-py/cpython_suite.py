@@ -2,11 +2,12 @@
 
 Usage: cpython_suite.py [--again N] [--table FILE] [test ...]
 
-Each test module (such as test_signal) runs in two processes one after the other: as it is, and
-after JCCL has started Java there and two ranks have reduced, whose communicators stay alive. If a
-test differs, the module is run N more times in both ways (3), so that a test that fails now and
-then is told from one that Java makes fail. The status is 1 if something fails with JCCL alone, or
-runs in one way only and is not EXPLAINED, or if the communicators do not work any more afterwards.
+Each test module (such as test_signal) runs in two processes, one after the other. In the first it
+runs as it is. In the second JCCL has started Java, and two ranks have reduced, whose communicators
+stay alive. If a test differs, the module runs N more times in both ways (3 by default): this tells
+a test that fails now and then from one that Java makes fail. The status is 1 if a test fails only
+with JCCL, if it runs in one way only and is not EXPLAINED, or if the communicators no longer work
+afterwards.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ TESTS = (
 LIMIT_S = 1800
 Outcomes = dict[str, str]
 
-#: Tests that JCCL keeps from running, or lets run, and why that is right. There are none.
+#: Tests that run only without JCCL, or only with it, and why that is right. There are none.
 EXPLAINED: dict[str, str] = {}
 
 _AFTERWARDS = "the communicators afterwards"
@@ -122,7 +123,7 @@ def _inside(name: str, live: bool, answer: Path) -> None:
 
 
 def _module(name: str, folder: Path) -> ModuleType:
-    """A test module; the three of multiprocessing are made where an installation lacks them."""
+    """A test module; makes the three of multiprocessing if the installation lacks them."""
     if importlib.util.find_spec(f"test.{name}") is not None:
         return importlib.import_module(f"test.{name}")
     start = name.removeprefix("test_multiprocessing_")
@@ -181,8 +182,8 @@ def _word(outcomes: Outcomes, test: str) -> str:
 def _blames(test: str, pairs: list[tuple[str, str]]) -> bool:
     """Whether JCCL is to blame for what a test did without and with it, in all runs.
 
-    What fails in one run more than without it is this machine's, but for the end of a process and
-    for communicators that do not work any more, of which one is enough.
+    If a test fails with JCCL in only one run more than without it, this machine is to blame. But
+    one run is enough if the process ends in it, or if the communicators no longer work after it.
     """
     without = [word == "failed" for word, _ in pairs]
     with_it = [word == "failed" for _, word in pairs]
@@ -237,7 +238,7 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("tests", nargs="*", metavar="test", help=f"default: {' '.join(TESTS)}")
-    parser.add_argument("--again", type=int, default=3, help="repeat what differs so often (3)")
+    parser.add_argument("--again", type=int, default=3, help="how often to repeat what differs (3)")
     parser.add_argument("--table", type=Path, help="write the table there, too")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--live", action="store_true", help=argparse.SUPPRESS)

@@ -35,7 +35,7 @@ _ANSWERS: dict[str, Any] = {
 
 
 class _Block:
-    """As the block of the extension, by the functions of the binding in use."""
+    """Does what the extension's block does, by the functions of the binding in use."""
 
     def __init__(self, started: Callable[[int], object], ended: Callable[..., Any]) -> None:
         self._started = started
@@ -119,7 +119,7 @@ class FakeBinding:
 
 
 class Interrupted:
-    """A library in front of another; Ctrl-C arrives when one of its functions has returned."""
+    """Calls another library; Ctrl-C arrives when one of its functions has returned."""
 
     def __init__(self, library: Any, function: str) -> None:
         self._library = library

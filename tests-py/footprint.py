@@ -1,4 +1,4 @@
-"""What a process holds of its system: descriptors, threads, mappings and resident memory."""
+"""Resources that a process holds: descriptors, threads, mappings and resident memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 _SELF = Path("/proc/self")
 _LIMIT_S = 20.0
 _ANONYMOUS = "mapping without a file"
-#: They join their neighbours or split; one more for each communicator would be hundreds.
+#: Mappings join their neighbours or split; one more for each communicator would be hundreds.
 _ANONYMOUS_SLACK = 24
 #: Threads that are made when needed, up to these bounds.
 _BOUNDS = {"thread jccl-job-": 4, "thread jccl-stream-": min(4, os.cpu_count() or 1)}
 
 
 def counts() -> Counter[str]:
-    """How many there are of each kind; the JVM's compiler threads come and go as it likes."""
+    """How many there are of each kind, without the JVM's compiler threads, which come and go."""
     found: Counter[str] = Counter()
     for each in os.listdir(_SELF / "fd"):
         try:
@@ -41,7 +41,7 @@ def counts() -> Counter[str]:
 
 
 def growth(before: Counter[str]) -> list[str]:
-    """What there is more of than before; waits a while for sockets that linger."""
+    """The counts that have grown since then; waits a while for sockets that linger."""
     end = time.monotonic() + _LIMIT_S
     while True:
         allowed = Counter(before)

@@ -29,7 +29,7 @@ def add(comm):
 def python(
     code: str, *arguments: str, status: int = 0, environment: dict[str, str] | None = None
 ) -> str:
-    """Runs code in a new interpreter, which must end with this status; what it printed."""
+    """Runs code in a new interpreter, which must end with this status; returns its output."""
     process = start(code, *arguments, environment=environment)
     return cprogram.finish(process, status, LIMIT_S)
 

@@ -51,7 +51,7 @@ _TICK_S = 0.02
 
 @dataclass
 class Rank:
-    """What a rank's function gets.
+    """A rank, as its function sees it.
 
     Attributes:
         rank: its number.
@@ -71,7 +71,7 @@ class Rank:
         return pickle.loads(bytes.fromhex(_ask(f"GET {key}\n")))
 
     def unique_id(self, name: str = "world") -> UniqueId:
-        """The same new id on all ranks that name it alike, once; rank 0 makes it."""
+        """An id that rank 0 makes, the same on all ranks that pass the name; a name serves once."""
         assert name not in self._ids, f"the id {name} was used before; name another"
         self._ids.add(name)
         if self.rank == 0:
@@ -92,7 +92,7 @@ class Rank:
 
 
 def settled(comm: Communicator, limit_s: float = DEADLINE_S) -> Communicator:
-    """The communicator when nothing of it is in progress any more.
+    """Waits until nothing of the communicator is in progress, and returns it.
 
     Raises:
         NCCLError: with the state, if it is an error.
@@ -116,7 +116,7 @@ def announce_blocked(
 ) -> None:
     """Puts ``key`` once the calling thread has been inside the library for a while.
 
-    ``inside`` tells of the code that the thread runs whether that is a call of the library.
+    ``inside`` says whether the code that the thread runs is a call of the library.
     """
     caller = threading.get_ident()
 
@@ -182,7 +182,7 @@ class _Process:
         _send(self._jobs, job)
 
     def read(self) -> list[tuple[int, Outcome]]:
-        """What has been answered; sets ``idle`` and ``finished``."""
+        """The answers that have come; sets ``idle`` and ``finished``."""
         received = os.read(self.answers, 1 << 20)
         self.finished = not received
         self._received += received
@@ -203,7 +203,7 @@ class _Process:
         return self._log.read_bytes()[self._logged :].decode(errors="replace")
 
     def end(self) -> None:
-        """Kills what is left of it."""
+        """Kills the process and what it has started."""
         self.child.kill()
         os.close(self._jobs)
         os.close(self.answers)
@@ -215,7 +215,7 @@ _idle: list[_Process] = []
 
 @functools.cache
 def _logs() -> tempfile.TemporaryDirectory[str]:
-    """Only in processes that start ranks: a rank that is killed could not remove it."""
+    """Made only in processes that start ranks: a rank that is killed could not remove it."""
     return tempfile.TemporaryDirectory(prefix="jccl-test-logs-")
 
 
@@ -263,7 +263,7 @@ class Cluster:
     ) -> None:
         """Prepares ``nranks`` ranks, ``threads`` of them in each process, on ``hosts`` hosts.
 
-        Processes are ``fresh`` ones that end by themselves, as programs do, or may serve again.
+        ``fresh`` processes are new and end by themselves, as programs do; others serve again.
         """
         self.nranks = nranks
         self._threads = threads
@@ -344,7 +344,7 @@ class Cluster:
             self._give_up()
 
     def deadline_in(self, seconds: float) -> None:
-        """What is not done within these seconds from now is late."""
+        """Sets the deadline: these seconds from now."""
         self._deadline = time.monotonic() + seconds
         self._deadline_s = seconds
 
@@ -369,7 +369,7 @@ class Cluster:
         return [pickle.loads(bytes.fromhex(self._store.get(key) or "")) for key in keys]
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Waits until something outside of the ranks is so."""
+        """Waits until a condition outside of the ranks is true."""
         while not condition():
             self._progress()
 
@@ -378,13 +378,13 @@ class Cluster:
         self._store.put(key, pickle.dumps(value).hex())
 
     def join(self) -> list[Outcome]:
-        """Waits for the end of all ranks; outcomes by rank."""
+        """Waits for the end of all ranks; returns the outcomes by rank."""
         while not all(process.finished or process.idle for process in self._processes):
             self._progress()
         return [self._outcomes[rank] for rank in range(self.nranks)]
 
     def values(self) -> list[Any]:
-        """Waits for the end of all ranks, none of which may fail; values by rank."""
+        """Waits for the end of all ranks, none of which may fail; returns the values by rank."""
         outcomes = self.join()
         failures = [f"rank {r}:\n{o.error}" for r, o in enumerate(outcomes) if o.error]
         assert not failures, "\n".join(failures)
@@ -416,7 +416,7 @@ class Cluster:
 
 
 def run_ranks(function: Callable[..., Any], nranks: int, *args: Any, **options: Any) -> list[Any]:
-    """Runs ``function(rank, *args)`` on every rank of a Cluster; the values by rank."""
+    """Runs ``function(rank, *args)`` on every rank of a Cluster; returns the values by rank."""
     with Cluster(nranks, **{"fresh": False, **options}) as cluster:
         return cluster.start(function, *args).values()
 

@@ -31,7 +31,7 @@ LANGUAGES = ("C", "Java", "Python")
 
 @dataclass(frozen=True)
 class Row:
-    """What a wrong call is answered.
+    """How the library answers a wrong call.
 
     Attributes:
         case: its name.
@@ -59,7 +59,7 @@ y = numpy.zeros(1, dtype=numpy.float32)
 
 
 class State:
-    """What a wrong call is made on."""
+    """The communicators and ids on which the wrong calls are made."""
 
     def __init__(self) -> None:
         self.id = get_unique_id()
@@ -187,7 +187,7 @@ def _races(s: State, call: Callable[[Communicator], None]) -> None:
 
 
 def _lose(_: State) -> None:
-    """Loses one of two ranks of this process; the other is told."""
+    """Drops the communicator of one of two ranks of this process; the other rank learns of it."""
     comms = Communicator.init_all(2)
     with pytest.warns(ResourceWarning, match="was garbage-collected before it was destroyed"):
         comms.pop()
@@ -291,7 +291,7 @@ def _answer(case: str, second_thread: bool) -> tuple[str, str]:
         thread.join()
     else:
         make()
-    # What was ready works on.
+    # A communicator that was ready still works.
     if state.comm is not None and case != "group start without end":
         state.comm.allreduce(x, y, SUM)
         assert y[0] == x[0]

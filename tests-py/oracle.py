@@ -1,4 +1,4 @@
-"""What collectives should give, computed by numpy alone and compared bit for bit.
+"""The right results of collectives, computed by numpy alone and compared bit for bit.
 
 Every element is folded in rank order, or the ranks of each node and then the nodes. Floats of 8 and
 16 bits are accumulated in float32 and rounded once a fold, to the nearest with ties to even; those

@@ -24,7 +24,7 @@ def against() -> ModuleType:
 
 
 def test_the_interval_of_a_median_is_by_order(against: ModuleType) -> None:
-    # Of 15 values the 4th and the 12th: 3 or fewer of 15 lie below a median in 1.8 % of cases.
+    # The 4th and the 12th of 15 values: 3 or fewer of 15 lie below a median in 1.8 % of cases.
     assert against.interval([float(i) for i in range(15, 0, -1)]) == (4.0, 12.0)
     assert against.interval([float(i) for i in range(1, 10)]) == (2.0, 8.0)
     assert against.interval([1.0, 2.0, 3.0]) == (-math.inf, math.inf)

@@ -1,4 +1,4 @@
-"""The one step of a plain collective on numpy arrays: as the long way, or not taken at all."""
+"""Plain collectives on numpy arrays in one step: it does what the long way does, or nothing."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _both_ways(rank: Rank, blocking: bool) -> None:
         library: Any = settled(comm)._library
         for dtype in ("float32", "float64", "uint8", "int64", "float16"):
             resolve(numpy.zeros(1, dtype), "x")
-            # Known from the first call that needs them.
+            # This call makes rank and nranks known.
             assert comm.rank < comm.nranks
             comm._library = OneStep(library)
             found = _operations(comm, dtype)
@@ -264,7 +264,7 @@ def test_a_refusal_of_the_library_has_its_sentence(comm: Communicator) -> None:
 
 
 class Pressing:
-    """A key that stands where a dtype is looked for; somebody presses Ctrl-C at the comparison."""
+    """A key in the place of a dtype; Ctrl-C comes while the lookup compares it."""
 
     def __init__(self, dtype: Any) -> None:
         self._hash = hash(dtype)

@@ -1,4 +1,4 @@
-"""What is a buffer, and what is refused with which sentence."""
+"""Which objects are buffers, and by which sentence JCCL refuses the others."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_data_types_are_made_from_what_numpy_understands() -> None:
 @pytest.mark.parametrize("name", ["bool", "uint8"])
 def test_only_bool_is_known_as_bool(name: str) -> None:
     arr, tensor = numpy.zeros(4, name), torch.zeros(4, dtype=getattr(torch, name))
-    for _ in range(2):  # The second time from what was remembered.
+    for _ in range(2):  # The second time JCCL uses what it has remembered.
         for buffer in (arr, tensor, OnlyInterface(arr), OnlyDLPack(arr), memoryview(arr.data)):
             assert resolve(buffer, "x").is_bool == (name == "bool"), type(buffer)
 

@@ -42,7 +42,7 @@ class Pages:
         self._forbidden = forbid
 
     def written(self) -> int:
-        """Bytes written since it was taken; who touches a forbidden one does not survive."""
+        """Bytes written since it was taken; a process that touches a forbidden one dies."""
         if self._forbidden:
             self._protect(_PROT_READ_WRITE)
             return 0
@@ -129,7 +129,7 @@ def _moment(control: Communicator, seed: int) -> None:
                 settled(comm)
     except KeyboardInterrupt:
         if not blocking:
-            # What is queued may have been queued before.
+            # Operations may have been queued before the interrupt.
             comm.abort()
     except NCCLError as ended:
         error = ended

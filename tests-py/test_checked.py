@@ -34,7 +34,7 @@ CLIENTS = [
 ]
 clients = pytest.mark.parametrize(("source", "argument", "status"), CLIENTS)
 
-#: Every wrong call of Python, and what it leaves right, in one process.
+#: Makes every wrong call of Python in one process; what was right must stay right.
 EXTENSION = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -53,7 +53,7 @@ CHECKED = {"JAVA_TOOL_OPTIONS": "-Xcheck:jni"}
 
 
 def _content_with_us(output: str) -> None:
-    """Java has checked, and complains of nothing that these programs or JCCL's library did."""
+    """Java has checked, and does not complain of these programs or of JCCL's libraries."""
     assert "Picked up JAVA_TOOL_OPTIONS: -Xcheck:jni" in output
     complaints = r".*(?:in native method|JNI local refs|\[lib(?:nccl|jccl)|_jccl\.abi3).*"
     assert not re.findall(complaints, output), output
@@ -129,7 +129,7 @@ def test_scenario_s1_is_clean(kind: str, tmp_path: Path) -> None:
 # ---- Sanitizers ----
 
 SANITIZER = ("-fsanitize=address,undefined", "-fno-omit-frame-pointer")
-#: Signals are Java's; its threads' storage is laid out as the leak check does not expect it.
+#: Java handles the signals; the leak check does not know how its threads' storage is laid out.
 SANITIZED = {
     "ASAN_OPTIONS": "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0"
     ":allow_user_segv_handler=1:use_sigaltstack=0:detect_leaks=1:fast_unwind_on_malloc=0",
@@ -199,7 +199,7 @@ def test_sanitizers_find_nothing_in_the_extension(tmp_path: Path) -> None:
     environment = {
         "LD_PRELOAD": runtime,
         "PYTHONPATH": str(tmp_path),
-        # Buffers as the sanitizer sees them; Python itself ends without freeing all of its own.
+        # So the sanitizer sees the buffers. Python ends without freeing all of its own memory.
         "PYTHONMALLOC": "malloc",
         "ASAN_OPTIONS": SANITIZED["ASAN_OPTIONS"].replace("detect_leaks=1", "detect_leaks=0"),
     }
@@ -210,7 +210,7 @@ def test_sanitizers_find_nothing_in_the_extension(tmp_path: Path) -> None:
 
 @STRESS
 def test_sanitizers_would_find_a_leak_and_a_wild_write(tmp_path: Path) -> None:
-    """The options of these tests silence neither."""
+    """The options of these tests hide neither a leak nor a wild write."""
     source = tmp_path / "wrong.c"
     source.write_text(
         """

@@ -29,7 +29,7 @@ from oracle import KINDS, OPS, Array, Kind
 GUARD = 64
 COUNTS = (0, 1, 3, 1023, 65537)
 FEW_COUNTS = (3, 65537)
-# Types that differ from another one in how they are folded alone.
+# Types that differ from another type only in how they are folded.
 SIBLINGS = ("INT8", "UINT32", "UINT64", "FLOAT8E5M2")
 OPERATIONS = (
     "allreduce",
@@ -42,7 +42,7 @@ OPERATIONS = (
     "scatter",
     "sendrecv",
 )
-# Their buffers have a part for each rank: of the input, of the output.
+# Whether the input, and whether the output, has a part for each rank.
 OF_PARTS = {
     "allgather": (False, True),
     "reduce_scatter": (True, False),
@@ -76,7 +76,7 @@ class Guarded:
 
     @property
     def address(self) -> int:
-        """Of the first element."""
+        """The address of the first element."""
         address: int = self._bytes.ctypes.data
         return address + self._before
 
@@ -175,7 +175,7 @@ def _call(comm: Communicator, case: Case, send: int, recv: int, count: int) -> N
 
 
 def run_cases(rank: Rank, cases: list[Case], seed: int, nodes: list[int]) -> list[str]:
-    """Runs cells one after the other on one communicator; what went wrong."""
+    """Runs cells one after the other on one communicator; returns what went wrong."""
     with rank.comm() as comm:
         return [text for case in cases if (text := run_case(comm, case, seed, nodes))]
 

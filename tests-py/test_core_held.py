@@ -20,7 +20,7 @@ class Owner(bytearray):
 
 
 class Between:
-    """A library in front of another; something happens before one of its functions returns."""
+    """Calls another library; something happens before one of its functions returns."""
 
     def __init__(self, library: Any, function: str, happens: Callable[[], object]) -> None:
         self._library = library
@@ -45,7 +45,7 @@ def _communicator() -> Communicator:
 
 
 def _start(fake: FakeBinding, comm: Communicator) -> weakref.ref[Owner]:
-    """Starts an operation that stays under way; its buffer."""
+    """Starts an operation that stays under way; returns its buffer."""
     fake.answers["all_reduce"] = 7
     buffer = Owner(8)
     comm.allreduce(buffer, buffer, SUM)

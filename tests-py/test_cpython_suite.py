@@ -13,7 +13,7 @@ AFTERWARDS = "the communicators afterwards"
 def _compared(
     monkeypatch: pytest.MonkeyPatch, without: list[str], with_it: list[str]
 ) -> tuple[list[str], bool]:
-    """The differences, and whether JCCL is to blame, of a test that ends so in run after run."""
+    """Compares a test that ends in these ways; the differences, and whether JCCL is to blame."""
     ends = {False: list(without), True: list(with_it)}
 
     def run(name: str, live: bool) -> dict[str, str]:
@@ -113,6 +113,6 @@ def test_cpythons_tests_do_not_notice_the_guest(name: str) -> None:
     row, differences, guilty = cpython_suite.compare(name, again=3)
     print(row, *differences, sep="\n")
     assert not guilty, "\n".join(differences)
-    # None of them has run if a module could not be loaded.
+    # If a module could not be loaded, none of its tests has run.
     assert "failed: " not in row
     assert int(row.split("|")[2].split("/")[0]) > 20, row

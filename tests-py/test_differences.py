@@ -1,4 +1,4 @@
-"""DIFFERENCES.md says of each name of nccl4py that is missing what becomes of it, and no other."""
+"""DIFFERENCES.md says what becomes of each name of nccl4py that JCCL lacks, and names no others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 def _listed(beginning: str) -> set[str]:
-    """The names of the item that begins so."""
+    """The names in the item that begins with this text."""
     item = PAGE.partition(f"\n- {beginning}")[2].partition("\n- ")[0]
     names = set(re.findall(r"`(\w+)`", item)) - {"Communicator", "config"}
     assert names, f"DIFFERENCES.md has no item that begins with {beginning!r}"

@@ -1,4 +1,4 @@
-"""docs/errors.md lists what C and Python say; what Java says is JUnit's to check."""
+"""docs/errors.md lists what C and Python say; JUnit checks what Java says."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _of_literals(literals: str) -> str:
 
 
 def _of_c() -> Iterator[Said]:
-    """What jccl_fail says itself, and the reasons that it is given."""
+    """The sentences of jccl_fail itself, and the reasons that its callers give it."""
     # Some reasons are kept in a variable first.
     call = re.compile(
         r"(?:what =|unattached\[\] =|jccl_fail\((\w+),"
@@ -91,7 +91,7 @@ def _of_c() -> Iterator[Said]:
 
 
 def _of_the_extension() -> Iterator[Said]:
-    """The exceptions that C makes of a sentence; a choice of two exceptions is both."""
+    """The exceptions that C makes of a sentence; a choice of two exceptions counts as both."""
     call = re.compile(rf"PyErr_(?:Format|SetString)\(([^\",]*),\s*{LITERALS}")
     for source in EXTENSION_SOURCES:
         text = source.read_text(encoding="utf-8")
@@ -133,7 +133,7 @@ def _constants(module: ast.Module) -> dict[str, str]:
 
 
 def _of_python(sources: list[Path]) -> Iterator[Said]:
-    """Exceptions that are made, but for those that pass on what the library has said."""
+    """Exceptions that Python makes, except those that pass on a sentence of the library."""
     for source in sources:
         module = ast.parse(source.read_text(encoding="utf-8"))
         names = _constants(module)

@@ -1,4 +1,4 @@
-"""What a program leaves away in its first seconds, since it costs more than it gains."""
+"""JCCL leaves out in a program's first seconds what would cost more than it gains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A child forked after Java has come to life is refused, whoever has started that Java."""
+"""JCCL refuses a child that was forked after Java had started, whoever had started it."""
 
 from __future__ import annotations
 

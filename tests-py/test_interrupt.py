@@ -26,7 +26,7 @@ def _blocked(rank: Rank, how: str) -> str:
     comm.allreduce(data, data, SUM)
     if rank.rank != 0:
         rank.get("interrupted")
-        # What rank 0 had contributed before may still complete the first.
+        # The first of these calls may still find what rank 0 has sent before.
         comm.allreduce(data, data, SUM)
         comm.allreduce(data, data, SUM)
         return "no error"
@@ -129,7 +129,7 @@ def test_handlers_of_the_program_run_while_a_call_waits_and_it_goes_on() -> None
 
 
 def _handler_that_uses_jccl(rank: Rank) -> float:
-    """Rank 0's handler runs on the thread of a call that waits, and makes another that does not."""
+    """Rank 0's handler interrupts a call that waits, and makes another one, which does not."""
 
     def handle(number: int, frame: object) -> None:
         starting = Communicator.init(2, 0, rank.unique_id("never"), NCCLConfig(blocking=False))
@@ -180,7 +180,7 @@ def test_sigterm_ends_a_rank_inside_the_library() -> None:
 
 
 class _AlarmError(Exception):
-    """What the handler of the test below raises, by turns with Ctrl-C's."""
+    """The handler of the test below raises this and KeyboardInterrupt in turns."""
 
 
 def _groups_under_alarms(rank: Rank, seed: int, times: int) -> int:
@@ -210,7 +210,7 @@ def _groups_under_alarms(rank: Rank, seed: int, times: int) -> int:
 
 
 def test_no_signal_leaves_a_group_open(seed: int) -> None:
-    """Later calls would be queued in it for ever, also an init that does not block."""
+    """An open group would queue all later calls for ever, even an init that does not block."""
     times = 3000
     assert run_ranks(_groups_under_alarms, 1, seed, times) == [times]
 

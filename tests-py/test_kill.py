@@ -18,7 +18,7 @@ from harness import NET, Cluster, Rank
 from jccl.bindings import load
 from jccl.core import SUM, NCCLError, Result, group
 
-#: On a processor of one's own: what the host has kept meanwhile comes on top.
+#: The promise. The time that the host of a virtual machine has kept meanwhile comes on top.
 REPORT_S = 5.0
 LARGE = 1 << 22
 SETTINGS: dict[str, dict[str, Any]] = {"shm": {}, "tcp": {"environment": NET}}
@@ -40,7 +40,7 @@ def _all_reduce_for_ever(rank: Rank, with_worker: int = -1) -> None:
 
 
 def _fork_worker() -> int:
-    """A child as a data loader has them: a copy of everything, which outlives its parent."""
+    """Forks a child like those of a data loader: it has copies of everything, and lives longer."""
     child = os.fork()
     if child == 0:
         for entry in os.listdir("/proc/self/fd"):
@@ -149,7 +149,7 @@ def test_a_rank_that_never_comes_ends_init_at_its_limit_by_name(absent: int) -> 
 
 
 def _until_told(rank: Rank) -> list[float]:
-    """All-reduces until rank 0 has been told to end; every result that there was."""
+    """All-reduces until rank 0 has been told to end; returns every result."""
     results = set()
     told = threading.Event()
 
@@ -248,7 +248,7 @@ def test_a_group_that_waits_in_slices_learns_who_was_killed(setting: str) -> Non
     with Cluster(3, fresh=False, **SETTINGS[setting]) as cluster:
         cluster.start(_needs_one_among_many)
         _wait_until_running(cluster)
-        # So long that the wait has come to sleep.
+        # Long enough for the waiting threads to fall asleep.
         time.sleep(1)
         killed, stolen = time.monotonic(), stolen_s()
         cluster.signal(2, signal.SIGKILL)

@@ -360,7 +360,7 @@ jc.get_unique_id()
 kept = len(os.listdir("/proc/self/fd"))
 child = os.fork()
 if child == 0:
-    # What JCCL held is closed, and its numbers are given again.
+    # JCCL's descriptors are closed, and the system gives their numbers again.
     assert len(os.listdir("/proc/self/fd")) < kept
     opened = [end for _ in range(32) for end in os.pipe()]
     grandchild = os.fork()

@@ -1,4 +1,4 @@
-"""Nobody waits for whoever reads the log: a full pipe costs lines, which are counted."""
+"""No call waits for the reader of the log: a full pipe costs lines, which JCCL counts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ABORT_S = 1.0
 MANY = 6000
 LOST = re.compile(r"(\d+) lines of the log are lost before this one\n")
 
-# What is found out goes to standard error: standard output is what the log is written to.
+# The findings go to standard error, since the log goes to standard output.
 BODY = """
 library = ctypes.CDLL(sys.argv[1] + "/libjccl.so")
 library.ncclGetLastError.restype = ctypes.c_char_p
 many = int(sys.argv[2])
-# Where it hangs the test fails.
+# If the program hangs, this ends it and the test fails.
 signal.alarm(100)
 
 def say(*words):
@@ -76,7 +76,7 @@ def _go_on(process: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def _full_pipe() -> Iterator[tuple[int, int]]:
-    """Both ends of a pipe into which nothing goes any more."""
+    """Both ends of a pipe that is full."""
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     os.set_blocking(writing, False)
@@ -93,7 +93,7 @@ def _full_pipe() -> Iterator[tuple[int, int]]:
 
 
 def _drain_until(reading: int, pattern: re.Pattern[str]) -> str:
-    """Reads until that comes."""
+    """Reads until the pattern comes."""
     text = b""
     os.set_blocking(reading, False)
     end = time.monotonic() + 60

@@ -22,7 +22,7 @@ WARNED = r"communicator 0x[0-9a-f]+ was garbage-collected before it was destroye
 
 
 def lose(comms: list[Communicator]) -> None:
-    """Lets go of the only one who knows a communicator, but for itself."""
+    """Drops the last reference to a communicator, except for one that it has to itself."""
     comm = comms.pop()
     # Only the collector finds a cycle.
     comm._children.append(comm)
@@ -79,7 +79,7 @@ def _with_an_operation(fake: FakeBinding) -> tuple[list[Communicator], weakref.r
     return [comm], weakref.ref(buffer)
 
 
-# A system error is what a library says that has no memory for the answer.
+# A library that has no memory for the answer gives a system error.
 @pytest.mark.parametrize("answer", [0, 7, 2, 3], ids=["begins", "goes on", "system", "internal"])
 def test_buffers_of_a_lost_communicator_live_until_it_has_ended(
     fake: FakeBinding, answer: int
@@ -185,7 +185,7 @@ def test_peers_of_a_lost_communicator_are_told(environment: dict[str, str], bloc
 
 
 def _completes(rank: Rank) -> float:
-    """Loses a communicator that does not block, with an operation under way."""
+    """Drops a communicator that does not block while an operation is under way."""
     data = numpy.full(1 << 16, rank.rank + 1.0)
     comm = rank.comm(NCCLConfig(blocking=False))
     while comm.get_async_error() == 7:

@@ -1,4 +1,4 @@
-"""What shares a process with JCCL: other JVMs and interpreters, signal handlers, workers."""
+"""Neighbours of JCCL in a process: other JVMs and interpreters, signal handlers, workers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_java_of_somebody_else_is_used(host: str, order: str) -> None:
     add(comm)
     print("content")
     """
-    # START imports jccl, which the first order must not do before the other has started its Java.
+    # START imports jccl. In the first order the other one must start its Java before that.
     head = "import os, sys, threading\nimport numpy as np\n" + HOSTS[host]
     body = head + START[START.index("def add") :] + "\nfrom jccl.bindings import load\n"
     done = subprocess.run(
@@ -249,7 +249,7 @@ def test_sigpipe_stays_as_the_host_has_it(before: str) -> None:
         heard.append("EPIPE")
     print(*sorted(heard))
     """
-    # As `head` ends a program that writes to it, by a signal, where that is wanted.
+    # The default is that the signal ends the program, as when it writes to a `head` that has ended.
     status = -13 if before == "default" else 0
     heard = {"default": "", "ignored": "EPIPE\n", "handled": "EPIPE pipe\n"}[before]
     assert python(code, before, status=status) == heard

@@ -1,4 +1,4 @@
-"""Where the system, or the filter of a container, refuses calls that JCCL would rather make."""
+"""JCCL where the system, or the filter of a container, refuses calls that it would like to make."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def until_failure(comm):
 
 @contextmanager
 def _ranks(error: int, folder: Path, code: str) -> Iterator[list[subprocess.Popen[str]]]:
-    """Two ranks to whom pidfd_open gives this error."""
+    """Two ranks for which pidfd_open fails with this error."""
     refuse = cprogram.program("refuse.c")
     program = START + RANK + textwrap.dedent(code)
     command = [str(refuse), str(PIDFD_OPEN), str(error), sys.executable, "-c", program]
@@ -69,7 +69,7 @@ def _ranks(error: int, folder: Path, code: str) -> Iterator[list[subprocess.Pope
 
 
 def _lines(rank: subprocess.Popen[str], last: str) -> list[str]:
-    """What the rank prints, up to a line that begins so."""
+    """The rank's output, up to a line that begins with this."""
     assert rank.stdout is not None
     lines = []
     for line in rank.stdout:
@@ -116,7 +116,7 @@ def _rest(rank: subprocess.Popen[str]) -> list[str]:
 
 
 def _errno_text(error: int) -> str:
-    """As JCCL's sentences have it."""
+    """The text of an error as JCCL's sentences write it."""
     return f"{os.strerror(error)} (errno {error})"
 
 

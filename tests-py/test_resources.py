@@ -12,12 +12,12 @@ import pytest
 from harness import NET, Rank, run_ranks, settled
 from jccl.core import SUM, Communicator, NCCLConfig, UniqueId, get_unique_id, group
 
-# The heap is fixed and touched, and malloc gives back what compilers had for a moment, so that what
-# grows is neither.
+# Java's heap has its full size from the start, and malloc gives back the memory that compilers had
+# for a moment. So neither of them is what grows.
 FIXED = "-Xms64m -Xmx64m -XX:+AlwaysPreTouch -XX:TrimNativeHeapInterval=500"
 SETTINGS: dict[str, dict[str, str]] = {"shm": {}, "tcp": NET}
 RESIDENT_KB = 4 << 10
-#: In a short test compilers have not come to rest.
+#: In a short test the compilers still work.
 RESIDENT_KB_SHORT = 24 << 10
 
 
@@ -31,7 +31,7 @@ def _next_id(control: Communicator) -> UniqueId:
 
 
 def _work(comm: Communicator, kind: int) -> None:
-    """What needs no area but the base, the ring, or the FIFOs."""
+    """An operation that uses the base area only, the ring too, or the FIFOs."""
     data = numpy.full((1, 500, 50_000)[kind % 3], comm.rank, "int32")
     if kind == 3:
         out = numpy.empty_like(data)
@@ -65,7 +65,7 @@ def _live(control: Communicator, i: int) -> None:
     settled(child)
     settled(parent)
     _work(child, (i // 2 + i // 8) % 4)
-    # Who aborts must not be ahead of who still works.
+    # A rank that aborts must not be ahead of one that still works.
     _barrier(control)
     for comm in (child, parent) if i // 4 % 2 else (parent, child):
         _end(comm, i % 5)
@@ -77,7 +77,7 @@ def _barrier(comm: Communicator) -> None:
 
 
 def _lives(rank: Rank, warm_up: int, lives: int, resident_kb: int) -> tuple[list[str], int]:
-    """What is left of communicators, and how many kilobytes."""
+    """Makes communicators; returns what is left of them, and by how many kilobytes memory grew."""
     control = rank.comm(name="control")
     for i in range(warm_up):
         _live(control, i)

@@ -297,7 +297,7 @@ def test_the_store_hands_values_on(script: Script) -> None:
 
 
 def test_the_store_forgets_what_all_have_read(script: Script) -> None:
-    # More than it holds at a time; no rank is ever far ahead of the others.
+    # More values than the store holds at a time; no rank is ever far ahead of the others.
     script.write("""
         import os
         from jccl.core.rendezvous import _ask

@@ -31,7 +31,7 @@ def _gather(comm: Communicator, rank: int, found: dict[str, Any], name: str) -> 
 
 
 def scenario(rank: Rank) -> dict[str, Any]:
-    """One run of it on one rank; the ranks that it met on each communicator."""
+    """Runs it once on one rank; returns the ranks that it met on each communicator."""
     world = settled(rank.comm(NON_BLOCKING))
     _barrier(world)
     rails = world.split(rank.rank % 2, rank.rank)

@@ -8,7 +8,7 @@ from jccl._numbers import RECV, SEND
 from jccl.bindings import load
 from jccl.core import SUM, NCCLConfig, NcclDataType, Result
 
-#: No machine takes so long: when it has passed, nobody has counted.
+#: No machine takes so long: if this time passes, JCCL has not counted the operation.
 HANG_MS = 30_000
 COUNT = 8
 
@@ -40,7 +40,7 @@ def _counts(rank: Rank) -> float:
         assert code == Result.InProgress
         _, seen = binding.wait_completion(0, 0)
         rank.put("waits")
-        # Not polled before it has been counted, since a poll may complete it itself.
+        # The test does not poll before that, since a poll may complete the operation itself.
         while code == Result.InProgress:
             _, now = binding.wait_completion(seen, HANG_MS)
             assert now != seen, "the receive is not over, or its end was not counted"

@@ -1,4 +1,4 @@
-"""After Ctrl-C or an abort no tensor is touched any more: torch's operations."""
+"""After Ctrl-C or an abort torch's operations touch no tensor any more."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from torch_team import LIMIT_S, Team, dist, environment, joined
 
 STEPS = 20
 ATOL = 1e-4
-"""gloo adds in another order where there are more than two ranks; with two all is equal."""
+"""gloo adds in another order if there are more than two ranks; with two all is equal."""
 
 Future = torch.futures.Future[Any]
 
@@ -53,7 +53,7 @@ def callbacks_wait_for_operations_behind_them(rank: Rank) -> None:
     """All callbacks wait until the last operation's callback has run."""
     count = 30
     if rank.rank == 1:
-        # torch runs a callback at once that comes after its operation's end.
+        # torch runs a callback at once if it comes after the end of its operation.
         rank.get("registered")
     works = [dist.all_reduce(torch.ones(50_000), async_op=True) for _ in range(count)]
     if rank.rank == 1:
@@ -71,7 +71,7 @@ def test_callbacks_wait_for_operations_behind_them(two: Team) -> None:
 
 
 def an_abort_runs_no_callback_itself(rank: Rank) -> None:
-    """The callback of an operation that the abort ends waits for one that it ends, too."""
+    """The abort ends an operation whose callback waits for another that the abort ends, too."""
     if rank.rank == 1:
         rank.put("joined")
         rank.get("aborted")
@@ -114,7 +114,7 @@ def _power(batched: bool) -> Any:
 
 
 def _of_matrices(orthogonalize: Any) -> Any:
-    """torch's function of batches of matrices, for one: batched_powerSGD_hook calls it so.
+    """torch's function for batches of matrices also for one, as batched_powerSGD_hook calls it.
 
     In torch 2.15 that hook fails on every backend without this.
     """
@@ -149,8 +149,8 @@ HOOKS: dict[str, Callable[[Any], None]] = {
 def train(rank: Rank, hook: str) -> list[float]:
     """The losses of 20 steps.
 
-    There is one bucket: where the callbacks of several start operations, these meet those of the
-    backward pass in another order on each rank, with every backend.
+    There is only one bucket. If the callbacks of several buckets started operations, these would
+    meet those of the backward pass in another order on each rank, with every backend.
     """
     torch.manual_seed(5)
     plain = nn.Sequential(nn.Linear(40, 200), nn.ReLU(), nn.Linear(200, 200), nn.Linear(200, 3))
@@ -171,7 +171,7 @@ def train(rank: Rank, hook: str) -> list[float]:
 def learn(rank: Rank, backend: str) -> None:
     """Trains with every hook on one group, which is not ended.
 
-    The threads of gloo end the process when the last reference of a group goes on one of them, such
+    gloo ends the process if the last reference to a group is dropped on one of gloo's threads, such
     as with a hook's callback.
     """
     torch.set_num_threads(1)

@@ -125,7 +125,7 @@ def _nothing() -> None:
 
 
 def _gaps() -> Composition:
-    """Of an operation on a tensor with gaps."""
+    """The composition of an operation on a tensor with gaps."""
     composition = Composition(_nothing)
     composition.updates(torch.ones(4)[::2])
     return composition
@@ -198,7 +198,7 @@ def test_an_abort_waits_for_another_thread_that_copies(fake: FakeBinding) -> Non
     def first() -> None:
         copying.set()
         aborting.wait(30)
-        # Long enough that who does not wait is seen.
+        # Long enough to see a thread that does not wait.
         time.sleep(0.1)
 
     result = Result(first)
@@ -338,7 +338,7 @@ def test_who_ends_a_group_again_waits_until_it_has_ended(fake: FakeBinding, seco
     lock.watched = again = threading.Thread(target=end_again)
     again.start()
     assert lock.come.wait(30)
-    # Long enough that who does not wait is seen.
+    # Long enough to see a thread that does not wait.
     early = returned.wait(0.1)
     leave.set()
     aborting.join()
@@ -411,7 +411,7 @@ def an_interrupt_after_the_start(rank: Rank) -> str:
         rank.get("interrupted")
 
     def go_on() -> None:
-        # All that rank 0 had to send may be there.
+        # Everything that rank 0 had to send may have arrived.
         dist.all_to_all([torch.empty(3) for _ in tensors], tensors)
         dist.barrier()
 
@@ -443,7 +443,7 @@ def blocked_until_interrupted(rank: Rank) -> str:
         rank.get("interrupted")
 
         def several() -> None:
-            # Rank 0 may have given its part of the first before it was interrupted.
+            # Rank 0 may have sent its part of the first one before it was interrupted.
             for _ in range(2):
                 dist.all_reduce(tensor)
 

@@ -30,12 +30,12 @@ def _everything_later(rank: Rank) -> None:
 def _gather_from_it(rank: Rank) -> None:
     into = [torch.empty(COUNT) for _ in range(3)] if rank.rank == 0 else None
     dist.gather(torch.ones(COUNT), into, dst=0)
-    # The other one has sent its part, and needs nobody for that.
+    # The other rank has sent its part, for which it needs nobody.
     dist.barrier()
 
 
 def _gather_to_it(rank: Rank) -> None:
-    # More than lies on the way.
+    # More bytes than can be on the way.
     dist.gather(torch.ones(16 * COUNT), None, dst=VICTIM)
 
 

@@ -191,7 +191,7 @@ def negated_and_sparse_tensors_are_read_in_their_turn(rank: Rank) -> None:
 
 
 def a_result_is_there_when_the_operation_ends(rank: Rank) -> None:
-    """Nobody looks at the handles: what shows the end is a message."""
+    """Nobody looks at the handles; a message shows the end of the operation."""
     n, me = rank.nranks, rank.rank
     parts = [torch.zeros(COUNT) for _ in range(n)]
     gaps = torch.zeros(COUNT, 2)[:, 0]
@@ -257,7 +257,7 @@ def conjugated_tensors_are_gathered(rank: Rank) -> None:
 
 
 def messages_of_one_all_to_all_are_no_part_of_the_next(rank: Rank) -> None:
-    """The ranks disagree about the parts of the first."""
+    """The ranks disagree about the parts of the first all_to_all."""
     n, me = rank.nranks, rank.rank
     rank.meet("parts")
 

@@ -80,7 +80,7 @@ def rounds(rank: Rank, count: int) -> None:
 
 
 def check_log(log: str, splits: int) -> None:
-    """That the log shows ncclCommSplit of parents made with blocking=0."""
+    """Checks that the log shows ncclCommSplit of parents made with blocking=0."""
     made = re.findall(r"(?i)split.*\bblocking[ =:]*0|\bblocking[ =:]*0.*split", log)
     assert len(made) >= splits, log
 

@@ -11,7 +11,7 @@ import pytest
 
 
 def python(program: str, **environment: str) -> str:
-    """What a program prints in an interpreter of its own."""
+    """The output of a program in an interpreter of its own."""
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, **environment},

@@ -51,7 +51,7 @@ def train(rank: Rank, unused: bool, directory: str) -> None:
 
 
 def trained(team: Team, unused: bool, directory: Path, backend: str) -> Parameters:
-    """What all ranks of a team have learned alike."""
+    """Trains on a team; returns the parameters, which must be the same on all ranks."""
     team.run(train, unused, str(directory), backend=backend)
     answers: list[Parameters] = [torch.load(path) for path in sorted(directory.glob("*.pt"))]
     # The running statistics of a batch norm are of each rank's own data.
@@ -78,7 +78,7 @@ def test_four_ranks_train_alike(four: Team, tmp_path: Path) -> None:
     ours = trained(four, False, tmp_path, "jccl")
     theirs = trained(four, False, tmp_path, "gloo")
     for name, tensor in ours.items():
-        # The order of the sum is another one than gloo's.
+        # jccl adds in another order than gloo.
         assert torch.allclose(tensor, theirs[name], atol=1e-4), name
 
 

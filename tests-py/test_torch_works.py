@@ -55,7 +55,7 @@ def futures_are_completed_by_a_python_thread(rank: Rank) -> None:
         return future.value()[0].sum().item()
 
     if rank.rank == 1:
-        # Without this rank the others' operations are under way, so their futures are open.
+        # Without this rank the others' operations stay under way, so their futures are open.
         rank.get("noted")
     future = dist.all_reduce(torch.ones(10), async_op=True).get_future().then(note)
     if rank.rank == 0:
@@ -192,7 +192,7 @@ def a_batch_is_in_order(rank: Rank) -> None:
 
 def barriers(rank: Rank) -> None:
     if rank.rank == 0:
-        # Meanwhile the others come; a barrier that lets them through is told by the time.
+        # Meanwhile the others come; if the barrier let them through, the time would show it.
         time.sleep(0.3)
         rank.put("enters", time.monotonic())
     dist.barrier()
@@ -256,7 +256,7 @@ def a_split_leaves_alone_what_is_under_way(rank: Rank) -> None:
     dist.barrier(group=parts)
     dist.barrier()
     if rank.rank == 1:
-        # All have their part by now, though the receive has been open all the time.
+        # Now all ranks have their part, though the receive has been open all the time.
         dist.send(torch.ones(3), 0)
     if received is not None:
         received.wait()

@@ -1,4 +1,4 @@
-"""What `pip wheel` and the sdist contain, built from this clone."""
+"""The contents of the wheel and the sdist that are built from this clone."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ import torch.distributed
 from harness import Cluster, Rank
 from jccl.core.types import NcclInvalid
 
-# Any, since torch's types say of most functions that they may return nothing to a rank that is
-# not in the group.
+# Any: by torch's types most functions may return None, which they do on a rank that is not in the
+# group.
 dist: Any = torch.distributed
 # Both only end what hangs.
 LIMIT_S = 600.0
@@ -27,7 +27,7 @@ TIMEOUT = timedelta(seconds=300)
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What ranks of torch run with: one thread for torch's own kernels."""
+    """The environment of torch's ranks: one thread for torch's own kernels."""
     return {"OMP_NUM_THREADS": "1", **more}
 
 
@@ -57,14 +57,14 @@ def joined(
 
 
 def _first(error: BaseException) -> BaseException:
-    """What was raised before all else."""
+    """The exception that was raised first."""
     while error.__context__ is not None:
         error = error.__context__
     return error
 
 
 def work(rank: Rank) -> None:
-    """What a rank of a team does: scenario after scenario, until there is none."""
+    """The work of a rank of a team: scenario after scenario, until there is none."""
     torch.set_num_threads(1)
     rank.put(f"imported/{rank.rank}")
     number = 0
@@ -76,7 +76,7 @@ def work(rank: Rank) -> None:
                 value = scenario(rank, *args)
             answer = ("", value)
         except BaseException as error:
-            # Why it began, and the end: the store takes 4 KiB a value, in hex.
+            # The first error and the end of the trace: the store takes 4 KiB for a value, in hex.
             answer = (f"{_first(error)!r}"[:400] + "\n" + traceback.format_exc()[-1100:], None)
         rank.put(f"answer/{number}/{rank.rank}", answer)
         number += 1
@@ -105,7 +105,7 @@ class Team:
         self._jobs = 0
 
     def run(self, scenario: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
-        """Runs a scenario; the values by rank.
+        """Runs a scenario; returns the values by rank.
 
         ``options`` are init_process_group's.
         """

@@ -1,8 +1,8 @@
-"""Processes for ranks, forked from one that has imported what takes long.
+"""Processes for ranks, forked from a template that has imported the modules that take long.
 
-A Python that imports torch and what DDP needs works for four seconds and holds half a gigabyte; a
-fork of one that has done so takes milliseconds and shares the memory. The template starts no Java
-and no thread, so its children are as good as new.
+A Python that imports torch and what DDP needs works for four seconds and holds half a gigabyte. A
+fork of the template takes milliseconds and shares its memory. The template starts no Java and no
+thread, so its children are as good as new.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Child:
         return status
 
     def wait(self, limit_s: float) -> int | None:
-        """Its status, as soon as it has ended; None if it still runs when the limit is over."""
+        """Waits for its end and returns its status; None if it still runs after the limit."""
         try:
             descriptor = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -63,7 +63,7 @@ class Child:
         return self.status()
 
     def kill(self) -> None:
-        """Ends it and its process group; for the last time."""
+        """Ends it and its process group. Nothing may be asked of it afterwards."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._template.ask(("reap", self.pid))
@@ -75,8 +75,8 @@ def fork(
     """Runs ``module:function`` in a new process with its own environment.
 
     Args:
-        function: called with numbers of its own for ``fds``, but for the last, which becomes its
-            standard output and error.
+        function: called with the new process's numbers of ``fds``. The last of them is left out: it
+            becomes the standard output and error.
         fds: open files that the process gets.
         environment: all of its variables.
         modules: what it may want to import; only what takes long counts.
@@ -150,7 +150,7 @@ def main(fd: int, modules: tuple[str, ...]) -> None:
         while True:
             received, fds, _, _ = socket.recv_fds(questions, _LARGEST, 8)
             if not received:
-                # Of a test that was itself killed, ranks would go on for ever.
+                # If the test itself was killed, its ranks would go on for ever.
                 for child in children:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(child, signal.SIGKILL)

@@ -11,9 +11,9 @@ struct library {
     double (*maximum)(double mine);
 };
 
-/* Measures every size in bytes; rank 0 prints "size microseconds stolen", a line each, where stolen
- * is what the host kept of the machine, in hundredths of a second, in the series from which it kept
- * most. Any rank ends the program with a sentence if a result is wrong. */
+/* Measures every size in bytes. Rank 0 prints a line "size microseconds stolen" for each. stolen is
+ * the time that the host kept from the machine, in hundredths of a second, in the series from which
+ * it kept most. Any rank ends the program with a sentence if a result is wrong. */
 void measure_all(const struct library* library, int n_ranks, int n_sizes, char** sizes);
 
 #endif

@@ -1,4 +1,4 @@
-"""dist.all_reduce of floats, measured as c/measure.c does, in place as torch's is.
+"""Measures dist.all_reduce of floats as c/measure.c does; in torch it is always in place.
 
 all_reduce.py BACKEND RANK RANKS STORE_FILE TOUCH_LIBRARY SIZE...; rank 0 prints "size
 microseconds stolen" for each size. A function of TOUCH_LIBRARY reads and writes a word of every

@@ -1,6 +1,6 @@
-"""Calls an operation of jccl.core so many times: repeat.py OPERATION RANK RANKS FILE SIZE CALLS.
+"""Repeats an operation of jccl.core: repeat.py OPERATION RANK RANKS FILE SIZE CALLS.
 
-SIZE is in bytes, of the whole buffer that an all-gather makes and a reduce-scatter reads.
+SIZE is the bytes of the whole buffer, which an all-gather writes and a reduce-scatter reads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy
 
 
 def unique_id(rank: int, file: Path) -> nccl.UniqueId:
-    """That of rank 0, by a file."""
+    """The id that rank 0 makes and passes on by a file."""
     if rank == 0:
         partial = file.with_suffix(".partial")
         partial.write_bytes(bytes(nccl.get_unique_id()))

@@ -1,4 +1,4 @@
-/* refuse NUMBER ERRNO PROGRAM...: runs a program to which the system refuses one of its calls. */
+/* refuse NUMBER ERRNO PROGRAM...: runs a program; the system refuses it one of its calls. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

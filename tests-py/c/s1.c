@@ -1,5 +1,5 @@
 /*
- * s1 RANK FILE TIMES: scenario S1, so many times. Four ranks as two nodes of two, a non-blocking
+ * s1 RANK FILE TIMES: scenario S1, TIMES times. Four ranks as two nodes of two, a non-blocking
  * communicator split into rails (0 with 2, 1 with 3) and nodes (0 with 1, 2 with 3), barriers in
  * between; then all-gathers on every communicator from threads that did not create them.
  */

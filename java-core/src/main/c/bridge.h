@@ -16,7 +16,7 @@
 #error "JCCL_VERSION is given by the Makefile"
 #endif
 
-/* JCCL's classes are compiled for it. */
+/* JCCL's classes are compiled for this release. */
 #define JCCL_OLDEST_JAVA 25
 
 #define JCCL_EXPORT __attribute__((visibility("default")))
@@ -46,14 +46,14 @@ enum {
 /* Makes a sentence the last error and a WARN line of the log; returns result. */
 ncclResult_t jccl_fail(ncclResult_t result, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Registers the native of org.jccl.log.LastError: Java's failures come here, too. */
+/* Registers the native method of org.jccl.log.LastError: Java's failures come here, too. */
 void jccl_register_failures(JNIEnv* env);
 /* From now on the last errors are those of the first library that has registered it. */
 void jccl_share_failures(JNIEnv* env);
 
 /* ---- log.c ---- */
 
-/* Prints a WARN line where Java cannot, if NCCL_DEBUG wants it. */
+/* Prints a WARN line if NCCL_DEBUG asks for it; for code that cannot let Java print it. */
 void jccl_log_warning(const char* text);
 
 /* ---- jdk.c: finding a Java installation ---- */
@@ -78,7 +78,7 @@ bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size);
 JavaVM* jccl_existing_jvm(void);
 /*
  * Whether this process was forked from one with a JVM, so that it has the memory of that JVM but
- * none of its threads. False if that cannot be told.
+ * none of its threads. False if that cannot be known.
  */
 bool jccl_jvm_is_copy(void);
 /* Makes the JVM of this process; NULL with a reason. The JVM calls leaving when it ends itself. */
@@ -131,7 +131,7 @@ enum { JCCL_STACK_LEFT = 256 << 10 };
 
 extern __thread jccl_thread jccl_this;
 
-/* Set once, when the JVM ends. A thread that enters it afterwards never comes back. */
+/* Set once, when the JVM ends. A thread that enters the JVM afterwards never returns. */
 extern _Atomic int jccl_jvm_gone;
 void jccl_jvm_leaves(void);
 
@@ -157,13 +157,13 @@ bool jccl_too_deep(void);
 
 /* Registers the handlers by which a child made by fork is recognised. */
 void jccl_guard_fork(void);
-/* No JVM was made after all: children may go on. */
+/* Ends that, because no JVM was made after all: forked children may make calls. */
 void jccl_unguard_fork(void);
 /* Whether this process is known as a child made by fork after Java was started. */
 bool jccl_in_forked_child(void);
 /*
- * The same, after a look at the process: somebody else may have started Java, or this library may
- * have been loaded after the fork.
+ * The same, after a look at the process: other code may have started Java, or this library may have
+ * been loaded after the fork.
  */
 bool jccl_find_forked_child(void);
 /* Registers the natives of org.jccl.platform.ForkGuard, if the class exists. */
@@ -173,14 +173,14 @@ void jccl_register_fork_guard(JNIEnv* env);
 
 void jccl_capture_begin(void);
 void jccl_capture_end(void);
-/* In a forked child: gives standard error back if the fork fell into a capture. */
+/* In a forked child: gives standard error back if the parent forked during a capture. */
 void jccl_capture_after_fork(void);
 
 /* ---- signals.c ---- */
 
 /*
  * A new JVM ignores SIGPIPE and SIGXFSZ, whatever the host has done with them. JCCL's own writes
- * raise neither, so that the host's handlers are noted before and put back after the start.
+ * raise neither, so JCCL notes the host's handlers before the start and puts them back after it.
  */
 typedef struct {
     struct sigaction action[2];

@@ -1,7 +1,7 @@
 /*
- * JCCL's functions beyond NCCL's: waiting in slices, asynchronous operations on any communicator,
- * and the manners of a guest (Java, signals, fork). Both libraries (libjccl.so and libnccl.so.2)
- * export them.
+ * JCCL's functions beyond NCCL's. They let a program wait in slices, start operations on any
+ * communicator without waiting, and decide how JCCL behaves in the process (Java, signals). Both
+ * libraries (libjccl.so and libnccl.so.2) export them.
  */
 #ifndef JCCL_H_
 #define JCCL_H_
@@ -14,7 +14,7 @@ extern "C" {
 
 /* Waiting in slices, so that a language runtime can look after its signals. */
 
-/* How one blocking call waits. The caller keeps it. */
+/* How a blocking call waits. The caller owns the memory. */
 typedef struct {
     int ms;     /* set by the caller: how long the call may keep the thread; 0: to its end */
     int parked; /* set to 1 by a call that is not over after ms milliseconds */
@@ -22,26 +22,25 @@ typedef struct {
 /*
  * Makes blocking calls of this thread look at *slice, which must live as long as the thread makes
  * calls; NULL, the default, ends that. While slice->ms is positive, a call that cannot finish in
- * that time returns ncclInProgress and is parked: everything that its pointers point at must stay
- * until the call has been resumed to its end or interrupted. Set ms before a call and take it back
- * afterwards, since other code may make calls on the thread, too, and does not expect them to be
- * parked.
+ * that time returns ncclInProgress and is parked. Everything that its pointers point at must stay
+ * until the call has been resumed to its end or interrupted. Set ms before a call and set it back
+ * afterwards: other code may make calls on the thread, too, and does not expect them to be parked.
  */
 ncclResult_t jcclSliced(jcclSlice* slice);
 /*
- * Continues this thread's parked call, the youngest of several, for at most slice->ms milliseconds.
- * Returns the call's result, or ncclInProgress if it is parked again; ncclInvalidUsage if no call
- * is parked.
+ * Continues this thread's parked call for at most slice->ms milliseconds; if several calls are
+ * parked, the youngest one. Returns the call's result, ncclInProgress if the call is parked again,
+ * or ncclInvalidUsage if no call is parked.
  */
 ncclResult_t jcclResume(void);
 /*
- * Ends this thread's parked call: the communicators that it waits for are revoked, and the peers
- * learn that this rank was interrupted. Returns the call's result.
+ * Ends this thread's parked call: revokes the communicators that it waits for, and tells the peers
+ * that this rank was interrupted. Returns the call's result.
  */
 ncclResult_t jcclInterrupt(void);
 /*
- * Revokes a communicator in the same way when nobody wants to wait for its started operations any
- * more: they fail here, and on the peers because this rank was interrupted.
+ * Revokes a communicator in the same way, for a caller that no longer wants to wait for its started
+ * operations. They fail on this rank, and on the peers because this rank was interrupted.
  */
 ncclResult_t jcclCommInterrupt(ncclComm_t comm);
 
@@ -70,49 +69,50 @@ enum {
  * ranks of a collective of up to 256 KiB, for at most half a millisecond. In an open group ms is
  * ignored. ncclSuccess: the operation is complete, or part of the open group, and *ticket is 0.
  * ncclInProgress: it is queued behind the communicator's earlier operations and progresses by
- * itself; *ticket names it. Buffers must stay until it is complete. op and rootOrPeer are read
- * where the operation has them.
+ * itself; *ticket names it. Buffers must stay until it is complete. JCCL reads op and rootOrPeer
+ * only if the operation has them.
  */
 ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size_t count,
                        ncclDataType_t datatype, ncclRedOp_t op, int rootOrPeer, ncclComm_t comm,
                        int ms, uint64_t* ticket);
 /*
- * As jcclStart, for an operation that also copies in its turn: before it begins, when the
- * collectives that were called earlier are over, and after it has succeeded, before anybody sees
- * that. AlltoAll may also consist of sends and receives, whose sizes may differ from pair to pair.
- * It has a place in the order of the collectives, and its messages are kept apart from those of
- * ncclSend. All ranks must use the same one of the two forms. Host communicators only.
+ * Like jcclStart, for an operation that also copies in its turn. It copies before it begins, once
+ * all earlier collectives are over, and again after it has succeeded, before anybody can see that.
+ * AlltoAll may also consist of sends and receives, whose sizes may differ from pair to pair. This
+ * form has a place in the order of the collectives, and its messages are kept apart from those of
+ * ncclSend. All ranks must use the same form of AlltoAll. Host communicators only.
  *
- * words has n numbers, which are read before the call returns:
- *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as of jcclStart. AlltoAll
+ * words has n numbers. JCCL reads them before the call returns:
+ *   operation, sendbuff, recvbuff, count, datatype, op, rootOrPeer as in jcclStart. AlltoAll
  *       consists of sends and receives if both buffers are 0; count and datatype then need only be
  *       equal on all ranks;
- *   the numbers of copies before, of transfers (0 in all other cases), and of copies after;
- *   then these, one after the other:
+ *   the number of copies before, the number of transfers (0 unless AlltoAll consists of sends and
+ *       receives), and the number of copies after;
+ *   then the copies and transfers themselves, one after the other:
  *   a copy: source, target, bytes of an element, number of dimensions (64 at most), and for each
- *       dimension: its elements, the bytes from one to the next at the source, and the same at the
- *       target. If source and target overlap, the result is undefined;
- *   a transfer: jcclSend or jcclRecv, buffer, count, datatype, peer (another rank). Those of two
- *       ranks match by their order.
+ *       dimension: the number of elements, the bytes from one element to the next at the source,
+ *       and the same at the target. If source and target overlap, the result is undefined;
+ *   a transfer: jcclSend or jcclRecv, buffer, count, datatype, peer (another rank). The transfers
+ *       between two ranks match by their order.
  */
 ncclResult_t jcclStartComposed(const int64_t* words, size_t n, ncclComm_t comm, int ms,
                                uint64_t* ticket);
 /*
  * Lends this thread to a started operation for at most ms milliseconds; with 0 it only looks. comm
  * is the communicator of jcclStart. ncclSuccess: the operation is complete. ncclInProgress: it is
- * not. ncclInvalidArgument: the ticket was never given, or comm is no communicator. Any other code
- * says why the operation failed; the ticket then stays, and each poll says so again.
+ * not. ncclInvalidArgument: the ticket was never given, or comm is not a communicator. Any other
+ * code says why the operation failed; the ticket then stays, and each poll returns the code again.
  */
 ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
 /*
- * Makes the end of the group that this thread has open launch nothing. The group's error, unless it
- * has one already, is that the body of the group threw an exception. Does nothing if no group is
- * open.
+ * Abandons the group that this thread has open: its end launches nothing. Unless the group has an
+ * error already, its error is that the body of the group threw an exception. Does nothing if no
+ * group is open.
  */
 ncclResult_t jcclAbandonGroup(void);
 /*
- * Waits until the number of started operations of this process that are over differs from seen, but
- * for at most ms milliseconds. *now is that number.
+ * JCCL counts the started operations of this process that are over. Waits until this number differs
+ * from seen, but for at most ms milliseconds. Writes the number to *now.
  */
 ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
 
@@ -123,16 +123,16 @@ ncclResult_t jcclCommOptions(ncclComm_t comm, int64_t timeoutMs);
 
 /*
  * For a garbage collector that finds a communicator which nobody has destroyed: warns, and ends the
- * communicator in the background, where operations that are under way have 5 s to complete. Never
- * waits. ncclSuccess: the end begins. ncclInProgress: it has begun, and buffers may still be in
- * use. ncclInvalidArgument, which is not logged: there is no such communicator, or no more.
+ * communicator in the background. Operations that are under way have 5 s to complete. Never waits.
+ * ncclSuccess: the end begins. ncclInProgress: it has begun, and buffers may still be in use.
+ * ncclInvalidArgument, which is not logged: the communicator does not exist, or no longer exists.
  */
 ncclResult_t jcclCommDrop(ncclComm_t comm);
 
 /*
- * Places of jcclCommStats: at its number, how often each operation was called; the bytes that each
- * transport has moved; and at jcclStatPayload and its number, the payload of each operation in
- * bytes.
+ * Places of the counters of jcclCommStats. At jcclStatOperations + an operation's number: how often
+ * it was called. At jcclStatBytes...: the bytes that each transport has moved. At jcclStatPayload +
+ * an operation's number: its payload in bytes.
  */
 enum {
     jcclStatOperations = 0,
@@ -153,23 +153,23 @@ ncclResult_t jcclCommStats(ncclComm_t comm, uint64_t* out, int n);
 ncclResult_t jcclJavaStart(void);
 /* 1 if Java runs in this process and can be called, else 0. */
 int jcclJavaStarted(void);
-/* The Java home that would be or was used; NULL with the reason in ncclGetLastError. */
+/* The Java home that JCCL uses or would use; NULL if it has none: ncclGetLastError says why. */
 const char* jcclJavaHome(void);
 /* JCCL's version, such as "0.1.0". Starts nothing. */
 const char* jcclVersionString(void);
 /*
  * Leaves all communicators of the process in good order, and waits up to a second until their last
- * bytes have arrived. A communicator whose frame to a peer is half sent gets two seconds more, one
- * after the other. No communicator can be used afterwards; peers that wait for one learn that this
- * rank has left. Without Java this does nothing.
+ * bytes have arrived. A communicator that has sent only half of a frame to a peer gets two seconds
+ * more, one communicator after the other. No communicator can be used afterwards; peers that wait
+ * for one learn that this rank has left. Without Java this does nothing.
  */
 ncclResult_t jcclShutdown(void);
 /* Waits until the kernels are compiled, for at most ms milliseconds. For benchmarks. */
 ncclResult_t jcclWarm(int ms);
 /*
- * Puts the JVM's handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL back where somebody else (such as
- * Python's faulthandler) has replaced them; compiled Java code needs them. Returns how many it has
- * put back; 0 before Java has been started.
+ * Puts the JVM's handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL back if other code has replaced
+ * them, such as Python's faulthandler; compiled Java code needs them. Returns how many handlers it
+ * has put back; 0 before Java has been started.
  */
 int jcclRestoreSignals(void);
 

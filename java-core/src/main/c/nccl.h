@@ -3,8 +3,8 @@
  * programs written for NCCL compile and link unchanged. It needs no CUDA header: a stream is an
  * opaque pointer. A program that uses CUDA may include cuda_runtime.h before or after this file.
  *
- * Counts are always elements. Every function that returns ncclResult_t says more about a failure in
- * ncclGetLastError. What JCCL does differently stands in DIFFERENCES.md.
+ * Counts are always elements. If a function that returns ncclResult_t fails, ncclGetLastError says
+ * more about it. DIFFERENCES.md lists what JCCL does differently.
  */
 #ifndef NCCL_H_
 #define NCCL_H_
@@ -140,7 +140,7 @@ typedef enum {
     ncclHostCftFallback = 3
 } ncclHostCftMode_t;
 
-/* Bits, save the first and the last. */
+/* The values are bits, except for the first and the last one. */
 typedef enum {
     ncclNvlsHostModeDefault = INT_MIN,
     ncclNvlsHostModeEnable = 0,
@@ -151,7 +151,7 @@ typedef enum {
 
 typedef enum { NCCL_ENCRYPTION_MODE_NONE = 0, NCCL_ENCRYPTION_MODE_PSK = 1 } ncclEncryptionMode_t;
 
-/* Structures: made by their initializer, which fills size, magic and version. */
+/* Structures. Make each by its initializer, which fills size, magic and version. */
 
 /* How a communicator behaves. On host ranks only blocking and commName have an effect. */
 typedef struct ncclConfig_v23100 {
@@ -261,7 +261,7 @@ typedef struct ncclSimInfo_v22200 {
 #define NCCL_SIM_INFO_INITIALIZER \
     {sizeof(ncclSimInfo_t), 0x74685283, NCCL_VERSION_CODE, NCCL_UNDEF_FLOAT}
 
-/* One signal to wait for: opCnt signals number sigIdx from peer in context ctx. */
+/* What to wait for: opCnt signals with the number sigIdx from peer, in the context ctx. */
 typedef struct {
     int opCnt;
     int peer;
@@ -304,12 +304,12 @@ NCCL_FUNCTION(ncclResult_t, GetVersion, (int* version));
 /* Opens the meeting point of a new communicator; rank 0 gives the id to the others. */
 NCCL_FUNCTION(ncclResult_t, GetUniqueId, (ncclUniqueId* uniqueId));
 
-/* Collective over nranks ranks that know the id. */
+/* Makes a communicator of nranks ranks; each of them calls this with the same id. */
 NCCL_FUNCTION(ncclResult_t, CommInitRankConfig,
     (ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config));
 NCCL_FUNCTION(ncclResult_t, CommInitRank,
     (ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank));
-/* All ranks of a communicator within this process; devlist NULL is 0 to ndev-1. */
+/* Makes all ranks of a communicator in this process. If devlist is NULL, it is 0 to ndev-1. */
 NCCL_FUNCTION(ncclResult_t, CommInitAll, (ncclComm_t* comm, int ndev, const int* devlist));
 
 /* Completes all queued operations. Afterwards only destroy, abort and queries are possible. */
@@ -337,8 +337,8 @@ NCCL_FUNCTION(ncclResult_t, CommInitRankScalable,
      ncclConfig_t* config));
 
 /*
- * Neither of them starts Java. The last error is that of the calling thread or, without one, the
- * last failure or warning of the process; comm is ignored.
+ * Neither of them starts Java. ncclGetLastError returns the last error of the calling thread or, if
+ * the thread has none, the last failure or warning of the process. It ignores comm.
  */
 NCCL_FUNCTION(const char*, GetErrorString, (ncclResult_t result));
 NCCL_FUNCTION(const char*, GetLastError, (ncclComm_t comm));
@@ -346,7 +346,7 @@ NCCL_FUNCTION(const char*, GetLastError, (ncclComm_t comm));
 /* The state of a communicator: ncclInProgress while a call that did not block is under way. */
 NCCL_FUNCTION(ncclResult_t, CommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError));
 NCCL_FUNCTION(ncclResult_t, CommCount, (const ncclComm_t comm, int* count));
-/* -1 on host ranks. */
+/* Writes -1 on host ranks. */
 NCCL_FUNCTION(ncclResult_t, CommCuDevice, (const ncclComm_t comm, int* device));
 NCCL_FUNCTION(ncclResult_t, CommUserRank, (const ncclComm_t comm, int* rank));
 
@@ -371,8 +371,8 @@ NCCL_FUNCTION(ncclResult_t, RedOpCreatePreMulSum,
 NCCL_FUNCTION(ncclResult_t, RedOpDestroy, (ncclRedOp_t op, ncclComm_t comm));
 
 /*
- * Collectives. In place sendbuff is recvbuff or, where one of them has a part for each rank, the
- * smaller one is the own part of the larger one.
+ * Collectives. In place means that sendbuff is recvbuff or, if one of them has a part for each
+ * rank, that the smaller one is this rank's part of the larger one.
  */
 NCCL_FUNCTION(ncclResult_t, Reduce,
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
@@ -402,7 +402,7 @@ NCCL_FUNCTION(ncclResult_t, Scatter,
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
      ncclComm_t comm, cudaStream_t stream));
 
-/* The same with a configuration of this call. They are not done yet. */
+/* The same with a configuration of the call. These functions are not done yet. */
 NCCL_FUNCTION(ncclResult_t, AllReduceConfig,
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
      ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config));
@@ -428,7 +428,7 @@ NCCL_FUNCTION(ncclResult_t, ScatterConfig,
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
      ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config));
 
-/* Point to point, matched in program order for each ordered pair of ranks. */
+/* Point to point. From one rank to another, sends and receives match in program order. */
 NCCL_FUNCTION(ncclResult_t, Send,
     (const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
      cudaStream_t stream));

@@ -1,7 +1,7 @@
 /*
- * The host functions of NCCL 2.32.3's nccl_device.h. They prepare communication that kernels do
- * themselves, which host ranks do not have: all of them exist, none works, and each says so (a
- * result code with a sentence, or a zero structure, -1 or nothing).
+ * The host functions of NCCL 2.32.3's nccl_device.h. They prepare communication by kernels, which
+ * host ranks do not have. All of these functions exist, but none works, and each says so: by a
+ * result code with a sentence, or by a zero structure, -1 or nothing.
  */
 #ifndef NCCL_DEVICE_H_
 #define NCCL_DEVICE_H_
@@ -45,7 +45,7 @@ typedef enum {
 
 typedef enum { NCCL_CFT_NONE = 0, NCCL_CFT = 1, NCCL_CFT_MULTIMEM = 2 } ncclCftCap_t;
 
-/* Some ranks of a communicator: every stride-th, nRanks of them. */
+/* Some ranks of a communicator: nRanks of them, which lie stride apart. */
 typedef struct ncclTeam {
     int nRanks;
     int rank;

@@ -1,7 +1,8 @@
 /*
- * Faults for tests. Java finds "syscall" by dlsym; preloaded, this library hands it a function that
- * lets a chosen system call of JCCL's, and of nobody else, fail, or kills or stops the process
- * there; and it can refuse new threads. It also keeps a ledger of JCCL's descriptors and mappings.
+ * Faults for tests. Java finds "syscall" by dlsym. If this library is preloaded, Java gets a
+ * function of this library instead, which lets a chosen system call of JCCL fail, or kills or stops
+ * the process at the call. It leaves the system calls of other code alone. The library can also
+ * refuse new threads, and it keeps a ledger of JCCL's descriptors and mappings.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -215,7 +216,7 @@ void* dlsym(void* restrict handle, const char* restrict name) {
     return real(handle, name);
 }
 
-/* Of everybody in the process: whoever refuses JCCL a thread refuses it to all. */
+/* Counts the threads of all code in the process: the system refuses a thread to all alike. */
 int pthread_create(pthread_t* restrict thread, const pthread_attr_t* restrict attributes,
                    void* (*start)(void*), void* restrict argument) {
     typedef int (*create_fn)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);

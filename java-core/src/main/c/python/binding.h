@@ -44,13 +44,13 @@ extern jccl_library jccl_py_library;
 /* The functions of the module. */
 extern PyMethodDef jccl_py_calls[];
 
-/* Those of group.c. */
+/* The functions of group.c. */
 PyObject* jccl_py_group_start(PyObject* module, PyObject* unused);
 PyObject* jccl_py_group_end(PyObject* module, PyObject* unused);
 PyObject* jccl_py_group_simulate_end(PyObject* module, PyObject* unused);
 PyObject* jccl_py_group_depth(PyObject* module, PyObject* unused);
 
-/* Those of arrays.c. */
+/* The functions of arrays.c. */
 PyObject* jccl_py_memory(PyObject* module, PyObject* const* given, Py_ssize_t count);
 PyObject* jccl_py_know_arrays(PyObject* module, PyObject* const* given, Py_ssize_t count);
 PyObject* jccl_py_on_arrays(PyObject* module, PyObject* const* given, Py_ssize_t count);
@@ -68,22 +68,22 @@ bool jccl_py_add_group_block(PyObject* module);
 enum { JCCL_SLICE_MS = 100 };
 
 /*
- * To be called before a call that may block: that call returns after a slice, and jccl_py_finish
+ * Call this before a call that may block: that call then returns after a slice, and jccl_py_finish
  * must follow it.
  */
 void jccl_py_slice(void);
 
 /*
- * Goes on with that call until it is complete, if it was parked, and looks at signals between the
- * slices. False with a Python exception if a handler raised: then the call has been ended and its
- * communicators revoked.
+ * If that call was parked, continues it until it is complete, and looks at signals between the
+ * slices. If the handler of a signal raised, returns false with that Python exception; the call has
+ * then been ended, and its communicators have been revoked.
  */
 bool jccl_py_finish(ncclResult_t* result);
 
 /* The same for a started operation. */
 bool jccl_py_finish_ticket(ncclComm_t comm, uint64_t ticket, ncclResult_t* result);
 
-/* The same for an operation whose start has waited for one slice; *result is that of the start. */
+/* The same for an operation whose start has waited for one slice; *result is the start's. */
 bool jccl_py_go_on(ncclComm_t comm, uint64_t ticket, ncclResult_t* result);
 
 #endif

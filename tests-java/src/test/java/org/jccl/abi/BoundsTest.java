@@ -21,7 +21,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a user could make grow without end is refused at its bound. */
+/** What a user could make grow without end has a bound, at which JCCL refuses more. */
 final class BoundsTest {
     private static final int MORE_THAN_HANDLES = (1 << 16) + 1;
 

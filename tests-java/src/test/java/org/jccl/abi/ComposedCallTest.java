@@ -50,7 +50,7 @@ final class ComposedCallTest {
             Memory.putLong(at + 8L * i, words[i]);
         }
         int code = NcclApi.startComposed(at, words.length, comms[rank], 0, out);
-        // They are read before the call returns.
+        // JCCL reads the words before the call returns.
         Memory.fill(at, 8L * words.length, (byte) -1);
         return code;
     }
@@ -105,7 +105,7 @@ final class ComposedCallTest {
         }
     }
 
-    /** A sum of every other element, then an exchange of the same; the ticket of the second. */
+    /** Starts a sum of every other element, then an exchange of them; returns the second ticket. */
     private long chain(int rank, int count, long gaps, long received) {
         long packed = Subject.room(4L * count);
         long sent = Subject.room(4L * count);
@@ -232,7 +232,7 @@ final class ComposedCallTest {
                 words[k] = random.nextInt(4) == 0 ? random.nextLong() : random.nextInt(12) - 1;
             }
             if (words.length > 0) {
-                // Others would be made.
+                // A valid operation would be started.
                 words[0] = random.nextBoolean() ? 1 : random.nextInt(50) + 11;
             }
             start(0, words);

@@ -61,7 +61,7 @@ final class HandlesTest {
         assertTrue(Handles.remove(kept));
     }
 
-    /** It ends only once, so that its handle could never be given back. */
+    /** A communicator ends only once, so a handle that stayed could never be given back. */
     @Test
     void handleIsGoneOnceTheEndHasFailedHalfWay() throws InterruptedException {
         NcclConfig config = NcclConfig.DEFAULT.withDevice("simulated:6");
@@ -83,7 +83,7 @@ final class HandlesTest {
         device.free(data);
     }
 
-    /** The call has returned before all are ready; whoever interrupts it has none of them. */
+    /** The call is parked before all are ready; a caller that interrupts it gets none of them. */
     @Test
     void nothingIsLeftOfAnInterruptedInitOfAll() {
         int n = 16;

@@ -28,9 +28,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class StateTableTest {
     /**
-     * InGroup is an all-reduce in an open group, GroupEnd the end of a group of one. Late and
-     * stopped are the states after an operation has come to its time limit or was interrupted,
-     * dropped that after a group of the communicator's has failed.
+     * InGroup is an all-reduce in an open group, GroupEnd the end of a group of one. A communicator
+     * is late after an operation has reached its time limit, stopped after one was interrupted, and
+     * dropped after one of its groups has failed.
      */
     private static final String NON_BLOCKING =
             """
@@ -64,7 +64,9 @@ final class StateTableTest {
             Interrupt     null bogus gone      gone    ok    ok     ok     ok     ok     ok     ok       ok       ok      ok        ok
             """;
 
-    /** Where one thread is in the call that makes the state, and another makes the call. */
+    /**
+     * The states that one thread's call makes, while another thread makes the call of the table.
+     */
     private static final String BLOCKING =
             """
             call          null bogus destroyed aborted init  ready  split  busy   lost   late   stopped  finishing final
@@ -178,7 +180,7 @@ final class StateTableTest {
         }
     }
 
-    /** Whoever polls an operation that was started learns how it ended, as often as it asks. */
+    /** A caller that polls a started operation learns how it ended, as often as it asks. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void ticketSaysHowItsOperationEnded(boolean blocking) throws Exception {
@@ -257,7 +259,7 @@ final class StateTableTest {
         }
         NcclResult before = subject.asyncState();
         int code = subject.make(call, out);
-        // Under the poller's hands the last error is not this call's alone.
+        // While a poller runs, the last error may be that of another call.
         String said = LastError.get();
         if (!polled) {
             checkAfter(subject, call, word, before);
@@ -272,7 +274,7 @@ final class StateTableTest {
         assertTrue(polled || said.contains(answer.part()), what);
     }
 
-    /** What is refused, or only asks, changes nothing; what has an end is known as ended. */
+    /** A call that is refused or only asks changes nothing; after an end the handle is unknown. */
     private static void checkAfter(Subject subject, String call, String word, NcclResult before) {
         NcclResult after = subject.asyncState();
         String what = call + ", which says " + word + ", made " + after + " of " + before;
@@ -287,7 +289,7 @@ final class StateTableTest {
         }
     }
 
-    /** Makes a call that has to wait, for the peer never comes; only abort frees it. */
+    /** Makes a call that has to wait, because the peer never comes; only abort frees it. */
     private static void requireFreedByAbort(Subject subject, String call, boolean polled)
             throws InterruptedException {
         int[] code = {-1};

@@ -132,7 +132,7 @@ final class Subject implements AutoCloseable {
         }
     }
 
-    /** What is under way comes to this end. */
+    /** Lets what is under way end in this way. */
     void end(String how) {
         int code =
                 switch (how) {
@@ -235,7 +235,7 @@ final class Subject implements AutoCloseable {
         until(() -> state(peer) == 0 && state(handle) == 0);
     }
 
-    /** What ncclCommGetAsyncError finds. */
+    /** The state that ncclCommGetAsyncError finds. */
     NcclResult state() {
         return NcclResult.of(state(handle));
     }

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What processes say to each other before they are ranks of one communicator. */
+/** The messages between processes before they are ranks of one communicator. */
 public final class BootstrapTargets {
     private static final byte[] KEY = filled(Keys.BYTES, 1);
     private static final byte[] NUMBER = filled(IdContent.NUMBER_BYTES, 2);
@@ -28,7 +28,7 @@ public final class BootstrapTargets {
 
     private BootstrapTargets() {}
 
-    /** All of this package. */
+    /** All targets of this package. */
     public static List<FuzzTarget> all() {
         return List.of(
                 hello(),
@@ -167,7 +167,7 @@ public final class BootstrapTargets {
                 Map.of("cut short", "is cut short", "malformed", "is malformed"));
     }
 
-    /** What a rank reads from its root, which may be a liar that holds the id. */
+    /** The bytes that a rank reads from its root, which may be a liar that holds the id. */
     private static FuzzTarget framesOfTheRoot() {
         byte[] zero = RootMessage.result(0, 0, true, new byte[] {1});
         byte[] one = RootMessage.result(0, 1, false, new byte[] {2, 3});

@@ -34,7 +34,7 @@ class CommIdTest {
                 3,
                 rank -> {
                     for (int i = 0; i < 50; i++) {
-                        // Whoever was rank 0 before may be another one now.
+                        // In each round another thread is rank 0.
                         int as = (rank + i) % 3;
                         try (Exchange exchange = client(id, 3, as)) {
                             byte[][] all = Meeting.round(exchange, new byte[] {(byte) i});
@@ -141,7 +141,7 @@ class CommIdTest {
             assertTrue(text.contains("rank 0"), text);
             assertTrue(text.contains("has left"), text);
         }
-        // Before anybody came, too.
+        // The same before any other rank has come.
         try (Exchange zero = client(id, 3, 0)) {
             zero.begin(NOTHING);
             assertFalse(zero.advance());
@@ -271,7 +271,7 @@ class CommIdTest {
         return one.advance() && done;
     }
 
-    /** Until both know that the third is missing. */
+    /** Returns when both know that the third is missing. */
     private static void meetButOne(Exchange zero, Exchange one) {
         zero.begin(NOTHING);
         one.begin(NOTHING);
@@ -287,7 +287,7 @@ class CommIdTest {
         return missing.length == 1 && missing[0] == 2;
     }
 
-    /** What a round that has begun ends with. */
+    /** The failure that ends a round which has begun. */
     private static NcclException failure(Exchange exchange) {
         try {
             while (!exchange.advance()) {

@@ -17,7 +17,7 @@ final class Meeting {
 
     private Meeting() {}
 
-    /** What one rank does. */
+    /** The work of one rank. */
     interface Role<T> {
         T play(int rank) throws Exception;
     }

@@ -63,7 +63,7 @@ final class MemberStream {
         }
     }
 
-    /** Until the root has ended the connection; another rank comes then. */
+    /** Sends this, and returns when the root has ended the connection; another rank comes then. */
     private static void say(Socket liar, byte[] input) throws IOException {
         try {
             liar.getOutputStream().write(input);

@@ -13,14 +13,14 @@ import java.net.Socket;
 import java.util.Arrays;
 import java.util.List;
 
-/** However slowly a stranger speaks, it is dropped after a time that does not depend on it. */
+/** However slowly a stranger speaks, JCCL drops it after a time that the stranger cannot change. */
 class PatienceTest {
     @Test
     void nobodyStaysWithoutAProof() {
         Cluster.processes(1).run(Listens.class).assertAllSucceeded();
     }
 
-    /** A process with strangers, of which each says something at once, and some a byte a moment. */
+    /** A process with strangers: each says something at once, and some send a byte now and then. */
     public static final class Listens implements Scenario {
         @Override
         public void run(Rank rank) throws Exception {

@@ -33,7 +33,7 @@ class RootsTest {
         thread.join();
     }
 
-    /** As a rank is that comes before the turn has ended in which its id was made. */
+    /** A rank may come before the end of the turn in which its id was made. */
     @Test
     void idIsKnownFromItsCreationOn() {
         IdContent id = IdContent.create(HERE);

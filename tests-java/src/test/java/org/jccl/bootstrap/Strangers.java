@@ -23,7 +23,7 @@ public final class Strangers implements AutoCloseable {
     private static final long TICK_MS = 20;
     private static final int GARBAGE_BYTES = 4096;
 
-    /** What a stranger does. */
+    /** Kinds of strangers. */
     public enum Kind {
         /** Says nothing. */
         SILENT,
@@ -109,7 +109,7 @@ public final class Strangers implements AutoCloseable {
         }
     }
 
-    /** Names of the threads that were started since this began, its own apart. */
+    /** Names of the threads that were started since this began, without its own. */
     public List<String> threadsStarted() {
         return Thread.getAllStackTraces().keySet().stream()
                 .filter(each -> !each.equals(thread) && !before.contains(each))
@@ -149,7 +149,7 @@ public final class Strangers implements AutoCloseable {
             if (stranger.channel == null) {
                 SocketChannel opened = SocketChannel.open(target);
                 stranger.channel = opened;
-                // Or the ports of this machine are used up by connections that have ended.
+                // Else connections that have ended would use up the ports of this machine.
                 stranger.channel.setOption(StandardSocketOptions.SO_LINGER, 0);
                 if (opened.getLocalAddress().equals(target)) {
                     // Where nobody listens, a local port can be connected to itself.

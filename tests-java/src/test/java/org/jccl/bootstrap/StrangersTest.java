@@ -252,7 +252,7 @@ class StrangersTest {
                 });
     }
 
-    /** So many seconds from now. */
+    /** The time this many seconds from now. */
     private static void expireAt(int s) throws Exception {
         onNet(connections -> connections.expired(System.nanoTime() + s * 1_000_000_000L));
     }
@@ -335,7 +335,7 @@ class StrangersTest {
                 });
     }
 
-    /** What comes until the connection ends; a reset is an end. */
+    /** The bytes that come until the connection ends; a reset is an end. */
     private static byte[] answer(Socket socket) throws IOException {
         InputStream in = socket.getInputStream();
         byte[] answer = new byte[1024];

@@ -29,7 +29,7 @@ final class Tap implements AutoCloseable {
         start(this::accept);
     }
 
-    /** The same id, but leading here. */
+    /** The same id, but with the address of this tap. */
     IdContent lead(IdContent id) {
         return new IdContent(address(), id.number(), id.secret());
     }

@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Random;
 
-/** Copies of random shapes against one that goes element by element over the indices. */
+/** Compares copies of random shapes with one that goes over the indices element by element. */
 final class StridedCopyTest {
     private static final int ROUNDS = 500;
 
@@ -82,7 +82,7 @@ final class StridedCopyTest {
         return bytes;
     }
 
-    /** Where the first element lies, with those before it whose distances are negative. */
+    /** The place of the first element; those with negative distances lie before it. */
     private static long start(long[] counts, long[] strides) {
         long at = 0;
         for (int i = 0; i < counts.length; i++) {

@@ -27,7 +27,7 @@ final class AlgorithmsTest {
     private static final List<Operation> COLLECTIVES =
             Stream.of(Operation.values()).filter(each -> !each.pointToPoint()).toList();
 
-    /** Those of which no byte goes to a node twice. */
+    /** The operations that send no byte to a node twice. */
     private static final List<Operation> RELAYED =
             List.of(
                     Operation.ALL_REDUCE,
@@ -35,7 +35,7 @@ final class AlgorithmsTest {
                     Operation.REDUCE_SCATTER,
                     Operation.BROADCAST);
 
-    /** Of these a slot has an element for each rank. */
+    /** For these operations a slot has an element for each rank. */
     private static final Set<Operation> MOVED_IN_PARTS =
             Set.of(Operation.ALL_TO_ALL, Operation.SCATTER);
 
@@ -80,7 +80,7 @@ final class AlgorithmsTest {
         }
     }
 
-    /** DIFFERENCES.md promises so many ranks. */
+    /** DIFFERENCES.md promises 65,536 ranks. */
     @Test
     void everyCallOfSixtyFiveThousandRanksOrFewerGetsAnAlgorithm() {
         for (Operation operation : COLLECTIVES) {
@@ -186,7 +186,7 @@ final class AlgorithmsTest {
             // Every byte goes to each other node once, in an all-reduce twice.
             long all = LongStream.of(sentByNode(large(operation, unequal))).sum();
             assertTrue(all <= times * 2 * LARGE_BYTES * 1.001, operation + " sends " + all);
-            // Equal nodes share that; of a broadcast each sends it on.
+            // Equal nodes share that; in a broadcast each node passes all bytes on.
             double share = operation == Operation.BROADCAST ? 1 : times * 2 / 3;
             for (long sent : sentByNode(large(operation, equal))) {
                 assertTrue(sent <= share * LARGE_BYTES * 1.001, operation + " sends " + sent);
@@ -269,7 +269,7 @@ final class AlgorithmsTest {
         assertEquals(4 + 6, stepsPerChunk(Operation.BROADCAST, "CopyChunked", 8));
     }
 
-    /** Steps of rank 0, which is the root, that a call of 20 chunks has more than one of 19. */
+    /** How many more steps the root, rank 0, has in a call of 20 chunks than in one of 19. */
     private static int stepsPerChunk(Operation operation, String name, int nRanks) {
         Algorithm algorithm =
                 Algorithms.all().stream()

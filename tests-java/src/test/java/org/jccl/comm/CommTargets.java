@@ -11,14 +11,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What ranks tell each other at init and split. */
+/** The messages between ranks at init and split. */
 public final class CommTargets {
     private static final RankInfo OWN =
             info("node1", 4711, SocketAddress.parse("10.0.0.1:4000"), "a=1\nb=2");
 
     private CommTargets() {}
 
-    /** All of this package. */
+    /** All targets of this package. */
     public static List<FuzzTarget> all() {
         return List.of(rankInfo(), rounds());
     }

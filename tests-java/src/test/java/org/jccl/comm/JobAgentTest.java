@@ -13,7 +13,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A job is one thread's at a time, and nobody's after its end. */
+/** A job belongs to one thread at a time, and to none after its end. */
 final class JobAgentTest {
     private static final int JOBS = 40;
     private static final int STEPS = 60;

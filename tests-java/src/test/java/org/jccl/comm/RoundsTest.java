@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 import java.nio.charset.StandardCharsets;
 
-/** What a participant of init or split understands of the others' messages. */
+/** How a participant of init or split understands the others' messages. */
 final class RoundsTest {
     /** An exchange in which the others send what the test says. */
     private static final class Said implements Exchange {

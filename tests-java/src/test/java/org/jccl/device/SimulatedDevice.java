@@ -36,7 +36,7 @@ public final class SimulatedDevice implements Device {
     private final AtomicLong lastStream = new AtomicLong();
     private volatile @Nullable String fault;
 
-    /** What is refused the next time, and how many times before it is not. */
+    /** The call that the device refuses next, and how many such calls it lets pass before. */
     private @Nullable String refusing;
 
     private int refusedAfter;
@@ -107,7 +107,7 @@ public final class SimulatedDevice implements Device {
         fault = why;
     }
 
-    /** The device refuses a call with this name, after so many that it does not. */
+    /** Makes the device refuse a call with this name, after this many that it lets pass. */
     public synchronized void refuse(String call, int after) {
         refusing = call;
         refusedAfter = after;

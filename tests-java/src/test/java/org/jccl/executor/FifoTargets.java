@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What a peer has written where sends and receives look: heads, tails and slots. */
+/** The words of a peer that sends and receives read: heads, tails and slots. */
 public final class FifoTargets {
     private static final long COUNT = 100;
     private static final int TYPE = DataType.UINT8.number();
@@ -27,7 +27,7 @@ public final class FifoTargets {
 
     private FifoTargets() {}
 
-    /** All of this package. */
+    /** All targets of this package. */
     public static List<FuzzTarget> all() {
         return List.of(receive(), send());
     }

@@ -52,7 +52,7 @@ final class Corpus {
         }
     }
 
-    /** Keeps an input whose outcome had not been seen, if that is wanted. */
+    /** Keeps an input with a new outcome, if the run asks for that. */
     static void add(FuzzTarget target, Entry entry) {
         if (ADD_TO.isEmpty()) {
             return;

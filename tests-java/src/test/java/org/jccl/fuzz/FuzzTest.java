@@ -39,7 +39,7 @@ final class FuzzTest {
     private static final int SHORT = Integer.getInteger("jccl.fuzz.inputs", 4_000);
     private static final int LONG = 1_000_000;
 
-    /** What one input may allocate, whatever it says of sizes to come. */
+    /** The bytes that one input may allocate, whatever sizes it announces. */
     private static final long MOST_ALLOCATED = 1 << 20;
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();

@@ -236,8 +236,8 @@ public final class Cluster {
     }
 
     /**
-     * Processes compile hot code to its last stage, as programs do. Others stop at the first, since
-     * compiling is most of what short lives cost.
+     * Processes compile hot code to its last stage, as programs do. Other processes stop at the
+     * first stage, since short processes spend most of their time on compiling.
      */
     public Cluster optimized() {
         return place == Place.THREADS ? this : jvmFlag("-XX:TieredStopAtLevel=4");

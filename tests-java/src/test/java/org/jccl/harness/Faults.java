@@ -13,13 +13,12 @@ import java.time.Instant;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Faults of this process's own: a chosen system call of JCCL's fails, or kills or stops the process
- * there. Works where {@code faults.c} is preloaded, see {@link #preloaded}, which also counts what
- * JCCL holds.
+ * Faults in this process: a chosen system call of JCCL fails, or kills or stops the process. Works
+ * if {@code faults.c} is preloaded, see {@link #preloaded}; it also counts what JCCL holds.
  */
 @SuppressWarnings("restricted")
 public final class Faults {
-    /** What happens at the call: it fails, or the process is killed or stopped. */
+    /** The effect at the call: it fails, or the process is killed or stopped. */
     public enum Action {
         FAIL(1),
         KILL(2),
@@ -32,7 +31,7 @@ public final class Faults {
         }
     }
 
-    /** Which calls are counted. */
+    /** The calls that are counted. */
     public enum Calls {
         NONE(0),
         /** All but those by which a thread yields. */
@@ -61,10 +60,10 @@ public final class Faults {
         }
     }
 
-    /** Of a fault that lasts until {@link #disarm}. */
+    /** The number of times of a fault that lasts until {@link #disarm}. */
     public static final int LASTING = 0;
 
-    /** What may pass beside a jump, which is of another order. */
+    /** Time that may pass while the clock jumps; jumps are much longer. */
     private static final long JUMP_SLACK_S = 24 * 3600;
 
     private static final long CONTROL = 0x4a43434c;
@@ -128,7 +127,7 @@ public final class Faults {
         control(ARM, action.number, calls.number, nth, errno, times);
     }
 
-    /** Ends the fault; how often it was met. */
+    /** Ends the fault; returns how often it was met. */
     public static long disarm() {
         return control(DISARM, 0, 0, 0, 0, 0);
     }
@@ -154,7 +153,7 @@ public final class Faults {
     }
 
     /**
-     * Lets this process have so many descriptors; numbers count, from 0.
+     * Limits this process to descriptors with numbers below {@code limit}.
      *
      * @return the limit before
      */

@@ -65,7 +65,7 @@ public record Footprint(Map<String, Integer> counts, long residentKb, long heapK
         }
     }
 
-    /** What has gone since the directory was read has an empty name. */
+    /** The names of the descriptors; empty for one that is gone since the directory was read. */
     private static List<String> descriptors() throws IOException {
         List<String> names = new ArrayList<>();
         for (Path each : list("/proc/self/fd")) {
@@ -124,7 +124,7 @@ public record Footprint(Map<String, Integer> counts, long residentKb, long heapK
         return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed() >> 10;
     }
 
-    /** What there is more of than before, a line each; memory apart. */
+    /** Lists what there is more of than before, a line each, without the memory. */
     public List<String> growthSince(Footprint before) {
         List<String> growth = new ArrayList<>();
         counts.forEach(

@@ -5,7 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What the host of a virtual machine does to it. */
+/** How the host of a virtual machine disturbs it. */
 public final class Host {
     private static final Path STATISTICS = Path.of("/proc/stat");
     private static final int STOLEN_FIELD = 8;
@@ -14,8 +14,8 @@ public final class Host {
     private Host() {}
 
     /**
-     * Nanoseconds of all cores together that the host has kept from this machine so far. A limit
-     * that holds where cores are free is to be lengthened by what was stolen meanwhile.
+     * Nanoseconds of all cores together that the host has kept from this machine so far. Lengthen a
+     * limit that holds on free cores by what was stolen meanwhile.
      */
     public static long stolenNs() {
         try (var lines = Files.lines(STATISTICS)) {

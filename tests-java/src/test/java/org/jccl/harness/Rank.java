@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** What a {@link Scenario} knows about its own rank. Any thread of the rank may use it. */
+/** A {@link Scenario}'s view of its own rank. Any thread of the rank may use it. */
 public final class Rank {
     private final int number;
     private final int nRanks;

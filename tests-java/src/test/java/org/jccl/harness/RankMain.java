@@ -17,9 +17,9 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * A process that runs ranks, cluster after cluster. What it reports are lines of its standard
- * output that begin with {@link #MARK}; on its standard input come jobs and the question for its
- * stacks, and it ends when that does.
+ * A process that runs ranks, cluster after cluster. It reports by lines of its standard output that
+ * begin with {@link #MARK}. It reads jobs, and requests for its stacks, from its standard input,
+ * and ends when that ends.
  */
 public final class RankMain {
     /** The beginning of a line of the harness's. */

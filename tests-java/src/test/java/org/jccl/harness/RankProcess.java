@@ -94,7 +94,7 @@ final class RankProcess {
         process.getOutputStream().flush();
     }
 
-    /** What environment and flags it runs with. */
+    /** The environment and flags with which it runs. */
     String key() {
         return key;
     }
@@ -282,7 +282,9 @@ final class RankProcess {
         }
     }
 
-    /** Outside the monitor: who holds the cluster's may want this one. */
+    /**
+     * Called outside the monitor: a thread that holds the cluster's monitor may wait for this one.
+     */
     private void reportRank(int rank, String kind, String first, String[] words) {
         RunningCluster told;
         synchronized (this) {

@@ -213,7 +213,7 @@ public final class RunningCluster implements AutoCloseable {
         return new Outcome(ends, output());
     }
 
-    /** What is not done within these seconds from now is late. */
+    /** Sets the deadline: these seconds from now. */
     public synchronized void deadlineIn(int seconds) {
         deadlineNs = System.nanoTime() + seconds * 1_000_000_000L;
     }

@@ -1,6 +1,6 @@
 package org.jccl.harness;
 
-/** What every rank of a {@link Cluster} does; one object per rank. */
+/** The work of every rank of a {@link Cluster}; one object per rank. */
 @FunctionalInterface
 public interface Scenario {
     /**

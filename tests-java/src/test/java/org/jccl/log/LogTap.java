@@ -7,11 +7,11 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Consumer;
 
 /**
- * Hands each line of this process's log to a test, in the thread that logs it. What is logged says
- * NCCL_DEBUG.
+ * Hands each line of this process's log to a test, in the thread that logs it. NCCL_DEBUG says what
+ * is logged.
  */
 public final class LogTap implements AutoCloseable {
-    /** From now on. */
+    /** Hands over the lines from now on. */
     public LogTap(Consumer<String> listener) {
         use(line -> listener.accept(new String(line, StandardCharsets.UTF_8)));
     }

@@ -16,12 +16,12 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Nobody waits for whoever reads the log. */
+/** No call waits for the reader of the log. */
 class LogWriterTest {
     /** More than fits into a pipe and the queue behind it. */
     private static final int MANY = 20_000;
 
-    /** Two ranks, of whom each says three. */
+    /** Each of two ranks says three lines. */
     private static final int LINES_OF_ABORTS = 6;
 
     private static final double ABORT_S = 1;

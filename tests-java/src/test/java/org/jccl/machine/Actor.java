@@ -27,10 +27,10 @@ final class Actor {
     private static final int LOCK_LIMIT_S = 60;
     private static final Method NEW_VIRTUAL_THREAD = newVirtualThread();
 
-    /** How long the system takes until a thread that may go on does, at most. */
+    /** The longest time until a thread that may go on does so. */
     private static final long WAKE_NS = 20 * Machine.US;
 
-    /** Waits that end at once, one after the other: more is a loop that nothing ends. */
+    /** How many waits in a row may end at once; more of them are a loop without end. */
     private static final int MOST_UNSTOPPED = 10_000;
 
     private final Machine machine;
@@ -99,7 +99,7 @@ final class Actor {
         return ended;
     }
 
-    /** What it threw in the end, or null. */
+    /** The exception that it threw in the end, or null. */
     @Nullable Throwable failure() {
         return failure;
     }

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import java.lang.ref.Cleaner;
 import java.util.Random;
 
-/** What rewritten classes call instead of the system: {@link Rewriting}. */
+/** The methods that rewritten classes call instead of the system: {@link Rewriting}. */
 public final class Calls {
     /** The content of secrets decides nothing, so that these need no seed of their own. */
     private static final Random SECRETS = new Random(1);
@@ -61,19 +61,19 @@ public final class Calls {
         actor().process().signal(monitor);
     }
 
-    /** Of a condition; answers what is left of the time. */
+    /** Waits for a condition; returns what is left of the time. */
     public static long awaitNanos(Object condition, long ns) {
         long end = Machine.current().nowNs() + ns;
         actor().process().await(condition, ns);
         return end - Machine.current().nowNs();
     }
 
-    /** Of a condition; wakes all that wait, who look again. */
+    /** Signals a condition; wakes all waiting threads, which look again. */
     public static void signal(Object condition) {
         actor().process().signal(condition);
     }
 
-    /** Of a condition. */
+    /** Signals a condition to all. */
     public static void signalAll(Object condition) {
         actor().process().signal(condition);
     }
@@ -106,7 +106,7 @@ public final class Calls {
         return actor().process().file(path, otherwise);
     }
 
-    /** What tells network namespaces apart: one for each node. */
+    /** The number of a network namespace: one for each node. */
     public static long inode(String path) {
         return actor().process().node() + 1L;
     }

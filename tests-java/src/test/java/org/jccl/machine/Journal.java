@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What became of one job: shared by its ranks, whose classes are not the same. */
+/** The record of one job; its ranks share it, though their classes are not the same. */
 public final class Journal {
     /**
      * What a rank reports.
@@ -30,7 +30,7 @@ public final class Journal {
         }
     }
 
-    /** What else is reported than errors. */
+    /** What ranks report besides errors. */
     private static final Set<String> NO_ERRORS = Set.of("DONE", "LEFT", "CHILD_ABORTED", "CLOSED");
 
     private static final int NOWHERE = -1;
@@ -56,7 +56,7 @@ public final class Journal {
         id = bytes;
     }
 
-    /** Whether whoever was to give the id has died before. */
+    /** Whether the rank that was to give the id died before it did. */
     public boolean hopeless() {
         return hopeless;
     }

@@ -30,7 +30,7 @@ final class Kernel {
     private static final int PROT_READ_WRITE = 3;
     private static final int MAP_PRIVATE_FIXED_ANONYMOUS = 2 | 0x10 | 0x20;
 
-    /** What a descriptor is to poll and close. */
+    /** A descriptor, as poll and close see it. */
     interface Descriptor {
         /** Poll bits. */
         int events();
@@ -43,7 +43,7 @@ final class Kernel {
     private final SimulatedProcess process;
     private final Map<Integer, Descriptor> simulated = new HashMap<>();
 
-    /** By real descriptor, what memory it is. */
+    /** By real descriptor, its memory. */
     private final Map<Integer, String> memories = new HashMap<>();
 
     private final TreeMap<Long, Mapping> mappings = new TreeMap<>();
@@ -113,7 +113,7 @@ final class Kernel {
             case "GETSOCKNAME" -> socket.name(b, false);
             case "GETPEERNAME" -> socket.name(b, true);
             case "SETSOCKOPT" -> 0;
-            // Nothing is said of how TCP fares; the rest is asked for errors.
+            // TCP's own state is not simulated; other options ask for errors.
             case "GETSOCKOPT" -> b == IPPROTO_TCP ? 0 : socket.takeError(d);
             default -> -ENOSYS;
         };
@@ -149,7 +149,7 @@ final class Kernel {
         return RawCalls.call(number, fd, 0, 0, 0, 0, 0);
     }
 
-    /** A forked child's copy would keep a descriptor that is still watched alive. */
+    /** The copy of a forked child would keep alive a descriptor that is still watched. */
     private void forgotten(int fd, Descriptor closed) {
         for (Descriptor each : simulated.values()) {
             if (each instanceof Watch watch && watch.watched.remove(fd) != null) {
@@ -319,7 +319,7 @@ final class Kernel {
         return result;
     }
 
-    /** Of /proc/pid/stat, or /proc/pid/fd/n, with the simulated pid. */
+    /** Opens /proc/pid/stat, or /proc/pid/fd/n, with the simulated pid. */
     private long open(long number, String path, long flags) {
         if (path.endsWith("/stat")) {
             String content = process.file(path, "");
@@ -346,7 +346,7 @@ final class Kernel {
         }
     }
 
-    /** Which word this is, whoever has mapped it and where. */
+    /** Names a word of memory, in the same way in each process that has mapped it. */
     private String word(long address) {
         Map.Entry<Long, Mapping> below = mappings.floorEntry(address);
         if (below == null || address - below.getKey() >= below.getValue().bytes()) {

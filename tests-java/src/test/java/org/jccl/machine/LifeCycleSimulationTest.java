@@ -32,7 +32,7 @@ class LifeCycleSimulationTest {
     @Test
     @Tag("stress")
     void tenThousandSchedulesEndWellAndNameTheirErrors() {
-        // Others each time.
+        // Other schedules in each run.
         long first = System.currentTimeMillis();
         check(first, first + STRESS_SCHEDULES).requireEach();
     }
@@ -73,7 +73,9 @@ class LifeCycleSimulationTest {
         return schedule.trace();
     }
 
-    /** Waiters that do not look whether their peer has died wait for ever, or to the time limit. */
+    /**
+     * A thread that does not check whether its peer has died waits for ever, or to the time limit.
+     */
     @Test
     void findsAPlantedHangAndReplaysIt() {
         Set<String> fault = Set.of("Health.lookForDeath");

@@ -16,7 +16,7 @@ final class Machine {
     static final long MS = 1_000_000;
     static final long SECOND = 1_000_000_000;
 
-    /** Time that a look at the clock takes, so that whoever waits for it in a loop gets on. */
+    /** Time that a look at the clock takes, so that a loop that waits for the clock ends. */
     private static final long LOOK_NS = 100;
 
     /** The machine that is running; there is one at a time. */
@@ -50,7 +50,7 @@ final class Machine {
         return machine;
     }
 
-    /** The time of the machine, of which every look takes some. */
+    /** The time of the machine; every look takes some of it. */
     long look() {
         nowNs += LOOK_NS;
         return nowNs;

@@ -29,7 +29,7 @@ record Plan(
         int fromStep,
         long atNs,
         long lengthNs) {
-    /** What goes wrong. */
+    /** The things that go wrong. */
     enum Fault {
         NONE,
         SLEEP,
@@ -43,7 +43,7 @@ record Plan(
 
     private static final List<Fault> FAULTS = List.of(Fault.values());
 
-    /** Of the steps before the last one. */
+    /** Kinds of the steps before the last one. */
     private static final List<Kind> KINDS =
             List.copyOf(EnumSet.complementOf(EnumSet.of(Kind.FINALIZE)));
 

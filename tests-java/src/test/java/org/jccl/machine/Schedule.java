@@ -56,12 +56,12 @@ final class Schedule {
         FREE.clear();
     }
 
-    /** What it did and when, as one number. */
+    /** A number that stands for everything that it did, and when. */
     long trace() {
         return machine.trace();
     }
 
-    /** What was wrong; empty if all was well. */
+    /** Says what was wrong; empty if all was well. */
     List<String> run() {
         try {
             startProcesses();
@@ -185,8 +185,7 @@ final class Schedule {
         machine.runUntil(() -> false, QUIET_NS);
         for (SimulatedProcess process : survivors()) {
             List<String> open = process.kernel().open();
-            // The listener and its spare socket, what wakes jccl-net, and the connections without
-            // proof.
+            // The listener and its spare socket, what wakes jccl-net, and unproven connections.
             if (open.size() > 4 || open.contains("memory")) {
                 complaints.add("process " + process.pid() + " still has " + open);
             }
@@ -230,7 +229,7 @@ final class Schedule {
         return plan;
     }
 
-    /** Of the job with the fault. */
+    /** The journal of the job with the fault. */
     Journal journal() {
         return first;
     }

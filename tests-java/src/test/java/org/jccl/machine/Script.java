@@ -32,7 +32,7 @@ public record Script(int nRanks, boolean blocking, List<Step> steps, List<Deviat
      */
     public record Step(Kind kind, int argument) {}
 
-    /** What a rank does instead of a step, or before it. */
+    /** The things that a rank may do instead of a step, or before it. */
     public enum Instead {
         SLEEP,
         CLOSE,
@@ -47,7 +47,7 @@ public record Script(int nRanks, boolean blocking, List<Step> steps, List<Deviat
      */
     public record Deviation(int rank, int step, Instead what, long sleepNs) {}
 
-    /** What this rank does instead of this step, or null. */
+    /** The deviation of this rank at this step, or null. */
     public @Nullable Deviation deviation(int rank, int step) {
         return deviations.stream()
                 .filter(each -> each.rank() == rank && each.step() == step)
@@ -55,7 +55,7 @@ public record Script(int nRanks, boolean blocking, List<Step> steps, List<Deviat
                 .orElse(null);
     }
 
-    /** What the ranks do in this step, or null for init. */
+    /** The kind of this step, or null for init. */
     @Nullable Kind kind(int step) {
         return step == 0 ? null : steps.get(step - 1).kind();
     }

@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
 final class Verdict {
     private static final Pattern RANK = Pattern.compile("\\branks? (\\d+)");
 
-    /** How errors call the communicator, with the rank that reports: that blames nobody. */
+    /** How errors name the communicator, with the rank that reports; this blames nobody. */
     private static final Pattern IDENTITY =
             Pattern.compile("comm 0x\\p{XDigit}+ rank \\d+ nranks \\d+");
 
@@ -146,7 +146,7 @@ final class Verdict {
         return KNOWN_NS + initNs + (plan.lengthens() ? plan.lengthNs() : 0);
     }
 
-    /** Of a job after the fault, with the survivors only. */
+    /** Complains of a job after the fault, which has the survivors only. */
     List<String> complaintsOfNextJob() {
         for (Entry entry : journal.entries()) {
             if (entry.failed()) {

@@ -54,7 +54,7 @@ final class OracleTest {
         assertTrue(Double.isNaN(SmallFloat.E5M2.decode(0x7d)));
     }
 
-    /** Which it is by definition, but for the width of the fraction and what is not a number. */
+    /** By definition only the width of the fraction and the NaNs differ. */
     @Test
     void theUpperByteOfFloat16IsAnEightBitFloat() {
         for (int code = 0; code < 256; code++) {

@@ -16,7 +16,7 @@ public final class SmallFloat {
     /** The finite numbers from zero up, by code. */
     private final double[] numbers;
 
-    /** What lies in the middle between each number and the next; doubles hold that exactly. */
+    /** The middle between each number and the next; doubles hold it exactly. */
     private final double[] middles;
 
     private SmallFloat(int fractionBits, int bias, int largest) {

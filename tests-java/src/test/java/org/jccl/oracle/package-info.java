@@ -1,4 +1,4 @@
-/** What results must be, computed in another way than by the code under test. */
+/** The right results, computed in another way than by the code under test. */
 @NullMarked
 package org.jccl.oracle;
 

@@ -65,7 +65,7 @@ final class PlannerTest {
         assertSame(allReduce(planner, 1000), allReduce(planner, 1000));
     }
 
-    /** As many as a communicator may have; more than the bound is refused, as above. */
+    /** The largest numbers of ranks; as above, a size beyond the bound is refused. */
     @Test
     void everyOperationOfAsManyRanksAsThereMayBeHasAPlanOrIsRefusedByItsSize() {
         for (int nRanks : new int[] {2049, 4097, 65536}) {

@@ -15,7 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 
-/** What waits and transfers call again and again leaves nothing for the collector. */
+/** Calls that waits and transfers make again and again leave nothing for the collector. */
 class AllocationTest {
     private static final int CALLS = 20_000;
 
@@ -93,7 +93,7 @@ class AllocationTest {
         return Objects.requireNonNull(ProcessWatch.open(self.pid(), self.startTime()));
     }
 
-    /** What a wait that has become slow does. */
+    /** The work of a wait that has become slow. */
     private static void waitOnce(long at, ProcessWatch self) {
         Threads.yield();
         Futex.wake(at, 1);

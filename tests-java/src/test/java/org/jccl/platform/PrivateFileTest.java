@@ -66,7 +66,7 @@ class PrivateFileTest {
         mode("rwx------");
         assertRefused("not a regular file", 3);
         Files.delete(file);
-        // A pipe that nobody writes must not hold up who opens it.
+        // A pipe without a writer must not hold up the reader that opens it.
         assertEquals(0, new ProcessBuilder("mkfifo", "-m", "600", file + "").start().waitFor());
         assertRefused("not a regular file", 3);
     }

@@ -5,7 +5,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
-/** Takes memory away from this process, so that whoever touches it ends it. */
+/** Takes memory away from this process: a thread that touches it ends the process. */
 public final class Protection {
     private static final int PROT_NONE = 0;
     private static final MethodHandle MPROTECT = mprotect();

@@ -47,7 +47,7 @@ class SocketsTest {
         Sockets.pollOne(listener, Sockets.POLLIN, WAIT_MS);
         int server = Sockets.accept(listener);
         SocketAddress from = Sockets.localAddress(client);
-        // Who closes first keeps the port for a minute, in TIME_WAIT.
+        // The side that closes first keeps the port for a minute, in TIME_WAIT.
         Sockets.close(client);
         Sockets.pollOne(server, Sockets.POLLIN, WAIT_MS);
         Sockets.close(server);

@@ -22,12 +22,12 @@ import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a rank believes of the counts of chunks that a peer has written. */
+/** A rank believes only possible counts of chunks that a peer has written. */
 final class FifoTest {
     /** A message that both ranks exchange before, so that counts are not at their start. */
     private static final int BEFORE = 3;
 
-    /** What stands there instead of the count, and on which transport. */
+    /** A wrong count, and the transport on which it stands in the place of the right one. */
     record Case(Cluster cluster, long count) {}
 
     static List<Case> wrongHeads() {
@@ -123,7 +123,7 @@ final class FifoTest {
         }
     }
 
-    /** After what rank 0 has written there itself has come. */
+    /** Writes a count, once the count that rank 0 itself wrote there has come. */
     private static void plant(Links links, long word, long count) {
         long at = links.base(0) + word;
         while (Memory.getLongAcquire(at) != BEFORE) {

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Who may touch a communicator's memory, and until when. */
+/** The gate lets threads touch a communicator's memory, until it is closed. */
 final class GateTest {
     private final Gate gate = new Gate(2);
 

@@ -10,7 +10,7 @@ import org.jccl.comm.Creation;
 import org.jccl.type.NcclConfig;
 import org.junit.jupiter.api.Test;
 
-/** What a thread may rely on when it has interrupted a communicator. */
+/** The guarantees to a thread that has interrupted a communicator. */
 final class InterruptTest {
     private static final long WHILE_OWNED_MS = 200;
     private static final long SOON_MS = 120_000;

@@ -47,7 +47,7 @@ final class StreamAgentTest {
         Cluster.threads(2).runHere(StreamAgentTest::looksForArrivals).assertAllSucceeded();
     }
 
-    /** A task that says nothing sensible fails its communicator, and is not lost itself. */
+    /** A task that cannot be queued fails its communicator, and ends with it. */
     @Test
     void taskThatCannotBeQueuedEndsWithItsCommunicator() {
         Cluster.threads(2).runHere(StreamAgentTest::cannotBeQueued).assertAllSucceeded();
@@ -59,7 +59,7 @@ final class StreamAgentTest {
         Cluster.threads(2).runHere(StreamAgentTest::limitBesideAWait).assertAllSucceeded();
     }
 
-    /** Who polls may never sleep, since other things always move. */
+    /** A thread that polls may never sleep, since other things always move. */
     @Test
     void whoeverMovesTheCommunicatorWithoutASleepLooksAtItsPeers() {
         Cluster.threads(3).runHere(StreamAgentTest::looksWhileItMoves).assertAllSucceeded();
@@ -82,7 +82,7 @@ final class StreamAgentTest {
         Cluster.threads(2).runHere(rank -> startsWithALimit(rank, 1)).assertAllSucceeded();
     }
 
-    /** Nothing of the wait in it may be left: a stream thread stands back where somebody waits. */
+    /** The start must leave no wait behind: a stream thread stands back while somebody waits. */
     @Test
     void collectiveWhosePeerIsLateIsLeftToAThread() {
         Cluster.threads(2).runHere(rank -> startsWithALimit(rank, 0)).assertAllSucceeded();
@@ -93,7 +93,7 @@ final class StreamAgentTest {
         Cluster.threads(2).runHere(StreamAgentTest::startsTogether).assertAllSucceeded();
     }
 
-    /** Of two that only look once, only the later one would find it over. */
+    /** If both ranks looked only once, only the later one would find the operation over. */
     private static void startsTogether(Rank rank) {
         Comm comm = create(rank, "s");
         try (Arena arena = Arena.ofShared()) {
@@ -120,7 +120,7 @@ final class StreamAgentTest {
             long data = arena.allocate(8, 8).address();
             if (rank.number() == 1) {
                 rank.await("begun");
-                // Set by who sleeps until this rank does something.
+                // The word is set by a thread that sleeps until this rank does something.
                 long sleeper = comm.executor().links.ownBase() + RegionLayout.WAITERS;
                 while (Memory.getIntAcquire(sleeper) == 0) {
                     Thread.onSpinWait();
@@ -196,7 +196,7 @@ final class StreamAgentTest {
             Task needy = started(comm, data, 2);
             Task late = started(comm, data, 1);
             rank.post("begun", "");
-            // Whoever ends them ends one after the other.
+            // The thread that ends them ends one after the other.
             assertTrue(Wait.of(comm.executor(), late).await(0));
             assertTrue(Wait.of(comm.executor(), needy).await(0));
             requireLeft(late);

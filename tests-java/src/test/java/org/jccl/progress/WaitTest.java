@@ -23,13 +23,13 @@ import java.util.List;
 final class WaitTest {
     private static final long LARGE = 4 << 20;
 
-    /** Or a wait would sleep between the parts of what is on its way. */
+    /** Otherwise a wait would sleep between the parts of a message. */
     @Test
     void bytesThatMoveCountThoughNoOperationIsOver() {
         Cluster.threads(2).runHere(WaitTest::movesAPart).assertAllSucceeded();
     }
 
-    /** Or an abort would wait until all is read. */
+    /** Otherwise an abort would wait until everything is read. */
     @Test
     void ownerThatReadsMuchLetsOthersIn() {
         Cluster.threads(2).runHere(WaitTest::readsMuch).assertAllSucceeded();

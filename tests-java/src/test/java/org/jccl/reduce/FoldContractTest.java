@@ -17,7 +17,7 @@ import java.util.Arrays;
 import java.util.Random;
 import java.util.stream.Stream;
 
-/** What every variant must do; the seed is part of each failure's message. */
+/** The contract of every variant; the seed is part of each failure's message. */
 abstract class FoldContractTest {
     private static final int[] COUNTS = {0, 1, 2, 15, 16, 17, 63, 129, 1023};
     private static final int[] LONG_COUNTS = {4099, 65537};

@@ -80,8 +80,8 @@ final class WarmupProbe {
     }
 
     /**
-     * Of scalar, staged and, where it is warm, vector kernels; once the compilers are through with
-     * them, which on a machine that has other things to do takes them a while.
+     * The bytes that a call of scalar, staged and, if warm, vector kernels allocates once they are
+     * compiled. On a machine with other work the compilers take a while.
      */
     private long allocatedPerCall() throws InterruptedException {
         long end = System.nanoTime() + COMPILED_WITHIN.toNanos();
@@ -94,7 +94,7 @@ final class WarmupProbe {
     }
 
     private long allocated() throws InterruptedException {
-        // What the calls before have asked for is compiled before it is used.
+        // The compilers finish what the calls before have asked for before it is used.
         Warmup.await(900_000);
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long before = threads.getCurrentThreadAllocatedBytes();

@@ -12,7 +12,7 @@ final class WarmupRunTest {
 
     private int folds;
 
-    /** As beside ranks that keep every core busy; the limit is 20 s of work. */
+    /** Ranks that keep every core busy interrupt folds like this; the limit is 20 s of work. */
     @Test
     void kernelIsFastThoughFoldsAreInterrupted() throws InterruptedException {
         int pair = Kernels.pair(DataType.FLOAT32.number(), RedOp.SUM.number());

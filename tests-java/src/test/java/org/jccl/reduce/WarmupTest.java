@@ -62,7 +62,7 @@ final class WarmupTest {
         return run(options, variables, "");
     }
 
-    /** What the probe prints, if these classes hide others. */
+    /** The output of the probe, if these classes hide others. */
     private static String run(
             List<String> options, Map<String, String> variables, String classesBefore)
             throws IOException, InterruptedException {

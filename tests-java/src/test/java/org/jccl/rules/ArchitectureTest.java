@@ -48,11 +48,11 @@ final class ArchitectureTest {
 
     private static final int MOST_IN_A_CYCLE = 3;
 
-    /** Packages that are to be opened yet. */
+    /** Packages whose larger cycles are still to be opened. */
     private static final Set<String> STILL_LARGER =
             new TreeSet<>(Set.of(ROOT + ".abi", ROOT + ".bootstrap", ROOT + ".comm"));
 
-    /** What other packages are to see of the waiting room. */
+    /** The classes of the waiting room that other packages may see. */
     private static final Set<String> DOORS = Set.of("CommExecutor", "Submission", "Wait");
 
     private static final int MOST_REACHES = 10;
@@ -191,7 +191,7 @@ final class ArchitectureTest {
         assertEquals(STILL_LARGER, large, "packages with a larger cycle");
     }
 
-    /** Else the waiting room is no room: other packages see its doors. */
+    /** Other packages see the doors of the waiting room, and hardly anything inside. */
     @Test
     void fewReachIntoTheWaitingRoom() {
         Set<String> reaches = new TreeSet<>();

@@ -17,7 +17,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** What ARCHITECTURE.md names is there: every path, package and class. */
+/** Everything that ARCHITECTURE.md names exists: every path, package and class. */
 final class DocumentsTest {
     private static final Path MAP = Repository.root().resolve("ARCHITECTURE.md");
 

@@ -140,7 +140,7 @@ final class ErrorSites {
             return super.visitMethodInvocation(call, null);
         }
 
-        /** What the sentence is that stands before its parts. */
+        /** The sentences that the argument at this place can be, with their parts. */
         private List<String> said(List<? extends ExpressionTree> arguments, int at) {
             return sentences.filled(arguments.subList(at, arguments.size()), method);
         }

@@ -36,7 +36,7 @@ final class JavaSource {
         }
     }
 
-    /** What a set of sources declares. */
+    /** The declarations of a set of sources. */
     record Declarations(List<Declaration> classes, List<Declaration> methods) {}
 
     private JavaSource() {}

@@ -40,7 +40,7 @@ final class Sentences {
     private final Map<String, List<MethodTree>> methods = new HashMap<>();
     private String className = "";
 
-    /** Of this file, with the constants of all files by class and name. */
+    /** Reads this file, with the constants of all files by class and name. */
     Sentences(Map<String, ExpressionTree> constants, CompilationUnitTree unit) {
         this.constants = constants;
         new TreeScanner<@Nullable Void, @Nullable Void>() {
@@ -59,7 +59,7 @@ final class Sentences {
         }.scan(unit, null);
     }
 
-    /** What the expression can be where it stands in this method. */
+    /** The texts that the expression can be where it stands in this method. */
     List<String> of(ExpressionTree tree, @Nullable MethodTree method) {
         return of(tree, method, 0).stream().map(Sentences::tidy).distinct().toList();
     }

@@ -15,7 +15,7 @@ final class Accesses {
         readAt = new int[nRanks][];
     }
 
-    /** Another rank reads a cell of which it knows as much as its clock says. */
+    /** Another rank reads a cell; its clock says how much it knows of the owner. */
     void read(int cell, int owner, int reader, int[] clock) {
         if (writtenAt[cell] > clock[owner]) {
             throw new Violation(

@@ -51,14 +51,14 @@ final class Buffers {
         outputs = inputs;
     }
 
-    /** What another rank reads of the input; the clock is its own. */
+    /** Another rank reads a cell of the input; the clock is the reader's. */
     long in(int cell, int reader, int[] clock) {
         long term = in(cell);
         inputs.read(inBase + cell, owner, reader, clock);
         return term;
     }
 
-    /** What another rank reads of the output; the clock is its own. */
+    /** Another rank reads a cell of the output; the clock is the reader's. */
     long out(int cell, int reader, int[] clock) {
         long term = out(cell);
         outputs.read(outBase + cell, owner, reader, clock);

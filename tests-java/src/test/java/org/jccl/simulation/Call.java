@@ -51,7 +51,7 @@ record Call(int number, String name, Shape shape, int from, List<@Nullable Sched
         return buffers;
     }
 
-    /** What element {@code i} of {@code rank}'s output must be after the call. */
+    /** The value of element {@code i} of {@code rank}'s output that is right after the call. */
     long expected(Terms terms, int rank, long i) {
         return switch (shape.operation()) {
             case ALL_REDUCE, REDUCE -> folded(terms, i);

@@ -50,7 +50,7 @@ final class EveryAlgorithmTest {
         }
     }
 
-    /** Where memory could not be shared, or is shared across what the ranks take for nodes. */
+    /** The ranks of a node may not share memory, and ranks of different nodes may share it. */
     @ParameterizedTest
     @ValueSource(ints = {3, 4, 5, 8})
     void isExactWhateverLiesBetweenTheRanks(int nRanks) {
@@ -96,7 +96,7 @@ final class EveryAlgorithmTest {
         }
     }
 
-    /** As with more ranks than a slot of 256 KiB has lines. */
+    /** This is the case with more ranks than a slot of 256 KiB has lines. */
     @Test
     void isExactWithFewerLinesInASlotThanRanks() {
         for (int slots : new int[] {2, 3, 4, 5}) {
@@ -167,7 +167,8 @@ final class EveryAlgorithmTest {
     @MethodSource("ranks")
     void isExactForEveryInterleaving(int nRanks) {
         List<Wiring> wirings = Wiring.various(nRanks);
-        // Of many ranks one wiring each, in turn: the time grows with their third power.
+        // Larger numbers of ranks take one wiring each, in turn: the time grows with the third
+        // power.
         for (Wiring wiring : nRanks <= 16 ? wirings : List.of(wirings.get(nRanks % 4))) {
             Matrix matrix = Matrix.of(nRanks, 8, nRanks, 4).on(wiring.nodes(nRanks)).readable();
             List<Matrix.Case> cases = matrix.cases(6, nRanks - 1);

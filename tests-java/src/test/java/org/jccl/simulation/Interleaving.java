@@ -2,7 +2,7 @@ package org.jccl.simulation;
 
 import java.util.Random;
 
-/** Who moves next: ranks do one step, wires deliver one frame. */
+/** Decides who moves next: a rank does one step, a wire delivers one frame. */
 abstract class Interleaving {
     private final String name;
 

@@ -419,7 +419,7 @@ final class Lane {
         return terms;
     }
 
-    /** The buffers of another rank's caller, of whom this rank must know to be in the call. */
+    /** The buffers of another rank's caller; this rank must know that the other is in the call. */
     private Buffers buffersOf(int owner) {
         for (Lane lane : simulation.rank(owner).lanes) {
             if (lane.call.number() == call.number()

@@ -29,7 +29,7 @@ final class SimulatedRank {
     /** Vector clock: the latest time of every rank of which this rank knows. */
     final int[] clock;
 
-    /** What this rank sees of every rank's areas, its own included. */
+    /** This rank's view of every rank's areas, its own included. */
     final @Nullable View[] views;
 
     /** By owner and flag: the sequence number that has reached this rank. */
@@ -119,7 +119,7 @@ final class SimulatedRank {
         return published;
     }
 
-    /** What was signalled with exactly this number, or null. */
+    /** The signal with exactly this number, or null. */
     @Nullable Published signalled(int flag, long sequence) {
         return signals.get(key(flag, sequence));
     }

@@ -27,7 +27,7 @@ import java.util.Objects;
  * nobody read or waited for.
  */
 final class Simulation {
-    /** A message of a transfer is cut into chunks of so many elements. */
+    /** A message of a transfer is cut into chunks of this many elements. */
     static final int FIFO_CHUNK_CELLS = 3;
 
     static final int FIFO_CHUNKS = 2;
@@ -212,7 +212,7 @@ final class Simulation {
         wire.send(arrival);
     }
 
-    /** What {@code reader} sees of {@code owner}'s areas. */
+    /** {@code reader}'s view of {@code owner}'s areas. */
     View view(int owner, int reader) {
         @Nullable View[] views = ranks.get(reader).views;
         View view = views[owner];

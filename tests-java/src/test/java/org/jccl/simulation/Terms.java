@@ -16,7 +16,7 @@ import java.util.stream.LongStream;
  * element i of ranks 0 to n-1, has a number that needs no table.
  */
 final class Terms {
-    /** What nobody has written. */
+    /** A cell that nobody has written. */
     static final long POISON = 0;
 
     private static final int KIND_SHIFT = 60;

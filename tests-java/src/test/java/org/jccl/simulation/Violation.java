@@ -1,6 +1,6 @@
 package org.jccl.simulation;
 
-/** What a simulated schedule did wrong. */
+/** A mistake of a simulated schedule. */
 final class Violation extends AssertionError {
     private static final long serialVersionUID = 1L;
 

@@ -29,7 +29,7 @@ record Wiring(String name, IntUnaryOperator nodeOf, int framesInFlight) {
         return new Wiring("nodes of " + ranksPerNode, r -> r / ranksPerNode, framesInFlight);
     }
 
-    /** As many nodes, which take the ranks in turn. */
+    /** The same number of nodes, which take the ranks in turn. */
     static Wiring inTurn(int nodes, int framesInFlight) {
         return new Wiring(nodes + " nodes in turn", r -> r % nodes, framesInFlight);
     }
@@ -50,7 +50,7 @@ record Wiring(String name, IntUnaryOperator nodeOf, int framesInFlight) {
         return nodeOf.applyAsInt(a) != nodeOf.applyAsInt(b);
     }
 
-    /** The nodes of so many ranks. */
+    /** The nodes of this many ranks. */
     Nodes nodes(int nRanks) {
         return Nodes.of(IntStream.range(0, nRanks).map(nodeOf).toArray());
     }

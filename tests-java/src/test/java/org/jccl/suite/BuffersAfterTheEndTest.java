@@ -33,7 +33,7 @@ final class BuffersAfterTheEndTest {
     private static final int SHORT = 16;
     private static final int LONG = 500;
 
-    /** What ends the operations of the rank on which it happens; the others learn of it. */
+    /** Ways to end the operations of a rank; the other ranks learn of it. */
     private enum Ending {
         ABORT_BY_ANOTHER_THREAD,
         INTERRUPT,
@@ -71,7 +71,7 @@ final class BuffersAfterTheEndTest {
         private static final Duration LIMIT = Duration.ofMillis(3);
         private static final long LATE_WRITERS_NS = 3_000_000;
 
-        /** Longer than a rank that gives up tries to send what it has begun. */
+        /** Longer than a rank that gives up goes on trying to send what it has begun. */
         private static final long DEAF_NS = 300_000_000;
 
         private final Rank rank;
@@ -193,7 +193,9 @@ final class BuffersAfterTheEndTest {
             }
         }
 
-        /** From some moment on this rank does not come, perhaps not even read, until it knows. */
+        /**
+         * From some moment on this rank makes no calls, and perhaps does not read, until it knows.
+         */
         private void stall(long until) {
             if (deaf && System.nanoTime() - until > 0) {
                 LockSupport.parkNanos(DEAF_NS);

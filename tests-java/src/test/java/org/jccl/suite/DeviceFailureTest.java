@@ -73,7 +73,7 @@ final class DeviceFailureTest {
                 .assertAllSucceeded();
     }
 
-    /** Aborted while results are on their way: they are whole, or not there, but never later. */
+    /** Aborts while results are on their way: they are whole or absent, and never come later. */
     @Test
     void abortDoesNotWaitForThePeersAndLeavesNoCopyUnderWay() {
         for (int moment = 0; moment < 30; moment++) {
@@ -187,7 +187,7 @@ final class DeviceFailureTest {
                 .assertAllSucceeded();
     }
 
-    /** Where the refusal ends the communicator, its peer may hear of that before it calls. */
+    /** If the refusal ends the communicator, its peer may hear of that before it calls. */
     private static void sumUnlessOver(Seat seat, MemorySegment data, Refusal refusal) {
         try {
             seat.sum(data, LARGE);

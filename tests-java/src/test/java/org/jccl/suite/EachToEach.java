@@ -20,7 +20,7 @@ final class EachToEach {
     private final MemorySegment send;
     private final MemorySegment recv;
 
-    /** The buffers of this rank, with so many bytes for each rank. */
+    /** The buffers of this rank, with this many bytes for each rank. */
     EachToEach(Communicator comm, Arena arena, int bytes) {
         this.comm = comm;
         this.me = comm.rank();

@@ -81,7 +81,7 @@ class EndOfInitTest {
             }
         }
 
-        /** Until the end that has begun waits for the operation. */
+        /** Gives the end that has begun the time to wait for the operation. */
         private static void parks() {
             try {
                 TimeUnit.MILLISECONDS.sleep(100);

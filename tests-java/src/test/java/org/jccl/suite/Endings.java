@@ -19,7 +19,7 @@ final class Endings {
     private static final String RIGHT = "right";
     private static final int MEET_S = 120;
 
-    /** Of this process's ranks, by how many they are. */
+    /** By number of ranks, where the ranks of this process meet. */
     private static final Map<Integer, CyclicBarrier> MEETINGS = new ConcurrentHashMap<>();
 
     private Endings() {}
@@ -60,7 +60,7 @@ final class Endings {
         IntStream.range(0, rank.nRanks()).forEach(q -> rank.await(name + q));
     }
 
-    /** The ranks of this process, so many, wait for each other. */
+    /** The ranks of this process, of which there are this many, wait for each other. */
     static void meet(int ranks) {
         CyclicBarrier meeting = MEETINGS.computeIfAbsent(ranks, CyclicBarrier::new);
         try {

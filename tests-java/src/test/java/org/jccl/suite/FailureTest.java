@@ -459,7 +459,7 @@ final class FailureTest {
                 .environment("JCCL_LATE_WARN", lateWarn);
     }
 
-    /** Of operations; a slow start may make the init warn, too. */
+    /** The warnings of operations; a slow start may make the init warn, too. */
     private static List<String> lateWarnings(Path log) throws IOException {
         if (!Files.exists(log)) {
             return List.of();
@@ -471,7 +471,7 @@ final class FailureTest {
         }
     }
 
-    /** What JCCL could have left in the directories of temporary things. */
+    /** Files of JCCL that are left in the directories of temporary files. */
     private static Set<String> traces() throws IOException {
         Set<String> names = new TreeSet<>();
         for (String directory : List.of("/dev/shm", "/tmp")) {

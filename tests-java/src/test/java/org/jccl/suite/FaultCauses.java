@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
 
 /** The sentences by which ranks are told of the faults of a {@link FaultPlan}. */
 final class FaultCauses {
-    /** What a process leaves that is killed: its system ends its connections. */
+    /** What others see when a process is killed: its system ends its connections. */
     private static final String ENDED =
             "its process ended(?! or its connection)|"
                     + "its connection broke: (?:Connection reset by peer|Broken pipe)";
@@ -26,7 +26,7 @@ final class FaultCauses {
     private static final String TIMED_OUT =
             "\\((?:Connection timed out|No route to host|Network is unreachable)";
 
-    /** Who said that it waited, or who has passed the sentence on. */
+    /** The rank that waited, or the rank that has passed the sentence on. */
     private static final Pattern WITNESS =
             Pattern.compile(" while rank (\\d+) waited |\\(reported by rank (\\d+)\\)");
 
@@ -37,7 +37,7 @@ final class FaultCauses {
         String victim = "\\brank " + plan.victim();
         String before = "(?: \\([^)]*\\)|, whose process made the unique id,)" + GONE + CLOSED;
         String listener = " has ended: nobody listens at ";
-        // Whoever has said goodbye to a rank has left, even if it is killed afterwards.
+        // A rank that has said goodbye to another has left, even if it is killed afterwards.
         String left = plan.phase() == FaultPlan.Phase.DESTROY ? "| has left " : "";
         String rank =
                 victim
@@ -71,7 +71,7 @@ final class FaultCauses {
             requireAcross(end, plan, setup.group(1), witness(text, rank));
             return;
         }
-        // Whoever meets the others at the process of rank 0 is missed there.
+        // The ranks meet at the process of rank 0, so rank 0 misses a rank that has gone.
         Matcher member = Pattern.compile("\\brank (\\d+) \\([^)]*\\)" + gone).matcher(text);
         if (member.find()) {
             requireAcross(end, plan, member.group(1), 0);

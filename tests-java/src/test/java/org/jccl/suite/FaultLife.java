@@ -20,7 +20,7 @@ import java.util.Random;
  * in which the fault of a {@link FaultPlan} happens. Says where it is.
  */
 public final class FaultLife implements Scenario {
-    /** What the victim of a shortage says once the shortage has kept it from something. */
+    /** The word of the victim of a shortage once the shortage has kept it from something. */
     static final String MET = "a shortage was met";
 
     private static final int[] COUNTS = {1, 3, 1000, 30_000, 400_000};
@@ -82,7 +82,7 @@ public final class FaultLife implements Scenario {
             }
         }
 
-        /** In a partition without end, as nobody knows when it begins. */
+        /** Calls operations; in a partition without end, as nobody knows when it begins. */
         private void operations(Communicator on, long seed) {
             Random random = new Random(seed);
             boolean endless =

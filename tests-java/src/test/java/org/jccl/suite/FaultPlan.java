@@ -24,7 +24,7 @@ record FaultPlan(
         int delayMs,
         Faults.Calls calls,
         int errno) {
-    /** What happens. */
+    /** Kinds of faults. */
     enum Kind {
         KILL,
         STOP,
@@ -48,7 +48,7 @@ record FaultPlan(
         DESTROY
     }
 
-    /** What carries the data. */
+    /** The ways by which the data travels. */
     enum Links {
         SHARED_MEMORY,
         TCP,
@@ -133,7 +133,7 @@ record FaultPlan(
         return kind.cuts() && now == (first ? Phase.OPERATIONS : Phase.CHILD);
     }
 
-    /** Which of two namespaces a rank is in, as {@code Cluster} has it. */
+    /** The namespace of a rank, one of two, as in {@code Cluster}. */
     static int side(int rank, int nRanks) {
         return rank * 2 / nRanks;
     }

@@ -42,10 +42,12 @@ final class FaultRoundsTest {
     private static final long SECOND_NS = 1_000_000_000L;
     private static final long DEATH_KNOWN_WITHIN_NS = 5 * SECOND_NS;
 
-    /** Of the shortages of a long run, since a phase may need less than what there is none of. */
+    /** The share of shortages in a long run that are met: a phase may not need what is short. */
     private static final double MET_AT_LEAST = 0.3;
 
-    /** How the others fail: by the victim's own code, as those who did not hear of it, or late. */
+    /**
+     * How the others fail: by the victim's code, by its loss if they did not hear that, or late.
+     */
     private static final Set<NcclResult> TOLD =
             EnumSet.of(NcclResult.SYSTEM_ERROR, NcclResult.REMOTE_ERROR, NcclResult.TIMEOUT);
 
@@ -148,9 +150,8 @@ final class FaultRoundsTest {
                 if (end.end() == RankResult.End.SUCCEEDED && !needed) {
                     continue;
                 }
-                // Of a rank that has not come to the meeting nobody can know that it died; who is
-                // at
-                // the end of his time first tells the others.
+                // Nobody can know of the death of a rank that has not come to the meeting. The rank
+                // whose time ends first tells the others.
                 boolean late = end.result() == NcclResult.TIMEOUT;
                 boolean unknown = late || end.text().contains(" waited " + INIT_TIMEOUT_S + " s");
                 assertTrue(
@@ -211,7 +212,9 @@ final class FaultRoundsTest {
             }
         }
 
-        /** All goes well without, or it fails, and the others learn whose fault that is. */
+        /**
+         * All goes well in spite of it, or the victim fails and the others learn whose fault it is.
+         */
         private void shortage(RunningCluster running) {
             RankResult own = running.awaitEnd(plan.victim());
             met = own.said().contains(FaultLife.MET);

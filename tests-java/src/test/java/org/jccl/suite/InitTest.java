@@ -172,7 +172,7 @@ final class InitTest {
             assertEquals(RankResult.End.FAILED, result.end(), outcome::toString);
             Sums.require(result.text().contains(missing), outcome.toString());
         }
-        // Whose limit passes first ends the others: their root has gone.
+        // The rank whose limit passes first ends the others: their root has gone.
         Sums.require(
                 outcome.ranks().stream().anyMatch(r -> r.result() == NcclResult.TIMEOUT),
                 outcome.toString());

@@ -122,7 +122,7 @@ final class KnownRootTest {
         }
     }
 
-    /** What ncclGetUniqueId says to values of the variables. */
+    /** The answers of ncclGetUniqueId to values of the variables. */
     public static final class Refusals implements Scenario {
         private static final String[] ALL = {"NCCL_COMM_ID", "JCCL_SECRET", "JCCL_SECRET_FILE"};
 
@@ -342,7 +342,7 @@ final class KnownRootTest {
         return freePorts(1);
     }
 
-    /** The first of so many that the system gives nobody who asks for any. */
+    /** The first of n ports that are free and that the system does not give out by itself. */
     private static int freePorts(int n) throws IOException {
         for (int attempt = 0; attempt < 100; attempt++) {
             int first = ThreadLocalRandom.current().nextInt(10_000, 30_000);

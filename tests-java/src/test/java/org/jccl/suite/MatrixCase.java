@@ -35,7 +35,7 @@ record MatrixCase(Operation operation, DataType type, RedOp op, int size, boolea
                     DataType.FLOAT8E5M2);
     static final List<RedOp> OPS = List.of(RedOp.SUM, RedOp.AVG, RedOp.MAX, RedOp.MIN, RedOp.PROD);
 
-    /** Types that differ from another one in how they are folded alone. */
+    /** Types that differ from another type only in how they are folded. */
     private static final Set<DataType> SIBLINGS =
             Set.of(DataType.INT8, DataType.UINT32, DataType.UINT64, DataType.FLOAT8E5M2);
 

@@ -32,10 +32,10 @@ public final class MatrixScenario implements Scenario {
     /** Larger reductions of several nodes with several ranks are folded node by node. */
     private static final int BY_NODE_BYTES = 16384;
 
-    /** Of a cache line, and of the widest vector. */
+    /** The bytes of a cache line, and of the widest vector. */
     private static final int ALIGNMENTS = 64;
 
-    /** Which are not multiples of each other: buffers meet each other at all distances. */
+    /** The factors are not multiples of each other: buffers meet at all distances. */
     private static final int OUT_FACTOR = 29;
 
     private static final int RANK_FACTOR = 13;
@@ -126,7 +126,7 @@ public final class MatrixScenario implements Scenario {
         }
     }
 
-    /** By how much a buffer of this rank is shifted; of any, half are not. */
+    /** By how much a buffer of this rank is shifted; with ANY, half of them are not. */
     private int shift(int shift, Random random) {
         if (shift == ANY) {
             return random.nextBoolean() ? 0 : random.nextInt(ALIGNMENTS);

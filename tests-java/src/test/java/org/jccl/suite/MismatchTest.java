@@ -21,7 +21,7 @@ import java.util.List;
 
 /** The last rank calls something else than the others: all get an error that names both calls. */
 final class MismatchTest {
-    /** Of each kind of plan one: in lines, in the small slot, in the direct slot, in chunks. */
+    /** One for each kind of plan: in lines, in the small slot, in the direct slot, in chunks. */
     private static final List<Integer> COUNTS = List.of(1, 1000, 8000, 1 << 20);
 
     private static final List<Operation> OPERATIONS =
@@ -34,7 +34,7 @@ final class MismatchTest {
     /** How long the rank that comes last leaves the others alone. */
     private static final int LATE_MS = 3;
 
-    /** What a rank calls. */
+    /** A call that a rank makes. */
     private record Call(Operation operation, int count) {
         void make(Communicator comm, MemorySegment in, MemorySegment out) {
             DataType type = DataType.FLOAT32;
@@ -61,7 +61,7 @@ final class MismatchTest {
         }
     }
 
-    /** What the last rank calls, and all others; and which of the two come late. */
+    /** The call of the last rank, that of all others, and which of the two come late. */
     private record Case(Call last, Call others, boolean lastIsLate) {}
 
     private static List<Case> otherCounts() {
@@ -100,7 +100,7 @@ final class MismatchTest {
                 Cluster.threads(4).nodes(2));
     }
 
-    /** A communicator for each case, as none survives one. */
+    /** Each case has a communicator of its own, since none survives a case. */
     public static final class Mismatches implements Scenario {
         @Override
         public void run(Rank rank) throws InterruptedException {

@@ -35,7 +35,7 @@ public final class Misuse implements Scenario {
     private static final int CLOSES = 1_000;
     private static final String OPEN_GROUP = "group start without end";
 
-    /** What a wrong call is made on. */
+    /** The communicators on which the wrong calls are made. */
     private static final class State {
         final UniqueId id = Communicator.uniqueId();
         final MemorySegment x = Arena.global().allocate(8, 8);
@@ -48,7 +48,7 @@ public final class Misuse implements Scenario {
             return Objects.requireNonNull(comm);
         }
 
-        /** One whose life the wrong call comes too early or too late in. */
+        /** A communicator for calls that come too early or too late in its life. */
         Communicator other() {
             return Objects.requireNonNull(other);
         }
@@ -126,7 +126,7 @@ public final class Misuse implements Scenario {
                 s -> s.comm().allReduce(s.x, s.x.asSlice(1), 1, FLOAT32, SUM));
     }
 
-    // What a caller passes who does not heed the annotations.
+    // What a caller passes that ignores the annotations.
     @SuppressWarnings({"NullAway", "restricted"})
     private static void addNulls() {
         MemorySegment atNull = MemorySegment.NULL.reinterpret(8);
@@ -243,7 +243,7 @@ public final class Misuse implements Scenario {
         }
     }
 
-    /** Loses one of two ranks of this process; the other is told. */
+    /** Drops the communicator of one of two ranks of this process; the other rank learns of it. */
     private static void lose() {
         List<Communicator> comms = new ArrayList<>(Communicator.initAll(2));
         comms.removeLast();
@@ -276,7 +276,7 @@ public final class Misuse implements Scenario {
         left.close();
     }
 
-    /** Two threads close a communicator: to neither that is an error. */
+    /** Two threads close a communicator: for neither of them that is an error. */
     private static void raceOfDestroys() {
         race(
                 (comm, closed) -> {
@@ -286,7 +286,7 @@ public final class Misuse implements Scenario {
                 });
     }
 
-    /** A thread makes operations until one is refused, which those after the close must be. */
+    /** A thread makes operations until one is refused; all those after the close must be. */
     private static void raceWithOperations(State state) {
         race(
                 (comm, closed) -> {
@@ -310,7 +310,9 @@ public final class Misuse implements Scenario {
                 });
     }
 
-    /** Closes a communicator while another thread calls, which learns when that has returned. */
+    /**
+     * Closes a communicator while another thread calls; that thread learns when close has returned.
+     */
     private static void race(BiConsumer<Communicator, AtomicBoolean> caller) {
         for (int i = 0; i < RACES; i++) {
             Communicator comm = Communicator.initRank(1, Communicator.uniqueId(), 0);
@@ -356,7 +358,7 @@ public final class Misuse implements Scenario {
         } catch (NcclException e) {
             answer = e.result().name().replace("INVALID_", "") + " " + e.getMessage();
         }
-        // What was ready works on.
+        // A communicator that was ready still works.
         if (state.comm != null && !name.equals(OPEN_GROUP)) {
             Sums.barrier(state.comm);
             state.comm.close();

@@ -28,14 +28,14 @@ import java.util.List;
 final class NeededRankTest {
     private static final int LARGE = 2 << 20;
 
-    /** Of the largest group that the limits are promised for, less what rank 2 is asked for. */
+    /** The largest group for which the limits are promised, without the operations with rank 2. */
     private static final int MANY = 4094;
 
     private static final long DEATH_KNOWN_WITHIN_NS = 5_000_000_000L;
     private static final long LEAVING_KNOWN_WITHIN_NS = 1_000_000_000L;
     private static final int LIMIT_S = 2;
 
-    /** The promised time is much shorter; whoever hangs is not waited for. */
+    /** The promised time is much shorter; the test does not wait longer for a rank that hangs. */
     private static final int DEADLINE_S = 90;
 
     static List<Cluster> threes() {

@@ -20,7 +20,7 @@ import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The system gives no thread, as at a limit of processes, where one has to be made: what was begun
+ * The system gives no thread where JCCL has to make one, as at a limit of processes. What was begun
  * fails and says so, the other ranks hear of it, nothing is left, and the next job works.
  */
 final class NoThreadTest {
@@ -60,7 +60,7 @@ final class NoThreadTest {
         throw new AssertionError("it has not failed");
     }
 
-    /** What was refused has left nothing, and is forgotten. */
+    /** The refused call has left nothing, and the next job works. */
     private static void nextJob(Rank rank) {
         Endings.nothingHeld(rank, "next");
         try (Communicator comm = rank.init("next", NON_BLOCKING)) {
@@ -78,7 +78,7 @@ final class NoThreadTest {
         }
     }
 
-    /** Nobody else is in the communicator. */
+    /** Inits of a communicator with one rank. */
     public static final class Inits implements Scenario {
         @Override
         public void run(Rank rank) {
@@ -104,7 +104,7 @@ final class NoThreadTest {
         ranks(1).run(Inits.class).assertAllSucceeded();
     }
 
-    /** Of rank 0; rank 1 waits for it. */
+    /** Splits of rank 0; rank 1 waits for it. */
     public static final class Splits implements Scenario {
         @Override
         public void run(Rank rank) {
@@ -140,7 +140,7 @@ final class NoThreadTest {
         comm.allReduce(data, data, 1, DataType.INT32, RedOp.SUM);
     }
 
-    /** Of rank 0, and rank 1 comes only when it has failed. */
+    /** Operations of rank 0; rank 1 comes only when they have failed. */
     public static final class Operates implements Scenario {
         @Override
         public void run(Rank rank) {

@@ -46,7 +46,7 @@ final class Place implements AutoCloseable {
         return stream;
     }
 
-    /** For what is put and got. */
+    /** Memory for what is put and got. */
     Arena host() {
         return arena;
     }
@@ -77,7 +77,7 @@ final class Place implements AutoCloseable {
         }
     }
 
-    /** What a buffer holds, once {@link #await} has returned. */
+    /** The content of a buffer, once {@link #await} has returned. */
     MemorySegment get(MemorySegment from) {
         if (device == null) {
             return from;

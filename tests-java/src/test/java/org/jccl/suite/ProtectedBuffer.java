@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * A buffer of its own pages that is taken away from whoever still uses it: it is filled with a
- * poison that must stay whole, or forbidden, so that reading it is the end of the process, too.
+ * A buffer of its own pages that a test takes away from all code that still uses it. The test fills
+ * it with a poison that must stay whole, or forbids it, so that even reading it ends the process.
  */
 final class ProtectedBuffer implements AutoCloseable {
     private static final byte POISON = (byte) 0xA5;

@@ -18,7 +18,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/** Ranks that hear of a death from others name the dead rank, and once who has told them. */
+/** Ranks that hear of a death name the dead rank, and once the rank that has told them. */
 final class ReportedDeathTest {
     private static final String REPORTED = "(reported by rank 2)";
 

@@ -30,8 +30,8 @@ final class ResourcesTest {
     private static final long HEAP_KB = 6 << 10;
 
     /**
-     * The heap is fixed and touched, and malloc gives back what compilers had for a moment, so that
-     * what grows is neither.
+     * The heap has its full size from the start, and malloc gives back the memory that compilers
+     * had for a moment. So neither of them is what grows.
      */
     private static Cluster fixed(Cluster cluster) {
         return cluster.environment("MALLOC_ARENA_MAX", "1")
@@ -103,7 +103,7 @@ final class ResourcesTest {
             child.awaitReady(InitTest.SOON);
             parent.awaitReady(InitTest.SOON);
             work(child, (i / 2 + i / 8) % 4);
-            // Who aborts must not be ahead of who still works.
+            // A rank that aborts must not be ahead of one that still works.
             Sums.barrier(control);
             boolean childFirst = i / 4 % 2 == 0;
             end(childFirst ? child : parent, i % 5);
@@ -121,7 +121,7 @@ final class ResourcesTest {
             }
         }
 
-        /** So that nothing but the base area is used, all of that, the ring, or the FIFOs. */
+        /** Operations that use a part of the base area, all of it, the ring, or the FIFOs. */
         private static void work(Communicator comm, int kind) {
             switch (kind) {
                 case 1 -> NonBlocking.allReduce(comm, 1000);

@@ -43,7 +43,7 @@ final class ScenarioS4ShortageTest {
 
     private static final int GIVE_UP_S = 200;
 
-    /** How those who were told may fail. */
+    /** How the ranks that were told may fail. */
     private static final Set<NcclResult> FAILURES =
             EnumSet.of(NcclResult.TIMEOUT, NcclResult.REMOTE_ERROR);
 
@@ -55,7 +55,7 @@ final class ScenarioS4ShortageTest {
                 .deadline(GIVE_UP_S);
     }
 
-    /** What takes memory in a communicator's life, one after the other. */
+    /** Phases of a communicator's life that take memory, one after the other. */
     enum Phase {
         INIT,
         SENDS,
@@ -76,7 +76,7 @@ final class ScenarioS4ShortageTest {
             before.accept(Phase.RING);
             each.byAllToAll(1);
             each.inPlace(2);
-            // Who has what it needs must not be done while another fails.
+            // A rank that has what it needs must not be done while another fails.
             Sums.barrier(comm);
             comm.close();
             return null;
@@ -363,7 +363,7 @@ final class ScenarioS4ShortageTest {
                         each.byAllToAll(round);
                     }
                 }
-                // What the others had sent before may be all that the late one needed.
+                // The others may have sent before all that the late rank needed.
                 Sums.barrier(comm);
             } finally {
                 comm.abort();

@@ -61,7 +61,7 @@ final class Seat implements AutoCloseable {
         return latch;
     }
 
-    /** From now on nobody writes it; frees it. */
+    /** Requires that nobody writes it from now on, and frees it. */
     void requireUntouched(MemorySegment data) throws InterruptedException {
         MemorySegment poison = host.allocate(data.byteSize(), 8).fill((byte) 0xA5);
         device.put(data, poison);

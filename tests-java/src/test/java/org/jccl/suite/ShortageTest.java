@@ -184,7 +184,7 @@ final class ShortageTest {
         }
     }
 
-    /** What a process needs to listen is refused from the n-th descriptor on, for every n. */
+    /** The system refuses the descriptors for listening from the n-th on, for every n. */
     public static final class Listens implements Scenario {
         private static final int MOST = 20;
 

@@ -27,7 +27,7 @@ final class Sums {
         }
     }
 
-    /** What rank {@code rank} gives: rank + i at index i. */
+    /** The contribution of rank {@code rank}: rank + i at index i. */
     static MemorySegment filled(Arena arena, int rank, int count) {
         MemorySegment data = arena.allocate(4L * count, 8);
         for (int i = 0; i < count; i++) {

@@ -55,7 +55,7 @@ final class SuspendedTest {
         }
     }
 
-    /** Its system answers that there is no room, which is an answer. */
+    /** The peer's system answers that there is no room; that is an answer, too. */
     @Test
     void stoppedPeerWhoseWindowIsFullIsLateNotLost() throws InterruptedException {
         Cluster cluster = Cluster.processes(2).nodes(2).environment("JCCL_HOST_LOST", "1");

@@ -19,7 +19,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Random;
 
-/** What every transport must do, whoever is at its two ends. */
+/** The contract of every transport, whatever ranks are at its two ends. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class TransportContract {
     private static final int[] COUNTS = {0, 1, 2, 127, 128, 129, 4096, 65_537, 1 << 20};

@@ -42,7 +42,10 @@ final class UnderStrangersTest {
         }
     }
 
-    /** Lets strangers come and go, says for how many seconds, and starts no thread for them. */
+    /**
+     * Lets strangers come and go, says for how many seconds, and requires that they start no
+     * thread.
+     */
     public static final class Listens implements Scenario {
         @Override
         public void run(Rank rank) throws Exception {

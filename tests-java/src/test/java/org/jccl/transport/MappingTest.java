@@ -68,7 +68,7 @@ final class MappingTest {
         second.close();
     }
 
-    /** Whoever has it may write to it, whatever others close and map meanwhile. */
+    /** A thread that has the mapping may write to it, while others close and map. */
     @Test
     void threadsThatOpenAndCloseAtTheSameTimeHaveOneMapping() throws Exception {
         CyclicBarrier together = new CyclicBarrier(THREADS);

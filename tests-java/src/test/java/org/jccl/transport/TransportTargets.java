@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What a rank reads from memory that another process writes. */
+/** The bytes that a rank reads from memory which another process writes. */
 public final class TransportTargets {
     private static final int RANKS = 3;
     private static final int HEADER_BYTES = 64;
@@ -24,7 +24,7 @@ public final class TransportTargets {
 
     private TransportTargets() {}
 
-    /** All of this package. */
+    /** All targets of this package. */
     public static List<FuzzTarget> all() {
         return List.of(header(), publication(), status(), record());
     }
@@ -43,7 +43,7 @@ public final class TransportTargets {
         return copy;
     }
 
-    /** Writes what fits, as whoever may write the memory could. */
+    /** Writes what fits, as any process could that may write the memory. */
     private static void overwrite(long address, byte[] input, int most) {
         Memory.copyIn(input, 0, address, Math.min(input.length, most));
     }

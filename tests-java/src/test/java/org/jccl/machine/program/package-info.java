@@ -1,4 +1,4 @@
-/** What simulated processes run; loaded anew in each of them, beside its copy of JCCL. */
+/** The programs of simulated processes; each process loads them anew, beside its copy of JCCL. */
 @NullMarked
 package org.jccl.machine.program;
 

@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What comes over a connection between two ranks. */
+/** The bytes that come over a connection between two ranks. */
 public final class NetTargets {
     private static final int RANKS = 3;
     private static final int PEER = 2;
@@ -29,7 +29,7 @@ public final class NetTargets {
 
     private NetTargets() {}
 
-    /** All of this package. */
+    /** All targets of this package. */
     public static List<FuzzTarget> all() {
         return List.of(header(), stream());
     }
@@ -60,7 +60,7 @@ public final class NetTargets {
                 frame(Area.BASE, 0, new byte[0], -1, 0, 9));
     }
 
-    /** The last that is possible, and the first that is not. */
+    /** Frames at the last place that is possible, and at the first that is not. */
     private static List<byte[]> edges() {
         List<byte[]> edges = new ArrayList<>(frames());
         for (Area area : Area.values()) {
@@ -96,7 +96,7 @@ public final class NetTargets {
                 REFUSALS);
     }
 
-    /** What was let through writes inside the mirror: reckoned anew. */
+    /** Calculates independently that a frame which was let through writes inside the mirror. */
     private static void requireInside(long at) {
         long size = Frame.area(at).sizeBytes(RANKS);
         long end = Math.addExact(Frame.offset(at), Frame.length(at));
