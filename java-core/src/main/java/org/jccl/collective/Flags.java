@@ -1,6 +1,9 @@
 package org.jccl.collective;
 
-/** What the flag words of a rank say; their deltas are chunk + 1. */
+/**
+ * What the flag words of a rank say. The delta of a chunk's flag is chunk + 1, that of a flag for
+ * the whole call is 1. An algorithm uses REDUCED or TAKEN, which are the same word.
+ */
 final class Flags {
     /** The rank's contribution to the chunk can be read. */
     static final int CONTRIBUTED = 0;

@@ -29,16 +29,15 @@ final class ArchitectureTest {
     /** A package may use those of later rows; packages of one row do not see each other. */
     private static final List<List<String>> ROWS =
             List.of(
-                    List.of("(root)", "abi", "ras", "profiler", "debug", "plugin"),
+                    List.of("(root)", "abi"),
                     List.of("comm"),
                     List.of("group"),
                     List.of("progress"),
                     List.of("executor"),
                     List.of("plan"),
                     List.of("collective"),
-                    List.of("proxy"),
-                    List.of("transport", "topology", "bootstrap"),
-                    List.of("memory", "reduce", "event", "device"),
+                    List.of("transport", "bootstrap"),
+                    List.of("reduce", "device"),
                     List.of("schedule", "call", "param"),
                     List.of("log"),
                     List.of("platform"),
