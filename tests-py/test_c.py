@@ -82,6 +82,10 @@ def _scenario_s1(file: Path, times: int = 1) -> None:
 
 
 @LEFT
+def test_the_first_thread_may_end_before_the_ranks() -> None:
+    assert "content" in cprogram.run("first_thread_ends.c")
+
+
 def test_foreign_threads_come_and_go() -> None:
     assert "content" in cprogram.run("threads.c")
 

@@ -74,9 +74,10 @@ record Call(int number, String name, Shape shape, int from, List<@Nullable Sched
         if (shape.nRanks() == 1) {
             return Terms.input(number, 0, i);
         }
-        return order() == Schedule.Order.RANKS
-                ? Terms.folded(number, i)
-                : terms.foldedByNode(number, shape.nodes(), i);
+        return switch (order()) {
+            case RANKS -> Terms.folded(number, i);
+            case NODES -> terms.foldedByNode(number, shape.nodes(), i);
+        };
     }
 
     private Schedule.Order order() {

@@ -216,6 +216,8 @@ final class PlantedFaultsTest {
                 shapes.add(c.shape());
             }
         }
-        return Collections.max(shapes, (a, b) -> Long.compare(a.count(), b.count()));
+        Shape largest = Collections.max(shapes, (a, b) -> Long.compare(a.count(), b.count()));
+        assertTrue(largest.count() > 0, algorithm.name() + " meets only empty calls");
+        return largest;
     }
 }

@@ -7,8 +7,12 @@ import org.jccl.harness.Faults;
 import org.jccl.harness.Outcome;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
+import org.jccl.type.DataType;
 import org.jccl.type.NcclResult;
 import org.junit.jupiter.api.Test;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 
 /** Large calls, in which ranks read the buffers of each other's callers. */
 final class PulledCallsTest {
@@ -97,6 +101,97 @@ final class PulledCallsTest {
         Outcome outcome = cluster().run(Killed.class);
         outcome.rank(0).assertFailed(NcclResult.REMOTE_ERROR, "rank " + VICTIM);
         outcome.rank(2).assertFailed(NcclResult.REMOTE_ERROR, "rank " + VICTIM);
+    }
+
+    /** All-to-alls that are in place on some ranks, each as the first call of its size. */
+    public static final class InPlaceOnSome implements Scenario {
+        private static final int ROUNDS = 4;
+
+        @Override
+        public void run(Rank rank) {
+            try (Communicator comm = rank.init();
+                    Arena arena = Arena.ofConfined()) {
+                EachToEach each = new EachToEach(comm, arena, LARGE);
+                for (int round = 0; round < ROUNDS; round++) {
+                    if (rank.number() == round % rank.nRanks()) {
+                        each.inPlace(round);
+                    } else {
+                        each.byAllToAll(round);
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void allToAllMayBeInPlaceOnSomeRanksOnly() {
+        cluster().run(InPlaceOnSome.class).assertAllSucceeded();
+        Cluster.threads(2).run(InPlaceOnSome.class).assertAllSucceeded();
+    }
+
+    /** A rank dies that others have still to read; rank 0, the root, waits for rank 1, too. */
+    public static final class GiverDies implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            try (Communicator comm = rank.init();
+                    Arena arena = Arena.ofConfined()) {
+                MemorySegment mine = arena.allocate(4L * LARGE, 64);
+                MemorySegment all = arena.allocate(rank.nRanks() * mine.byteSize(), 64);
+                Sums.barrier(comm);
+                if (rank.number() == 1) {
+                    rank.await("told 0");
+                }
+                if (rank.number() == 2) {
+                    // Its flag is the last thing that it gives before it waits for the root.
+                    Faults.arm(Faults.Action.KILL, Faults.Calls.ANY, 3, 0, 1);
+                }
+                try {
+                    comm.gather(mine, all, LARGE, DataType.INT32, 0);
+                } finally {
+                    rank.post("told " + rank.number(), "");
+                }
+            }
+        }
+    }
+
+    @Test
+    void deathOfARankThatIsStillToBeReadIsKnownAlthoughAnotherIsLate() {
+        cluster()
+                .run(GiverDies.class)
+                .rank(0)
+                .assertFailed(NcclResult.REMOTE_ERROR, "rank 2");
+    }
+
+    /** Rank 1 gives memory that nobody may read. */
+    public static final class BadBuffer implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init();
+            try (ProtectedBuffer send = new ProtectedBuffer(4L * LARGE);
+                    ProtectedBuffer recv = new ProtectedBuffer(4L * LARGE)) {
+                if (rank.number() == VICTIM) {
+                    send.take(true);
+                }
+                DataType type = DataType.INT32;
+                comm.broadcast(send.segment(), recv.segment(), LARGE, type, VICTIM);
+            } finally {
+                rank.post("over" + rank.number(), "");
+                for (int q = 0; q < rank.nRanks(); q++) {
+                    rank.await("over" + q);
+                }
+                comm.abort();
+            }
+        }
+    }
+
+    @Test
+    void bufferThatCannotBeReadIsNamed() {
+        Outcome outcome = Cluster.processes(2).run(BadBuffer.class);
+        outcome.rank(0)
+                .assertFailed(
+                        NcclResult.SYSTEM_ERROR,
+                        "the buffer of rank " + VICTIM,
+                        "pass buffers of count elements");
     }
 
     private static void refuse(int nth) {
