@@ -86,6 +86,7 @@ def test_the_first_thread_may_end_before_the_ranks() -> None:
     assert "content" in cprogram.run("first_thread_ends.c")
 
 
+@LEFT
 def test_foreign_threads_come_and_go() -> None:
     assert "content" in cprogram.run("threads.c")
 
