@@ -4,7 +4,7 @@ import org.jccl.platform.Errno;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
-import org.jccl.transport.Area;
+import org.jccl.transport.Frame;
 import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
 import org.jccl.type.LibraryError;
@@ -120,32 +120,15 @@ public final class NetLink extends Peer {
         return head != tail;
     }
 
-    /** Largest payload of one frame in bytes. */
-    public static int maxPayload() {
-        return Frame.MAX_PAYLOAD;
-    }
-
     @Override
-    public boolean post(
-            Area area,
-            long offset,
-            long address,
-            int length,
-            long flagOffset,
-            long flagValue,
-            long callNumber,
-            long callDescription,
-            long callCount) {
+    public boolean post(Frame frame) {
         if (tail - head == QUEUE && (!flush() && tail - head == QUEUE)) {
             return false;
         }
         int slot = (int) (tail % QUEUE);
-        long header = headers.address() + (long) slot * Frame.HEADER_BYTES;
-        Frame.writeTarget(header, area, offset, length);
-        Frame.writeFlag(header, flagOffset, flagValue);
-        Frame.writeCall(header, callNumber, callDescription, callCount);
-        payload[slot] = address;
-        payloadBytes[slot] = length;
+        frame.write(headers.address() + (long) slot * Frame.HEADER_BYTES);
+        payload[slot] = frame.address();
+        payloadBytes[slot] = frame.length();
         tail++;
         flush();
         return true;
