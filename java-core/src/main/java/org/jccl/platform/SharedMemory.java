@@ -3,6 +3,7 @@ package org.jccl.platform;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 
+import java.io.File;
 import java.lang.foreign.Arena;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -12,6 +13,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * here and never SIGBUS later.
  */
 public final class SharedMemory implements AutoCloseable {
+    private static final String DEV_SHM = "/dev/shm";
+    private static final int SEEK_END = 2;
     private static final int PROT_READ_WRITE = 3;
     private static final int MAP_SHARED = 1;
     private static final int MAP_PRIVATE = 2;
@@ -58,7 +61,7 @@ public final class SharedMemory implements AutoCloseable {
     static SharedMemory createTemporaryFile(long sizeBytes, long allocatedBytes, String why) {
         int unnamed = Descriptors.O_TMPFILE | Descriptors.O_EXCL;
         int flags = unnamed | Descriptors.O_RDWR | Descriptors.O_CLOEXEC;
-        int fd = Descriptors.open("/dev/shm", flags, 0600);
+        int fd = Descriptors.open(DEV_SHM, flags, 0600);
         if (Errno.isShortage(-fd)) {
             throw failure("create", sizeBytes, why + "; a file in /dev/shm", -fd);
         }
@@ -68,9 +71,9 @@ public final class SharedMemory implements AutoCloseable {
     /** A new file of that size, mapped; it is closed if that fails. */
     private static SharedMemory shared(int fd, long sizeBytes, long allocatedBytes, boolean seal) {
         try {
-            int sized = Descriptors.truncate(fd, sizeBytes);
+            long sized = SystemCall.call(SystemCall.FTRUNCATE, fd, sizeBytes);
             if (sized < 0) {
-                throw failure("create", sizeBytes, "sizing it", -sized);
+                throw failure("create", sizeBytes, "sizing it", (int) -sized);
             }
             allocate(fd, 0, allocatedBytes, !seal);
             int sealed = seal ? Descriptors.control(fd, F_ADD_SEALS, SEAL_SEAL_SHRINK_GROW) : 0;
@@ -98,7 +101,7 @@ public final class SharedMemory implements AutoCloseable {
             throw failure("open", sizeBytes, path, -own);
         }
         try {
-            long size = Descriptors.size(own);
+            long size = SystemCall.call(SystemCall.LSEEK, own, 0, SEEK_END);
             if (size < sizeBytes) {
                 throw InitError.SHARED_MEMORY_FOREIGN.says(
                         "cannot open shared memory %s: it has %s bytes, not %s",
@@ -130,12 +133,15 @@ public final class SharedMemory implements AutoCloseable {
     private static void allocate(int fd, long offset, long bytes, boolean inDevShm) {
         int result = (int) SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
         if (result == -Errno.ENOSPC && inDevShm) {
-            Descriptors.Room room = Descriptors.room(fd);
+            File room = new File(DEV_SHM);
             throw InitError.SHARED_MEMORY_REFUSED.says(
                     "cannot create %s bytes of shared memory in /dev/shm: %s; it has %s bytes, of "
                             + "which %s are free: mount a larger one (docker run --shm-size), or "
                             + "allow memfd_create",
-                    bytes, Errno.plainText(Errno.ENOSPC), room.bytes(), room.freeBytes());
+                    bytes,
+                    Errno.plainText(Errno.ENOSPC),
+                    room.getTotalSpace(),
+                    room.getUsableSpace());
         }
         if (result < 0) {
             throw failure("create", bytes, "allocating it", -result);

@@ -37,7 +37,6 @@ final class SystemCall {
     static final long FCNTL = 72;
     static final long FTRUNCATE = 77;
     static final long GETEUID = 107;
-    static final long FSTATFS = 138;
     static final long GETTID = 186;
     static final long FUTEX = 202;
     static final long EPOLL_CTL = 233;

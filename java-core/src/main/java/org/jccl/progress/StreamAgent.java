@@ -29,7 +29,7 @@ public final class StreamAgent implements Runnable {
     private static final long PAUSE_NS = 100_000_000;
 
     static final @Nullable StreamAgent[] AGENTS =
-            new StreamAgent[Math.min(MAX_AGENTS, Threads.processorCount())];
+            new StreamAgent[Math.min(MAX_AGENTS, Runtime.getRuntime().availableProcessors())];
 
     private final ConcurrentLinkedQueue<CommExecutor> arrivals = new ConcurrentLinkedQueue<>();
     private final List<CommExecutor> active = new ArrayList<>();

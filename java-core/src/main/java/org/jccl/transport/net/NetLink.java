@@ -45,7 +45,13 @@ public final class NetLink extends Peer {
     private final int descriptor;
     private final int peer;
     private final int nRanks;
-    private final SharedMemory headers = SharedMemory.anonymous((QUEUE + 1L) * Frame.HEADER_BYTES);
+
+    /** Headers of the frames to send, then that of the one that arrives, then two ranges. */
+    private final SharedMemory headers =
+            SharedMemory.anonymous((QUEUE + 1L) * Frame.HEADER_BYTES + 2L * Memory.RANGE_BYTES);
+
+    private final long arriving = headers.address() + (long) QUEUE * Frame.HEADER_BYTES;
+    private final long ranges = arriving + Frame.HEADER_BYTES;
     private final long[] payload = new long[QUEUE];
     private final int[] payloadBytes = new int[QUEUE];
     private long head;
@@ -176,13 +182,9 @@ public final class NetLink extends Peer {
             long total = (long) Frame.HEADER_BYTES + payloadBytes[slot];
             long n;
             if (sentOfHead < Frame.HEADER_BYTES) {
-                n =
-                        Sockets.sendTwo(
-                                descriptor,
-                                header + sentOfHead,
-                                Frame.HEADER_BYTES - sentOfHead,
-                                payload[slot],
-                                payloadBytes[slot]);
+                Memory.putRange(ranges, header + sentOfHead, Frame.HEADER_BYTES - sentOfHead);
+                Memory.putRange(ranges + Memory.RANGE_BYTES, payload[slot], payloadBytes[slot]);
+                n = Sockets.sendRanges(descriptor, ranges, 2);
             } else {
                 long done = sentOfHead - Frame.HEADER_BYTES;
                 n = Sockets.send(descriptor, payload[slot] + done, payloadBytes[slot] - done);
@@ -231,7 +233,7 @@ public final class NetLink extends Peer {
         }
         lookedNs = System.nanoTime();
         long turn = 0;
-        long header = headers.address() + (long) QUEUE * Frame.HEADER_BYTES;
+        long header = arriving;
         while (turn < RECEIVE_TURN) {
             long n;
             if (received < Frame.HEADER_BYTES) {
