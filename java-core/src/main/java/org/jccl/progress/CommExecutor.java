@@ -191,7 +191,7 @@ public final class CommExecutor {
         put(task);
         wakeSleepers();
         if (failure != null || gate.closed()) {
-            tryDrain();
+            gate.own(this::drainInbox);
         }
     }
 
@@ -277,20 +277,8 @@ public final class CommExecutor {
     /** Ends tasks submitted while the gate was being closed; for the closer, after its release. */
     void drainLate() {
         VarHandle.fullFence();
-        while (!inbox.isEmpty() && tryDrain()) {
+        while (!inbox.isEmpty() && gate.own(this::drainInbox)) {
             VarHandle.fullFence();
-        }
-    }
-
-    private boolean tryDrain() {
-        if (!gate.tryOwn()) {
-            return false;
-        }
-        try {
-            drainInbox();
-            return true;
-        } finally {
-            gate.release();
         }
     }
 

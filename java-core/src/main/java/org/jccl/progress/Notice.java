@@ -1,6 +1,5 @@
 package org.jccl.progress;
 
-import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
 import org.jccl.transport.Area;
@@ -62,14 +61,14 @@ final class Notice {
             return;
         }
         long end = System.nanoTime() + limitNs;
-        try (SharedMemory polls = SharedMemory.anonymous(8L * links.nRanks())) {
+        long most = (long) links.nRanks() * Sockets.POLLFD_BYTES;
+        try (SharedMemory polls = SharedMemory.anonymous(most)) {
             while (true) {
                 int n = 0;
                 for (Peer link : links.remote()) {
                     if (!link.flush()) {
-                        Memory.putInt(polls.address() + 8L * n, link.descriptor());
-                        Memory.putInt(polls.address() + 8L * n + 4, 4);
-                        n++;
+                        long entry = polls.address() + (long) n++ * Sockets.POLLFD_BYTES;
+                        Sockets.setPollfd(entry, link.descriptor(), Sockets.POLLOUT);
                     }
                 }
                 if (n == 0 || System.nanoTime() - end >= 0) {
