@@ -3,7 +3,6 @@ package org.jccl.platform;
 import org.jccl.type.InitError;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
-import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
@@ -73,7 +72,13 @@ public final class Interfaces {
         List<Interface> all = all();
         List<Interface> fitting = select(all, names, family);
         if (fitting.isEmpty()) {
-            throw InitError.NO_INTERFACE.says(describeNoMatch(all, names, family));
+            StringJoiner exist = new StringJoiner(", ").setEmptyValue("none");
+            all.forEach(each -> exist.add(each.toString()));
+            throw InitError.NO_INTERFACE.says(
+                    "no network interface matches%s%s; up on this machine: %s",
+                    names == null || names.isEmpty() ? "" : " NCCL_SOCKET_IFNAME=" + names,
+                    family == null ? "" : " NCCL_SOCKET_FAMILY=" + family,
+                    exist);
         }
         return fitting;
     }
@@ -131,17 +136,6 @@ public final class Interfaces {
             return 0;
         }
         return address.isLinkLocal() ? 2 : 1;
-    }
-
-    private static String describeNoMatch(
-            List<Interface> all, @Nullable String names, @Nullable String family) {
-        StringJoiner exist = new StringJoiner(", ").setEmptyValue("none");
-        all.forEach(each -> exist.add(each.toString()));
-        return Sentence.of(
-                "no network interface matches%s%s; up on this machine: %s",
-                names == null || names.isEmpty() ? "" : " NCCL_SOCKET_IFNAME=" + names,
-                family == null ? "" : " NCCL_SOCKET_FAMILY=" + family,
-                exist);
     }
 
     private static void add(long entry, List<Interface> found) {

@@ -233,14 +233,13 @@ public final class NetLink extends Peer {
         }
         lookedNs = System.nanoTime();
         long turn = 0;
-        long header = arriving;
         while (turn < RECEIVE_TURN) {
             long n;
             if (received < Frame.HEADER_BYTES) {
-                n = Sockets.recv(descriptor, header + received, Frame.HEADER_BYTES - received);
+                n = Sockets.recv(descriptor, arriving + received, Frame.HEADER_BYTES - received);
             } else {
                 long done = received - Frame.HEADER_BYTES;
-                n = Sockets.recv(descriptor, target(header) + done, Frame.length(header) - done);
+                n = Sockets.recv(descriptor, target() + done, Frame.length(arriving) - done);
             }
             if (n == AGAIN || n == INTERRUPTED) {
                 return turn > 0;
@@ -252,20 +251,20 @@ public final class NetLink extends Peer {
             received += n;
             turn += n;
             if (received == Frame.HEADER_BYTES) {
-                accept(header);
+                accept();
             }
             if (received >= Frame.HEADER_BYTES
-                    && received == Frame.HEADER_BYTES + Frame.length(header)) {
+                    && received == Frame.HEADER_BYTES + Frame.length(arriving)) {
                 received = 0;
-                Frame.complete(header, region().base(), nRanks);
+                Frame.complete(arriving, region().base(), nRanks);
             }
         }
         return true;
     }
 
-    private void accept(long header) {
+    private void accept() {
         try {
-            Frame.validate(header, nRanks, peer);
+            Frame.validate(arriving, nRanks, peer);
         } catch (NcclException e) {
             received = -1;
             ended = "it sent something impossible: " + e.getMessage();
@@ -273,8 +272,8 @@ public final class NetLink extends Peer {
         }
     }
 
-    private long target(long header) {
-        return region().address(Frame.area(header)) + Frame.offset(header);
+    private long target() {
+        return region().address(Frame.area(arriving)) + Frame.offset(arriving);
     }
 
     private static String broken(long n) {
