@@ -2,7 +2,7 @@ package org.jccl.platform;
 
 import java.lang.foreign.Arena;
 
-/** Calls on plain file descriptors; each returns its result or -errno. */
+/** Opens and closes plain descriptors; each call returns its result or -errno. */
 final class Descriptors {
     static final int O_RDWR = 2;
     static final int O_EXCL = 0200;
@@ -22,9 +22,5 @@ final class Descriptors {
             long name = arena.allocateFrom(path).address();
             return (int) SystemCall.call(SystemCall.OPENAT, AT_FDCWD, name, flags, mode);
         }
-    }
-
-    static int control(int fd, int command, int argument) {
-        return (int) SystemCall.call(SystemCall.FCNTL, fd, command, argument);
     }
 }

@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.StringJoiner;
 
@@ -113,12 +112,8 @@ public final class Interfaces {
     }
 
     static boolean inFamily(SocketAddress address, @Nullable String family) {
-        String wanted = family == null ? "" : family.toUpperCase(Locale.ROOT);
-        return switch (wanted) {
-            case "AF_INET" -> !address.isIpv6();
-            case "AF_INET6" -> address.isIpv6();
-            default -> true;
-        };
+        String other = address.isIpv6() ? "AF_INET" : "AF_INET6";
+        return !other.equalsIgnoreCase(family);
     }
 
     private static int defaultClass(String name) {

@@ -21,7 +21,9 @@ public final class SharedMemory implements AutoCloseable {
     private static final int MAP_ANONYMOUS = 0x20;
     private static final int MFD_CLOEXEC_ALLOW_SEALING = 3;
     private static final int F_ADD_SEALS = 1033;
-    private static final int SEAL_SEAL_SHRINK_GROW = 1 | 2 | 4;
+
+    /** Against further seals, and against shrinking and growing. */
+    private static final int SEALS = 1 | 2 | 4;
 
     private final long address;
     private final long sizeBytes;
@@ -72,13 +74,11 @@ public final class SharedMemory implements AutoCloseable {
     private static SharedMemory shared(int fd, long sizeBytes, long allocatedBytes, boolean seal) {
         try {
             long sized = SystemCall.call(SystemCall.FTRUNCATE, fd, sizeBytes);
-            if (sized < 0) {
-                throw failure("create", sizeBytes, "sizing it", (int) -sized);
-            }
+            require(sized, "create", sizeBytes, "sizing it");
             allocate(fd, 0, allocatedBytes, !seal);
-            int sealed = seal ? Descriptors.control(fd, F_ADD_SEALS, SEAL_SEAL_SHRINK_GROW) : 0;
-            if (sealed < 0) {
-                throw failure("create", sizeBytes, "sealing", -sealed);
+            if (seal) {
+                long sealed = SystemCall.call(SystemCall.FCNTL, fd, F_ADD_SEALS, SEALS);
+                require(sealed, "create", sizeBytes, "sealing");
             }
             return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd, !seal);
         } catch (RuntimeException | Error failure) {
@@ -97,9 +97,7 @@ public final class SharedMemory implements AutoCloseable {
         String path = "/proc/" + pid + "/fd/" + fd;
         int flags = Descriptors.O_RDWR | Descriptors.O_NONBLOCK | Descriptors.O_CLOEXEC;
         int own = Descriptors.open(path, flags, 0);
-        if (own < 0) {
-            throw failure("open", sizeBytes, path, -own);
-        }
+        require(own, "open", sizeBytes, path);
         try {
             long size = SystemCall.call(SystemCall.LSEEK, own, 0, SEEK_END);
             if (size < sizeBytes) {
@@ -131,7 +129,7 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static void allocate(int fd, long offset, long bytes, boolean inDevShm) {
-        int result = (int) SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
+        long result = SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
         if (result == -Errno.ENOSPC && inDevShm) {
             File room = new File(DEV_SHM);
             throw InitError.SHARED_MEMORY_REFUSED.says(
@@ -143,9 +141,7 @@ public final class SharedMemory implements AutoCloseable {
                     room.getTotalSpace(),
                     room.getUsableSpace());
         }
-        if (result < 0) {
-            throw failure("create", bytes, "allocating it", -result);
-        }
+        require(result, "create", bytes, "allocating it");
     }
 
     /** The address at which it is mapped. */
@@ -185,10 +181,15 @@ public final class SharedMemory implements AutoCloseable {
     private static long map(int fd, long sizeBytes, int flags) {
         long address =
                 SystemCall.call(SystemCall.MMAP, 0, sizeBytes, PROT_READ_WRITE, flags, fd, 0);
-        if (address < 0) {
-            throw failure("map", sizeBytes, "mmap", (int) -address);
+        return require(address, "map", sizeBytes, "mmap");
+    }
+
+    /** The result of a step, unless that is an error. */
+    private static long require(long result, String verb, long sizeBytes, String step) {
+        if (result < 0) {
+            throw failure(verb, sizeBytes, step, (int) -result);
         }
-        return address;
+        return result;
     }
 
     private static NcclException failure(String verb, long sizeBytes, String step, int errno) {

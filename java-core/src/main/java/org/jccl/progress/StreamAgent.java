@@ -31,7 +31,7 @@ public final class StreamAgent implements Runnable {
     static final @Nullable StreamAgent[] AGENTS =
             new StreamAgent[Math.min(MAX_AGENTS, Runtime.getRuntime().availableProcessors())];
 
-    /** What the agent is to look after, by how it sleeps there; below, what it looks after. */
+    /** How the agent sleeps on communicators that are new to it; below, on those that it knows. */
     private final ConcurrentLinkedQueue<Sleep> arrivals = new ConcurrentLinkedQueue<>();
 
     private final List<Sleep> active = new ArrayList<>();

@@ -117,7 +117,8 @@ public final class Frame {
         return Memory.getLong(at + OFFSET);
     }
 
-    private static long flagOffset(long at) {
+    /** Where in the base area the flag belongs that the header there brings, -1 for no flag. */
+    public static long flagOffset(long at) {
         return Memory.getLong(at + FLAG_OFFSET);
     }
 

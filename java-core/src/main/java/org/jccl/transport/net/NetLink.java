@@ -43,7 +43,6 @@ public final class NetLink extends Peer {
     private static final int INTERRUPTED = -Errno.EINTR;
 
     private final int descriptor;
-    private final int peer;
     private final int nRanks;
 
     /** Headers of the frames to send, then that of the one that arrives, then two ranges. */
@@ -67,10 +66,9 @@ public final class NetLink extends Peer {
     private @Nullable String ended;
 
     /** Takes ownership of the descriptor and of the mirror. */
-    public NetLink(int descriptor, int peer, int nRanks, Region mirror) {
+    public NetLink(int descriptor, int nRanks, Region mirror) {
         super(mirror);
         this.descriptor = descriptor;
-        this.peer = peer;
         this.nRanks = nRanks;
         // It would also end a link whose peer is stopped and reads nothing; see silent().
         Sockets.setUserTimeout(descriptor, 0);
@@ -142,7 +140,8 @@ public final class NetLink extends Peer {
 
     @Override
     public boolean read(long from, long to, long bytes) {
-        throw LibraryError.IMPOSSIBLE.says("the memory of rank %s is on another node", peer);
+        throw LibraryError.IMPOSSIBLE.says(
+                "the memory of rank %s is on another node", region().rank());
     }
 
     @Override
@@ -264,7 +263,7 @@ public final class NetLink extends Peer {
 
     private void accept() {
         try {
-            Frame.validate(arriving, nRanks, peer);
+            Frame.validate(arriving, nRanks, region().rank());
         } catch (NcclException e) {
             received = -1;
             ended = "it sent something impossible: " + e.getMessage();

@@ -125,7 +125,7 @@ public final class NetTargets {
         int[] pair = pair();
         try (Region mirror = Region.mirror(RANKS, PEER);
                 SharedMemory bytes = SharedMemory.anonymous(Math.max(1, input.length));
-                NetLink link = new NetLink(pair[1], PEER, RANKS, mirror)) {
+                NetLink link = new NetLink(pair[1], RANKS, mirror)) {
             Memory.copyIn(input, 0, bytes.address(), input.length);
             if (Sockets.send(pair[0], bytes.address(), input.length) != input.length) {
                 throw new AssertionError("the socket does not take it");
