@@ -153,13 +153,7 @@ public final class Sockets {
     }
 
     private static long timespec(int timeoutMs) {
-        if (timeoutMs < 0) {
-            return 0;
-        }
-        long timespec = CallState.current().timespec;
-        Memory.putLong(timespec, timeoutMs / 1_000);
-        Memory.putLong(timespec + 8, timeoutMs % 1_000 * MS_NS);
-        return timespec;
+        return timeoutMs < 0 ? 0 : CallState.current().timespec(timeoutMs * MS_NS);
     }
 
     /** The same for one descriptor: what happened (POLL bits), 0 for nothing, or -1: look again. */
