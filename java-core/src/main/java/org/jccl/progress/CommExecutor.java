@@ -182,11 +182,16 @@ public final class CommExecutor {
         NcclException known = failure;
         if (known != null) {
             settle();
-            throw Failures.refused(known);
+            throw CallError.FAILED_BEFORE.says(
+                    known,
+                    "the communicator can only be destroyed or aborted: %s",
+                    known.getMessage());
         }
         if (pending.incrementAndGet() > MAX_PENDING) {
             pending.getAndDecrement();
-            throw Failures.tooMany(MAX_PENDING);
+            throw CallError.TOO_MANY_PENDING.says(
+                    "more than %s operations are under way on one communicator; wait for some",
+                    MAX_PENDING);
         }
         put(task);
         wakeSleepers();

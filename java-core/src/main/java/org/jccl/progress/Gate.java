@@ -22,7 +22,7 @@ final class Gate {
     /** Number of the communicator in this process. */
     final int number = NUMBERS.getAndIncrement();
 
-    /** Taken with compare-and-set, freed with release, by any thread; never read alone. */
+    /** Taken with compare-and-set, freed with release, by any thread; an updater wants volatile. */
     @SuppressWarnings("UnusedVariable")
     private volatile int owner;
 
