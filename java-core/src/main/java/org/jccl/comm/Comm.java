@@ -8,7 +8,6 @@ import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.plan.Planner;
-import org.jccl.platform.Threads;
 import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Parting;
 import org.jccl.progress.StreamAgent;
@@ -130,7 +129,7 @@ public final class Comm implements GroupMember {
     void connected(Setup setup) {
         boolean rankOrder = setup.reducesInRankOrder();
         planner = new Planner(rank, setup.nodes(), rankOrder, setup.net(), identity());
-        boolean alone = setup.nodeRanks() <= Threads.processorCount();
+        boolean alone = setup.nodeRanks() <= Runtime.getRuntime().availableProcessors();
         CommExecutor made = new CommExecutor(setup.links(), identity(), alone, device);
         made.timeLimitMs(timeLimitMs);
         executor = made;

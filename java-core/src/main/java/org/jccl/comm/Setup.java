@@ -300,7 +300,7 @@ final class Setup {
         Region mirror = Region.mirror(nRanks, q);
         int descriptor = setup.descriptor(q);
         try {
-            return new NetLink(descriptor, q, nRanks, mirror);
+            return new NetLink(descriptor, nRanks, mirror);
         } catch (RuntimeException | Error e) {
             Sockets.close(descriptor);
             mirror.close();

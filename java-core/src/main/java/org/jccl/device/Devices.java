@@ -5,10 +5,10 @@ import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -19,8 +19,8 @@ public final class Devices {
 
     private static final Pattern TEXT = Pattern.compile("([a-z]+)(?::(\\d{1,6}))?");
 
-    /** The devices on which communicators were made; the array is never changed in place. */
-    private static volatile Device[] used = {};
+    /** The devices on which communicators were made. */
+    private static final CopyOnWriteArrayList<Device> USED = new CopyOnWriteArrayList<>();
 
     /** Whether there are any. Written with them, read by every call of an operation on the host. */
     public static volatile boolean any;
@@ -50,7 +50,8 @@ public final class Devices {
                 if (provider.kind().equals(parts.group(1))) {
                     String number = parts.group(2);
                     Device device = provider.open(number == null ? -1 : Integer.parseInt(number));
-                    use(device);
+                    USED.addIfAbsent(device);
+                    any = true;
                     return device;
                 }
             }
@@ -77,20 +78,12 @@ public final class Devices {
         return CallError.DEVICE_UNKNOWN.says("there is no device \"%s\": %s", text, why);
     }
 
-    private static synchronized void use(Device device) {
-        if (!List.of(used).contains(device)) {
-            Device[] more = Arrays.copyOf(used, used.length + 1);
-            more[used.length] = device;
-            used = more;
-            any = true;
-        }
-    }
-
     /** The device in use whose memory this is, or null. */
     public static @Nullable Device owner(long address) {
-        for (Device device : used) {
-            if (device.owns(address, 1)) {
-                return device;
+        // None is ever removed; an index makes no object.
+        for (int i = 0; i < USED.size(); i++) {
+            if (USED.get(i).owns(address, 1)) {
+                return USED.get(i);
             }
         }
         return null;

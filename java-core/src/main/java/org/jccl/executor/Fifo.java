@@ -3,6 +3,7 @@ package org.jccl.executor;
 import org.jccl.platform.Memory;
 import org.jccl.transport.Area;
 import org.jccl.transport.CallRecord;
+import org.jccl.transport.Frame;
 import org.jccl.transport.Links;
 import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
@@ -26,6 +27,7 @@ final class Fifo {
     private final int rank;
     private final long[] put;
     private final long[] taken;
+    private final Frame frame = new Frame();
 
     /**
      * The FIFOs to and from all peers.
@@ -88,7 +90,7 @@ final class Fifo {
                 links.wakeSleepers();
             } else {
                 int whole = (int) length + RegionLayout.FIFO_HEADER_BYTES;
-                if (!link.post(area, slotOffset, slot, whole, head, number, 0, 0, 0)) {
+                if (!link.post(frame.bytes(area, slotOffset, slot, whole).flag(head, number))) {
                     return false;
                 }
             }
@@ -121,7 +123,7 @@ final class Fifo {
             if (!link.isRemote()) {
                 Memory.putLongRelease(links.ownBase() + tail, number);
                 links.wakeSleepers();
-            } else if (!link.post(Area.BASE, 0, 0, 0, tail, number, 0, 0, 0)) {
+            } else if (!link.post(frame.empty().flag(tail, number))) {
                 return false;
             }
             taken[peer] = number;

@@ -4,6 +4,7 @@ import org.jccl.plan.OpCode;
 import org.jccl.plan.Plan;
 import org.jccl.transport.Area;
 import org.jccl.transport.CallRecord;
+import org.jccl.transport.Frame;
 import org.jccl.transport.Links;
 import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
@@ -25,6 +26,7 @@ final class PeerSteps {
     private final Links links;
     private final CallWords calls;
     private final Blocked blocked;
+    private final Frame frame = new Frame();
     private Task task = new Task();
     private long[] args = {};
     private long[] buffers = {};
@@ -72,7 +74,8 @@ final class PeerSteps {
     /** Tells the call to ranks that no other frame tells of it before they may have to know. */
     boolean announce(int[] peers) {
         for (; told < peers.length; told++) {
-            if (!post(peers[told], Area.BASE, 0, 0, 0, -1, 0)) {
+            frame.empty();
+            if (!post(peers[told])) {
                 return false;
             }
         }
@@ -94,7 +97,8 @@ final class PeerSteps {
     private boolean signal(int[] c, int at) {
         int flag = c[at + 2];
         long offset = flag < 0 ? -1 : RegionLayout.flag(flag);
-        return post(c[at + 1], Area.BASE, 0, 0, 0, offset, sequence + c[at + 3]);
+        frame.empty().flag(offset, sequence + c[at + 3]);
+        return post(c[at + 1]);
     }
 
     private boolean tiny(int[] c, int at) {
@@ -103,7 +107,8 @@ final class PeerSteps {
         long offset = RegionLayout.tiny(nRanks, calls.number(), length);
         long from = links.ownBase() + offset;
         long word = RegionLayout.callWord(nRanks, calls.number());
-        return post(c[at + 1], Area.BASE, offset, from, length, word, calls.word());
+        frame.bytes(Area.BASE, offset, from, length).flag(word, calls.word());
+        return post(c[at + 1]);
     }
 
     private boolean flushed() {
@@ -120,15 +125,12 @@ final class PeerSteps {
         int dst = c[at + 3];
         Area area = dst < Plan.FIRST_AREA + links.nRanks() ? Area.BASE : Area.RING;
         long ownArea = links.region(links.rank()).address(area);
+        long offset = buffers[dst] + args[a] - ownArea;
+        long from = buffers[c[at + 2]] + args[a + 1];
         int flag = c[at + 4];
-        return post(
-                c[at + 1],
-                area,
-                buffers[dst] + args[a] - ownArea,
-                buffers[c[at + 2]] + args[a + 1],
-                (int) args[a + 2],
-                flag < 0 ? -1 : RegionLayout.flag(flag),
-                sequence + c[at + 5]);
+        frame.bytes(area, offset, from, (int) args[a + 2])
+                .flag(flag < 0 ? -1 : RegionLayout.flag(flag), sequence + c[at + 5]);
+        return post(c[at + 1]);
     }
 
     /**
@@ -161,19 +163,9 @@ final class PeerSteps {
         return true;
     }
 
-    private boolean post(
-            int peer, Area area, long offset, long from, int length, long flag, long value) {
-        return links.peer(peer)
-                        .post(
-                                area,
-                                offset,
-                                from,
-                                length,
-                                flag,
-                                value,
-                                calls.number(),
-                                task.description,
-                                task.count())
-                || blocked.on(peer, 0, 0);
+    /** Posts what {@link #frame} holds, with the call. */
+    private boolean post(int peer) {
+        frame.call(calls.number(), task.description, task.count());
+        return links.peer(peer).post(frame) || blocked.on(peer, 0, 0);
     }
 }

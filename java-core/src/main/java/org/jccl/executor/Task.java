@@ -6,21 +6,12 @@ import org.jccl.transport.CallRecord;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 
 /** One operation on its way: what the caller asked for, and how far it has come. */
 public final class Task extends Call {
-    private static final VarHandle LISTENERS;
-
-    static {
-        try {
-            LISTENERS =
-                    MethodHandles.lookup().findVarHandle(Task.class, "listeners", Listener.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
+    private static final AtomicReferenceFieldUpdater<Task, Listener> LISTENERS =
+            AtomicReferenceFieldUpdater.newUpdater(Task.class, Listener.class, "listeners");
 
     private record Listener(Runnable action, @Nullable Listener before) {}
 
@@ -227,7 +218,7 @@ public final class Task extends Call {
 
     private void tell() {
         if (listeners != null) {
-            Listener next = (Listener) LISTENERS.getAndSet(this, null);
+            Listener next = LISTENERS.getAndSet(this, null);
             for (; next != null; next = next.before) {
                 next.action.run();
             }

@@ -5,7 +5,7 @@ import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
-import org.jccl.transport.net.NetLink;
+import org.jccl.transport.Frame;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -151,8 +151,8 @@ final class PlanCompiler {
     private void netPut(int q, Step.Put put) {
         int src = buffer(put.src());
         int dst = buffer(put.dst());
-        for (long done = 0; done < put.length(); done += NetLink.maxPayload()) {
-            long length = Math.min(NetLink.maxPayload(), put.length() - done);
+        for (long done = 0; done < put.length(); done += Frame.MAX_PAYLOAD) {
+            long length = Math.min(Frame.MAX_PAYLOAD, put.length() - done);
             int a = args.add(put.dst().offset() + done, put.src().offset() + done, length);
             unflaggedPut[q] = code.size();
             emitBarrier(OpCode.NET_PUT, q, src, dst, NO_FLAG, 0, a);

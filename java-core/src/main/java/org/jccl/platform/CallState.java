@@ -12,6 +12,7 @@ final class CallState {
     /** Room for what /proc says of a process in one line, which is about half as long. */
     static final int STATUS_BYTES = 512;
 
+    private static final long SECOND_NS = 1_000_000_000L;
     private static final ThreadLocal<CallState> CURRENT = ThreadLocal.withInitial(CallState::new);
 
     /** The whole area; errno is at offset 0. */
@@ -20,7 +21,7 @@ final class CallState {
     private final long address = segment.address();
 
     /** 16 bytes. */
-    final long timespec = address + 64;
+    private final long timespec = address + 64;
 
     /** 16 bytes for a socket option and its length. */
     final long option = address + 80;
@@ -47,6 +48,13 @@ final class CallState {
 
     static CallState current() {
         return CURRENT.get();
+    }
+
+    /** Fills the timespec; its address. */
+    long timespec(long ns) {
+        Memory.putLong(timespec, ns / SECOND_NS);
+        Memory.putLong(timespec + 8, ns % SECOND_NS);
+        return timespec;
     }
 
     /** Errno of the last capturing call of this thread. */

@@ -2,25 +2,18 @@ package org.jccl.platform;
 
 /** Linux's error numbers that JCCL tells apart, and their texts. */
 public final class Errno {
-    public static final int EPERM = 1;
     public static final int ENOENT = 2;
     public static final int ESRCH = 3;
     public static final int EINTR = 4;
-    public static final int EBADF = 9;
     public static final int EAGAIN = 11;
     public static final int ENOMEM = 12;
-    public static final int EACCES = 13;
-    public static final int EINVAL = 22;
     public static final int ENFILE = 23;
     public static final int EFAULT = 14;
     public static final int EMFILE = 24;
     public static final int ENOSPC = 28;
-    public static final int EPIPE = 32;
-    public static final int ENOSYS = 38;
     public static final int EADDRINUSE = 98;
     public static final int ENETUNREACH = 101;
     public static final int ECONNABORTED = 103;
-    public static final int ECONNRESET = 104;
     public static final int ETIMEDOUT = 110;
     public static final int ECONNREFUSED = 111;
     public static final int EHOSTUNREACH = 113;

@@ -4,7 +4,6 @@ package org.jccl.platform;
 public final class Futex {
     private static final int FUTEX_WAIT = 0;
     private static final int FUTEX_WAKE = 1;
-    private static final long SECOND_NS = 1_000_000_000L;
 
     private Futex() {}
 
@@ -16,9 +15,7 @@ public final class Futex {
         if (timeoutNs <= 0) {
             return;
         }
-        long timespec = CallState.current().timespec;
-        Memory.putLong(timespec, timeoutNs / SECOND_NS);
-        Memory.putLong(timespec + 8, timeoutNs % SECOND_NS);
+        long timespec = CallState.current().timespec(timeoutNs);
         SystemCall.plain(SystemCall.FUTEX, address, FUTEX_WAIT, expected, timespec, 0);
     }
 

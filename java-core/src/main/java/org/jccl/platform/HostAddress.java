@@ -16,7 +16,6 @@ public final class HostAddress {
     private static final Pattern WITH_NAME =
             Pattern.compile("([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?):(\\d{1,5})");
     private static final Pattern NUMERIC = Pattern.compile("[0-9.]+");
-    private static final int LAST_PORT = 65535;
 
     private HostAddress() {}
 
@@ -42,9 +41,6 @@ public final class HostAddress {
     }
 
     private static SocketAddress named(String host, int port, @Nullable String family) {
-        if (port > LAST_PORT) {
-            throw CallError.ADDRESS_INVALID.says("port %s is not in 1…65535", port);
-        }
         try {
             return Arrays.stream(InetAddress.getAllByName(host))
                     .map(each -> new SocketAddress(each.getAddress(), port, 0))

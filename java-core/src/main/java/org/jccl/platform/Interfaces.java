@@ -3,14 +3,12 @@ package org.jccl.platform;
 import org.jccl.type.InitError;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
-import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.StringJoiner;
 
@@ -73,7 +71,13 @@ public final class Interfaces {
         List<Interface> all = all();
         List<Interface> fitting = select(all, names, family);
         if (fitting.isEmpty()) {
-            throw InitError.NO_INTERFACE.says(describeNoMatch(all, names, family));
+            StringJoiner exist = new StringJoiner(", ").setEmptyValue("none");
+            all.forEach(each -> exist.add(each.toString()));
+            throw InitError.NO_INTERFACE.says(
+                    "no network interface matches%s%s; up on this machine: %s",
+                    names == null || names.isEmpty() ? "" : " NCCL_SOCKET_IFNAME=" + names,
+                    family == null ? "" : " NCCL_SOCKET_FAMILY=" + family,
+                    exist);
         }
         return fitting;
     }
@@ -108,12 +112,8 @@ public final class Interfaces {
     }
 
     static boolean inFamily(SocketAddress address, @Nullable String family) {
-        String wanted = family == null ? "" : family.toUpperCase(Locale.ROOT);
-        return switch (wanted) {
-            case "AF_INET" -> !address.isIpv6();
-            case "AF_INET6" -> address.isIpv6();
-            default -> true;
-        };
+        String other = address.isIpv6() ? "AF_INET" : "AF_INET6";
+        return !other.equalsIgnoreCase(family);
     }
 
     private static int defaultClass(String name) {
@@ -131,17 +131,6 @@ public final class Interfaces {
             return 0;
         }
         return address.isLinkLocal() ? 2 : 1;
-    }
-
-    private static String describeNoMatch(
-            List<Interface> all, @Nullable String names, @Nullable String family) {
-        StringJoiner exist = new StringJoiner(", ").setEmptyValue("none");
-        all.forEach(each -> exist.add(each.toString()));
-        return Sentence.of(
-                "no network interface matches%s%s; up on this machine: %s",
-                names == null || names.isEmpty() ? "" : " NCCL_SOCKET_IFNAME=" + names,
-                family == null ? "" : " NCCL_SOCKET_FAMILY=" + family,
-                exist);
     }
 
     private static void add(long entry, List<Interface> found) {

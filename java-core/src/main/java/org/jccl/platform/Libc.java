@@ -35,9 +35,6 @@ final class Libc {
         if (cause instanceof Error error) {
             throw error;
         }
-        if (cause instanceof RuntimeException exception) {
-            throw exception;
-        }
         return new IllegalStateException("a native call failed", cause);
     }
 

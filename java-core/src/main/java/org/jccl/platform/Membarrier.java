@@ -9,7 +9,8 @@ package org.jccl.platform;
 public final class Membarrier {
     private static final int GLOBAL_EXPEDITED = 2;
     private static final int REGISTER_GLOBAL_EXPEDITED = 4;
-    private static final boolean REGISTERED = call(REGISTER_GLOBAL_EXPEDITED) == 0;
+    /** Whether {@link #full} does anything. */
+    static final boolean REGISTERED = call(REGISTER_GLOBAL_EXPEDITED) == 0;
 
     private Membarrier() {}
 
@@ -19,11 +20,6 @@ public final class Membarrier {
      */
     public static void register() {
         // The class initialiser has done it.
-    }
-
-    /** Whether {@link #full} does anything. */
-    public static boolean available() {
-        return REGISTERED;
     }
 
     /** The barrier; returns when all registered processes have passed it. */

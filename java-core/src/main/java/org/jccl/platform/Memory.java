@@ -18,6 +18,9 @@ public final class Memory {
     private static final VarHandle LONGS =
             ValueLayout.JAVA_LONG.varHandle().withInvokeExactBehavior();
 
+    /** Bytes of one range in a list for a system call: its address and its length. */
+    public static final int RANGE_BYTES = 16;
+
     private Memory() {}
 
     /** The byte there. */
@@ -58,6 +61,12 @@ public final class Memory {
     /** Stores 64 bits. */
     public static void putLong(long address, long value) {
         ALL.set(ValueLayout.JAVA_LONG_UNALIGNED, address, value);
+    }
+
+    /** Stores one range of a list for a system call. */
+    public static void putRange(long entry, long address, long bytes) {
+        putLong(entry, address);
+        putLong(entry + 8, bytes);
     }
 
     /** Reads in program order with this thread's other opaque and stronger accesses. */

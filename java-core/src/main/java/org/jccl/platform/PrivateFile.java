@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Map;
 
 /** Files that hold secrets: the user who runs the process owns them, and nobody else reads them. */
 public final class PrivateFile {
@@ -32,7 +31,7 @@ public final class PrivateFile {
         }
         Path opened = Path.of("/proc/self/fd/" + fd);
         try {
-            check(path, Files.readAttributes(opened, "unix:mode,uid"));
+            check(path, opened);
             try (InputStream in = Files.newInputStream(opened)) {
                 byte[] content = in.readNBytes(maxBytes + 1);
                 if (content.length > maxBytes) {
@@ -47,9 +46,9 @@ public final class PrivateFile {
         }
     }
 
-    private static void check(String path, Map<String, Object> attributes) {
-        int mode = number(attributes, "mode");
-        long owner = Integer.toUnsignedLong(number(attributes, "uid"));
+    private static void check(String path, Path opened) throws IOException {
+        int mode = (int) Files.getAttribute(opened, "unix:mode");
+        long owner = Integer.toUnsignedLong((int) Files.getAttribute(opened, "unix:uid"));
         long user = SystemCall.call(SystemCall.GETEUID);
         if ((mode & FILE_TYPE) != REGULAR_FILE) {
             throw InitError.SECRET_UNFIT.says("%s is not a regular file", path);
@@ -64,9 +63,5 @@ public final class PrivateFile {
                             + "the secret in it",
                     path, "%04o".formatted(mode & 07777));
         }
-    }
-
-    private static int number(Map<String, Object> attributes, String name) {
-        return attributes.get(name) instanceof Integer number ? number : -1;
     }
 }

@@ -63,7 +63,7 @@ public record ProcessIdentity(
     /** The start time in such a report, or 0 if the process has ended. */
     static long startTimeIn(int status) {
         long text = CallState.current().status;
-        long read = Descriptors.read(status, text, CallState.STATUS_BYTES - 1);
+        long read = SystemCall.call(SystemCall.READ, status, text, CallState.STATUS_BYTES - 1);
         if (read <= 0) {
             return 0;
         }
@@ -73,11 +73,7 @@ public record ProcessIdentity(
 
     private static long startTimeIn(String stat) {
         // The second field is a name in parentheses that may itself hold blanks and parentheses.
-        int end = stat.lastIndexOf(')');
-        if (end < 0) {
-            return 0;
-        }
-        String[] fields = stat.substring(end + 1).trim().split(" ", -1);
+        String[] fields = stat.substring(stat.lastIndexOf(')') + 1).trim().split(" ", -1);
         int index = START_TIME_FIELD - 3;
         return fields.length > index ? Long.parseLong(fields[index]) : 0;
     }
@@ -93,9 +89,8 @@ public record ProcessIdentity(
     private static long inode(String path) {
         try {
             String text = Files.readSymbolicLink(Path.of(path)).toString();
-            int start = text.indexOf('[');
-            int end = text.indexOf(']');
-            return start >= 0 && end > start ? Long.parseLong(text.substring(start + 1, end)) : 0;
+            // As in net:[4026531840].
+            return Long.parseLong(text, text.indexOf('[') + 1, text.indexOf(']'), 10);
         } catch (IOException unreadable) {
             return 0;
         }

@@ -2,8 +2,6 @@ package org.jccl.platform;
 
 /** Memory of other processes, which the system lets their user's other processes read. */
 public final class ProcessMemory {
-    private static final long IOVEC_BYTES = 16;
-
     private ProcessMemory() {}
 
     /**
@@ -14,11 +12,9 @@ public final class ProcessMemory {
      */
     public static long read(int pid, long from, long to, long bytes) {
         long local = CallState.current().iovecs;
-        long remote = local + IOVEC_BYTES;
-        Memory.putLong(local, to);
-        Memory.putLong(local + 8, bytes);
-        Memory.putLong(remote, from);
-        Memory.putLong(remote + 8, bytes);
+        long remote = local + Memory.RANGE_BYTES;
+        Memory.putRange(local, to, bytes);
+        Memory.putRange(remote, from, bytes);
         return SystemCall.call(SystemCall.PROCESS_VM_READV, pid, local, 1, remote, 1, 0);
     }
 }

@@ -14,7 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * descriptor for each process that its ranks watch.
  */
 public final class ProcessWatch implements AutoCloseable {
-    private static final int FIRST_FIELD = 2;
+    private static final int SECOND_FIELD = 2;
     private static final int STATE_FIELD = 3;
     private static final int THREADS_FIELD = 20;
 
@@ -126,19 +126,17 @@ public final class ProcessWatch implements AutoCloseable {
 
     /** The start of a field of a status, or 0. The second field is a name: it may hold anything. */
     private static long field(long text, long length, int number) {
-        long at = text + length - 1;
+        long end = text + length;
+        long at = end - 1;
         while (at > text && Memory.getByte(at) != ')') {
             at--;
         }
-        int field = FIRST_FIELD;
-        while (at < text + length - 2 && field < number) {
-            if (Memory.getByte(at + 1) == ' ') {
-                field++;
+        for (int field = SECOND_FIELD; field < number; field++) {
+            do {
                 at++;
-            }
-            at++;
+            } while (at < end && Memory.getByte(at) != ' ');
         }
-        return field == number ? at : 0;
+        return at + 2 < end ? at + 1 : 0;
     }
 
     /** The caller of {@link #open} watches it no more; call this once for each opening. */

@@ -3,6 +3,7 @@ package org.jccl.platform;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
 
+import java.io.File;
 import java.lang.foreign.Arena;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -12,13 +13,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * here and never SIGBUS later.
  */
 public final class SharedMemory implements AutoCloseable {
+    private static final String DEV_SHM = "/dev/shm";
+    private static final int SEEK_END = 2;
     private static final int PROT_READ_WRITE = 3;
     private static final int MAP_SHARED = 1;
     private static final int MAP_PRIVATE = 2;
     private static final int MAP_ANONYMOUS = 0x20;
     private static final int MFD_CLOEXEC_ALLOW_SEALING = 3;
     private static final int F_ADD_SEALS = 1033;
-    private static final int SEAL_SEAL_SHRINK_GROW = 1 | 2 | 4;
+
+    /** Against further seals, and against shrinking and growing. */
+    private static final int SEALS = 1 | 2 | 4;
 
     private final long address;
     private final long sizeBytes;
@@ -58,7 +63,7 @@ public final class SharedMemory implements AutoCloseable {
     static SharedMemory createTemporaryFile(long sizeBytes, long allocatedBytes, String why) {
         int unnamed = Descriptors.O_TMPFILE | Descriptors.O_EXCL;
         int flags = unnamed | Descriptors.O_RDWR | Descriptors.O_CLOEXEC;
-        int fd = Descriptors.open("/dev/shm", flags, 0600);
+        int fd = Descriptors.open(DEV_SHM, flags, 0600);
         if (Errno.isShortage(-fd)) {
             throw failure("create", sizeBytes, why + "; a file in /dev/shm", -fd);
         }
@@ -68,14 +73,12 @@ public final class SharedMemory implements AutoCloseable {
     /** A new file of that size, mapped; it is closed if that fails. */
     private static SharedMemory shared(int fd, long sizeBytes, long allocatedBytes, boolean seal) {
         try {
-            int sized = Descriptors.truncate(fd, sizeBytes);
-            if (sized < 0) {
-                throw failure("create", sizeBytes, "sizing it", -sized);
-            }
+            long sized = SystemCall.call(SystemCall.FTRUNCATE, fd, sizeBytes);
+            require(sized, "create", sizeBytes, "sizing it");
             allocate(fd, 0, allocatedBytes, !seal);
-            int sealed = seal ? Descriptors.control(fd, F_ADD_SEALS, SEAL_SEAL_SHRINK_GROW) : 0;
-            if (sealed < 0) {
-                throw failure("create", sizeBytes, "sealing", -sealed);
+            if (seal) {
+                long sealed = SystemCall.call(SystemCall.FCNTL, fd, F_ADD_SEALS, SEALS);
+                require(sealed, "create", sizeBytes, "sealing");
             }
             return new SharedMemory(map(fd, sizeBytes, MAP_SHARED), sizeBytes, fd, !seal);
         } catch (RuntimeException | Error failure) {
@@ -94,11 +97,9 @@ public final class SharedMemory implements AutoCloseable {
         String path = "/proc/" + pid + "/fd/" + fd;
         int flags = Descriptors.O_RDWR | Descriptors.O_NONBLOCK | Descriptors.O_CLOEXEC;
         int own = Descriptors.open(path, flags, 0);
-        if (own < 0) {
-            throw failure("open", sizeBytes, path, -own);
-        }
+        require(own, "open", sizeBytes, path);
         try {
-            long size = Descriptors.size(own);
+            long size = SystemCall.call(SystemCall.LSEEK, own, 0, SEEK_END);
             if (size < sizeBytes) {
                 throw InitError.SHARED_MEMORY_FOREIGN.says(
                         "cannot open shared memory %s: it has %s bytes, not %s",
@@ -128,18 +129,19 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static void allocate(int fd, long offset, long bytes, boolean inDevShm) {
-        int result = (int) SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
+        long result = SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
         if (result == -Errno.ENOSPC && inDevShm) {
-            Descriptors.Room room = Descriptors.room(fd);
+            File room = new File(DEV_SHM);
             throw InitError.SHARED_MEMORY_REFUSED.says(
                     "cannot create %s bytes of shared memory in /dev/shm: %s; it has %s bytes, of "
                             + "which %s are free: mount a larger one (docker run --shm-size), or "
                             + "allow memfd_create",
-                    bytes, Errno.plainText(Errno.ENOSPC), room.bytes(), room.freeBytes());
+                    bytes,
+                    Errno.plainText(Errno.ENOSPC),
+                    room.getTotalSpace(),
+                    room.getUsableSpace());
         }
-        if (result < 0) {
-            throw failure("create", bytes, "allocating it", -result);
-        }
+        require(result, "create", bytes, "allocating it");
     }
 
     /** The address at which it is mapped. */
@@ -179,10 +181,15 @@ public final class SharedMemory implements AutoCloseable {
     private static long map(int fd, long sizeBytes, int flags) {
         long address =
                 SystemCall.call(SystemCall.MMAP, 0, sizeBytes, PROT_READ_WRITE, flags, fd, 0);
-        if (address < 0) {
-            throw failure("map", sizeBytes, "mmap", (int) -address);
+        return require(address, "map", sizeBytes, "mmap");
+    }
+
+    /** The result of a step, unless that is an error. */
+    private static long require(long result, String verb, long sizeBytes, String step) {
+        if (result < 0) {
+            throw failure(verb, sizeBytes, step, (int) -result);
         }
-        return address;
+        return result;
     }
 
     private static NcclException failure(String verb, long sizeBytes, String step, int errno) {

@@ -171,8 +171,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
     int toNative(long sockaddr) {
         Memory.fill(sockaddr, Sockets.SOCKADDR_IN6_BYTES, (byte) 0);
         Memory.putShort(sockaddr, (short) (isIpv6() ? Sockets.AF_INET6 : Sockets.AF_INET));
-        Memory.putByte(sockaddr + 2, (byte) (port >> 8));
-        Memory.putByte(sockaddr + 3, (byte) port);
+        Memory.putShort(sockaddr + 2, Short.reverseBytes((short) port));
         Memory.copyIn(address, 0, sockaddr + (isIpv6() ? 8 : 4), address.length);
         if (isIpv6()) {
             Memory.putInt(sockaddr + 24, scope);
@@ -187,8 +186,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
             return null;
         }
         boolean ipv6 = family == Sockets.AF_INET6;
-        int high = Memory.getByte(sockaddr + 2) & 0xff;
-        int port = (high << 8) | (Memory.getByte(sockaddr + 3) & 0xff);
+        int port = Short.toUnsignedInt(Short.reverseBytes(Memory.getShort(sockaddr + 2)));
         byte[] bytes = new byte[ipv6 ? IPV6_BYTES : IPV4_BYTES];
         Memory.copyOut(sockaddr + (ipv6 ? 8 : 4), bytes, 0, bytes.length);
         return new SocketAddress(bytes, port, ipv6 ? Memory.getInt(sockaddr + 24) : 0);

@@ -16,12 +16,6 @@ public final class Sockets {
     /** Poll for room to send, or the end of a connect. */
     public static final short POLLOUT = 4;
 
-    /** Poll reports an error of the descriptor. */
-    public static final short POLLERR = 8;
-
-    /** Poll reports that both directions are closed. */
-    public static final short POLLHUP = 16;
-
     /** Bytes of one entry of {@link #poll}: int descriptor, short events, short result. */
     public static final int POLLFD_BYTES = 8;
 
@@ -112,8 +106,16 @@ public final class Sockets {
 
     /** How a connect stands: 0 connected, -EINPROGRESS under way, another -errno failed. */
     public static int connectResult(int fd) {
-        int ready = pollOne(fd, POLLOUT, 0);
-        return ready <= 0 ? -Errno.EINPROGRESS : -getOption(fd, SOL_SOCKET, SO_ERROR);
+        if (pollOne(fd, POLLOUT, 0) <= 0) {
+            return -Errno.EINPROGRESS;
+        }
+        long error = CallState.current().option;
+        long size = error + 8;
+        Memory.putInt(error, 0);
+        Memory.putInt(size, Integer.BYTES);
+        int result =
+                (int) SystemCall.call(SystemCall.GETSOCKOPT, fd, SOL_SOCKET, SO_ERROR, error, size);
+        return result < 0 ? result : -Memory.getInt(error);
     }
 
     /** Sends what the socket takes at once: bytes or -errno, -EAGAIN when it is full. */
@@ -121,18 +123,12 @@ public final class Sockets {
         return SystemCall.repeated(SystemCall.SENDTO, fd, address, bytes, MSG_NOSIGNAL);
     }
 
-    /** Sends two ranges one after the other, as {@link #send}. */
-    public static long sendTwo(int fd, long first, long firstBytes, long second, long secondBytes) {
-        CallState state = CallState.current();
-        long vectors = state.iovecs;
-        Memory.putLong(vectors, first);
-        Memory.putLong(vectors + 8, firstBytes);
-        Memory.putLong(vectors + 16, second);
-        Memory.putLong(vectors + 24, secondBytes);
-        long message = state.msghdr;
+    /** Sends the {@code n} ranges of a list one after the other, as {@link #send}. */
+    public static long sendRanges(int fd, long ranges, int n) {
+        long message = CallState.current().msghdr;
         Memory.fill(message, MSGHDR_BYTES, (byte) 0);
-        Memory.putLong(message + 16, vectors);
-        Memory.putLong(message + 24, 2);
+        Memory.putLong(message + 16, ranges);
+        Memory.putLong(message + 24, n);
         return SystemCall.repeated(SystemCall.SENDMSG, fd, message, MSG_NOSIGNAL, 0);
     }
 
@@ -157,13 +153,7 @@ public final class Sockets {
     }
 
     private static long timespec(int timeoutMs) {
-        if (timeoutMs < 0) {
-            return 0;
-        }
-        long timespec = CallState.current().timespec;
-        Memory.putLong(timespec, timeoutMs / 1_000);
-        Memory.putLong(timespec + 8, timeoutMs % 1_000 * MS_NS);
-        return timespec;
+        return timeoutMs < 0 ? 0 : CallState.current().timespec(timeoutMs * MS_NS);
     }
 
     /** The same for one descriptor: what happened (POLL bits), 0 for nothing, or -1: look again. */
@@ -281,15 +271,5 @@ public final class Sockets {
         Memory.putInt(address, value);
         return (int)
                 SystemCall.call(SystemCall.SETSOCKOPT, fd, level, option, address, Integer.BYTES);
-    }
-
-    /** The value, which is never negative here, or errno. */
-    private static int getOption(int fd, int level, int option) {
-        long value = CallState.current().option;
-        long size = value + 8;
-        Memory.putInt(value, 0);
-        Memory.putInt(size, Integer.BYTES);
-        long result = SystemCall.call(SystemCall.GETSOCKOPT, fd, level, option, value, size);
-        return result < 0 ? (int) -result : Memory.getInt(value);
     }
 }

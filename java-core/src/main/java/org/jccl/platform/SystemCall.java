@@ -4,7 +4,6 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
-import java.util.Arrays;
 
 /**
  * System calls by number, all through the C library's variadic {@code syscall}, in two call shapes,
@@ -37,7 +36,6 @@ final class SystemCall {
     static final long FCNTL = 72;
     static final long FTRUNCATE = 77;
     static final long GETEUID = 107;
-    static final long FSTATFS = 138;
     static final long GETTID = 186;
     static final long FUTEX = 202;
     static final long EPOLL_CTL = 233;
@@ -54,8 +52,10 @@ final class SystemCall {
     static final long MEMBARRIER = 324;
     static final long PIDFD_OPEN = 434;
 
-    private static final MethodHandle SYSCALL = link(Linker.Option.captureCallState("errno"));
-    private static final MethodHandle PLAIN_SYSCALL = link();
+    private static final Linker.Option VARIADIC = Linker.Option.firstVariadicArg(1);
+    private static final MethodHandle PLAIN_SYSCALL = link(VARIADIC);
+    private static final MethodHandle SYSCALL =
+            link(VARIADIC, Linker.Option.captureCallState("errno"));
 
     static {
         String processor = System.getProperty("os.arch", "");
@@ -124,11 +124,9 @@ final class SystemCall {
         }
     }
 
-    private static MethodHandle link(Linker.Option... more) {
+    private static MethodHandle link(Linker.Option... options) {
         ValueLayout.OfLong word = ValueLayout.JAVA_LONG;
         Linker linker = Linker.nativeLinker();
-        Linker.Option[] options = Arrays.copyOf(more, more.length + 1);
-        options[more.length] = Linker.Option.firstVariadicArg(1);
         return linker.downcallHandle(
                 linker.defaultLookup().findOrThrow("syscall"),
                 FunctionDescriptor.of(word, word, word, word, word, word, word, word),

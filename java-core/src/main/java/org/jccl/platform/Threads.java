@@ -62,11 +62,6 @@ public final class Threads {
         }
     }
 
-    /** The processors that this process may use now. */
-    public static int processorCount() {
-        return Runtime.getRuntime().availableProcessors();
-    }
-
     /** The system's number of the calling thread. */
     public static long id() {
         return SystemCall.call(SystemCall.GETTID);

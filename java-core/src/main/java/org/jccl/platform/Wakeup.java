@@ -27,14 +27,14 @@ public final class Wakeup implements AutoCloseable {
         if (fd >= 0) {
             long one = CallState.current().option;
             Memory.putLong(one, 1);
-            Descriptors.write(fd, one, 8);
+            SystemCall.call(SystemCall.WRITE, fd, one, 8);
         }
     }
 
     /** Clears all signals. */
     public synchronized void drain() {
         if (fd >= 0) {
-            Descriptors.read(fd, CallState.current().option, 8);
+            SystemCall.call(SystemCall.READ, fd, CallState.current().option, 8);
         }
     }
 

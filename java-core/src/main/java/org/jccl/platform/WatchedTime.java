@@ -8,14 +8,21 @@ package org.jccl.platform;
 public final class WatchedTime {
     private static final long LONGEST_NS = 1_000_000_000L;
 
+    private boolean stopped;
     private long passedNs;
     private long lookedNs = System.nanoTime();
 
     /** Looks; how much time has passed so far. */
     public long lookNs() {
         long now = System.nanoTime();
-        passedNs += Math.min(LONGEST_NS, now - lookedNs);
+        passedNs = stopped ? 0 : passedNs + Math.min(LONGEST_NS, now - lookedNs);
+        stopped = false;
         lookedNs = now;
         return passedNs;
+    }
+
+    /** The time begins anew with the next look. */
+    public void stop() {
+        stopped = true;
     }
 }

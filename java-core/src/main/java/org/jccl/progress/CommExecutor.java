@@ -182,16 +182,21 @@ public final class CommExecutor {
         NcclException known = failure;
         if (known != null) {
             settle();
-            throw Failures.refused(known);
+            throw CallError.FAILED_BEFORE.says(
+                    known,
+                    "the communicator can only be destroyed or aborted: %s",
+                    known.getMessage());
         }
         if (pending.incrementAndGet() > MAX_PENDING) {
             pending.getAndDecrement();
-            throw Failures.tooMany(MAX_PENDING);
+            throw CallError.TOO_MANY_PENDING.says(
+                    "more than %s operations are under way on one communicator; wait for some",
+                    MAX_PENDING);
         }
         put(task);
         wakeSleepers();
         if (failure != null || gate.closed()) {
-            tryDrain();
+            gate.own(this::drainInbox);
         }
     }
 
@@ -277,20 +282,8 @@ public final class CommExecutor {
     /** Ends tasks submitted while the gate was being closed; for the closer, after its release. */
     void drainLate() {
         VarHandle.fullFence();
-        while (!inbox.isEmpty() && tryDrain()) {
+        while (!inbox.isEmpty() && gate.own(this::drainInbox)) {
             VarHandle.fullFence();
-        }
-    }
-
-    private boolean tryDrain() {
-        if (!gate.tryOwn()) {
-            return false;
-        }
-        try {
-            drainInbox();
-            return true;
-        } finally {
-            gate.release();
         }
     }
 

@@ -1,11 +1,10 @@
 package org.jccl.progress;
 
 import org.jccl.log.Log;
-import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 
-/** What callers are told about a failure. */
+/** What an operation threw, as a failure of the communicator. */
 final class Failures {
     /** The failure until an Error's message is made, which may take stack or memory. */
     @SuppressWarnings("StaticAssignmentOfThrowable")
@@ -13,7 +12,6 @@ final class Failures {
 
     private Failures() {}
 
-    /** Turns what an operation threw into a failure of the communicator. */
     static NcclException of(Throwable thrown) {
         return thrown instanceof NcclException known
                 ? known
@@ -27,23 +25,5 @@ final class Failures {
         } catch (RuntimeException | Error unsaid) {
             // There is no stack or memory to log it.
         }
-    }
-
-    static NcclException interrupted(int rank) {
-        return CallError.INTERRUPTED.says(
-                "rank %s was interrupted by its user; destroy the communicator", rank);
-    }
-
-    static NcclException tooMany(int most) {
-        return CallError.TOO_MANY_PENDING.says(
-                "more than %s operations are under way on one communicator; wait for some", most);
-    }
-
-    /** The answer to a call on a communicator that has failed. */
-    static NcclException refused(NcclException failed) {
-        return CallError.FAILED_BEFORE.says(
-                failed,
-                "the communicator can only be destroyed or aborted: %s",
-                failed.getMessage());
     }
 }

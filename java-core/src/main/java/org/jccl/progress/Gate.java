@@ -2,11 +2,10 @@ package org.jccl.progress;
 
 import org.jccl.transport.Links;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.function.IntConsumer;
 
 /**
@@ -16,23 +15,16 @@ import java.util.function.IntConsumer;
 final class Gate {
     private static final int FREE = 0;
     private static final int OWNED = 1;
-    private static final VarHandle OWNER;
+    private static final AtomicIntegerFieldUpdater<Gate> OWNER =
+            AtomicIntegerFieldUpdater.newUpdater(Gate.class, "owner");
     private static final AtomicInteger NUMBERS = new AtomicInteger();
-
-    static {
-        try {
-            OWNER = MethodHandles.lookup().findVarHandle(Gate.class, "owner", int.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
 
     /** Number of the communicator in this process. */
     final int number = NUMBERS.getAndIncrement();
 
-    /** Taken with compare-and-set, freed with release, by any thread. */
+    /** Taken with compare-and-set, freed with release, by any thread; an updater wants volatile. */
     @SuppressWarnings("UnusedVariable")
-    private int owner;
+    private volatile int owner;
 
     /** How many threads may touch memory without owning it; the closer waits for zero. */
     private final AtomicInteger visitors = new AtomicInteger();
@@ -62,7 +54,7 @@ final class Gate {
 
     /** Gives the owner word back. */
     void release() {
-        OWNER.setRelease(this, FREE);
+        OWNER.lazySet(this, FREE);
     }
 
     /** Announces a thread that will touch memory; false if it must not. */
@@ -80,21 +72,27 @@ final class Gate {
         visitors.getAndDecrement();
     }
 
-    /** Runs an action as the owner, unless there is an owner or the communicator is gone. */
-    void ifFree(Runnable action) {
-        if (!enter()) {
-            return;
+    /** Runs an action as the owner, unless there is one; whether it has run. */
+    boolean own(Runnable action) {
+        if (!tryOwn()) {
+            return false;
         }
         try {
-            if (tryOwn()) {
-                try {
-                    action.run();
-                } finally {
-                    release();
-                }
-            }
+            action.run();
+            return true;
         } finally {
-            leave();
+            release();
+        }
+    }
+
+    /** The same, unless the communicator is gone. */
+    void ifFree(Runnable action) {
+        if (enter()) {
+            try {
+                own(action);
+            } finally {
+                leave();
+            }
         }
     }
 

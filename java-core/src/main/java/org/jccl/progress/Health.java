@@ -34,6 +34,9 @@ final class Health {
     /** A rank that has called something else is found after this time at the latest. */
     private static final long COMPARE_NS = 1000 * MS;
 
+    /** What still moves may not need a rank that is gone: that is believed for this time. */
+    private static final long DOUBT_NS = 1000 * MS;
+
     /** How often the owner moves everything between two looks at the clock; a power of two. */
     private static final int TURNS = 16;
 
@@ -58,10 +61,10 @@ final class Health {
 
     private boolean looking;
 
-    /** Whether ranks that gave up have given enough; below, those that a split awaits in vain. */
-    private final Doubt aboutOperations = new Doubt();
+    /** How long operations have gone on without ranks that gave up; below, a split without them. */
+    private final WatchedTime doubtful = new WatchedTime();
 
-    private final Doubt aboutSplit = new Doubt();
+    private final WatchedTime doubtfulSplit = new WatchedTime();
 
     /** The time of the current look; below, what it has found to wait for too long. */
     private long nowNs;
@@ -71,27 +74,12 @@ final class Health {
     private @Nullable Blocked late;
     private final ObjLongConsumer<Blocked> lookAtTime = this::lookAtTime;
 
-    /** What still moves may not need a rank that is gone; that is believed for a limited time. */
-    private static final class Doubt {
-        private static final long LONGEST_NS = 1000 * MS;
-
-        private @Nullable WatchedTime since;
-
-        boolean isOver() {
-            WatchedTime watched = since == null ? new WatchedTime() : since;
-            since = watched;
-            return watched.lookNs() >= LONGEST_NS;
-        }
-
-        void none() {
-            since = null;
-        }
-    }
-
     Health(CommExecutor executor) {
         this.executor = executor;
         this.links = executor.links;
         this.engine = executor.engine;
+        doubtful.stop();
+        doubtfulSplit.stop();
     }
 
     /** Looks if the last look was long ago; called whenever the owner has moved everything. */
@@ -208,7 +196,7 @@ final class Health {
             }
         }
         if (!any) {
-            aboutOperations.none();
+            doubtful.stop();
         }
         return executor.failure() != null;
     }
@@ -240,13 +228,13 @@ final class Health {
             boolean gaveUp = hasGivenUp(q);
             if (gaveUp || (Arrays.binarySearch(awaited, q) >= 0 && isGone(q))) {
                 any = true;
-                if (!executor.progress() || aboutSplit.isOver()) {
+                if (!executor.progress() || doubtfulSplit.lookNs() >= DOUBT_NS) {
                     end(q, gaveUp, null);
                 }
             }
         }
         if (!any) {
-            aboutSplit.none();
+            doubtfulSplit.stop();
         }
     }
 
@@ -265,7 +253,7 @@ final class Health {
     private void endReported(int q, boolean moving) {
         boolean moved = executor.progress() || moving;
         boolean over = engine.idle() || executor.failure() != null;
-        if (!over && (!moved || engine.needing(q) != null || aboutOperations.isOver())) {
+        if (!over && (!moved || engine.needing(q) != null || doubtful.lookNs() >= DOUBT_NS)) {
             end(q, true, null);
         }
     }

@@ -1,9 +1,9 @@
 package org.jccl.progress;
 
-import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
 import org.jccl.transport.Area;
+import org.jccl.transport.Frame;
 import org.jccl.transport.Links;
 import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
@@ -45,19 +45,13 @@ final class Notice {
     private static void say(Links links, int code, int culprit, String text) {
         links.region(links.rank()).publishStatus(code, culprit, text);
         links.wakeSleepersOn(links.rank());
-        long own = links.ownBase();
+        long from = links.ownBase() + RegionLayout.STATUS_TEXT;
+        int bytes = 4 + RegionLayout.STATUS_TEXT_BYTES;
+        Frame status = new Frame().bytes(Area.BASE, RegionLayout.STATUS_TEXT, from, bytes);
+        status.flag(RegionLayout.STATUS, links.region(links.rank()).status());
         for (Peer link : links.remote()) {
             link.rescue();
-            link.post(
-                    Area.BASE,
-                    RegionLayout.STATUS_TEXT,
-                    own + RegionLayout.STATUS_TEXT,
-                    4 + RegionLayout.STATUS_TEXT_BYTES,
-                    RegionLayout.STATUS,
-                    links.region(links.rank()).status(),
-                    0,
-                    0,
-                    0);
+            link.post(status);
         }
     }
 
@@ -67,14 +61,14 @@ final class Notice {
             return;
         }
         long end = System.nanoTime() + limitNs;
-        try (SharedMemory polls = SharedMemory.anonymous(8L * links.nRanks())) {
+        long most = (long) links.nRanks() * Sockets.POLLFD_BYTES;
+        try (SharedMemory polls = SharedMemory.anonymous(most)) {
             while (true) {
                 int n = 0;
                 for (Peer link : links.remote()) {
                     if (!link.flush()) {
-                        Memory.putInt(polls.address() + 8L * n, link.descriptor());
-                        Memory.putInt(polls.address() + 8L * n + 4, 4);
-                        n++;
+                        long entry = polls.address() + (long) n++ * Sockets.POLLFD_BYTES;
+                        Sockets.setPollfd(entry, link.descriptor(), Sockets.POLLOUT);
                     }
                 }
                 if (n == 0 || System.nanoTime() - end >= 0) {

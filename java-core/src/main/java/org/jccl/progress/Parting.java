@@ -2,6 +2,7 @@ package org.jccl.progress;
 
 import org.jccl.platform.Threads;
 import org.jccl.transport.Links;
+import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 
 import java.util.function.Consumer;
@@ -32,7 +33,11 @@ public final class Parting {
      * caller's.
      */
     public static void interrupt(CommExecutor executor) {
-        stop(executor, Failures.interrupted(executor.links.rank()));
+        NcclException why =
+                CallError.INTERRUPTED.says(
+                        "rank %s was interrupted by its user; destroy the communicator",
+                        executor.links.rank());
+        stop(executor, why);
     }
 
     /**

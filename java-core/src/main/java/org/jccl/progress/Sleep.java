@@ -15,12 +15,15 @@ import java.util.Collection;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * One sleep of a thread that waits for what is under way on a communicator, after a look at the
+ * How a thread sleeps that waits for what is under way on a communicator: once, after a look at the
  * peers' health. A sleep that ends when the awaited word changes lasts at most 100 ms. Where the
  * thread has to look again by itself, a sleep lasts a sixteenth of the time waited so far, from 1
  * to 40 ms, and longer on a node of many ranks.
+ *
+ * @param elsewhere other work of the thread, which sleeps only if this is empty. A thread that adds
+ *     to it wakes the sleeper afterwards, where it can
  */
-final class Sleep {
+record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
     private static final long MS = 1_000_000;
     private static final long LONGEST_NS = 100 * MS;
 
@@ -38,45 +41,28 @@ final class Sleep {
     /** For a thread that finds the communicator owned or being closed. */
     private static final long SHORT_NS = 50_000;
 
-    private static final short POLLIN = 1;
-    private static final short POLLOUT = 4;
-
-    private Sleep() {}
-
     /**
      * Sleeps once.
      *
      * @param task what is waited for, null for everything
      * @param alone whether the thread waits for no other communicator and no other task
-     * @param elsewhere other work of the thread, which sleeps only if this is empty. A thread that
-     *     adds to it wakes the sleeper afterwards, where it can
      */
-    static void once(
-            CommExecutor executor,
-            @Nullable Task task,
-            boolean alone,
-            long untilNs,
-            @Nullable Collection<?> elsewhere) {
+    void once(@Nullable Task task, boolean alone, long untilNs) {
         if (!executor.gate.enter()) {
             // The closer, still at work, ends the task, or the caller does.
             LockSupport.parkNanos(SHORT_NS);
             return;
         }
         try {
-            sleep(executor, task, alone, untilNs, elsewhere);
+            sleep(task, alone, untilNs);
         } finally {
             executor.gate.leave();
         }
     }
 
-    private static void sleep(
-            CommExecutor executor,
-            @Nullable Task task,
-            boolean alone,
-            long untilNs,
-            @Nullable Collection<?> elsewhere) {
+    private void sleep(@Nullable Task task, boolean alone, long untilNs) {
         if (!executor.gate.tryOwn()) {
-            Futex.await(still(executor), 0, SHORT_NS);
+            Futex.await(still(), 0, SHORT_NS);
             return;
         }
         int q;
@@ -85,29 +71,29 @@ final class Sleep {
         long ns;
         boolean woken;
         try {
-            Blocked blocked = look(executor, task);
+            Blocked blocked = look(task);
             if (blocked == null) {
                 return;
             }
             q = blocked.rank();
             address = blocked.address();
             value = blocked.value();
-            boolean told = alone && isTold(executor, blocked);
-            ns = napNs(executor, blocked.stuckNs(System.nanoTime()), told);
-            woken = executor.engine.longestNapNs() == 0 && wakes(executor, q);
+            boolean told = alone && isTold(blocked);
+            ns = napNs(blocked.stuckNs(System.nanoTime()), told);
+            woken = executor.engine.longestNapNs() == 0 && wakes(q);
         } finally {
             executor.gate.release();
         }
         long limitNs = until(untilNs, ns);
         if (woken) {
-            futex(executor, q, address, value, limitNs, elsewhere);
-        } else if (!wanted(elsewhere)) {
-            nap(executor, elsewhere == null ? limitNs : Math.min(limitNs, LONGEST_UNWOKEN_NS));
+            futex(q, address, value, limitNs);
+        } else if (!isWantedElsewhere()) {
+            nap(elsewhere == null ? limitNs : Math.min(limitNs, LONGEST_UNWOKEN_NS));
         }
     }
 
     /** For the owner: what is waited for, null for a communicator or a task that has ended. */
-    private static @Nullable Blocked look(CommExecutor executor, @Nullable Task task) {
+    private @Nullable Blocked look(@Nullable Task task) {
         if (executor.closed()) {
             return null;
         }
@@ -116,7 +102,7 @@ final class Sleep {
     }
 
     /** For the owner: whether the thread is woken when what it waits for comes. */
-    private static boolean isTold(CommExecutor executor, Blocked blocked) {
+    private boolean isTold(Blocked blocked) {
         Links links = executor.links;
         int q = blocked.rank();
         if (q < 0 || q == links.rank()) {
@@ -131,13 +117,13 @@ final class Sleep {
      * over TCP meanwhile waits in the sockets. A thread that has frames to send, or other lanes to
      * move, sleeps on the sockets instead.
      */
-    private static boolean wakes(CommExecutor executor, int q) {
+    private boolean wakes(int q) {
         Links links = executor.links;
         boolean mate = q >= 0 && q != links.rank() && !links.peer(q).isRemote();
         return mate && (!links.anyNet() || !(links.sending() || executor.engine.severalLanes()));
     }
 
-    private static long napNs(CommExecutor executor, long stuckNs, boolean told) {
+    private long napNs(long stuckNs, boolean told) {
         long longestNs = executor.engine.longestNapNs();
         if (longestNs > 0) {
             return Math.clamp(stuckNs / UNTOLD_FRACTION, SHORT_NS, longestNs);
@@ -152,20 +138,20 @@ final class Sleep {
         return untilNs == 0 ? ns : Math.min(ns, Math.max(10_000, untilNs - System.nanoTime()));
     }
 
-    private static boolean wanted(@Nullable Collection<?> elsewhere) {
+    private boolean isWantedElsewhere() {
         return elsewhere != null && !elsewhere.isEmpty();
     }
 
     /** Address of an int that stays 0; room for a pollfd for each rank follows. */
-    private static long still(CommExecutor executor) {
+    private long still() {
         return executor.links.scratch();
     }
 
-    private static void nap(CommExecutor executor, long ns) {
+    private void nap(long ns) {
         if (executor.engine.longestNapNs() == 0 && executor.links.anyNet()) {
-            poll(executor, ns);
+            poll(ns);
         } else {
-            Futex.await(still(executor), 0, ns);
+            Futex.await(still(), 0, ns);
         }
     }
 
@@ -174,33 +160,26 @@ final class Sleep {
      * again, with a barrier on all cores between, so that a writer that stores and then looks at
      * the word needs no fence.
      */
-    private static void futex(
-            CommExecutor executor,
-            int q,
-            long address,
-            long value,
-            long ns,
-            @Nullable Collection<?> elsewhere) {
+    private void futex(int q, long address, long value, long ns) {
         long word = executor.links.base(q) + RegionLayout.WAITERS;
         executor.gate.startSleeping(q);
         Memory.getAndSetInt(word, 1);
         Membarrier.full();
         boolean unchanged = address == 0 || Memory.getLongAcquire(address) == value;
-        if (unchanged && !executor.wanted() && !wanted(elsewhere)) {
+        if (unchanged && !executor.wanted() && !isWantedElsewhere()) {
             Futex.await(word, 1, ns);
         }
         executor.gate.stopSleeping(q);
     }
 
-    private static void poll(CommExecutor executor, long ns) {
-        Links links = executor.links;
-        long at = still(executor) + 8;
+    private void poll(long ns) {
+        long at = still() + 8;
         int n = 0;
-        for (Peer link : links.remote()) {
+        for (Peer link : executor.links.remote()) {
             if (link.ended() == null) {
-                Memory.putInt(at + 8L * n, link.descriptor());
-                Memory.putInt(at + 8L * n + 4, link.sending() ? POLLIN | POLLOUT : POLLIN);
-                n++;
+                short events = link.sending() ? Sockets.POLLIN | Sockets.POLLOUT : Sockets.POLLIN;
+                long entry = at + (long) n++ * Sockets.POLLFD_BYTES;
+                Sockets.setPollfd(entry, link.descriptor(), events);
             }
         }
         Sockets.poll(at, n, (int) Math.max(1, ns / MS));

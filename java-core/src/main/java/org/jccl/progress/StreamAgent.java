@@ -29,10 +29,12 @@ public final class StreamAgent implements Runnable {
     private static final long PAUSE_NS = 100_000_000;
 
     static final @Nullable StreamAgent[] AGENTS =
-            new StreamAgent[Math.min(MAX_AGENTS, Threads.processorCount())];
+            new StreamAgent[Math.min(MAX_AGENTS, Runtime.getRuntime().availableProcessors())];
 
-    private final ConcurrentLinkedQueue<CommExecutor> arrivals = new ConcurrentLinkedQueue<>();
-    private final List<CommExecutor> active = new ArrayList<>();
+    /** How the agent sleeps on communicators that are new to it; below, on those that it knows. */
+    private final ConcurrentLinkedQueue<Sleep> arrivals = new ConcurrentLinkedQueue<>();
+
+    private final List<Sleep> active = new ArrayList<>();
     private final Thread thread;
 
     /**
@@ -62,7 +64,7 @@ public final class StreamAgent implements Runnable {
         StreamAgent agent;
         try {
             agent = of(executor);
-            agent.arrivals.add(executor);
+            agent.arrivals.add(new Sleep(executor, agent.arrivals));
         } catch (RuntimeException | Error e) {
             executor.gate.stopAttending();
             Parting.stop(executor, Unforeseen.of(e, "in an operation").on(executor.name));
@@ -127,8 +129,8 @@ public final class StreamAgent implements Runnable {
     }
 
     private void turn() {
-        for (CommExecutor e = arrivals.poll(); e != null; e = arrivals.poll()) {
-            active.add(e);
+        for (Sleep each = arrivals.poll(); each != null; each = arrivals.poll()) {
+            active.add(each);
             round = 0;
         }
         if (active.isEmpty()) {
@@ -138,7 +140,7 @@ public final class StreamAgent implements Runnable {
         boolean moved = false;
         boolean alone = true;
         for (int i = active.size() - 1; i >= 0; i--) {
-            CommExecutor executor = active.get(i);
+            CommExecutor executor = active.get(i).executor();
             if (executor.gate.closed() || !executor.busy()) {
                 active.remove(i);
                 turnAway(executor);
@@ -159,7 +161,7 @@ public final class StreamAgent implements Runnable {
             return;
         }
         lookedNs = nowNs;
-        active.forEach(CommExecutor::lookAtPeers);
+        active.forEach(each -> each.executor().lookAtPeers());
     }
 
     /**
@@ -194,19 +196,18 @@ public final class StreamAgent implements Runnable {
         } else if (active.size() == 1) {
             sleep(active.getFirst());
         } else {
-            for (CommExecutor executor : active) {
-                long untilNs = System.nanoTime() + NAP_NS / active.size();
-                Sleep.once(executor, null, false, untilNs, arrivals);
+            for (Sleep each : active) {
+                each.once(null, false, System.nanoTime() + NAP_NS / active.size());
             }
         }
     }
 
     /** Sleeps once; a communicator that arrives ends the sleep. */
-    private void sleep(CommExecutor executor) {
-        asleepOn = executor;
+    private void sleep(Sleep sleep) {
+        asleepOn = sleep.executor();
         try {
             if (arrivals.isEmpty()) {
-                Sleep.once(executor, null, true, 0, arrivals);
+                sleep.once(null, true, 0);
             }
         } finally {
             asleepOn = null;

@@ -50,6 +50,8 @@ public final class Wait {
     private static final class Share {
         final CommExecutor executor;
 
+        final Sleep sleep;
+
         /** What is waited for; empty for everything that is under way. */
         final List<Task> tasks;
 
@@ -58,6 +60,7 @@ public final class Wait {
 
         Share(CommExecutor executor, List<Task> tasks) {
             this.executor = executor;
+            this.sleep = new Sleep(executor, null);
             this.tasks = tasks;
         }
 
@@ -229,7 +232,7 @@ public final class Wait {
             Share share = shares[turn];
             if (!share.over()) {
                 boolean alone = shares.length == 1 && share.tasks.size() <= 1;
-                Sleep.once(share.executor, only, alone, untilNs, null);
+                share.sleep.once(only, alone, untilNs);
                 return;
             }
         }

@@ -1,5 +1,7 @@
 package org.jccl.progress;
 
+import static java.util.stream.Collectors.joining;
+
 import org.jccl.executor.Blocked;
 import org.jccl.executor.Engine;
 import org.jccl.executor.Task;
@@ -10,8 +12,8 @@ import org.jccl.type.PeerError;
 import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** What a rank says of the others: who is late, gone or at fault, and in which operation. */
 record Wording(Links links, Engine engine, String name) {
@@ -67,13 +69,10 @@ record Wording(Links links, Engine engine, String name) {
         if (!task.arrived()) {
             return waited + " for its own stream, which has not come to the operation";
         }
-        StringBuilder late = new StringBuilder();
         List<Integer> ranks = lateRanks(blocked);
-        for (int q : ranks.subList(0, Math.min(MOST_NAMED, ranks.size()))) {
-            late.append(late.isEmpty() ? "" : ", ").append(q);
-        }
+        String late = ranks.stream().limit(MOST_NAMED).map(String::valueOf).collect(joining(", "));
         if (ranks.size() > MOST_NAMED) {
-            late.append(" and ").append(ranks.size() - MOST_NAMED).append(" more");
+            late += " and " + (ranks.size() - MOST_NAMED) + " more";
         }
         return ranks.size() > 1
                 ? waited + " for ranks " + late + ", which have not come that far"
@@ -95,16 +94,12 @@ record Wording(Links links, Engine engine, String name) {
         if (task.operation().pointToPoint()) {
             return List.of(task.peer());
         }
-        List<Integer> ranks = new ArrayList<>();
-        for (int q = 0; q < links.nRanks(); q++) {
-            if (q != links.rank() && !engine.hasComeTo(q, 0)) {
-                ranks.add(q);
-            }
-        }
+        List<Integer> ranks =
+                IntStream.range(0, links.nRanks())
+                        .filter(q -> q != links.rank() && !engine.hasComeTo(q, 0))
+                        .boxed()
+                        .toList();
         int awaited = blocked.rank();
-        if (ranks.isEmpty() && awaited >= 0) {
-            ranks.add(awaited);
-        }
-        return ranks;
+        return ranks.isEmpty() && awaited >= 0 ? List.of(awaited) : ranks;
     }
 }

@@ -42,25 +42,12 @@ public abstract class Peer implements AutoCloseable {
     }
 
     /**
-     * Queues bytes for it and sends what the system takes. They must stay unchanged until {@link
-     * #sending} is false. Only a remote peer takes any.
+     * Queues a frame for it and sends what the system takes. Its bytes must stay unchanged until
+     * {@link #sending} is false; the object may be filled anew. Only a remote peer takes any.
      *
-     * @param area where in its mirror of this rank they belong
-     * @param offset the place in that area
-     * @param flagOffset where in the base area to store the flag afterwards, -1 for nowhere
-     * @param callNumber the collective call that this belongs to, 0 for none
      * @return false if the queue is full: progress and try again
      */
-    public boolean post(
-            Area area,
-            long offset,
-            long address,
-            int length,
-            long flagOffset,
-            long flagValue,
-            long callNumber,
-            long callDescription,
-            long callCount) {
+    public boolean post(Frame frame) {
         throw LibraryError.IMPOSSIBLE.says("rank %s has no TCP link", region.rank());
     }
 

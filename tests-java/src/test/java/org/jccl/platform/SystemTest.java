@@ -19,7 +19,9 @@ import java.util.Objects;
 import java.util.concurrent.FutureTask;
 
 class SystemTest {
+    private static final int EPERM = 1;
     private static final int EEXIST = 17;
+    private static final int ENOSYS = 38;
 
     @Test
     void readsTheEnvironment() {
@@ -40,9 +42,8 @@ class SystemTest {
     }
 
     @Test
-    void yieldsAndCountsProcessors() {
+    void yieldsAndKnowsItsThread() {
         Threads.yield();
-        assertTrue(Threads.processorCount() >= 1);
         assertTrue(
                 Files.exists(Path.of("/proc/self/task/" + Threads.id())),
                 "not a thread of this process");
@@ -54,7 +55,7 @@ class SystemTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {Errno.ENOSYS, Errno.EPERM})
+    @ValueSource(ints = {ENOSYS, EPERM})
     void seesTheEndOfAProcessWherePidfdsAreRefused(int errno) throws Exception {
         FutureTask<Void> refused =
                 new FutureTask<>(

@@ -334,7 +334,7 @@ final class StreamAgentTest {
                             throw new AssertionError();
                         }
                     };
-            Sleep.once(comm.executor(), null, false, 0, arrivals);
+            new Sleep(comm.executor(), arrivals).once(null, false, 0);
             assertEquals(List.of(true), looks);
             assertFalse(gate.anySleeper());
             rank.post("over", "");

@@ -4,7 +4,7 @@ import org.jccl.platform.Errno;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
-import org.jccl.transport.Area;
+import org.jccl.transport.Frame;
 import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
 import org.jccl.type.LibraryError;
@@ -40,9 +40,14 @@ public final class NetLink extends Peer {
     private static final int INTERRUPTED = -Errno.EINTR;
 
     private final int descriptor;
-    private final int peer;
     private final int nRanks;
-    private final SharedMemory headers = SharedMemory.anonymous((QUEUE + 1L) * Frame.HEADER_BYTES);
+
+    /** Headers of the frames to send, then that of the one that arrives, then two ranges. */
+    private final SharedMemory headers =
+            SharedMemory.anonymous((QUEUE + 1L) * Frame.HEADER_BYTES + 2L * Memory.RANGE_BYTES);
+
+    private final long arriving = headers.address() + (long) QUEUE * Frame.HEADER_BYTES;
+    private final long ranges = arriving + Frame.HEADER_BYTES;
     private final long[] payload = new long[QUEUE];
     private final int[] payloadBytes = new int[QUEUE];
     private long head;
@@ -58,10 +63,9 @@ public final class NetLink extends Peer {
     private @Nullable String ended;
 
     /** Takes ownership of the descriptor and of the mirror. */
-    public NetLink(int descriptor, int peer, int nRanks, Region mirror) {
+    public NetLink(int descriptor, int nRanks, Region mirror) {
         super(mirror);
         this.descriptor = descriptor;
-        this.peer = peer;
         this.nRanks = nRanks;
         // It would also end a link whose peer is stopped and reads nothing; see silent().
         Sockets.setUserTimeout(descriptor, 0);
@@ -117,32 +121,15 @@ public final class NetLink extends Peer {
         return head != tail;
     }
 
-    /** Largest payload of one frame in bytes. */
-    public static int maxPayload() {
-        return Frame.MAX_PAYLOAD;
-    }
-
     @Override
-    public boolean post(
-            Area area,
-            long offset,
-            long address,
-            int length,
-            long flagOffset,
-            long flagValue,
-            long callNumber,
-            long callDescription,
-            long callCount) {
+    public boolean post(Frame frame) {
         if (tail - head == QUEUE && (!flush() && tail - head == QUEUE)) {
             return false;
         }
         int slot = (int) (tail % QUEUE);
-        long header = headers.address() + (long) slot * Frame.HEADER_BYTES;
-        Frame.writeTarget(header, area, offset, length);
-        Frame.writeFlag(header, flagOffset, flagValue);
-        Frame.writeCall(header, callNumber, callDescription, callCount);
-        payload[slot] = address;
-        payloadBytes[slot] = length;
+        frame.write(headers.address() + (long) slot * Frame.HEADER_BYTES);
+        payload[slot] = frame.address();
+        payloadBytes[slot] = frame.length();
         tail++;
         flush();
         return true;
@@ -150,7 +137,8 @@ public final class NetLink extends Peer {
 
     @Override
     public boolean read(long from, long to, long bytes) {
-        throw LibraryError.IMPOSSIBLE.says("the memory of rank %s is on another node", peer);
+        throw LibraryError.IMPOSSIBLE.says(
+                "the memory of rank %s is on another node", region().rank());
     }
 
     @Override
@@ -190,13 +178,9 @@ public final class NetLink extends Peer {
             long total = (long) Frame.HEADER_BYTES + payloadBytes[slot];
             long n;
             if (sentOfHead < Frame.HEADER_BYTES) {
-                n =
-                        Sockets.sendTwo(
-                                descriptor,
-                                header + sentOfHead,
-                                Frame.HEADER_BYTES - sentOfHead,
-                                payload[slot],
-                                payloadBytes[slot]);
+                Memory.putRange(ranges, header + sentOfHead, Frame.HEADER_BYTES - sentOfHead);
+                Memory.putRange(ranges + Memory.RANGE_BYTES, payload[slot], payloadBytes[slot]);
+                n = Sockets.sendRanges(descriptor, ranges, 2);
             } else {
                 long done = sentOfHead - Frame.HEADER_BYTES;
                 n = Sockets.send(descriptor, payload[slot] + done, payloadBytes[slot] - done);
@@ -245,14 +229,13 @@ public final class NetLink extends Peer {
         }
         lookedNs = System.nanoTime();
         long turn = 0;
-        long header = headers.address() + (long) QUEUE * Frame.HEADER_BYTES;
         while (turn < TURN) {
             long n;
             if (received < Frame.HEADER_BYTES) {
-                n = Sockets.recv(descriptor, header + received, Frame.HEADER_BYTES - received);
+                n = Sockets.recv(descriptor, arriving + received, Frame.HEADER_BYTES - received);
             } else {
                 long done = received - Frame.HEADER_BYTES;
-                n = Sockets.recv(descriptor, target(header) + done, Frame.length(header) - done);
+                n = Sockets.recv(descriptor, target() + done, Frame.length(arriving) - done);
             }
             if (n == AGAIN || n == INTERRUPTED) {
                 return turn > 0;
@@ -264,20 +247,20 @@ public final class NetLink extends Peer {
             received += n;
             turn += n;
             if (received == Frame.HEADER_BYTES) {
-                accept(header);
+                accept();
             }
             if (received >= Frame.HEADER_BYTES
-                    && received == Frame.HEADER_BYTES + Frame.length(header)) {
+                    && received == Frame.HEADER_BYTES + Frame.length(arriving)) {
                 received = 0;
-                Frame.complete(header, region().base(), nRanks);
+                Frame.complete(arriving, region().base(), nRanks);
             }
         }
         return true;
     }
 
-    private void accept(long header) {
+    private void accept() {
         try {
-            Frame.validate(header, nRanks, peer);
+            Frame.validate(arriving, nRanks, region().rank());
         } catch (NcclException e) {
             received = -1;
             ended = "it sent something impossible: " + e.getMessage();
@@ -285,8 +268,8 @@ public final class NetLink extends Peer {
         }
     }
 
-    private long target(long header) {
-        return region().address(Frame.area(header)) + Frame.offset(header);
+    private long target() {
+        return region().address(Frame.area(arriving)) + Frame.offset(arriving);
     }
 
     private static String broken(long n) {

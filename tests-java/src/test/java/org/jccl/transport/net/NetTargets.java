@@ -7,6 +7,7 @@ import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jccl.transport.Area;
 import org.jccl.transport.CallRecord;
+import org.jccl.transport.Frame;
 import org.jccl.transport.Region;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.Operation;
@@ -39,9 +40,9 @@ public final class NetTargets {
         try (SharedMemory memory = SharedMemory.anonymous(Frame.HEADER_BYTES)) {
             long at = memory.address();
             long description = CallRecord.describe(Operation.ALL_REDUCE.number(), 7, 0, 0);
-            Frame.writeTarget(at, area, offset, payload.length);
-            Frame.writeFlag(at, flag, value);
-            Frame.writeCall(at, call, call == 0 ? 0 : description, call == 0 ? 0 : 1000);
+            Frame frame = new Frame().bytes(area, offset, 0, payload.length).flag(flag, value);
+            frame.call(call, call == 0 ? 0 : description, call == 0 ? 0 : 1000);
+            frame.write(at);
             byte[] bytes = new byte[Frame.HEADER_BYTES + payload.length];
             Memory.copyOut(at, bytes, 0, Frame.HEADER_BYTES);
             System.arraycopy(payload, 0, bytes, Frame.HEADER_BYTES, payload.length);
@@ -124,7 +125,7 @@ public final class NetTargets {
         int[] pair = pair();
         try (Region mirror = Region.mirror(RANKS, PEER);
                 SharedMemory bytes = SharedMemory.anonymous(Math.max(1, input.length));
-                NetLink link = new NetLink(pair[1], PEER, RANKS, mirror)) {
+                NetLink link = new NetLink(pair[1], RANKS, mirror)) {
             Memory.copyIn(input, 0, bytes.address(), input.length);
             if (Sockets.send(pair[0], bytes.address(), input.length) != input.length) {
                 throw new AssertionError("the socket does not take it");

@@ -1,23 +1,23 @@
-package org.jccl.transport.net;
+package org.jccl.transport;
 
 import org.jccl.platform.Memory;
-import org.jccl.transport.Area;
-import org.jccl.transport.CallRecord;
-import org.jccl.transport.RegionLayout;
 import org.jccl.type.NcclException;
 import org.jccl.type.PeerError;
 
 /**
- * The header of a frame: 64 bytes in the sender's byte order (ranks agree on it at init).
+ * What one rank sends another that does not reach its memory. A frame says: put these bytes at this
+ * offset of that area of my mirror; then, if a call number is given, record that I make this call;
+ * then, if a flag offset is given, store the flag.
  *
- * <p>A frame says: put these bytes at this offset of that area of my mirror; then, if a call number
- * is given, record that I make this call; then, if a flag offset is given, store the flag.
+ * <p>On the way it is a header of 64 bytes in the sender's byte order (ranks agree on it at init),
+ * and the bytes. Whoever sends keeps one object and fills it anew for each frame.
  */
-final class Frame {
-    static final int HEADER_BYTES = 64;
+public final class Frame {
+    /** Size of the header. */
+    public static final int HEADER_BYTES = 64;
 
     /** Largest payload; longer data travels in several frames. */
-    static final int MAX_PAYLOAD = 256 << 10;
+    public static final int MAX_PAYLOAD = 256 << 10;
 
     private static final int MAGIC = 0x4a434652;
     private static final int AREA = 4;
@@ -29,40 +29,96 @@ final class Frame {
     private static final int CALL_DESCRIPTION = 48;
     private static final int CALL_COUNT = 56;
 
-    private Frame() {}
+    private Area area = Area.BASE;
+    private long offset;
+    private long address;
+    private int length;
+    private long flagOffset;
+    private long flagValue;
+    private long callNumber;
+    private long callDescription;
+    private long callCount;
 
-    static void writeTarget(long at, Area area, long offset, int length) {
+    /** Begins a frame without bytes, flag and call. */
+    public Frame empty() {
+        return bytes(Area.BASE, 0, 0, 0);
+    }
+
+    /**
+     * Begins a frame of these bytes, without a flag and a call.
+     *
+     * @param to the area of the mirror, and {@code place} in it, where they belong
+     * @param from the address where they are and stay until {@link Peer#sending} is false
+     */
+    public Frame bytes(Area to, long place, long from, int bytes) {
+        area = to;
+        offset = place;
+        address = from;
+        length = bytes;
+        flag(-1, 0);
+        call(0, 0, 0);
+        return this;
+    }
+
+    /**
+     * Adds a flag.
+     *
+     * @param place where in the base area to store it, -1 for nowhere
+     */
+    public Frame flag(long place, long value) {
+        flagOffset = place;
+        flagValue = value;
+        return this;
+    }
+
+    /** Adds the collective call that this belongs to; number 0 for none. */
+    public void call(long number, long description, long count) {
+        callNumber = number;
+        callDescription = description;
+        callCount = count;
+    }
+
+    /** Where the bytes are. */
+    public long address() {
+        return address;
+    }
+
+    /** How many bytes there are. */
+    public int length() {
+        return length;
+    }
+
+    /** Writes the header. */
+    public void write(long at) {
         Memory.putInt(at, MAGIC);
         Memory.putInt(at + AREA, area.number());
         Memory.putInt(at + LENGTH, length);
         Memory.putInt(at + LENGTH + 4, 0);
         Memory.putLong(at + OFFSET, offset);
-    }
-
-    static void writeFlag(long at, long flagOffset, long flagValue) {
         Memory.putLong(at + FLAG_OFFSET, flagOffset);
         Memory.putLong(at + FLAG_VALUE, flagValue);
+        Memory.putLong(at + CALL_NUMBER, callNumber);
+        Memory.putLong(at + CALL_DESCRIPTION, callDescription);
+        Memory.putLong(at + CALL_COUNT, callCount);
     }
 
-    static void writeCall(long at, long number, long description, long count) {
-        Memory.putLong(at + CALL_NUMBER, number);
-        Memory.putLong(at + CALL_DESCRIPTION, description);
-        Memory.putLong(at + CALL_COUNT, count);
-    }
-
-    static Area area(long at) {
+    /** The area in the header there. */
+    public static Area area(long at) {
         return Area.of(Memory.getInt(at + AREA));
     }
 
-    static int length(long at) {
+    /** How many bytes follow the header there. */
+    public static int length(long at) {
         return Memory.getInt(at + LENGTH);
     }
 
-    static long offset(long at) {
+    /** Where in the area the bytes belong that follow the header there. */
+    public static long offset(long at) {
         return Memory.getLong(at + OFFSET);
     }
 
-    static long flagOffset(long at) {
+    /** Where in the base area the flag belongs that the header there brings, -1 for no flag. */
+    public static long flagOffset(long at) {
         return Memory.getLong(at + FLAG_OFFSET);
     }
 
@@ -71,7 +127,7 @@ final class Frame {
      *
      * @throws NcclException REMOTE_ERROR if anything in it is impossible
      */
-    static void validate(long at, int nRanks, int peer) {
+    public static void validate(long at, int nRanks, int peer) {
         int areaNumber = Memory.getInt(at + AREA);
         if (Memory.getInt(at) != MAGIC || areaNumber < 0 || areaNumber >= Area.total()) {
             throw invalid(peer, "a header that is not JCCL's");
@@ -98,7 +154,7 @@ final class Frame {
      *
      * @param base of the sender's mirror
      */
-    static void complete(long at, long base, int nRanks) {
+    public static void complete(long at, long base, int nRanks) {
         long number = Memory.getLong(at + CALL_NUMBER);
         long flag = flagOffset(at);
         if (number != 0) {
