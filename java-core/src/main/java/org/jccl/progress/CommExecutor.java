@@ -364,8 +364,9 @@ public final class CommExecutor {
                 stopRequest = why;
             }
             NcclException first = failure == null ? why : failure;
-            endAll(first);
             Notice.giveUp(links, first, culprit);
+            endAll(first);
+            Notice.flush(links, Notice.FAREWELL_NS);
             failed = true;
             Failures.log(first);
         } finally {

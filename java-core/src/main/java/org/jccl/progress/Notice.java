@@ -24,7 +24,9 @@ final class Notice {
     private Notice() {}
 
     /**
-     * Publishes why this rank gives up, to node mates and over TCP; for the owner.
+     * Publishes why this rank gives up to node mates, and begins to tell the others over TCP; for the
+     * owner. The callers' buffers may change only afterwards: a mate that has read one of them looks
+     * at the status next.
      *
      * @param culprit the rank at fault, -1 for none
      */
@@ -32,7 +34,6 @@ final class Notice {
         int named =
                 why.result() == NcclResult.REMOTE_ERROR && culprit >= 0 ? culprit : links.rank();
         say(links, why.result().code(), named, String.valueOf(why.getMessage()));
-        flush(links, FAREWELL_NS);
     }
 
     /** Publishes that this rank leaves in good order, once its last bytes are sent. */

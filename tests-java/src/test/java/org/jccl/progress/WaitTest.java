@@ -1,6 +1,7 @@
 package org.jccl.progress;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.call.Call;
@@ -18,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** A wait for operations. */
 final class WaitTest {
@@ -63,6 +65,31 @@ final class WaitTest {
             }
             assertTrue(wait.await(0));
             assertEquals(Task.DONE, task.state());
+        } finally {
+            comm.abort();
+        }
+    }
+
+    /** Otherwise a mate could take bytes for right that a caller has written over. */
+    @Test
+    void matesAreToldBeforeACallerHasItsBufferAgain() {
+        Cluster.threads(2).runHere(WaitTest::isStopped).assertAllSucceeded();
+    }
+
+    private static void isStopped(Rank rank) {
+        Comm comm = create(rank);
+        CommExecutor executor = comm.executor();
+        try (Arena arena = Arena.ofShared()) {
+            // Both are in before one can be told of the other's end.
+            String name = " has submitted";
+            Task task = task(Operation.RECV, arena.allocate(8, 8).address(), 8, 1 - rank.number());
+            executor.submit(task);
+            rank.post(rank.number() + name, "");
+            rank.await(1 - rank.number() + name);
+            AtomicLong status = new AtomicLong();
+            task.whenOver(() -> status.set(executor.links.region(rank.number()).status()));
+            Parting.interrupt(executor);
+            assertNotEquals(0, status.get());
         } finally {
             comm.abort();
         }
