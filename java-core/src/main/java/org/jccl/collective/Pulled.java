@@ -26,7 +26,7 @@ final class Pulled extends Algorithm {
         boolean folds = operation().reduces();
         return shape.nodes().allReadable()
                 && !overwrites
-                && (!folds || Pulls.possible(shape.limits(), shape.nRanks()));
+                && (!folds || Pulls.possible(shape));
     }
 
     @Override
@@ -37,8 +37,8 @@ final class Pulled extends Algorithm {
         if (operation().reduces()) {
             steps.awaitAll(givers, Flags.CONTRIBUTED, 1);
             int[] all = shape.nodes().ranks(0);
-            Pulls pulls = new Pulls(shape.limits(), rank, steps);
-            pulls.fold(all, shape.inStart(rank), 0, shape.bytes(), true);
+            Pulls pulls = new Pulls(shape, rank, steps);
+            pulls.fold(all, shape.inStart(rank), 0, shape.bytes());
         } else {
             copy(shape, rank, steps);
         }

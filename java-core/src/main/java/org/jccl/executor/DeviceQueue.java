@@ -72,7 +72,8 @@ final class DeviceQueue {
                 pool.giveBack(block);
                 throw refused;
             }
-            task.staged(block, block.data() + inAt, block.data() + outAt, out, copies);
+            task.staged(block, out, copies);
+            task.buffers(block.data() + inAt, block.data() + outAt);
             queue.add(task);
         }
     }

@@ -7,7 +7,6 @@ import org.jccl.transport.Links;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
-import java.util.Queue;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
@@ -69,11 +68,6 @@ class HostEngine implements Engine {
     @Override
     public void requireSameCall() {
         interpreter.checkPeers();
-    }
-
-    @Override
-    public void enqueue(Task task, Queue<Task> queue) {
-        queue.add(task);
     }
 
     @Override

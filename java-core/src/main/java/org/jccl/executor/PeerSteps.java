@@ -87,9 +87,8 @@ final class PeerSteps {
     }
 
     private boolean signal(int[] c, int at) {
-        int flag = c[at + 2];
-        long offset = flag < 0 ? -1 : RegionLayout.flag(flag);
-        return post(c[at + 1], Area.BASE, 0, 0, 0, offset, sequence + c[at + 3]);
+        long flag = RegionLayout.flag(c[at + 2]);
+        return post(c[at + 1], Area.BASE, 0, 0, 0, flag, sequence + c[at + 3]);
     }
 
     private boolean tiny(int[] c, int at) {

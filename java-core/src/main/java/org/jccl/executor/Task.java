@@ -128,17 +128,15 @@ public final class Task extends Call {
     }
 
     /**
-     * Says that the data is, or will be, staged in host memory, and that a stream copies a result
-     * of so many bytes back.
+     * Says that the data is, or will be, staged in this block, and that a stream copies a result of
+     * so many bytes back to what was the output. New {@link #buffers} follow.
      */
-    void staged(
-            StagingBlock in, long stagedInput, long stagedOutput, long outputBytes, long stream) {
+    void staged(StagingBlock in, long outputBytes, long stream) {
         block = in;
         copies = stream;
         blockUse = in.use();
         deviceOutput = output();
         deviceOutputBytes = outputBytes;
-        buffers(stagedInput, stagedOutput);
     }
 
     /** Whether its input is there; on the host, always. */
