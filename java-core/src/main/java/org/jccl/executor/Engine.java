@@ -38,9 +38,7 @@ public interface Engine {
     }
 
     /** Whether callers, and not their streams, wait for the end of operations; any thread. */
-    default boolean callersWait() {
-        return true;
-    }
+    boolean callersWait();
 
     // What the owner does.
 

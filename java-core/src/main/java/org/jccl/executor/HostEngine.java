@@ -71,6 +71,11 @@ class HostEngine implements Engine {
     }
 
     @Override
+    public boolean callersWait() {
+        return true;
+    }
+
+    @Override
     public boolean isFree() {
         return current == null && collectives.isEmpty();
     }
