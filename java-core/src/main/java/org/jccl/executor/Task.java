@@ -145,6 +145,12 @@ public final class Task extends Call {
         return staging == null || staging.has(StagingBlock.ARRIVED);
     }
 
+    /** Whether its result is where the caller wants it. */
+    boolean delivered() {
+        StagingBlock staging = block;
+        return staging == null || staging.has(StagingBlock.DELIVERED);
+    }
+
     /** Number of the task among those started asynchronously, 0 if it was not. */
     public long ticket() {
         return ticket;
