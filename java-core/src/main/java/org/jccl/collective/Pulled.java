@@ -24,9 +24,7 @@ final class Pulled extends Algorithm {
     boolean fits(Shape shape) {
         boolean overwrites = shape.inPlace() && operation() == Operation.ALL_TO_ALL;
         boolean folds = operation().reduces();
-        return shape.nodes().allReadable()
-                && !overwrites
-                && (!folds || Pulls.possible(shape));
+        return shape.nodes().allReadable() && !overwrites && (!folds || Pulls.possible(shape));
     }
 
     @Override

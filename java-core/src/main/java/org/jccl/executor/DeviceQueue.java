@@ -88,12 +88,9 @@ final class DeviceQueue {
     }
 
     /** Gives the stream of a staged task the wait for the result. */
-    void awaitInStream(Task task) {
-        StagingBlock block = task.block;
-        if (block != null) {
-            device.await(block.word(StagingBlock.DELIVERED), task.blockUse, task.stream());
-            device.write(block.word(StagingBlock.PASSED), task.blockUse, task.stream());
-        }
+    void awaitInStream(Task task, StagingBlock block) {
+        device.await(block.word(StagingBlock.DELIVERED), task.blockUse, task.stream());
+        device.write(block.word(StagingBlock.PASSED), task.blockUse, task.stream());
     }
 
     private long inputBytes(Task task) {

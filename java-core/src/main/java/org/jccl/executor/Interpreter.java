@@ -41,7 +41,9 @@ public final class Interpreter {
     private final int nRanks;
     private final BufferTable bufferTable;
     private final long[] sources;
-    private final CallWords calls;
+
+    /** The calls of this communicator. */
+    final CallWords calls;
 
     private Phase phase = Phase.IDLE;
     private Task task = new Task();
@@ -54,7 +56,10 @@ public final class Interpreter {
     private long lastRingCall;
     private boolean announced;
     private final PeerSteps peerSteps;
-    private final Blocked blocked = new Blocked();
+
+    /** What {@link #advance} waits for. */
+    final Blocked blocked = new Blocked();
+
     private final Premultiplied premultiplied;
     private int dice;
 
@@ -69,16 +74,6 @@ public final class Interpreter {
         this.premultiplied = new Premultiplied(nRanks);
         this.bufferTable = new BufferTable(links, calls);
         this.buffers = bufferTable.ofParity(0);
-    }
-
-    /** The calls of this communicator. */
-    CallWords calls() {
-        return calls;
-    }
-
-    /** What {@link #advance} waits for. */
-    Blocked blocked() {
-        return blocked;
     }
 
     /**

@@ -34,9 +34,7 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
                         case OpCode.TINY_FOLD -> lacksWord(q);
                         case OpCode.TINY_COPY -> c[at + 2] == q && lacksWord(q);
                         case OpCode.NET_FLUSH ->
-                                hasBegun()
-                                        && !links.region(q).hasLeft()
-                                        && links.peer(q).dropped();
+                                hasBegun() && !links.region(q).hasLeft() && links.peer(q).dropped();
                         default -> sends(c, at, q) && !links.region(q).hasLeft();
                     };
             if (needed) {

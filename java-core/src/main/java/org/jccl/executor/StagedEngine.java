@@ -56,11 +56,11 @@ final class StagedEngine extends HostEngine {
 
     @Override
     public boolean follow(Task task) {
-        if (task.block == null) {
-            return false;
+        StagingBlock staging = task.block;
+        if (staging != null) {
+            queue.awaitInStream(task, staging);
         }
-        queue.awaitInStream(task);
-        return true;
+        return staging != null;
     }
 
     @Override
