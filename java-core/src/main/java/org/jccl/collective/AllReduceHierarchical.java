@@ -56,7 +56,7 @@ final class AllReduceHierarchical extends Algorithm {
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         SlicedChunks chunks = new SlicedChunks(shape);
         Mates mates = new Mates(shape, rank);
-        Pulls pulls = pulls(shape) ? new Pulls(shape.limits(), rank, steps) : null;
+        Pulls pulls = pulls(shape) ? new Pulls(shape, rank, steps) : null;
         Call call = new Call(rank, steps, chunks, shape.nodes(), mates, pulls);
         Lookahead.interleave(
                 chunks.count(), call::contribute, call::foldNode, call::fold, call::gather);
@@ -70,7 +70,7 @@ final class AllReduceHierarchical extends Algorithm {
     private static boolean pulls(Shape shape) {
         return shape.nodes().readable()
                 && shape.bytes() > shape.limits().directBytes()
-                && Pulls.possible(shape.limits(), shape.nRanks());
+                && Pulls.possible(shape);
     }
 
     /**
@@ -154,7 +154,7 @@ final class AllReduceHierarchical extends Algorithm {
                 return;
             }
             if (pulls != null) {
-                pulls.fold(mates.all(), at, at, length, false);
+                pulls.fold(mates.all(), at, at, length);
             } else {
                 List<Ref> sources =
                         steps.contributions(

@@ -20,7 +20,7 @@ final class AllReducePulled extends Algorithm {
 
     @Override
     boolean fits(Shape shape) {
-        return shape.nodes().allReadable() && Pulls.possible(shape.limits(), shape.nRanks());
+        return shape.nodes().allReadable() && Pulls.possible(shape);
     }
 
     @Override
@@ -34,7 +34,7 @@ final class AllReducePulled extends Algorithm {
             steps.awaitAll(others, Flags.CONTRIBUTED, 1);
             int[] all = shape.nodes().ranks(0);
             long at = slices.start(rank);
-            new Pulls(shape.limits(), rank, steps).fold(all, at, at, slices.length(rank), true);
+            new Pulls(shape, rank, steps).fold(all, at, at, slices.length(rank));
             steps.signal(Flags.REDUCED, 1, others);
         }
         for (int q : steps.othersFromNext()) {

@@ -6,9 +6,9 @@ import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
 /**
- * What a rank sends, cut into chunks, and where they are staged: in one slot if everything fits,
- * else in those of the ring in turn. Where it sends a part to each rank, the chunks of the same
- * number of all parts lie side by side in one slot.
+ * What a rank sends, cut into chunks, and where they are staged: in the slots of the ring in turn,
+ * or in one slot of the call's parity that everything fits into. Where it sends a part to each
+ * rank, the chunks of the same number of all parts lie side by side in one slot.
  *
  * @param cut of what it sends, or of each part
  * @param stride from a part's place in a slot to the next one's; 0 if all readers read the same
@@ -27,6 +27,7 @@ record Chunks(Slices cut, Staging staging, long stride) {
 
     private static Chunks ofWhole(Shape shape) {
         long bytes = shape.bytes();
+        // All-gathers that fit into one slot are Flat, and so are broadcasts not worth overlapping.
         Staging staging =
                 shape.operation() == Operation.GATHER
                         ? Staging.oneChunk(bytes, shape.limits())

@@ -15,9 +15,7 @@ final class Mates {
     private final int[] others;
     private final int[] ownAgents;
     private final int[] farAgents;
-    private final int[] agents;
     private final int[][] owners;
-    private final int[][] farOwners;
 
     Mates(Shape shape, int rank) {
         this.nodes = shape.nodes();
@@ -26,21 +24,15 @@ final class Mates {
         this.ownAgents =
                 IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray();
         this.farAgents = IntStream.of(ownAgents).filter(q -> q != rank).sorted().toArray();
-        this.agents = new int[nodes.nRanks()];
         List<List<Integer>> dealt = new ArrayList<>();
         for (int mate = 0; mate < all().length; mate++) {
             dealt.add(new ArrayList<>());
         }
-        for (int q = 0; q < agents.length; q++) {
-            agents[q] = nodes.agent(node, q);
-            dealt.get(place(agents[q])).add(q);
+        for (int q = 0; q < nodes.nRanks(); q++) {
+            dealt.get(place(agent(q))).add(q);
         }
         this.owners = new int[dealt.size()][];
-        this.farOwners = new int[dealt.size()][];
-        for (int mate = 0; mate < owners.length; mate++) {
-            owners[mate] = dealt.get(mate).stream().mapToInt(Integer::intValue).toArray();
-            farOwners[mate] = IntStream.of(owners[mate]).filter(q -> nodes.of(q) != node).toArray();
-        }
+        Arrays.setAll(owners, i -> dealt.get(i).stream().mapToInt(Integer::intValue).toArray());
     }
 
     /** The ranks of the own node, the own included. */
@@ -60,7 +52,7 @@ final class Mates {
 
     /** The rank of the own node that deals with what {@code owner} owns. */
     int agent(int owner) {
-        return agents[owner];
+        return nodes.agent(node, owner);
     }
 
     /** The ranks that deal with what the own rank owns, itself included, in the order of nodes. */
@@ -83,7 +75,7 @@ final class Mates {
 
     /** The ranks of other nodes whose data {@code agent}, a rank of the own node, deals with. */
     int[] farOwners(int agent) {
-        return farOwners[place(agent)];
+        return IntStream.of(owners(agent)).filter(q -> q != agent).toArray();
     }
 
     /**

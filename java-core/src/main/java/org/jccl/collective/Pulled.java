@@ -28,8 +28,7 @@ final class Pulled extends Algorithm {
     @Override
     boolean fits(Shape shape) {
         boolean folds = operation().reduces();
-        return shape.nodes().allReadable()
-                && (!folds || Pulls.possible(shape.limits(), shape.nRanks()));
+        return shape.nodes().allReadable() && (!folds || Pulls.possible(shape));
     }
 
     @Override
@@ -40,8 +39,8 @@ final class Pulled extends Algorithm {
         if (operation().reduces()) {
             steps.awaitAll(givers, Flags.CONTRIBUTED, 1);
             int[] all = shape.nodes().ranks(0);
-            Pulls pulls = new Pulls(shape.limits(), rank, steps);
-            pulls.fold(all, shape.inStart(rank), 0, shape.bytes(), true);
+            Pulls pulls = new Pulls(shape, rank, steps);
+            pulls.fold(all, shape.inStart(rank), 0, shape.bytes());
         } else {
             copy(shape, rank, steps);
         }

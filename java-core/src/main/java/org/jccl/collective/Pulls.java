@@ -1,8 +1,8 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Limits;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
+import org.jccl.schedule.Shape;
 import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
 
@@ -13,10 +13,10 @@ import java.util.List;
  * Folds what the callers of several ranks have in their inputs: piece by piece, each copied into
  * the own direct slot first, so that it is still in the cache when it is folded.
  */
-record Pulls(Limits limits, int rank, ScheduleBuilder steps) {
+record Pulls(Shape shape, int rank, ScheduleBuilder steps) {
     /** Whether the slot has room for a line of each rank. */
-    static boolean possible(Limits limits, int ranks) {
-        return limits.directBytes() / ranks >= Slices.LINE_BYTES;
+    static boolean possible(Shape shape) {
+        return shape.limits().directBytes() / shape.nRanks() >= Slices.LINE_BYTES;
     }
 
     /**
@@ -24,10 +24,10 @@ record Pulls(Limits limits, int rank, ScheduleBuilder steps) {
      *
      * @param from where in an input the range begins
      * @param to where in the own output it begins
-     * @param last whether the result has everybody's contribution
      */
-    void fold(int[] ranks, long from, long to, long length, boolean last) {
-        long slot = limits.directBytes();
+    void fold(int[] ranks, long from, long to, long length) {
+        boolean last = ranks.length == shape.nRanks();
+        long slot = shape.limits().directBytes();
         long piece = slot / ranks.length / Slices.LINE_BYTES * Slices.LINE_BYTES;
         for (long done = 0; done < length; done += piece) {
             long bytes = Math.min(piece, length - done);

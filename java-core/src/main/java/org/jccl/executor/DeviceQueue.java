@@ -5,11 +5,8 @@ import org.jccl.log.Log;
 import org.jccl.type.CallError;
 import org.jccl.type.LibraryError;
 import org.jccl.type.NcclException;
-import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayDeque;
 import java.util.Queue;
-import java.util.function.Consumer;
 
 /**
  * Carries one communicator's operations between the streams of its device and the host, which runs
@@ -30,9 +27,6 @@ final class DeviceQueue {
 
     /** The stream for copies back, -1 before the first operation. Guarded by order. */
     private long copies = -1;
-
-    /** Tasks whose results are on their way to the device; owner of the communicator only. */
-    private final ArrayDeque<Task> delivering = new ArrayDeque<>();
 
     DeviceQueue(Device device, int rank, int nRanks) {
         this.device = device;
@@ -72,7 +66,8 @@ final class DeviceQueue {
                 pool.giveBack(block);
                 throw refused;
             }
-            task.staged(block, block.data() + inAt, block.data() + outAt, out, copies);
+            task.staged(block, out, copies);
+            task.buffers(block.data() + inAt, block.data() + outAt);
             queue.add(task);
         }
     }
@@ -93,12 +88,9 @@ final class DeviceQueue {
     }
 
     /** Gives the stream of a staged task the wait for the result. */
-    void awaitInStream(Task task) {
-        StagingBlock block = task.block;
-        if (block != null) {
-            device.await(block.word(StagingBlock.DELIVERED), task.blockUse, task.stream());
-            device.write(block.word(StagingBlock.PASSED), task.blockUse, task.stream());
-        }
+    void awaitInStream(Task task, StagingBlock block) {
+        device.await(block.word(StagingBlock.DELIVERED), task.blockUse, task.stream());
+        device.write(block.word(StagingBlock.PASSED), task.blockUse, task.stream());
     }
 
     private long inputBytes(Task task) {
@@ -120,7 +112,6 @@ final class DeviceQueue {
 
     /** Sends the result of an operation that the host has done to the device; for the owner. */
     void deliver(Task task, StagingBlock block) {
-        delivering.add(task);
         if (task.deviceOutputBytes > 0) {
             long bytes = task.deviceOutputBytes;
             device.copyIn(task.deviceOutput, task.output(), bytes, task.copies);
@@ -134,37 +125,6 @@ final class DeviceQueue {
             task.returning = true;
             throw refused;
         }
-    }
-
-    /**
-     * Looks for results that have come to the device; for the owner.
-     *
-     * @return whether there were any
-     */
-    boolean progress(Consumer<Task> over) {
-        boolean moved = false;
-        for (Task task = delivering.peek(); task != null; task = delivering.peek()) {
-            StagingBlock block = task.block;
-            if (block != null && !block.has(StagingBlock.DELIVERED)) {
-                return moved;
-            }
-            delivering.remove();
-            release(task);
-            over.accept(task);
-            moved = true;
-        }
-        return moved;
-    }
-
-    /** The first task whose result is on its way to the device; for the owner. */
-    @Nullable Task first() {
-        return delivering.peek();
-    }
-
-    /** Forgets results that have not come to the device; for the owner. */
-    void clear(Consumer<Task> dropped) {
-        delivering.forEach(dropped);
-        delivering.clear();
     }
 
     /**

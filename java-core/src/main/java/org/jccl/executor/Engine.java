@@ -23,7 +23,9 @@ public interface Engine {
      *
      * @throws org.jccl.type.NcclException if it is refused; then it is in no queue
      */
-    void enqueue(Task task, Queue<Task> queue);
+    default void enqueue(Task task, Queue<Task> queue) {
+        queue.add(task);
+    }
 
     /**
      * Continues a task that was handed over, after the others of its group; any thread.
@@ -36,9 +38,7 @@ public interface Engine {
     }
 
     /** Whether callers, and not their streams, wait for the end of operations; any thread. */
-    default boolean callersWait() {
-        return true;
-    }
+    boolean callersWait();
 
     // What the owner does.
 

@@ -7,7 +7,6 @@ import org.jccl.transport.Links;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
-import java.util.Queue;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
@@ -63,7 +62,7 @@ class HostEngine implements Engine {
 
     @Override
     public boolean hasComeTo(int q, int ahead) {
-        return interpreter.calls().reached(q, interpreter.calls().number() + ahead);
+        return interpreter.calls.reached(q, interpreter.calls.number() + ahead);
     }
 
     @Override
@@ -72,8 +71,8 @@ class HostEngine implements Engine {
     }
 
     @Override
-    public void enqueue(Task task, Queue<Task> queue) {
-        queue.add(task);
+    public boolean callersWait() {
+        return true;
     }
 
     @Override
@@ -163,7 +162,7 @@ class HostEngine implements Engine {
             exchanging = true;
             for (Call transfer : composed.transfers()) {
                 Task task = new Task().of(transfer, null);
-                task.call = interpreter.calls().number();
+                task.call = interpreter.calls.number();
                 exchange.add(task);
             }
         }
@@ -259,7 +258,7 @@ class HostEngine implements Engine {
         if (first == null) {
             return null;
         }
-        Blocked blocked = interpreter.blocked().of(first);
+        Blocked blocked = interpreter.blocked.of(first);
         if (exchanging) {
             Blocked transfer = exchange.any(turn >>> 1);
             if (transfer != null) {
@@ -282,7 +281,7 @@ class HostEngine implements Engine {
 
     @Override
     public @Nullable Task needing(int q) {
-        CallWords calls = interpreter.calls();
+        CallWords calls = interpreter.calls;
         Task running = current;
         if (running != null && (exchanging ? exchange.needing(q) != null : needs(running, q))) {
             return running;
@@ -302,27 +301,27 @@ class HostEngine implements Engine {
     }
 
     private boolean needs(Task running, int q) {
-        return interpreter.needs(q) || receivesIn(running, interpreter.calls().number(), q);
+        return interpreter.needs(q) || receivesIn(running, interpreter.calls.number(), q);
     }
 
     /** Whether a collective receives something from a rank that has not come to it. */
     private boolean receivesIn(Task task, long number, int q) {
         Composed composed = task.composed();
         return composed != null
-                && !interpreter.calls().reached(q, number)
+                && !interpreter.calls.reached(q, number)
                 && composed.receivesFrom(q);
     }
 
     @Override
     public long numberOf(Task task) {
-        long number = interpreter.calls().number();
+        long number = interpreter.calls.number();
         for (Task queued : collectives) {
             number++;
             if (queued == task) {
                 return number;
             }
         }
-        return interpreter.calls().number();
+        return interpreter.calls.number();
     }
 
     @Override

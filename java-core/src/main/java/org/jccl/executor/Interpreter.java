@@ -42,7 +42,9 @@ public final class Interpreter {
     private final int nRanks;
     private final BufferTable bufferTable;
     private final long[] sources;
-    private final CallWords calls;
+
+    /** The calls of this communicator. */
+    final CallWords calls;
 
     private Phase phase = Phase.IDLE;
     private Task task = new Task();
@@ -55,7 +57,10 @@ public final class Interpreter {
     private long lastRingCall;
     private boolean announced;
     private final PeerSteps peerSteps;
-    private final Blocked blocked = new Blocked();
+
+    /** What {@link #advance} waits for. */
+    final Blocked blocked = new Blocked();
+
     private final InputCopy inputCopy;
     private int dice;
 
@@ -70,16 +75,6 @@ public final class Interpreter {
         this.inputCopy = new InputCopy(nRanks);
         this.bufferTable = new BufferTable(links, calls);
         this.buffers = bufferTable.ofParity(0);
-    }
-
-    /** The calls of this communicator. */
-    CallWords calls() {
-        return calls;
-    }
-
-    /** What {@link #advance} waits for. */
-    Blocked blocked() {
-        return blocked;
     }
 
     /**

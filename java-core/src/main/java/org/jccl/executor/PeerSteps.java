@@ -95,9 +95,7 @@ final class PeerSteps {
     }
 
     private boolean signal(int[] c, int at) {
-        int flag = c[at + 2];
-        long offset = flag < 0 ? -1 : RegionLayout.flag(flag);
-        frame.empty().flag(offset, sequence + c[at + 3]);
+        frame.empty().flag(RegionLayout.flag(c[at + 2]), sequence + c[at + 3]);
         return post(c[at + 1]);
     }
 

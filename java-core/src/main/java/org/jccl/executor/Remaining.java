@@ -36,9 +36,7 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
                         // What has not been read of a caller's buffer ends with its process.
                         case OpCode.PULL -> c[at + 2] == q;
                         case OpCode.NET_FLUSH ->
-                                hasBegun()
-                                        && !links.region(q).hasLeft()
-                                        && links.peer(q).dropped();
+                                hasBegun() && !links.region(q).hasLeft() && links.peer(q).dropped();
                         default -> sends(c, at, q) && !links.region(q).hasLeft();
                     };
             if (needed) {

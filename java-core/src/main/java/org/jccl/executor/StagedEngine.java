@@ -5,6 +5,7 @@ import org.jccl.transport.Links;
 import org.jccl.type.CallError;
 import org.jspecify.annotations.Nullable;
 
+import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.function.Consumer;
 
@@ -17,6 +18,9 @@ final class StagedEngine extends HostEngine {
     private static final long LONGEST_NAP_NS = 2_000_000;
 
     private final DeviceQueue queue;
+
+    /** Tasks whose results are on their way to the device. */
+    private final ArrayDeque<Task> delivering = new ArrayDeque<>();
 
     /** Shown to a wait while only results are on their way. */
     private final Blocked result = new Blocked();
@@ -33,6 +37,7 @@ final class StagedEngine extends HostEngine {
         if (staging == null) {
             super.finish(task);
         } else {
+            delivering.add(task);
             queue.deliver(task, staging);
         }
     }
@@ -51,11 +56,11 @@ final class StagedEngine extends HostEngine {
 
     @Override
     public boolean follow(Task task) {
-        if (task.block == null) {
-            return false;
+        StagingBlock staging = task.block;
+        if (staging != null) {
+            queue.awaitInStream(task, staging);
         }
-        queue.awaitInStream(task);
-        return true;
+        return staging != null;
     }
 
     @Override
@@ -66,7 +71,15 @@ final class StagedEngine extends HostEngine {
     @Override
     public boolean progress() {
         boolean moved = super.progress();
-        return queue.progress(finished) || moved;
+        Task first = delivering.peek();
+        while (first != null && first.delivered()) {
+            delivering.remove();
+            release(first);
+            finished.accept(first);
+            moved = true;
+            first = delivering.peek();
+        }
+        return moved;
     }
 
     @Override
@@ -77,7 +90,8 @@ final class StagedEngine extends HostEngine {
                     dropped.accept(task);
                 };
         super.clear(ended);
-        queue.clear(ended);
+        delivering.forEach(ended);
+        delivering.clear();
     }
 
     @Override
@@ -94,7 +108,7 @@ final class StagedEngine extends HostEngine {
     @Override
     public @Nullable Blocked blocked(@Nullable Task task) {
         Blocked blocked = super.blocked(task);
-        Task first = queue.first();
+        Task first = delivering.peek();
         return blocked == null && first != null ? result.of(first) : blocked;
     }
 

@@ -119,23 +119,27 @@ public final class Task extends Call {
     }
 
     /**
-     * Says that the data is, or will be, staged in host memory, and that a stream copies a result
-     * of so many bytes back.
+     * Says that the data is, or will be, staged in this block, and that a stream copies a result of
+     * so many bytes back to what was the output. New {@link #buffers} follow.
      */
-    void staged(
-            StagingBlock in, long stagedInput, long stagedOutput, long outputBytes, long stream) {
+    void staged(StagingBlock in, long outputBytes, long stream) {
         block = in;
         copies = stream;
         blockUse = in.use();
         deviceOutput = output();
         deviceOutputBytes = outputBytes;
-        buffers(stagedInput, stagedOutput);
     }
 
     /** Whether its input is there; on the host, always. */
     public boolean arrived() {
         StagingBlock staging = block;
         return staging == null || staging.has(StagingBlock.ARRIVED);
+    }
+
+    /** Whether its result is where the caller wants it. */
+    boolean delivered() {
+        StagingBlock staging = block;
+        return staging == null || staging.has(StagingBlock.DELIVERED);
     }
 
     /** Number of the task among those started asynchronously, 0 if it was not. */
