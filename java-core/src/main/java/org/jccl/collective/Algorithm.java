@@ -39,8 +39,7 @@ public abstract class Algorithm {
     /** Whether {@link #schedule} can be called for this call. */
     public final boolean supports(Shape shape) {
         return shape.operation() == operation
-                && (isTrivial(shape)
-                        || (fits(shape) && !(shape.inPlace() && readsWhileWriting())));
+                && (isTrivial(shape) || (fits(shape) && !(shape.inPlace() && readsWhileWriting())));
     }
 
     /**

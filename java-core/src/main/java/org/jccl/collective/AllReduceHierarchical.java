@@ -13,11 +13,11 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * {@link FoldSliced} for ranks on several nodes: what a node says to another, one of its ranks
- * says for all of them. Every rank owns a slice of each chunk, and has an agent for it on every
- * other node. The agent folds its node's contributions to the slice and sends the sum to the owner,
- * which folds the sums of all nodes and sends the result to the agents; these make it readable on
- * their nodes. The four stages of four chunks are interleaved.
+ * {@link FoldSliced} for ranks on several nodes: what a node says to another, one of its ranks says
+ * for all of them. Every rank owns a slice of each chunk, and has an agent for it on every other
+ * node. The agent folds its node's contributions to the slice and sends the sum to the owner, which
+ * folds the sums of all nodes and sends the result to the agents; these make it readable on their
+ * nodes. The four stages of four chunks are interleaved.
  *
  * <p>A slot of the ring holds the contributions to the slices that other ranks deal with; the
  * places of the slices that the rank deals with itself hold first sums, then results. Four slots

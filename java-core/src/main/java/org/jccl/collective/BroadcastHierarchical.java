@@ -9,9 +9,9 @@ import org.jccl.type.Operation;
 import java.util.stream.IntStream;
 
 /**
- * {@link CopyChunked} for ranks on several nodes: the nodes stand in a chain that begins at
- * the root's, and one rank of each takes what the node before sends, makes it readable on its node
- * and sends it on. Readers say that they have copied a chunk before its slot is used again.
+ * {@link CopyChunked} for ranks on several nodes: the nodes stand in a chain that begins at the
+ * root's, and one rank of each takes what the node before sends, makes it readable on its node and
+ * sends it on. Readers say that they have copied a chunk before its slot is used again.
  *
  * <p>Source: the pipelined chain between nodes, the flat tree within. Cost, with H nodes and m
  * chunks: (H - 1 + m) &alpha; + s &beta; (1 + H/m); a node sends at most s bytes. Limits: none.

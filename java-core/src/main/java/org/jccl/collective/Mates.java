@@ -21,8 +21,7 @@ final class Mates {
         this.nodes = shape.nodes();
         this.node = nodes.of(rank);
         this.others = IntStream.of(all()).filter(q -> q != rank).toArray();
-        this.ownAgents =
-                IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray();
+        this.ownAgents = IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray();
         this.farAgents = IntStream.of(ownAgents).filter(q -> q != rank).sorted().toArray();
         List<List<Integer>> dealt = new ArrayList<>();
         for (int mate = 0; mate < all().length; mate++) {

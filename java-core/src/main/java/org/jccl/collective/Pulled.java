@@ -12,8 +12,8 @@ import org.jccl.type.Operation;
  *
  * <p>Source: single-copy collectives of MPI libraries on shared memory (CMA, XPMEM). Cost: 2
  * &alpha; + s &beta;, s what a rank receives; of a reduce-scatter 2 &alpha; + s ((n - 1) &beta; + n
- * &gamma;), s the part. Limits: all ranks read each other's buffers.
- * Order of reduction: ranks 0 to n-1.
+ * &gamma;), s the part. Limits: all ranks read each other's buffers. Order of reduction: ranks 0 to
+ * n-1.
  */
 final class Pulled extends Algorithm {
     Pulled(Operation operation) {

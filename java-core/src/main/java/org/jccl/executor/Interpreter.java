@@ -17,8 +17,8 @@ import org.jccl.type.RedOp;
  *
  * <p>Before a plan starts, two credits hold. A call of number k may write what belongs to its
  * parity once every rank has published call word k-1, since that rank has then finished k-2. It may
- * write ring slots, which belong to no parity, once every rank has published the call after the last
- * one that used them.
+ * write ring slots, which belong to no parity, once every rank has published the call after the
+ * last one that used them.
  */
 public final class Interpreter {
     private static final int POLLS = 64;

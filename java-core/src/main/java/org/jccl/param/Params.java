@@ -56,7 +56,9 @@ public final class Params {
     /** 1: ranks of a node do not share memory. */
     public static final Flag SHM_DISABLE = new Flag("NCCL_SHM_DISABLE", false);
 
-    /** 1: no rank reads another's buffer; ranks of one process share memory only by SHM_DISABLE 0. */
+    /**
+     * 1: no rank reads another's buffer; ranks of one process share memory only by SHM_DISABLE 0.
+     */
     public static final Flag P2P_DISABLE = new Flag("NCCL_P2P_DISABLE", false);
 
     /** 0: ranks of a node do not read each other's buffers, but go by slots between them. */

@@ -9,6 +9,7 @@ package org.jccl.platform;
 public final class Membarrier {
     private static final int GLOBAL_EXPEDITED = 2;
     private static final int REGISTER_GLOBAL_EXPEDITED = 4;
+
     /** Whether {@link #full} does anything. */
     static final boolean REGISTERED = call(REGISTER_GLOBAL_EXPEDITED) == 0;
 

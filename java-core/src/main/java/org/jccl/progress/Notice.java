@@ -24,9 +24,9 @@ final class Notice {
     private Notice() {}
 
     /**
-     * Publishes why this rank gives up to node mates, and begins to tell the others over TCP; for the
-     * owner. The callers' buffers may change only afterwards: a mate that has read one of them looks
-     * at the status next.
+     * Publishes why this rank gives up to node mates, and begins to tell the others over TCP; for
+     * the owner. The callers' buffers may change only afterwards: a mate that has read one of them
+     * looks at the status next.
      *
      * @param culprit the rank at fault, -1 for none
      */

@@ -156,10 +156,7 @@ final class PulledCallsTest {
 
     @Test
     void deathOfARankThatIsStillToBeReadIsKnownAlthoughAnotherIsLate() {
-        cluster()
-                .run(GiverDies.class)
-                .rank(0)
-                .assertFailed(NcclResult.REMOTE_ERROR, "rank 2");
+        cluster().run(GiverDies.class).rank(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 2");
     }
 
     /** Rank 1 gives memory that nobody may read. */
