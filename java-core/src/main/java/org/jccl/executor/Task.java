@@ -15,6 +15,9 @@ public final class Task extends Call {
 
     private record Listener(Runnable action, @Nullable Listener before) {}
 
+    /** The end of each list of listeners. */
+    private static final Listener NOBODY = new Listener(() -> {}, null);
+
     /** Not yet finished. */
     public static final int PENDING = 0;
 
@@ -77,7 +80,7 @@ public final class Task extends Call {
     private volatile int state = DONE;
 
     /** What is to run at the end, the newest first; any thread (compare and set). */
-    private volatile @Nullable Listener listeners;
+    private volatile Listener listeners = NOBODY;
 
     /** Written before state becomes FAILED. */
     private @Nullable NcclException failure;
@@ -221,8 +224,8 @@ public final class Task extends Call {
     }
 
     private void tell() {
-        if (listeners != null) {
-            Listener next = LISTENERS.getAndSet(this, null);
+        if (listeners != NOBODY) {
+            Listener next = LISTENERS.getAndSet(this, NOBODY);
             for (; next != null; next = next.before) {
                 next.action.run();
             }
