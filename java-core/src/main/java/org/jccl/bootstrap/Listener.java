@@ -43,7 +43,7 @@ public final class Listener {
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
     final UnprovenConnections unproven;
     // When accepting first failed, without a success since; or NEVER.
-    private long failingSinceNs = NetAgent.NEVER;
+    private long failingSinceNs = Pollable.NEVER;
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
     private volatile @Nullable String obstacle;
 
@@ -192,7 +192,7 @@ public final class Listener {
             }
             int accepted = Sockets.accept(socket.fd());
             if (accepted >= 0 || accepted == -Errno.EAGAIN) {
-                failingSinceNs = NetAgent.NEVER;
+                failingSinceNs = Pollable.NEVER;
                 obstacle = null;
             }
             if (accepted >= 0) {
@@ -226,7 +226,7 @@ public final class Listener {
 
     /** Waits a short shortage out, then tells all that expect a connection. */
     private void cannotAccept(ListeningSocket socket, String why, long nowNs) {
-        if (failingSinceNs == NetAgent.NEVER) {
+        if (failingSinceNs == Pollable.NEVER) {
             failingSinceNs = nowNs;
             drops.add(() -> "cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {

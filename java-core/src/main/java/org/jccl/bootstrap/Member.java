@@ -14,7 +14,7 @@ final class Member extends Pollable {
     private final Root root;
     private final Channel channel;
     final MemberHello hello;
-    private long remindNs = NetAgent.NEVER;
+    private long remindNs = NEVER;
 
     /** Whether the root, which sets this, counts it among its ranks. */
     boolean joined;
@@ -41,7 +41,7 @@ final class Member extends Pollable {
     }
 
     void deliver(byte[][] messages) {
-        remindNs = NetAgent.NEVER;
+        remindNs = NEVER;
         tell(messages);
     }
 
@@ -79,7 +79,7 @@ final class Member extends Pollable {
                 type == RootMessage.FAILED && mayAct ? RootMessage.readFailure(message) : null;
         if (type == RootMessage.BYE) {
             left = true;
-            remindNs = NetAgent.NEVER;
+            remindNs = NEVER;
             root.left(this);
         } else if (type == RootMessage.BLOB && mayAct) {
             root.contribute(this, message.getInt(), RootMessage.rest(message), nowNs);
@@ -97,7 +97,7 @@ final class Member extends Pollable {
 
     @Override
     void expired(long nowNs) {
-        remindNs = NetAgent.NEVER;
+        remindNs = NEVER;
         if (channel.idle()) {
             root.remind(this, nowNs);
         } else {

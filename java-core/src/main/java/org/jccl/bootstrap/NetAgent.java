@@ -19,14 +19,8 @@ import java.util.concurrent.locks.LockSupport;
  * of the connections belongs to this thread.
  */
 final class NetAgent implements Runnable {
-    /** No deadline. */
-    static final long NEVER = Long.MAX_VALUE;
-
     private static final long MS_NS = 1_000_000;
-    private static final int LONGEST_SLEEP_MS = 60_000;
-
-    /** The pause after a failure that may last, as when memory or descriptors are exhausted. */
-    static final long PAUSE_NS = 50 * MS_NS;
+    private static final long LONGEST_SLEEP_NS = 60_000 * MS_NS;
 
     private final Wakeup wakeup = new Wakeup();
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
@@ -64,7 +58,7 @@ final class NetAgent implements Runnable {
                 } catch (RuntimeException | Error failure) {
                     // The thread goes on: without it nobody could connect to this process.
                     Log.survived("jccl-net goes on after: ", failure);
-                    LockSupport.parkNanos(PAUSE_NS);
+                    LockSupport.parkNanos(Pollable.PAUSE_NS);
                 }
             }
         } finally {
@@ -83,14 +77,19 @@ final class NetAgent implements Runnable {
         int n = served.size();
         long entries = entries(n + 1);
         Sockets.setPollfd(entries, wakeup.fd(), Sockets.POLLIN);
-        long earliest = NEVER;
+        long begunNs = System.nanoTime();
+        long sleepNs = LONGEST_SLEEP_NS;
         for (int i = 0; i < n; i++) {
             Pollable each = served.get(i);
             int fd = each.rests() ? -1 : each.fd();
             Sockets.setPollfd(entry(entries, i + 1), fd, each.events());
-            earliest = earlier(earliest, each.dueNs());
+            long dueNs = each.dueNs();
+            if (dueNs != Pollable.NEVER) {
+                sleepNs = Math.min(sleepNs, dueNs - begunNs);
+            }
         }
-        int ready = Sockets.poll(entries, n + 1, sleepMs(earliest));
+        int sleepMs = (int) Math.max(0, sleepNs / MS_NS + 1);
+        int ready = Sockets.poll(entries, n + 1, sleepMs);
         if (ready < 0 && ready != -Errno.EINTR) {
             throw LibraryError.SYSTEM_CALL.says("poll: %s", Errno.text(-ready));
         }
@@ -125,7 +124,7 @@ final class NetAgent implements Runnable {
                 connection.ready(now);
             }
             long due = connection.dueNs();
-            if (!connection.done() && due != NEVER && now - due >= 0) {
+            if (!connection.done() && due != Pollable.NEVER && now - due >= 0) {
                 connection.due(now);
             }
         } catch (RuntimeException | Error failure) {
@@ -151,18 +150,5 @@ final class NetAgent implements Runnable {
 
     private static MemorySegment pollfds(int n) {
         return Arena.ofAuto().allocate((long) n * Sockets.POLLFD_BYTES, 8);
-    }
-
-    private static long earlier(long one, long other) {
-        boolean first = other == NEVER || (one != NEVER && one - other < 0);
-        return first ? one : other;
-    }
-
-    private static int sleepMs(long deadlineNs) {
-        if (deadlineNs == NEVER) {
-            return LONGEST_SLEEP_MS;
-        }
-        long ms = (deadlineNs - System.nanoTime()) / MS_NS + 1;
-        return (int) Math.max(0, Math.min(LONGEST_SLEEP_MS, ms));
     }
 }

@@ -4,8 +4,14 @@ import org.jccl.platform.Sockets;
 
 /** A descriptor that the thread jccl-net serves; only that thread calls it. */
 abstract class Pollable {
+    /** No deadline. */
+    static final long NEVER = Long.MAX_VALUE;
+
+    /** The pause after a failure that may last, as when memory or descriptors are exhausted. */
+    static final long PAUSE_NS = 50_000_000L;
+
     private boolean done;
-    private long restsUntilNs = NetAgent.NEVER;
+    private long restsUntilNs = NEVER;
 
     /** The descriptor to poll. */
     abstract int fd();
@@ -18,9 +24,9 @@ abstract class Pollable {
     /** Something happened to the descriptor. */
     abstract void ready(long nowNs);
 
-    /** The nanoTime at which {@link #expired} is wanted, or {@link NetAgent#NEVER}. */
+    /** The nanoTime at which {@link #expired} is wanted, or {@link #NEVER}. */
     long deadlineNs() {
-        return NetAgent.NEVER;
+        return NEVER;
     }
 
     /** The deadline has passed. */
@@ -36,11 +42,11 @@ abstract class Pollable {
 
     /** Keeps it from being polled for a while; the next poll finds what comes meanwhile. */
     final void rest(long nowNs) {
-        restsUntilNs = nowNs + NetAgent.PAUSE_NS;
+        restsUntilNs = nowNs + PAUSE_NS;
     }
 
     final boolean rests() {
-        return restsUntilNs != NetAgent.NEVER;
+        return restsUntilNs != NEVER;
     }
 
     /** When the agent is to look after it even if nothing happens. */
@@ -51,7 +57,7 @@ abstract class Pollable {
     /** That time has come: its rest or its deadline is over. */
     final void due(long nowNs) {
         if (rests()) {
-            restsUntilNs = NetAgent.NEVER;
+            restsUntilNs = NEVER;
         } else {
             expired(nowNs);
         }

@@ -99,7 +99,7 @@ final class UnprovenConnections extends Pollable {
     /** The time of the oldest, since all have the same limit. */
     @Override
     long deadlineNs() {
-        return waiting.isEmpty() ? NetAgent.NEVER : oldest().deadlineNs();
+        return waiting.isEmpty() ? NEVER : oldest().deadlineNs();
     }
 
     @Override
