@@ -16,7 +16,7 @@ final class IncomingConnection extends Pollable {
         PROOF
     }
 
-    private final Listener listener;
+    private final UnprovenConnections unproven;
     private final Channel channel;
     private final @Nullable Root rootOfSocket;
     final long sinceNs;
@@ -27,8 +27,14 @@ final class IncomingConnection extends Pollable {
     private byte[] key = {};
     private byte[] nonce = {};
 
-    IncomingConnection(Listener listener, int fd, @Nullable Root rootOfSocket, long nowNs) {
-        this.listener = listener;
+    /**
+     * A stranger yet.
+     *
+     * @param rootOfSocket the only root that is met where it came, or null for all of this process
+     */
+    IncomingConnection(
+            UnprovenConnections unproven, int fd, @Nullable Root rootOfSocket, long nowNs) {
+        this.unproven = unproven;
         this.rootOfSocket = rootOfSocket;
         this.channel = new Channel(fd);
         this.sinceNs = nowNs;
@@ -55,13 +61,13 @@ final class IncomingConnection extends Pollable {
 
     @Override
     void release() {
-        listener.unproven.remove(this);
+        unproven.remove(this);
         channel.close();
     }
 
     /** Closes it and says why. */
     void drop(String why, long nowNs) {
-        listener.drops.add(
+        unproven.drops.add(
                 () -> "dropped a connection from " + channel.remote() + ": " + why, nowNs);
         close();
     }
@@ -105,10 +111,7 @@ final class IncomingConnection extends Pollable {
         hello = received;
         if (received.kind() == Hello.LINK && rootOfSocket == null) {
             state = State.TARGET;
-            target = listener.target(received);
-            if (target != null) {
-                challenge(received, target.key, nowNs);
-            }
+            lookForTarget(nowNs);
             return;
         }
         root = root(received);
@@ -125,19 +128,18 @@ final class IncomingConnection extends Pollable {
         if (received.kind() != Hello.RENDEZVOUS) {
             return null;
         }
-        Number16 number = Number16.of(received.number());
         Root only = rootOfSocket;
         if (only == null) {
-            return listener.roots.find(number);
+            return unproven.roots.find(received.number());
         }
-        return only.number.equals(number) ? only : null;
+        return only.number.equals(Number16.of(received.number())) ? only : null;
     }
 
-    /** A target has come that this connection may have waited for. */
-    void targetMayBeThere(LinkTarget.Name name, long nowNs) {
+    /** Goes on if it waits for a target that is there now. */
+    void lookForTarget(long nowNs) {
         Hello waiting = state == State.TARGET && !done() ? hello : null;
-        LinkTarget found = waiting == null ? null : listener.target(waiting);
-        if (waiting != null && found != null && found.name.equals(name)) {
+        LinkTarget found = waiting == null ? null : unproven.target(waiting);
+        if (waiting != null && found != null) {
             target = found;
             challenge(waiting, found.key, nowNs);
         }
@@ -146,19 +148,16 @@ final class IncomingConnection extends Pollable {
     private void challenge(Hello received, byte[] itsKey, long nowNs) {
         key = itsKey;
         nonce = Keys.random(Keys.BYTES);
-        if (told(received.challenge(itsKey, nonce), nowNs)) {
-            state = State.PROOF;
-        }
+        state = State.PROOF;
+        tell(received.challenge(itsKey, nonce), nowNs);
     }
 
-    private boolean told(byte[] message, long nowNs) {
+    private void tell(byte[] message, long nowNs) {
         channel.send(message);
         channel.flush();
         if (!channel.idle()) {
             drop("it does not read", nowNs);
-            return false;
         }
-        return true;
     }
 
     private void readProof(long nowNs) {
@@ -198,7 +197,8 @@ final class IncomingConnection extends Pollable {
             drop(refusal, nowNs);
             return;
         }
-        if (told(Hello.ACCEPTED, nowNs)) {
+        tell(Hello.ACCEPTED, nowNs);
+        if (!done()) {
             handOver();
             itsTarget.offer(received.from(), channel.fd);
         }
@@ -207,7 +207,7 @@ final class IncomingConnection extends Pollable {
     /** From now on the descriptor has another owner. */
     private void handOver() {
         channel.configure();
-        listener.unproven.remove(this);
+        unproven.remove(this);
         leave();
     }
 }

@@ -13,9 +13,7 @@ import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -29,30 +27,35 @@ public final class Listener {
     private static final int NONE = -1;
 
     // Written and read under the class's lock.
-    private static @Nullable Listener shared;
+    static @Nullable Listener shared;
 
-    final NetAgent agent = new NetAgent();
-    final Roots roots = new Roots(agent);
+    final NetAgent agent;
+    final Roots roots;
+    final UnprovenConnections unproven;
     final SocketAddress address;
 
     /** A socket kept for when the system gives no other; any thread takes it, atomically. */
-    private final AtomicInteger spare;
+    private final AtomicInteger spare = new AtomicInteger(NONE);
 
-    // The rest belongs to the thread jccl-net.
-    final DropLog drops = new DropLog(Log::attn);
-    private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
-    final UnprovenConnections unproven;
-    // When accepting first failed, without a success since; or NEVER.
+    // When accepting first failed, without a success since; or NEVER. Belongs to jccl-net.
     private long failingSinceNs = Pollable.NEVER;
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
     private volatile @Nullable String obstacle;
 
-    private Listener(int fd, SocketAddress address, UnprovenConnections unproven, int spare) {
-        this.address = address;
-        this.unproven = unproven;
-        this.spare = new AtomicInteger(spare);
+    /** What it serves is closed with the agent, also if this fails. */
+    private Listener(NetAgent agent, int fd) {
+        this.agent = agent;
         agent.serve(new ListeningSocket(this, fd, null));
+        roots = new Roots(agent);
+        unproven = new UnprovenConnections(agent, roots);
         agent.serve(unproven);
+        address = Sockets.localAddress(fd);
+        int reserve = Sockets.socket(address.isIpv6());
+        if (reserve < 0) {
+            throw InitError.CANNOT_LISTEN.says(
+                    "cannot keep a socket in reserve: %s", Errno.text(-reserve));
+        }
+        spare.set(reserve);
     }
 
     /**
@@ -62,19 +65,6 @@ public final class Listener {
      */
     public static SocketAddress address() {
         return shared().address;
-    }
-
-    /** Closes the socket and ends the thread; the next that needs a listener makes new ones. */
-    public static void shutdown() {
-        Listener ending;
-        synchronized (Listener.class) {
-            ending = shared;
-            shared = null;
-        }
-        if (ending != null) {
-            ending.agent.stop();
-            ending.dropSpare();
-        }
     }
 
     static synchronized Listener shared() {
@@ -105,7 +95,7 @@ public final class Listener {
         }
     }
 
-    private void dropSpare() {
+    void dropSpare() {
         int fd = spare.getAndSet(NONE);
         if (fd >= 0) {
             Sockets.close(fd);
@@ -123,122 +113,60 @@ public final class Listener {
     }
 
     private static Listener listen() {
-        int fd = open();
-        UnprovenConnections unproven = null;
-        int spare = NONE;
+        NetAgent agent = new NetAgent();
         try {
-            unproven = new UnprovenConnections();
-            SocketAddress address = Sockets.localAddress(fd);
-            spare = Sockets.socket(address.isIpv6());
-            if (spare < 0) {
-                throw InitError.CANNOT_LISTEN.says(
-                        "cannot keep a socket in reserve: %s", Errno.text(-spare));
-            }
-            return new Listener(fd, address, unproven, spare);
+            return new Listener(agent, open());
         } catch (RuntimeException | Error shortage) {
-            if (unproven != null) {
-                unproven.close();
-            }
-            if (spare >= 0) {
-                Sockets.close(spare);
-            }
-            Sockets.close(fd);
+            agent.close();
             throw shortage;
         }
     }
 
-    /** Whether this process made the rendezvous with this number. */
-    static synchronized boolean isRootHere(IdContent id) {
-        return shared != null && shared.address.equals(id.root()) && shared.roots.made(id);
-    }
-
-    /** Whether a communicator of one rank may have this id. */
-    static synchronized boolean useAlone(IdContent id) {
-        return !isRootHere(id) || shared == null || shared.roots.useAlone(id);
+    /** The root of this id, if this process made it and remembers it. */
+    static synchronized @Nullable Root rootHere(IdContent id) {
+        return shared != null && shared.address.equals(id.root())
+                ? shared.roots.find(id.number())
+                : null;
     }
 
     /** Hands connections for this target over from now on. */
     void register(LinkTarget target) {
-        agent.submit(
-                () -> {
-                    targets.put(target.name, target);
-                    unproven.targetMayBeThere(target.name, System.nanoTime());
-                });
+        agent.submit(() -> unproven.expect(target, System.nanoTime()));
     }
 
     void unregister(LinkTarget target) {
-        agent.submit(() -> targets.remove(target.name, target));
-    }
-
-    /** The target that a hello means, if it is known already; called by a connection. */
-    @Nullable LinkTarget target(Hello hello) {
-        return targets.get(new LinkTarget.Name(Number16.of(hello.number()), hello.to()));
+        agent.submit(() -> unproven.forget(target));
     }
 
     /** Serves a new root at a socket of its own, which listens already. */
     Root openRoot(int fd, IdContent id) {
-        Root root = new Root(roots, agent, Number16.of(id.number()), id.key());
+        Root root = new Root(roots, agent, id);
         ListeningSocket socket = new ListeningSocket(this, fd, root);
         root.socket = socket;
         agent.submit(() -> agent.serve(socket));
         return root;
     }
 
-    /** Called by a socket: takes what waits there; false if the socket is to rest for a while. */
-    boolean accept(ListeningSocket socket, long nowNs) {
-        while (!socket.done()) {
-            if (!unproven.hasRoom(nowNs)) {
-                return false;
-            }
-            int accepted = Sockets.accept(socket.fd());
-            if (accepted >= 0 || accepted == -Errno.EAGAIN) {
-                failingSinceNs = Pollable.NEVER;
-                obstacle = null;
-            }
-            if (accepted >= 0) {
-                admit(accepted, socket.root, nowNs);
-            } else if (accepted == -Errno.EAGAIN) {
-                return true;
-            } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
-                cannotAccept(socket, Errno.text(-accepted), nowNs);
-                return false;
-            }
-        }
-        return true;
+    /** A socket accepts connections, if there are any. */
+    void accepts() {
+        failingSinceNs = Pollable.NEVER;
+        obstacle = null;
     }
 
-    private void admit(int fd, @Nullable Root rootOfSocket, long nowNs) {
-        IncomingConnection connection = null;
-        try {
-            connection = new IncomingConnection(this, fd, rootOfSocket, nowNs);
-            if (!unproven.add(connection)) {
-                agent.serve(connection);
-            }
-        } catch (RuntimeException | Error noMemory) {
-            if (connection == null) {
-                Sockets.close(fd);
-            } else {
-                connection.close();
-            }
-            throw noMemory;
-        }
-    }
-
-    /** Waits a short shortage out, then tells all that expect a connection. */
-    private void cannotAccept(ListeningSocket socket, String why, long nowNs) {
+    /** A socket cannot: waits a short shortage out, then tells all that expect a connection. */
+    void cannotAccept(@Nullable Root rootOfSocket, String why, long nowNs) {
         if (failingSinceNs == Pollable.NEVER) {
             failingSinceNs = nowNs;
-            drops.add(() -> "cannot accept a connection for now: " + why, nowNs);
+            unproven.drops.add(() -> "cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
             obstacle = why;
             // Its descriptor lets those who come be told, one after the other.
             dropSpare();
-            Root only = socket.root;
-            if (only != null) {
-                only.cannotAccept(why);
+            if (rootOfSocket != null) {
+                rootOfSocket.cannotAccept(why);
             }
             roots.cannotAccept(why);
-            targets.values().forEach(target -> target.fail(why));
+            unproven.cannotAccept(why);
         }
     }
 
@@ -256,13 +184,6 @@ public final class Listener {
 
     static NcclException cannotAccept(String why) {
         return InitError.CANNOT_CONNECT.says("this process cannot accept connections: %s", why);
-    }
-
-    /** A rank of this process gives up before it has reached its root, which is here. */
-    static synchronized void giveUpHere(IdContent id, int rank, NcclException why) {
-        if (shared != null) {
-            shared.roots.giveUp(id, rank, why);
-        }
     }
 
     private static String rangeText(int first, int last, int result) {

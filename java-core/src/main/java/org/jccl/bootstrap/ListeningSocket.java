@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.platform.Errno;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jspecify.annotations.Nullable;
@@ -12,7 +13,7 @@ final class ListeningSocket extends Pollable {
     private final int fd;
 
     /** The only root that is met here, or null for all of this process. */
-    final @Nullable Root root;
+    private final @Nullable Root root;
 
     /** Takes ownership of the descriptor. */
     ListeningSocket(Listener listener, int fd, @Nullable Root root) {
@@ -45,9 +46,31 @@ final class ListeningSocket extends Pollable {
 
     @Override
     void ready(long nowNs) {
-        if (!listener.accept(this, nowNs)) {
+        if (!accept(nowNs)) {
             rest(nowNs);
         }
+    }
+
+    /** Takes what waits there; false if the socket is to rest for a while. */
+    private boolean accept(long nowNs) {
+        while (!done()) {
+            if (!listener.unproven.hasRoom(nowNs)) {
+                return false;
+            }
+            int accepted = Sockets.accept(fd);
+            if (accepted >= 0 || accepted == -Errno.EAGAIN) {
+                listener.accepts();
+            }
+            if (accepted >= 0) {
+                listener.unproven.add(accepted, root, nowNs);
+            } else if (accepted == -Errno.EAGAIN) {
+                return true;
+            } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
+                listener.cannotAccept(root, Errno.text(-accepted), nowNs);
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Nobody could connect without it: after a failure, which may be a shortage, it rests. */

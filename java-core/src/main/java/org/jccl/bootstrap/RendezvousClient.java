@@ -87,7 +87,7 @@ public final class RendezvousClient implements Exchange {
             throw CallError.RANK_OUTSIDE.says("rank %s is not one of %s ranks", rank, nRanks);
         }
         IdContent content = IdContent.decode(id);
-        boolean here = CommId.isOne(content) ? rank == 0 : Listener.isRootHere(content);
+        boolean here = CommId.isOne(content) ? rank == 0 : Listener.rootHere(content) != null;
         return MemberHello.own(nRanks, rank, here);
     }
 
@@ -134,14 +134,15 @@ public final class RendezvousClient implements Exchange {
     }
 
     /**
-     * Lets the root of this process tell the other ranks why this one fails, which has not reached
-     * it.
+     * Lets the root of this process, if this rank has not reached it yet, tell the others why it
+     * fails.
      */
     private void tellRootHere(NcclException why) {
-        if (channel == null && opening != null) {
-            opening.giveUp(why);
-        } else if (channel == null && rootHere) {
-            Listener.giveUpHere(id, rank, why);
+        if (channel == null && rootHere) {
+            Root root = opening == null ? Listener.rootHere(id) : opening.root();
+            if (root != null) {
+                root.giveUp(rank, why);
+            }
         }
     }
 
@@ -356,7 +357,7 @@ public final class RendezvousClient implements Exchange {
             return null;
         }
         RootOpening own = opening;
-        if (own != null && !own.isOpen()) {
+        if (own != null && own.root() == null) {
             return own.obstacle();
         }
         return CommId.isOne(id)
@@ -374,7 +375,7 @@ public final class RendezvousClient implements Exchange {
         RootOpening own = opening;
         if (open != null) {
             Sockets.pollOne(open.fd, open.events(), maxMs);
-        } else if (own != null && !own.isOpen()) {
+        } else if (own != null && own.root() == null) {
             Sockets.pollOne(-1, (short) 0, Math.min(maxMs, RootOpening.PAUSE_MS));
         } else {
             int sleepMs = Math.min(maxMs, dialer.dueInMs());

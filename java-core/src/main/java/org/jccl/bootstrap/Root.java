@@ -19,7 +19,7 @@ import java.util.stream.IntStream;
  * for all, with one sentence. Belongs to the thread jccl-net.
  */
 final class Root {
-    static final String USED =
+    private static final String USED =
             "this unique id has been used already: an id makes one communicator, call"
                     + " ncclGetUniqueId for the next one";
     private static final long MS_NS = 1_000_000;
@@ -53,13 +53,25 @@ final class Root {
      * The socket at NCCL_COMM_ID, where ranks meet only this root; else null. The thread that makes
      * the root sets it before anybody knows the root.
      */
-    @Nullable ListeningSocket socket;
+    @Nullable Pollable socket;
 
-    Root(Roots roots, NetAgent agent, Number16 number, byte[] key) {
+    Root(Roots roots, NetAgent agent, IdContent id) {
         this.roots = roots;
         this.agent = agent;
-        this.number = number;
-        this.key = key;
+        number = Number16.of(id.number());
+        key = id.key();
+    }
+
+    /**
+     * Uses up the id of a single rank, which needs no rendezvous; any thread may do so.
+     *
+     * @throws NcclException with INVALID_USAGE if another communicator has used it
+     */
+    void useAlone() {
+        if (!roots.use(this)) {
+            throw CallError.ID_USED.says(USED);
+        }
+        agent.submit(this::end);
     }
 
     /** Whether a rank that comes now belongs to the next communicator at NCCL_COMM_ID. */
@@ -98,7 +110,7 @@ final class Root {
     Member admit(Channel channel, MemberHello hello) {
         Member member = new Member(this, channel, hello);
         agent.serve(member);
-        roots.used(this);
+        roots.use(this);
         connected++;
         return member;
     }
@@ -300,7 +312,7 @@ final class Root {
     }
 
     /** Nobody can join any more. */
-    void end() {
+    private void end() {
         over = true;
         closeSocket();
         members = new Member[0];

@@ -28,8 +28,9 @@ final class RootOpening implements AutoCloseable {
         this.id = id;
     }
 
-    boolean isOpen() {
-        return root != null;
+    /** The root once it is open, null before. */
+    @Nullable Root root() {
+        return root;
     }
 
     /** The reason why it is not open yet, for sentences. */
@@ -82,13 +83,6 @@ final class RootOpening implements AutoCloseable {
         } catch (RuntimeException | Error e) {
             Sockets.close(fd);
             throw e;
-        }
-    }
-
-    /** Rank 0 gives up before it has reached its own root. */
-    void giveUp(NcclException why) {
-        if (root != null) {
-            root.giveUp(0, why);
         }
     }
 
