@@ -29,12 +29,12 @@ public final class RendezvousClient implements Exchange {
     private final boolean rootHere;
     private final IdContent id;
     private final Dialer dialer;
-    private final WatchedTime dialing = new WatchedTime();
+
+    /** How long it has tried to connect; anew from when it does so only for want of a socket. */
+    private WatchedTime dialing = new WatchedTime();
 
     /** Why this rank cannot take part, while it connects only to say so. */
     private @Nullable NcclException shortage;
-
-    private @Nullable WatchedTime telling;
 
     /** The root at NCCL_COMM_ID, if this is rank 0, which opens it. */
     private final @Nullable RootOpening opening;
@@ -45,11 +45,12 @@ public final class RendezvousClient implements Exchange {
     /** By rank: the contributions to the last round, as far as they have come. */
     private byte[] @Nullable [] blobs = {};
 
-    private boolean complete = true;
-    private int round = -1;
+    /** How many have come; all, if no round is under way. */
     private int received;
-    private int[] missing = NONE;
-    private int rankOfRoot = -1;
+
+    private int round = -1;
+    private int[] missing;
+    private int rankOfRoot;
     private boolean closed;
     private @Nullable NcclException failure;
 
@@ -68,6 +69,7 @@ public final class RendezvousClient implements Exchange {
         this.id = id;
         nRanks = hello.nRanks();
         rank = hello.rank();
+        received = nRanks;
         rootHere = hello.inRootProcess();
         boolean known = CommId.isOne(id);
         rankOfRoot = known ? 0 : -1;
@@ -103,7 +105,7 @@ public final class RendezvousClient implements Exchange {
     @Override
     public void begin(byte[] contribution) {
         throwFailure();
-        if (mine != null || !complete) {
+        if (!isComplete()) {
             throw new IllegalStateException("round " + round + " is not complete");
         }
         if (contribution.length > MAX_BLOB_BYTES) {
@@ -113,19 +115,38 @@ public final class RendezvousClient implements Exchange {
         round++;
         received = 0;
         missing = channel == null ? missing : NONE;
-        complete = false;
         blobs = new byte[nRanks][];
         mine = contribution.clone();
+    }
+
+    private boolean isComplete() {
+        return received == nRanks;
     }
 
     @Override
     public boolean advance() {
         throwFailure();
-        if (complete) {
-            return true;
+        if (!isComplete()) {
+            progress();
         }
+        return isComplete();
+    }
+
+    @Override
+    public void check(int[] awaited) {
+        throwFailure();
+        if (channel != null) {
+            progress();
+        }
+    }
+
+    /** Does what can be done: until the round under way is complete, or reads what is there. */
+    private void progress() {
         try {
-            return progress();
+            Channel open = channel == null ? connect() : channel;
+            if (open != null) {
+                exchange(open);
+            }
         } catch (NcclException permanent) {
             failure = permanent;
             tellRootHere(permanent);
@@ -162,29 +183,24 @@ public final class RendezvousClient implements Exchange {
         return true;
     }
 
-    private boolean progress() {
-        Channel open = channel == null ? connect() : channel;
-        if (open == null) {
-            return false;
-        }
+    private void exchange(Channel open) {
+        boolean inRound = !isComplete();
         byte[] contribution = takeContribution();
         if (contribution != null) {
             open.send(RootMessage.blob(round, contribution));
         }
         open.flush();
-        while (received < nRanks) {
+        while (!inRound || !isComplete()) {
             ByteBuffer message = open.message();
             if (message == null) {
                 if (open.ended()) {
                     throw rootHasGone(open);
                 }
-                return false;
+                return;
             }
             read(message);
         }
-        complete = true;
         missing = NONE;
-        return true;
     }
 
     /** Takes this rank's contribution to the round, one time; results may come only after that. */
@@ -210,11 +226,11 @@ public final class RendezvousClient implements Exchange {
         }
         Channel open = channel;
         if (open == null) {
-            if (rootHere && dialing.lookNs() > DIALING_NS) {
+            long sinceNs = dialing.lookNs();
+            if (rootHere && sinceNs > DIALING_NS) {
                 Listener.throwObstacle();
             }
-            WatchedTime since = telling;
-            if (why != null && since != null && since.lookNs() > TELLING_NS) {
+            if (why != null && sinceNs > TELLING_NS) {
                 throw why;
             }
             return null;
@@ -238,7 +254,7 @@ public final class RendezvousClient implements Exchange {
         }
         dialer.use(spare);
         shortage = refused;
-        telling = new WatchedTime();
+        dialing = new WatchedTime();
         return true;
     }
 
@@ -262,7 +278,7 @@ public final class RendezvousClient implements Exchange {
         int itsRound = message.getInt();
         int from = message.getInt();
         boolean withRoot = message.get() != 0;
-        boolean expected = mine == null && !complete && itsRound == round;
+        boolean expected = mine == null && !isComplete() && itsRound == round;
         if (!expected || from < 0 || from >= nRanks || blobs[from] != null) {
             throw nonsense();
         }
@@ -315,7 +331,7 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public byte[][] result() {
-        if (!complete) {
+        if (!isComplete()) {
             throw new IllegalStateException("round " + round + " is not complete");
         }
         byte[][] all = new byte[blobs.length][];
@@ -328,27 +344,6 @@ public final class RendezvousClient implements Exchange {
     @Override
     public int[] missing() {
         return missing.clone();
-    }
-
-    @Override
-    public void check(int[] awaited) {
-        throwFailure();
-        Channel open = channel;
-        if (open == null) {
-            return;
-        }
-        try {
-            open.flush();
-            for (ByteBuffer each = open.message(); each != null; each = open.message()) {
-                read(each);
-            }
-            if (open.ended()) {
-                throw rootHasGone(open);
-            }
-        } catch (NcclException permanent) {
-            failure = permanent;
-            throw permanent;
-        }
     }
 
     @Override
@@ -395,10 +390,8 @@ public final class RendezvousClient implements Exchange {
             open.send(RootMessage.bye());
             open.flush();
             Sockets.shutdown(open.fd);
-            // Unread data would turn the end of the stream into a reset.
-            boolean more = true;
-            while (more) {
-                more = open.message() != null;
+            while (open.message() != null) {
+                // Unread data would turn the end of the stream into a reset.
             }
             open.close();
         }
