@@ -127,7 +127,7 @@ final class Channel {
 
     /**
      * The content of the next message with its type in front, or null if it is not there yet. A
-     * length that no message has ends the channel.
+     * length that no message has ends the channel, after a message of a type that nobody knows.
      */
     @Nullable ByteBuffer message() {
         if (!fill(RootMessage.HEADER_BYTES, AHEAD_BYTES)) {
@@ -135,8 +135,9 @@ final class Channel {
         }
         int length = ByteBuffer.wrap(in).getInt(inFrom);
         if (!RootMessage.isPossibleLength(length)) {
+            boolean known = ended;
             ended = true;
-            return null;
+            return known ? null : ByteBuffer.wrap(new byte[] {RootMessage.NONSENSE});
         }
         if (!fill(RootMessage.HEADER_BYTES + length, AHEAD_BYTES)) {
             return null;

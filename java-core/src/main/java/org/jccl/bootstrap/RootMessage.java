@@ -16,6 +16,9 @@ import java.nio.ByteBuffer;
 final class RootMessage {
     static final int HEADER_BYTES = 4;
 
+    /** Nobody sends it; what is no message is read as this. */
+    static final byte NONSENSE = 0;
+
     /** Member to root: round, bytes. */
     static final byte BLOB = 1;
 
