@@ -109,14 +109,6 @@ public final class LinkSetup implements AutoCloseable {
         return Arrays.stream(peers).filter(peer -> !target.isThere(peer)).toArray();
     }
 
-    /** The reason why a connection is missing, for sentences. */
-    public String obstacle(int peer) {
-        Dialer dialer = dialers.get(peer);
-        return dialer == null
-                ? "it has not connected to " + listener.address
-                : "connecting to " + dialer.target + ": " + dialer.obstacle();
-    }
-
     /** Closes what was not taken. */
     @Override
     public void close() {
