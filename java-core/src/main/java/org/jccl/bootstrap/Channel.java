@@ -12,6 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.Objects;
 
@@ -152,9 +153,13 @@ final class Channel {
                 && inCount - RootMessage.HEADER_BYTES >= ByteBuffer.wrap(in).getInt(inFrom);
     }
 
-    /** Queues bytes, which nobody may change any more; several channels may share them. */
-    void send(byte[] bytes) {
-        out.add(bytes);
+    /**
+     * Queues bytes, and gives the socket what it takes now. Nobody may change them any more; several
+     * channels may share them.
+     */
+    void send(byte[]... messages) {
+        Collections.addAll(out, messages);
+        flush();
     }
 
     /** Whether everything queued has been given to the socket. */

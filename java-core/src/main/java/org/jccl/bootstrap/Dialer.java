@@ -179,7 +179,6 @@ final class Dialer implements AutoCloseable {
         open.configure();
         hello = hello.again();
         open.send(hello.encode());
-        open.flush();
         obstacle = "it does not answer";
         state = State.CHALLENGED;
     }
@@ -203,7 +202,6 @@ final class Dialer implements AutoCloseable {
                     "the process at %s does not know the secret: it is not of this job", target);
         }
         open.send(hello.proof(key, nonce, payload));
-        open.flush();
         state = State.PROVEN;
     }
 

@@ -117,7 +117,6 @@ final class IncomingConnection extends Pollable {
         root = root(received);
         if (root == null) {
             channel.send(Hello.unknown());
-            channel.flush();
             drop("its unique id is not known here", nowNs);
             return;
         }
@@ -154,7 +153,6 @@ final class IncomingConnection extends Pollable {
 
     private void tell(byte[] message, long nowNs) {
         channel.send(message);
-        channel.flush();
         if (!channel.idle()) {
             drop("it does not read", nowNs);
         }

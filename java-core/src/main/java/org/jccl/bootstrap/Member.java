@@ -34,10 +34,7 @@ final class Member extends Pollable {
     }
 
     void tell(byte[]... messages) {
-        for (byte[] message : messages) {
-            channel.send(message);
-        }
-        channel.flush();
+        channel.send(messages);
     }
 
     void deliver(byte[][] messages) {

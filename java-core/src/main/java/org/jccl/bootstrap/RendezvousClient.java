@@ -178,7 +178,6 @@ public final class RendezvousClient implements Exchange {
             tellRootHere(why);
         } else {
             open.send(RootMessage.failed(why));
-            open.flush();
         }
         return true;
     }
@@ -388,7 +387,6 @@ public final class RendezvousClient implements Exchange {
         Channel open = channel;
         if (open != null) {
             open.send(RootMessage.bye());
-            open.flush();
             Sockets.shutdown(open.fd);
             while (open.message() != null) {
                 // Unread data would turn the end of the stream into a reset.
