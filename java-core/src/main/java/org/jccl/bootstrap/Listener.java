@@ -140,7 +140,7 @@ public final class Listener {
 
     /** Serves a new root at a socket of its own, which listens already. */
     Root openRoot(int fd, IdContent id) {
-        Root root = new Root(roots, agent, id);
+        Root root = new Root(roots, id);
         ListeningSocket socket = new ListeningSocket(this, fd, root);
         root.socket = socket;
         agent.submit(() -> agent.serve(socket));

@@ -98,7 +98,7 @@ final class NetAgent implements Runnable {
         long now = System.nanoTime();
         for (int i = 0; i < n; i++) {
             boolean active = ready > 0 && Sockets.pollResult(entry(entries, i + 1)) != 0;
-            serveOne(served.get(i), active, now);
+            served.get(i).serve(active, now);
         }
         served.removeIf(Pollable::done);
     }
@@ -111,30 +111,6 @@ final class NetAgent implements Runnable {
                 Log.survived("jccl-net failed to run a command: ", failure);
             }
         }
-    }
-
-    /** A failure in one connection's code must not end the others. */
-    static void serveOne(Pollable connection, boolean active, long now) {
-        if (connection.done()) {
-            // Another connection's turn closed it; its descriptor may belong to a new one already.
-            return;
-        }
-        try {
-            if (active) {
-                connection.ready(now);
-            }
-            long due = connection.dueNs();
-            if (!connection.done() && due != Pollable.NEVER && now - due >= 0) {
-                connection.due(now);
-            }
-        } catch (RuntimeException | Error failure) {
-            failed(connection, failure, now);
-        }
-    }
-
-    static void failed(Pollable connection, Throwable failure, long now) {
-        connection.failed(now);
-        Log.survived("a bootstrap connection failed: ", failure);
     }
 
     private long entries(int n) {

@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.log.Log;
 import org.jccl.platform.Sockets;
 
 /** A descriptor that the thread jccl-net serves; only that thread calls it. */
@@ -49,18 +50,38 @@ abstract class Pollable {
         return restsUntilNs != NEVER;
     }
 
-    /** When the agent is to look after it even if nothing happens. */
+    /** When the agent is to serve it even if nothing happens: its rest or its deadline is over. */
     final long dueNs() {
         return rests() ? restsUntilNs : deadlineNs();
     }
 
-    /** That time has come: its rest or its deadline is over. */
-    final void due(long nowNs) {
-        if (rests()) {
-            restsUntilNs = NEVER;
-        } else {
-            expired(nowNs);
+    /** Its turn. A failure in its code must not end the others. */
+    final void serve(boolean active, long nowNs) {
+        if (done) {
+            // Another connection's turn closed it; its descriptor may belong to a new one already.
+            return;
         }
+        try {
+            if (active) {
+                ready(nowNs);
+            }
+            long due = dueNs();
+            if (done || due == NEVER || nowNs - due < 0) {
+                return;
+            }
+            if (rests()) {
+                restsUntilNs = NEVER;
+            } else {
+                expired(nowNs);
+            }
+        } catch (RuntimeException | Error failure) {
+            survive(failure, nowNs);
+        }
+    }
+
+    final void survive(Throwable failure, long nowNs) {
+        failed(nowNs);
+        Log.survived("a bootstrap connection failed: ", failure);
     }
 
     /** Whether the agent is to forget it; its descriptor is closed or given away. */

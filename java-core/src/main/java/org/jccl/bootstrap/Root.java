@@ -31,7 +31,6 @@ final class Root {
     private static final int MAX_RANKS = 1 << 16;
 
     private final Roots roots;
-    private final NetAgent agent;
     final Number16 number;
     final byte[] key;
     private @Nullable MemberHello first;
@@ -55,9 +54,8 @@ final class Root {
      */
     @Nullable Pollable socket;
 
-    Root(Roots roots, NetAgent agent, IdContent id) {
+    Root(Roots roots, IdContent id) {
         this.roots = roots;
-        this.agent = agent;
         number = Number16.of(id.number());
         key = id.key();
     }
@@ -71,7 +69,7 @@ final class Root {
         if (!roots.use(this)) {
             throw CallError.ID_USED.says(USED);
         }
-        agent.submit(this::end);
+        roots.agent.submit(this::end);
     }
 
     /** Whether a rank that comes now belongs to the next communicator at NCCL_COMM_ID. */
@@ -90,7 +88,7 @@ final class Root {
 
     /** Rank 0, which opened it, needs it no longer; any thread may say so. */
     void leave() {
-        agent.submit(
+        roots.agent.submit(
                 () -> {
                     // Rank 0 has met the others, or it has given up.
                     if (!over && !isComplete()) {
@@ -109,7 +107,7 @@ final class Root {
     /** A rank has proved that it holds the id: it is served from now on, and may join. */
     Member admit(Channel channel, MemberHello hello) {
         Member member = new Member(this, channel, hello);
-        agent.serve(member);
+        roots.agent.serve(member);
         roots.use(this);
         connected++;
         return member;
@@ -257,7 +255,7 @@ final class Root {
 
     /** A rank of this process cannot go on and has not reached the root; any thread may say so. */
     void giveUp(int rank, NcclException why) {
-        agent.submit(() -> gaveUp("rank " + rank, why));
+        roots.agent.submit(() -> gaveUp("rank " + rank, why));
     }
 
     /** A rank cannot go on, and says why. */

@@ -14,7 +14,7 @@ final class Roots {
     private static final int MAX_ENDED = 4096;
     private static final int MAX_UNUSED = 65536;
 
-    private final NetAgent agent;
+    final NetAgent agent;
 
     /** Guarded by this object, as the two below. */
     private final LinkedHashMap<Number16, Root> unused = new LinkedHashMap<>();
@@ -28,7 +28,7 @@ final class Roots {
 
     /** From now on ranks can meet at this id. */
     synchronized void create(IdContent id) {
-        Root made = new Root(this, agent, id);
+        Root made = new Root(this, id);
         unused.put(made.number, made);
         if (unused.size() > MAX_UNUSED) {
             unused.pollFirstEntry();

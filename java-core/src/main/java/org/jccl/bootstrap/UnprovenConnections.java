@@ -92,7 +92,7 @@ final class UnprovenConnections extends Pollable {
             try {
                 each.lookForTarget(nowNs);
             } catch (RuntimeException | Error failure) {
-                NetAgent.failed(each, failure, nowNs);
+                each.survive(failure, nowNs);
             }
         }
     }
@@ -126,7 +126,7 @@ final class UnprovenConnections extends Pollable {
         for (int i = 0; i < n; i++) {
             IncomingConnection found = waiting.get(epoll.found(i));
             if (found != null) {
-                NetAgent.serveOne(found, true, nowNs);
+                found.serve(true, nowNs);
             }
         }
     }
@@ -143,7 +143,7 @@ final class UnprovenConnections extends Pollable {
             if (nowNs - each.deadlineNs() < 0) {
                 return;
             }
-            NetAgent.serveOne(each, false, nowNs);
+            each.serve(false, nowNs);
         }
     }
 
