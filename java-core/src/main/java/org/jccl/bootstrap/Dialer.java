@@ -48,9 +48,6 @@ final class Dialer implements AutoCloseable {
     private long untilNs = System.nanoTime();
     private String obstacle = "not tried yet";
 
-    /** The socket for the next attempt, or -1. */
-    private int prepared = -1;
-
     // When the first of the latest refusals came, 0 if the last attempt was not refused.
     private long refusedSinceNs;
 
@@ -84,11 +81,6 @@ final class Dialer implements AutoCloseable {
                 .findFirst()
                 .map(own -> address.withScope(own.scope()))
                 .orElse(address);
-    }
-
-    /** The next attempt is made with this socket, which the dialer closes. */
-    void use(int socket) {
-        prepared = socket;
     }
 
     /** The reason why the last attempt failed, for sentences. */
@@ -139,11 +131,15 @@ final class Dialer implements AutoCloseable {
     }
 
     private void start() {
-        int fd = prepared >= 0 ? prepared : Sockets.socket(target.isIpv6());
+        int fd = Sockets.socket(target.isIpv6());
         if (fd < 0) {
             throw InitError.CANNOT_CONNECT.says("cannot make a socket: %s", Errno.text(-fd));
         }
-        prepared = -1;
+        start(fd);
+    }
+
+    /** Begins an attempt with this socket, which the dialer closes. */
+    void start(int fd) {
         channel = new Channel(fd);
         state = State.CONNECTING;
         untilNs = System.nanoTime() + ATTEMPT_LIMIT_NS;
@@ -254,10 +250,6 @@ final class Dialer implements AutoCloseable {
         if (channel != null) {
             channel.close();
             channel = null;
-        }
-        if (prepared >= 0) {
-            Sockets.close(prepared);
-            prepared = -1;
         }
     }
 }

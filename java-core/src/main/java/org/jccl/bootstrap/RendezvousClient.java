@@ -251,9 +251,9 @@ public final class RendezvousClient implements Exchange {
         if (spare < 0) {
             return false;
         }
-        dialer.use(spare);
         shortage = refused;
         dialing = new WatchedTime();
+        dialer.start(spare);
         return true;
     }
 

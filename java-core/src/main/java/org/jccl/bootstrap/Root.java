@@ -12,6 +12,7 @@ import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.stream.IntStream;
 
 /**
@@ -203,21 +204,16 @@ final class Root {
     private void deliver() {
         byte[][] frames = new byte[members.length][];
         for (int rank = 0; rank < frames.length; rank++) {
-            byte[] blob = blobs[rank];
-            Member member = members[rank];
-            if (blob != null && member != null) {
-                boolean here = member.hello.inRootProcess();
-                frames[rank] = RootMessage.result(round, rank, here, blob);
-                blobs[rank] = null;
-            }
+            boolean here = Objects.requireNonNull(members[rank]).hello.inRootProcess();
+            byte[] blob = Objects.requireNonNull(blobs[rank]);
+            frames[rank] = RootMessage.result(round, rank, here, blob);
+            blobs[rank] = null;
         }
         round++;
         contributed = 0;
         waiting = null;
         for (Member member : members) {
-            if (member != null) {
-                member.deliver(frames);
-            }
+            Objects.requireNonNull(member).deliver(frames);
         }
     }
 

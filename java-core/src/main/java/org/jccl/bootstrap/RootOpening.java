@@ -14,14 +14,11 @@ final class RootOpening implements AutoCloseable {
     /** How long to wait between attempts. */
     static final int PAUSE_MS = 50;
 
-    private static final long MS_NS = 1_000_000;
-
     /** A root before this one, or a process that dies, may need a moment to free the port. */
-    private static final long BUSY_NS = 3_000 * MS_NS;
+    private static final long BUSY_NS = 3_000_000_000L;
 
     private final IdContent id;
     private final long sinceNs = System.nanoTime();
-    private long nextNs = sinceNs;
     private @Nullable Root root;
 
     RootOpening(IdContent id) {
@@ -52,16 +49,12 @@ final class RootOpening implements AutoCloseable {
             }
             return true;
         }
-        long now = System.nanoTime();
-        if (now - nextNs < 0) {
-            return false;
-        }
         int fd = ListeningSocket.open(id.root());
         if (fd >= 0) {
             serve(fd);
             return true;
         }
-        if (fd != -Errno.EADDRINUSE || now - sinceNs > BUSY_NS) {
+        if (fd != -Errno.EADDRINUSE || System.nanoTime() - sinceNs > BUSY_NS) {
             throw InitError.ROOT_NOT_OPENED.says(
                     "rank 0 cannot open the root at NCCL_COMM_ID %s: %s%s",
                     id.root(),
@@ -73,7 +66,6 @@ final class RootOpening implements AutoCloseable {
                             : "; it must be an address of the machine on which rank 0 runs, and a"
                                     + " free port");
         }
-        nextNs = now + PAUSE_MS * MS_NS;
         return false;
     }
 
