@@ -26,8 +26,6 @@ final class NetAgent implements Runnable {
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
     final List<Pollable> served = new ArrayList<>();
     private MemorySegment pollfds = pollfds(64);
-    // Written by stop in any thread, read by the loop; volatile.
-    private volatile boolean stopping;
 
     /**
      * Runs a command on the thread jccl-net. A connection that comes later may be served before it,
@@ -43,33 +41,22 @@ final class NetAgent implements Runnable {
         served.add(connection);
     }
 
-    /** Ends the loop; everything served is closed. */
-    void stop() {
-        stopping = true;
-        wakeup.signal();
-    }
-
     @Override
     public void run() {
-        try {
-            while (!stopping) {
-                try {
-                    turn();
-                } catch (RuntimeException | Error failure) {
-                    // The thread goes on: without it nobody could connect to this process.
-                    Log.survived("jccl-net goes on after: ", failure);
-                    LockSupport.parkNanos(Pollable.PAUSE_NS);
-                }
+        while (wakeup.fd() >= 0) {
+            try {
+                turn();
+            } catch (RuntimeException | Error failure) {
+                // The thread goes on: without it nobody could connect to this process.
+                Log.survived("jccl-net goes on after: ", failure);
+                LockSupport.parkNanos(Pollable.PAUSE_NS);
             }
-        } finally {
-            close();
         }
     }
 
-    /** Closes everything served; called by the loop, or if it cannot be started. */
+    /** Closes everything served and ends the loop; called on its thread, or before it runs. */
     void close() {
         served.forEach(Pollable::close);
-        served.clear();
         wakeup.close();
     }
 

@@ -305,13 +305,14 @@ public final class RendezvousClient implements Exchange {
     }
 
     private NcclException rootHasGone(Channel open) {
-        String who =
+        String maker =
                 rankOfRoot < 0
                         ? "the process that made the unique id (" + dialer.target + ")"
                         : "rank " + rankOfRoot + ", whose process made the unique id,";
-        if (CommId.isOne(id)) {
-            who = "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),";
-        }
+        String who =
+                CommId.isOne(id)
+                        ? "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),"
+                        : maker;
         return InitError.ROOT_GONE.says(
                 "%s has gone during the initialisation: its process ended or its "
                         + "connection broke (%s)",
@@ -330,9 +331,6 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public byte[][] result() {
-        if (!isComplete()) {
-            throw new IllegalStateException("round " + round + " is not complete");
-        }
         byte[][] all = new byte[blobs.length][];
         for (int each = 0; each < all.length; each++) {
             all[each] = Objects.requireNonNull(blobs[each]);

@@ -57,9 +57,7 @@ final class RootMessage {
     static byte[] waiting(int round, int rankOfRoot, int[] missing) {
         int named = Math.min(missing.length, MAX_NAMED_MISSING);
         ByteBuffer out = create(WAITING, 8 + 4 * named).putInt(round).putInt(rankOfRoot);
-        for (int i = 0; i < named; i++) {
-            out.putInt(missing[i]);
-        }
+        out.asIntBuffer().put(missing, 0, named);
         return out.array();
     }
 

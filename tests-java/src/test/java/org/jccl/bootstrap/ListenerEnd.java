@@ -12,7 +12,7 @@ public final class ListenerEnd {
             Listener.shared = null;
         }
         if (ending != null) {
-            ending.agent.stop();
+            ending.agent.submit(ending.agent::close);
             ending.dropSpare();
         }
     }

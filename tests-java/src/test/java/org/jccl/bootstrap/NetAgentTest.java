@@ -25,7 +25,7 @@ class NetAgentTest {
 
     @AfterEach
     void stop() throws InterruptedException {
-        agent.stop();
+        agent.submit(agent::close);
         thread.join();
     }
 

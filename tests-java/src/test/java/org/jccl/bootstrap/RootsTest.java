@@ -29,7 +29,7 @@ class RootsTest {
 
     @AfterEach
     void stop() throws InterruptedException {
-        agent.stop();
+        agent.submit(agent::close);
         thread.join();
     }
 
