@@ -115,7 +115,7 @@ final class Channel {
 
     /** Whether the bytes that are there may become a hello. */
     boolean mayBeHello() {
-        return Hello.mayBegin(Arrays.copyOfRange(in, inFrom, inFrom + inCount), inCount);
+        return Hello.mayBegin(Arrays.copyOfRange(in, inFrom, inFrom + inCount));
     }
 
     /** Takes bytes that {@link #fill} said are there. */

@@ -13,7 +13,6 @@ import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -194,9 +193,9 @@ public final class Listener {
     }
 
     private static int open() {
-        List<Interface> usable =
-                Interfaces.select(Params.SOCKET_IFNAME.text(), Params.SOCKET_FAMILY.text());
-        Interface chosen = usable.getFirst();
+        Interface chosen =
+                Interfaces.select(Params.SOCKET_IFNAME.text(), Params.SOCKET_FAMILY.text())
+                        .getFirst();
         int[] range = Params.PORT_RANGE.get();
         int first = range == null ? 0 : range[0];
         int last = range == null ? 0 : range[1];

@@ -44,33 +44,26 @@ final class ListeningSocket extends Pollable {
         return fd;
     }
 
+    /** Takes what waits there. */
     @Override
     void ready(long nowNs) {
-        if (!accept(nowNs)) {
-            rest(nowNs);
-        }
-    }
-
-    /** Takes what waits there; false if the socket is to rest for a while. */
-    private boolean accept(long nowNs) {
-        while (!done()) {
+        while (!done() && !rests()) {
             if (!listener.unproven.hasRoom(nowNs)) {
-                return false;
+                rest(nowNs);
+                return;
             }
             int accepted = Sockets.accept(fd);
-            if (accepted >= 0 || accepted == -Errno.EAGAIN) {
-                listener.accepts();
-            }
             if (accepted >= 0) {
+                listener.accepts();
                 listener.unproven.add(accepted, root, nowNs);
             } else if (accepted == -Errno.EAGAIN) {
-                return true;
+                listener.accepts();
+                return;
             } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
                 listener.cannotAccept(root, Errno.text(-accepted), nowNs);
-                return false;
+                rest(nowNs);
             }
         }
-        return true;
     }
 
     /** Nobody could connect without it: after a failure, which may be a shortage, it rests. */
