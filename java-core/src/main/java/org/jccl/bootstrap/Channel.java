@@ -78,12 +78,13 @@ final class Channel {
         return errno == 0 ? "the connection was closed" : Errno.text(errno);
     }
 
-    /** Whether the next {@code wanted} bytes are there, after taking what the socket has. */
+    /** Whether the next {@code wanted} bytes are there; gives the socket and takes what it can. */
     boolean fill(int wanted) {
         return fill(wanted, 0);
     }
 
     private boolean fill(int wanted, int ahead) {
+        flush();
         long staging = STAGING.get().address();
         while (inCount < wanted && !ended) {
             int room = Math.min(Math.max(wanted - inCount, ahead), STAGING_BYTES);
@@ -167,8 +168,7 @@ final class Channel {
         return out.isEmpty();
     }
 
-    /** Gives the socket what it takes now. */
-    void flush() {
+    private void flush() {
         long staging = STAGING.get().address();
         while (!out.isEmpty() && !ended) {
             int staged = stage(staging);

@@ -180,7 +180,6 @@ final class Dialer implements AutoCloseable {
     }
 
     private void answerChallenge(Channel open) {
-        open.flush();
         if (!open.fill(Hello.REPLY_BYTES)) {
             retryIfEnded(open);
             return;
@@ -202,7 +201,6 @@ final class Dialer implements AutoCloseable {
     }
 
     private void awaitAcceptance(Channel open) {
-        open.flush();
         if (!open.fill(Hello.ACCEPTED.length)) {
             retryIfEnded(open);
             return;

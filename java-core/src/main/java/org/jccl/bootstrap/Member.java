@@ -54,7 +54,6 @@ final class Member extends Pollable {
 
     @Override
     void ready(long nowNs) {
-        channel.flush();
         // The poll does not see what was read ahead.
         for (int i = 0; (i < MESSAGES_PER_TURN || channel.hasMessage()) && !done(); i++) {
             ByteBuffer message = channel.message();

@@ -51,7 +51,6 @@ public final class RendezvousClient implements Exchange {
     private int round = -1;
     private int[] missing;
     private int rankOfRoot;
-    private boolean closed;
     private @Nullable NcclException failure;
 
     /**
@@ -188,13 +187,12 @@ public final class RendezvousClient implements Exchange {
         if (contribution != null) {
             open.send(RootMessage.blob(round, contribution));
         }
-        open.flush();
         while (!inRound || !isComplete()) {
             ByteBuffer message = open.message();
+            if (message == null && open.ended()) {
+                throw rootHasGone(open);
+            }
             if (message == null) {
-                if (open.ended()) {
-                    throw rootHasGone(open);
-                }
                 return;
             }
             read(message);
@@ -377,12 +375,9 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
         dialer.close();
         Channel open = channel;
+        channel = null;
         if (open != null) {
             open.send(RootMessage.bye());
             Sockets.shutdown(open.fd);
