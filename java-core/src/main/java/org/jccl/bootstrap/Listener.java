@@ -33,7 +33,10 @@ public final class Listener {
     final UnprovenConnections unproven;
     final SocketAddress address;
 
-    /** A socket kept for when the system gives no other; any thread takes it, atomically. */
+    /**
+     * A socket kept for when the system gives no other. Any thread takes it, atomically; it is
+     * replaced under the class's lock.
+     */
     private final AtomicInteger spare = new AtomicInteger(NONE);
 
     // When accepting first failed, without a success since; or NEVER. Belongs to jccl-net.
@@ -87,10 +90,7 @@ public final class Listener {
 
     private void keepSpare() {
         if (spare.get() == NONE) {
-            int fd = Sockets.socket(address.isIpv6());
-            if (fd >= 0 && !spare.compareAndSet(NONE, fd)) {
-                Sockets.close(fd);
-            }
+            spare.set(Math.max(NONE, Sockets.socket(address.isIpv6())));
         }
     }
 
@@ -106,9 +106,9 @@ public final class Listener {
      * to anybody yet. -1 if the socket is in use, or is of the other family.
      */
     static synchronized int takeSpare(boolean ipv6) {
-        Listener known = shared;
-        boolean fits = known != null && known.address.isIpv6() == ipv6;
-        return known != null && fits ? known.spare.getAndSet(NONE) : NONE;
+        return shared != null && shared.address.isIpv6() == ipv6
+                ? shared.spare.getAndSet(NONE)
+                : NONE;
     }
 
     private static Listener listen() {
