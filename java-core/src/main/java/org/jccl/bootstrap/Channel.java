@@ -155,8 +155,8 @@ final class Channel {
     }
 
     /**
-     * Queues bytes, and gives the socket what it takes now. Nobody may change them any more; several
-     * channels may share them.
+     * Queues bytes, which nobody may change any more, and gives the socket what it takes now.
+     * Several channels may share them.
      */
     void send(byte[]... messages) {
         Collections.addAll(out, messages);
