@@ -9,23 +9,17 @@ import org.jspecify.annotations.Nullable;
 final class IncomingConnection extends Pollable {
     private static final long LIMIT_NS = 10_000_000_000L;
 
-    private enum State {
-        HELLO,
-        /** A link that came before its target. */
-        TARGET,
-        PROOF
-    }
-
     private final UnprovenConnections unproven;
     private final Channel channel;
     private final @Nullable Root rootOfSocket;
     final long sinceNs;
-    private State state = State.HELLO;
     private @Nullable Hello hello;
     private @Nullable Root root;
     private @Nullable LinkTarget target;
     private byte[] key = {};
-    private byte[] nonce = {};
+
+    /** Part of the challenge; null before it is sent. */
+    private byte @Nullable [] nonce;
 
     /**
      * A stranger yet.
@@ -52,11 +46,12 @@ final class IncomingConnection extends Pollable {
 
     @Override
     void expired(long nowNs) {
-        drop(
-                state == State.TARGET
-                        ? "nobody here waits for it"
-                        : "it did not prove itself within 10 s",
-                nowNs);
+        drop(isEarly() ? "nobody here waits for it" : "it did not prove itself within 10 s", nowNs);
+    }
+
+    /** Whether it is a link that has come before its target. */
+    private boolean isEarly() {
+        return hello != null && nonce == null && !done();
     }
 
     @Override
@@ -78,15 +73,15 @@ final class IncomingConnection extends Pollable {
      */
     @Override
     void ready(long nowNs) {
-        if (state == State.HELLO) {
+        if (hello == null) {
             readHello(nowNs);
         }
         // Nothing may come before the challenge; this finds the end of the connection.
-        if (state == State.TARGET && !done() && channel.fill(1)) {
+        if (isEarly() && channel.fill(1)) {
             drop("it speaks out of turn", nowNs);
         }
-        if (state == State.PROOF && !done()) {
-            readProof(nowNs);
+        if (hello != null && nonce != null && !done()) {
+            readProof(hello, nonce, nowNs);
         }
         if (!done() && channel.ended()) {
             // A rank that gave up, or a port scan.
@@ -110,7 +105,6 @@ final class IncomingConnection extends Pollable {
         }
         hello = received;
         if (received.kind() == Hello.LINK && rootOfSocket == null) {
-            state = State.TARGET;
             lookForTarget(nowNs);
             return;
         }
@@ -136,19 +130,20 @@ final class IncomingConnection extends Pollable {
 
     /** Goes on if it waits for a target that is there now. */
     void lookForTarget(long nowNs) {
-        Hello waiting = state == State.TARGET && !done() ? hello : null;
-        LinkTarget found = waiting == null ? null : unproven.target(waiting);
-        if (waiting != null && found != null) {
-            target = found;
-            challenge(waiting, found.key, nowNs);
+        if (hello == null || !isEarly()) {
+            return;
+        }
+        target = unproven.target(hello);
+        if (target != null) {
+            challenge(hello, target.key, nowNs);
         }
     }
 
     private void challenge(Hello received, byte[] itsKey, long nowNs) {
+        byte[] fresh = Keys.random(Keys.BYTES);
         key = itsKey;
-        nonce = Keys.random(Keys.BYTES);
-        state = State.PROOF;
-        tell(received.challenge(itsKey, nonce), nowNs);
+        nonce = fresh;
+        tell(received.challenge(itsKey, fresh), nowNs);
     }
 
     private void tell(byte[] message, long nowNs) {
@@ -158,17 +153,13 @@ final class IncomingConnection extends Pollable {
         }
     }
 
-    private void readProof(long nowNs) {
-        Hello received = hello;
-        if (received == null) {
-            return;
-        }
+    private void readProof(Hello received, byte[] challenged, long nowNs) {
         int payloadBytes = received.kind() == Hello.RENDEZVOUS ? MemberHello.BYTES : 0;
         if (!channel.fill(payloadBytes + Keys.BYTES)) {
             return;
         }
         byte[] message = channel.take(payloadBytes + Keys.BYTES);
-        byte[] payload = received.verifyProof(key, nonce, message);
+        byte[] payload = received.verifyProof(key, challenged, message);
         if (payload == null) {
             drop("its proof is wrong", nowNs);
             return;

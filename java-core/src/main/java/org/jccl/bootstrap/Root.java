@@ -75,7 +75,7 @@ final class Root {
 
     /** Whether a rank that comes now belongs to the next communicator at NCCL_COMM_ID. */
     boolean isTaken() {
-        return socket != null && (over || isComplete());
+        return socket != null && isClosed();
     }
 
     /** Why nobody can meet here any more, or null; any thread may ask. */
@@ -83,8 +83,9 @@ final class Root {
         return failure;
     }
 
-    private boolean isComplete() {
-        return first != null && joined == members.length;
+    /** Whether nobody can join any more: all have, or the last one has gone. */
+    private boolean isClosed() {
+        return over || (first != null && joined == members.length);
     }
 
     /** Rank 0, which opened it, needs it no longer; any thread may say so. */
@@ -92,7 +93,7 @@ final class Root {
         roots.agent.submit(
                 () -> {
                     // Rank 0 has met the others, or it has given up.
-                    if (!over && !isComplete()) {
+                    if (!isClosed()) {
                         failSince("rank 0");
                         closeSocket();
                     }
@@ -119,7 +120,7 @@ final class Root {
         MemberHello hello = member.hello;
         member.tell(Hello.ACCEPTED);
         NcclException refusal = failure;
-        if (refusal == null && (over || isComplete())) {
+        if (refusal == null && isClosed()) {
             refusal = CallError.ID_USED.says(USED);
         }
         if (refusal != null) {
@@ -144,7 +145,7 @@ final class Root {
             rankHere = hello.rank();
         }
         member.joined = true;
-        if (isComplete()) {
+        if (isClosed()) {
             // The next communicator's rank 0 may open the port again.
             closeSocket();
         }
