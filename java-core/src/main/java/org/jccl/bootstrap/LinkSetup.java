@@ -74,6 +74,7 @@ public final class LinkSetup implements AutoCloseable {
         return complete;
     }
 
+    /** Goes on with a link that this rank makes; whether it is there. */
     private boolean connects(int peer, Dialer dialer) {
         Channel accepted = dialer.advance();
         if (accepted != null) {

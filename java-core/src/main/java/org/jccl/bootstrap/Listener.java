@@ -1,11 +1,6 @@
 package org.jccl.bootstrap;
 
-import org.jccl.log.Log;
-import org.jccl.log.Subsystem;
-import org.jccl.param.Params;
 import org.jccl.platform.Errno;
-import org.jccl.platform.Interfaces;
-import org.jccl.platform.Interfaces.Interface;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jccl.type.InitError;
@@ -49,7 +44,7 @@ public final class Listener {
         this.agent = agent;
         agent.serve(new ListeningSocket(this, fd, null));
         roots = new Roots(agent);
-        unproven = new UnprovenConnections(agent, roots);
+        unproven = new UnprovenConnections(roots);
         agent.serve(unproven);
         address = Sockets.localAddress(fd);
         int reserve = Sockets.socket(address.isIpv6());
@@ -114,7 +109,7 @@ public final class Listener {
     private static Listener listen() {
         NetAgent agent = new NetAgent();
         try {
-            return new Listener(agent, open());
+            return new Listener(agent, ListeningSocket.open());
         } catch (RuntimeException | Error shortage) {
             agent.close();
             throw shortage;
@@ -183,39 +178,5 @@ public final class Listener {
 
     static NcclException cannotAccept(String why) {
         return InitError.CANNOT_CONNECT.says("this process cannot accept connections: %s", why);
-    }
-
-    private static String rangeText(int first, int last, int result) {
-        String range = "JCCL_PORT_RANGE " + first + "-" + last;
-        return result == -Errno.EADDRINUSE
-                ? "; all ports of " + range + " are taken: each process needs one, widen the range"
-                : "; the port is the first of " + range + " that was tried and not taken";
-    }
-
-    private static int open() {
-        Interface chosen =
-                Interfaces.select(Params.SOCKET_IFNAME.text(), Params.SOCKET_FAMILY.text())
-                        .getFirst();
-        int[] range = Params.PORT_RANGE.get();
-        int first = range == null ? 0 : range[0];
-        int last = range == null ? 0 : range[1];
-        int result = 0;
-        for (int port = first; port <= last; port++) {
-            result = ListeningSocket.open(chosen.address().withPort(port));
-            if (result >= 0) {
-                Log.info(
-                        Subsystem.BOOTSTRAP,
-                        "Bootstrap: Using %s, listening on %s",
-                        chosen.name(),
-                        Sockets.localAddress(result));
-                return result;
-            }
-            if (result != -Errno.EADDRINUSE) {
-                break;
-            }
-        }
-        throw InitError.CANNOT_LISTEN.says(
-                "cannot listen on %s: %s%s",
-                chosen, Errno.text(-result), range == null ? "" : rangeText(first, last, result));
     }
 }

@@ -25,7 +25,6 @@ final class UnprovenConnections extends Pollable {
     /** A connection this young may be a rank in a burst: it is not dropped to make room. */
     private static final long YOUNG_NS = 1_000_000_000L;
 
-    private final NetAgent agent;
     final Roots roots;
     final DropLog drops = new DropLog(Log::attn);
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
@@ -39,8 +38,7 @@ final class UnprovenConnections extends Pollable {
      *
      * @throws NcclException SYSTEM_ERROR without descriptors
      */
-    UnprovenConnections(NetAgent agent, Roots roots) {
-        this.agent = agent;
+    UnprovenConnections(Roots roots) {
         this.roots = roots;
     }
 
@@ -67,7 +65,7 @@ final class UnprovenConnections extends Pollable {
             }
             waiting.put(fd, connection);
             if (epoll.add(fd) != 0) {
-                agent.serve(connection);
+                roots.agent.serve(connection);
             }
         } catch (RuntimeException | Error noMemory) {
             if (connection == null) {
