@@ -26,6 +26,7 @@ final class Dialer implements AutoCloseable {
     private static final long REFUSED_NS = 2_000 * MS_NS;
 
     private static final long ATTEMPT_LIMIT_NS = 12_000 * MS_NS;
+    private static final long LONGEST_WAIT_MS = 60_000;
 
     private enum State {
         CONNECTING,
@@ -98,9 +99,11 @@ final class Dialer implements AutoCloseable {
         return channel == null || state == State.CONNECTING ? Sockets.POLLOUT : channel.events();
     }
 
-    /** Milliseconds until it does something by itself, at least 1. */
+    /** Milliseconds until it does something by itself, at least 1; once connected, it does not. */
     int dueInMs() {
-        return (int) Math.max(1, Math.min(60_000, (untilNs - System.nanoTime()) / MS_NS + 1));
+        boolean connected = channel != null && state != State.CONNECTING;
+        long ms = connected ? LONGEST_WAIT_MS : (untilNs - System.nanoTime()) / MS_NS + 1;
+        return (int) Math.max(1, Math.min(LONGEST_WAIT_MS, ms));
     }
 
     /**
