@@ -28,15 +28,11 @@ final class IncomingConnection extends Pollable {
      */
     IncomingConnection(
             UnprovenConnections unproven, int fd, @Nullable Root rootOfSocket, long nowNs) {
+        super(fd);
         this.unproven = unproven;
         this.rootOfSocket = rootOfSocket;
         this.channel = new Channel(fd);
         this.sinceNs = nowNs;
-    }
-
-    @Override
-    int fd() {
-        return channel.fd;
     }
 
     @Override

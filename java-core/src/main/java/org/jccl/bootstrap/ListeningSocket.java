@@ -17,15 +17,13 @@ final class ListeningSocket extends Pollable {
     private static final int BACKLOG = 4096;
 
     private final Listener listener;
-    private final int fd;
 
     /** The only root that is met here, or null for all of this process. */
     private final @Nullable Root root;
 
-    /** Takes ownership of the descriptor. */
     ListeningSocket(Listener listener, int fd, @Nullable Root root) {
+        super(fd);
         this.listener = listener;
-        this.fd = fd;
         this.root = root;
     }
 
@@ -82,11 +80,6 @@ final class ListeningSocket extends Pollable {
             Sockets.close(fd);
             return result;
         }
-        return fd;
-    }
-
-    @Override
-    int fd() {
         return fd;
     }
 

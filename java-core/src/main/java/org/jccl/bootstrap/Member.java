@@ -23,6 +23,7 @@ final class Member extends Pollable {
     boolean left;
 
     Member(Root root, Channel channel, MemberHello hello) {
+        super(channel.fd);
         this.root = root;
         this.channel = channel;
         this.hello = hello;
@@ -40,11 +41,6 @@ final class Member extends Pollable {
     void deliver(byte[][] messages) {
         remindNs = NEVER;
         tell(messages);
-    }
-
-    @Override
-    int fd() {
-        return channel.fd;
     }
 
     @Override

@@ -68,7 +68,7 @@ final class NetAgent implements Runnable {
         long sleepNs = LONGEST_SLEEP_NS;
         for (int i = 0; i < n; i++) {
             Pollable each = served.get(i);
-            int fd = each.rests() ? -1 : each.fd();
+            int fd = each.rests() ? -1 : each.fd;
             Sockets.setPollfd(entry(entries, i + 1), fd, each.events());
             long dueNs = each.dueNs();
             if (dueNs != Pollable.NEVER) {

@@ -11,11 +11,16 @@ abstract class Pollable {
     /** The pause after a failure that may last, as when memory or descriptors are exhausted. */
     static final long PAUSE_NS = 50_000_000L;
 
+    /** The descriptor to poll. */
+    final int fd;
+
     private boolean done;
     private long restsUntilNs = NEVER;
 
-    /** The descriptor to poll. */
-    abstract int fd();
+    /** Owns the descriptor. */
+    Pollable(int fd) {
+        this.fd = fd;
+    }
 
     /** The events to poll for. */
     short events() {

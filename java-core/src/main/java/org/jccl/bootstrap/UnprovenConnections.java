@@ -28,7 +28,7 @@ final class UnprovenConnections extends Pollable {
     final Roots roots;
     final DropLog drops = new DropLog(Log::attn);
     private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
-    private final Epoll epoll = new Epoll(READY_PER_TURN);
+    private final Epoll epoll;
 
     /** By descriptor, in the order in which they came. */
     final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
@@ -39,6 +39,12 @@ final class UnprovenConnections extends Pollable {
      * @throws NcclException SYSTEM_ERROR without descriptors
      */
     UnprovenConnections(Roots roots) {
+        this(new Epoll(READY_PER_TURN), roots);
+    }
+
+    private UnprovenConnections(Epoll epoll, Roots roots) {
+        super(epoll.fd());
+        this.epoll = epoll;
         this.roots = roots;
     }
 
@@ -79,8 +85,8 @@ final class UnprovenConnections extends Pollable {
 
     /** It ends or has proved itself; its descriptor is still open. */
     void remove(IncomingConnection connection) {
-        epoll.remove(connection.fd());
-        waiting.remove(connection.fd(), connection);
+        epoll.remove(connection.fd);
+        waiting.remove(connection.fd, connection);
     }
 
     /** Hands links for this target over from now on, also those that came before it. */
@@ -111,11 +117,6 @@ final class UnprovenConnections extends Pollable {
 
     private IncomingConnection oldest() {
         return waiting.values().iterator().next();
-    }
-
-    @Override
-    int fd() {
-        return epoll.fd();
     }
 
     @Override
