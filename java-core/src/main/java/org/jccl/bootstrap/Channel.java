@@ -78,7 +78,7 @@ final class Channel {
         return errno == 0 ? "the connection was closed" : Errno.text(errno);
     }
 
-    /** Whether the next {@code wanted} bytes are there; gives the socket and takes what it can. */
+    /** Sends and receives what it can; whether the next {@code wanted} bytes are there then. */
     boolean fill(int wanted) {
         return fill(wanted, 0);
     }

@@ -99,8 +99,9 @@ final class Dialer implements AutoCloseable {
         return channel == null || state == State.CONNECTING ? Sockets.POLLOUT : channel.events();
     }
 
-    /** Milliseconds until it does something by itself, at least 1; once connected, it does not. */
+    /** Milliseconds until it does something by itself, at least 1. */
     int dueInMs() {
+        // Then it only waits for the other end.
         boolean connected = channel != null && state != State.CONNECTING;
         long ms = connected ? LONGEST_WAIT_MS : (untilNs - System.nanoTime()) / MS_NS + 1;
         return (int) Math.max(1, Math.min(LONGEST_WAIT_MS, ms));

@@ -22,7 +22,7 @@ final class IncomingConnection extends Pollable {
     private byte @Nullable [] nonce;
 
     /**
-     * A stranger yet.
+     * Takes ownership of the descriptor.
      *
      * @param rootOfSocket the only root that is met where it came, or null for all of this process
      */

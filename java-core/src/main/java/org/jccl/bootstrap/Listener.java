@@ -39,7 +39,7 @@ public final class Listener {
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
     private volatile @Nullable String obstacle;
 
-    /** What it serves is closed with the agent, also if this fails. */
+    /** If this fails, the caller closes the agent, and with it what is served already. */
     private Listener(NetAgent agent, int fd) {
         this.agent = agent;
         agent.serve(new ListeningSocket(this, fd, null));
@@ -141,13 +141,13 @@ public final class Listener {
         return root;
     }
 
-    /** A socket accepts connections, if there are any. */
+    /** A socket can accept connections, whether there are any or not. */
     void accepts() {
         failingSinceNs = Pollable.NEVER;
         obstacle = null;
     }
 
-    /** A socket cannot: waits a short shortage out, then tells all that expect a connection. */
+    /** A socket cannot accept: after a while all that expect a connection are told so. */
     void cannotAccept(@Nullable Root rootOfSocket, String why, long nowNs) {
         if (failingSinceNs == Pollable.NEVER) {
             failingSinceNs = nowNs;

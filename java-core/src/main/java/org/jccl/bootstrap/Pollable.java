@@ -17,7 +17,7 @@ abstract class Pollable {
     private boolean done;
     private long restsUntilNs = NEVER;
 
-    /** Owns the descriptor. */
+    /** Takes ownership of the descriptor. */
     Pollable(int fd) {
         this.fd = fd;
     }
@@ -84,6 +84,7 @@ abstract class Pollable {
         }
     }
 
+    /** Its code has failed: it alone suffers from that. */
     final void survive(Throwable failure, long nowNs) {
         failed(nowNs);
         Log.survived("a bootstrap connection failed: ", failure);

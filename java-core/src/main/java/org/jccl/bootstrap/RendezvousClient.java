@@ -30,7 +30,7 @@ public final class RendezvousClient implements Exchange {
     private final IdContent id;
     private final Dialer dialer;
 
-    /** How long it has tried to connect; anew from when it does so only for want of a socket. */
+    /** How long it has tried to connect; counted anew from {@link #shortage} on. */
     private WatchedTime dialing = new WatchedTime();
 
     /** Why this rank cannot take part, while it connects only to say so. */
@@ -139,7 +139,7 @@ public final class RendezvousClient implements Exchange {
         }
     }
 
-    /** Does what can be done: until the round under way is complete, or reads what is there. */
+    /** Goes on with the round under way; if there is none, reads what the root says. */
     private void progress() {
         try {
             Channel open = channel == null ? connect() : channel;

@@ -16,7 +16,7 @@ import java.nio.ByteBuffer;
 final class RootMessage {
     static final int HEADER_BYTES = 4;
 
-    /** Nobody sends it; what is no message is read as this. */
+    /** Nobody sends this: it stands for what cannot be a message. */
     static final byte NONSENSE = 0;
 
     /** Member to root: round, bytes. */
