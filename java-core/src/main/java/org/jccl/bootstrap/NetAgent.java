@@ -25,7 +25,7 @@ final class NetAgent implements Runnable {
     private final Wakeup wakeup = new Wakeup();
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
     final List<Pollable> served = new ArrayList<>();
-    private MemorySegment pollfds = pollfds(64);
+    private MemorySegment pollfds = MemorySegment.NULL;
 
     /**
      * Runs a command on the thread jccl-net. A connection that comes later may be served before it,
@@ -101,17 +101,14 @@ final class NetAgent implements Runnable {
     }
 
     private long entries(int n) {
-        if (pollfds.byteSize() < (long) n * Sockets.POLLFD_BYTES) {
-            pollfds = pollfds(2 * n);
+        long bytes = (long) n * Sockets.POLLFD_BYTES;
+        if (pollfds.byteSize() < bytes) {
+            pollfds = Arena.ofAuto().allocate(2 * bytes, 8);
         }
         return pollfds.address();
     }
 
     private static long entry(long entries, int index) {
         return entries + (long) index * Sockets.POLLFD_BYTES;
-    }
-
-    private static MemorySegment pollfds(int n) {
-        return Arena.ofAuto().allocate((long) n * Sockets.POLLFD_BYTES, 8);
     }
 }
