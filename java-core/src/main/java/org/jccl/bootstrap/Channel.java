@@ -12,6 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.Objects;
 
@@ -77,12 +78,13 @@ final class Channel {
         return errno == 0 ? "the connection was closed" : Errno.text(errno);
     }
 
-    /** Whether the next {@code wanted} bytes are there, after taking what the socket has. */
+    /** Sends and receives what it can; whether the next {@code wanted} bytes are there then. */
     boolean fill(int wanted) {
         return fill(wanted, 0);
     }
 
     private boolean fill(int wanted, int ahead) {
+        flush();
         long staging = STAGING.get().address();
         while (inCount < wanted && !ended) {
             int room = Math.min(Math.max(wanted - inCount, ahead), STAGING_BYTES);
@@ -114,7 +116,7 @@ final class Channel {
 
     /** Whether the bytes that are there may become a hello. */
     boolean mayBeHello() {
-        return Hello.mayBegin(Arrays.copyOfRange(in, inFrom, inFrom + inCount), inCount);
+        return Hello.mayBegin(Arrays.copyOfRange(in, inFrom, inFrom + inCount));
     }
 
     /** Takes bytes that {@link #fill} said are there. */
@@ -127,7 +129,7 @@ final class Channel {
 
     /**
      * The content of the next message with its type in front, or null if it is not there yet. A
-     * length that no message has ends the channel.
+     * length that no message has ends the channel, after a message of a type that nobody knows.
      */
     @Nullable ByteBuffer message() {
         if (!fill(RootMessage.HEADER_BYTES, AHEAD_BYTES)) {
@@ -135,8 +137,9 @@ final class Channel {
         }
         int length = ByteBuffer.wrap(in).getInt(inFrom);
         if (!RootMessage.isPossibleLength(length)) {
+            boolean known = ended;
             ended = true;
-            return null;
+            return known ? null : ByteBuffer.wrap(new byte[] {RootMessage.NONSENSE});
         }
         if (!fill(RootMessage.HEADER_BYTES + length, AHEAD_BYTES)) {
             return null;
@@ -151,9 +154,13 @@ final class Channel {
                 && inCount - RootMessage.HEADER_BYTES >= ByteBuffer.wrap(in).getInt(inFrom);
     }
 
-    /** Queues bytes, which nobody may change any more; several channels may share them. */
-    void send(byte[] bytes) {
-        out.add(bytes);
+    /**
+     * Queues bytes, which nobody may change any more, and gives the socket what it takes now.
+     * Several channels may share them.
+     */
+    void send(byte[]... messages) {
+        Collections.addAll(out, messages);
+        flush();
     }
 
     /** Whether everything queued has been given to the socket. */
@@ -161,8 +168,7 @@ final class Channel {
         return out.isEmpty();
     }
 
-    /** Gives the socket what it takes now. */
-    void flush() {
+    private void flush() {
         long staging = STAGING.get().address();
         while (!out.isEmpty() && !ended) {
             int staged = stage(staging);

@@ -6,14 +6,13 @@ import org.jccl.platform.HostAddress;
 import org.jccl.platform.PrivateFile;
 import org.jccl.platform.SocketAddress;
 import org.jccl.type.CallError;
-import org.jccl.type.ErrorKind;
 import org.jccl.type.InitError;
 import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -23,10 +22,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class CommId {
     /** In place of the random number of a rendezvous. */
     private static final byte[] NUMBER = "at NCCL_COMM_ID.".getBytes(StandardCharsets.US_ASCII);
-
-    /** The answers of a process that is not the root. */
-    private static final Set<ErrorKind> ANSWERS =
-            Set.of(InitError.ROOT_FORGOT, InitError.ROOT_FOREIGN, InitError.ROOT_NONSENSE);
 
     private static final byte[] NO_SECRET = new byte[Keys.BYTES];
 
@@ -141,9 +136,9 @@ final class CommId {
         return trimmed.getBytes(StandardCharsets.ISO_8859_1);
     }
 
-    /** A refusal by the process that answers at the address, with its likely cause. */
+    /** A failure to connect, with its likely cause if a process has answered at the address. */
     static NcclException explain(NcclException refused) {
-        if (!ANSWERS.contains(refused.kind())) {
+        if (refused.result() != NcclResult.REMOTE_ERROR) {
             return refused;
         }
         return refused.kind()

@@ -26,6 +26,7 @@ final class Dialer implements AutoCloseable {
     private static final long REFUSED_NS = 2_000 * MS_NS;
 
     private static final long ATTEMPT_LIMIT_NS = 12_000 * MS_NS;
+    private static final long LONGEST_WAIT_MS = 60_000;
 
     private enum State {
         CONNECTING,
@@ -47,9 +48,6 @@ final class Dialer implements AutoCloseable {
     // When the pause ends, or when the attempt is given up.
     private long untilNs = System.nanoTime();
     private String obstacle = "not tried yet";
-
-    /** The socket for the next attempt, or -1. */
-    private int prepared = -1;
 
     // When the first of the latest refusals came, 0 if the last attempt was not refused.
     private long refusedSinceNs;
@@ -86,11 +84,6 @@ final class Dialer implements AutoCloseable {
                 .orElse(address);
     }
 
-    /** The next attempt is made with this socket, which the dialer closes. */
-    void use(int socket) {
-        prepared = socket;
-    }
-
     /** The reason why the last attempt failed, for sentences. */
     String obstacle() {
         return obstacle;
@@ -108,7 +101,10 @@ final class Dialer implements AutoCloseable {
 
     /** Milliseconds until it does something by itself, at least 1. */
     int dueInMs() {
-        return (int) Math.max(1, Math.min(60_000, (untilNs - System.nanoTime()) / MS_NS + 1));
+        // Then it only waits for the other end.
+        boolean connected = channel != null && state != State.CONNECTING;
+        long ms = connected ? LONGEST_WAIT_MS : (untilNs - System.nanoTime()) / MS_NS + 1;
+        return (int) Math.max(1, Math.min(LONGEST_WAIT_MS, ms));
     }
 
     /**
@@ -139,11 +135,15 @@ final class Dialer implements AutoCloseable {
     }
 
     private void start() {
-        int fd = prepared >= 0 ? prepared : Sockets.socket(target.isIpv6());
+        int fd = Sockets.socket(target.isIpv6());
         if (fd < 0) {
             throw InitError.CANNOT_CONNECT.says("cannot make a socket: %s", Errno.text(-fd));
         }
-        prepared = -1;
+        start(fd);
+    }
+
+    /** Begins an attempt with this socket, which the dialer closes. */
+    void start(int fd) {
         channel = new Channel(fd);
         state = State.CONNECTING;
         untilNs = System.nanoTime() + ATTEMPT_LIMIT_NS;
@@ -179,13 +179,11 @@ final class Dialer implements AutoCloseable {
         open.configure();
         hello = hello.again();
         open.send(hello.encode());
-        open.flush();
         obstacle = "it does not answer";
         state = State.CHALLENGED;
     }
 
     private void answerChallenge(Channel open) {
-        open.flush();
         if (!open.fill(Hello.REPLY_BYTES)) {
             retryIfEnded(open);
             return;
@@ -203,12 +201,10 @@ final class Dialer implements AutoCloseable {
                     "the process at %s does not know the secret: it is not of this job", target);
         }
         open.send(hello.proof(key, nonce, payload));
-        open.flush();
         state = State.PROVEN;
     }
 
     private void awaitAcceptance(Channel open) {
-        open.flush();
         if (!open.fill(Hello.ACCEPTED.length)) {
             retryIfEnded(open);
             return;
@@ -256,10 +252,6 @@ final class Dialer implements AutoCloseable {
         if (channel != null) {
             channel.close();
             channel = null;
-        }
-        if (prepared >= 0) {
-            Sockets.close(prepared);
-            prepared = -1;
         }
     }
 }

@@ -44,8 +44,8 @@ record Hello(int kind, int from, int to, byte[] number, byte[] nonce) {
     }
 
     /** Whether these first bytes may become a hello. */
-    static boolean mayBegin(byte[] bytes, int count) {
-        int known = Math.min(count, MAGIC.length);
+    static boolean mayBegin(byte[] bytes) {
+        int known = Math.min(bytes.length, MAGIC.length);
         return Arrays.equals(bytes, 0, known, MAGIC, 0, known);
     }
 

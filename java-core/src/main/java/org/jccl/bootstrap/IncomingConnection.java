@@ -9,34 +9,30 @@ import org.jspecify.annotations.Nullable;
 final class IncomingConnection extends Pollable {
     private static final long LIMIT_NS = 10_000_000_000L;
 
-    private enum State {
-        HELLO,
-        /** A link that came before its target. */
-        TARGET,
-        PROOF
-    }
-
-    private final Listener listener;
+    private final UnprovenConnections unproven;
     private final Channel channel;
     private final @Nullable Root rootOfSocket;
     final long sinceNs;
-    private State state = State.HELLO;
     private @Nullable Hello hello;
     private @Nullable Root root;
     private @Nullable LinkTarget target;
     private byte[] key = {};
-    private byte[] nonce = {};
 
-    IncomingConnection(Listener listener, int fd, @Nullable Root rootOfSocket, long nowNs) {
-        this.listener = listener;
+    /** Part of the challenge; null before it is sent. */
+    private byte @Nullable [] nonce;
+
+    /**
+     * Takes ownership of the descriptor.
+     *
+     * @param rootOfSocket the only root that is met where it came, or null for all of this process
+     */
+    IncomingConnection(
+            UnprovenConnections unproven, int fd, @Nullable Root rootOfSocket, long nowNs) {
+        super(fd);
+        this.unproven = unproven;
         this.rootOfSocket = rootOfSocket;
         this.channel = new Channel(fd);
         this.sinceNs = nowNs;
-    }
-
-    @Override
-    int fd() {
-        return channel.fd;
     }
 
     @Override
@@ -46,22 +42,23 @@ final class IncomingConnection extends Pollable {
 
     @Override
     void expired(long nowNs) {
-        drop(
-                state == State.TARGET
-                        ? "nobody here waits for it"
-                        : "it did not prove itself within 10 s",
-                nowNs);
+        drop(isEarly() ? "nobody here waits for it" : "it did not prove itself within 10 s", nowNs);
+    }
+
+    /** Whether it is a link that has come before its target. */
+    private boolean isEarly() {
+        return hello != null && nonce == null && !done();
     }
 
     @Override
     void release() {
-        listener.unproven.remove(this);
+        unproven.remove(this);
         channel.close();
     }
 
     /** Closes it and says why. */
     void drop(String why, long nowNs) {
-        listener.drops.add(
+        unproven.drops.add(
                 () -> "dropped a connection from " + channel.remote() + ": " + why, nowNs);
         close();
     }
@@ -72,15 +69,15 @@ final class IncomingConnection extends Pollable {
      */
     @Override
     void ready(long nowNs) {
-        if (state == State.HELLO) {
+        if (hello == null) {
             readHello(nowNs);
         }
         // Nothing may come before the challenge; this finds the end of the connection.
-        if (state == State.TARGET && !done() && channel.fill(1)) {
+        if (isEarly() && channel.fill(1)) {
             drop("it speaks out of turn", nowNs);
         }
-        if (state == State.PROOF && !done()) {
-            readProof(nowNs);
+        if (hello != null && nonce != null && !done()) {
+            readProof(hello, nonce, nowNs);
         }
         if (!done() && channel.ended()) {
             // A rank that gave up, or a port scan.
@@ -104,17 +101,12 @@ final class IncomingConnection extends Pollable {
         }
         hello = received;
         if (received.kind() == Hello.LINK && rootOfSocket == null) {
-            state = State.TARGET;
-            target = listener.target(received);
-            if (target != null) {
-                challenge(received, target.key, nowNs);
-            }
+            lookForTarget(nowNs);
             return;
         }
         root = root(received);
         if (root == null) {
             channel.send(Hello.unknown());
-            channel.flush();
             drop("its unique id is not known here", nowNs);
             return;
         }
@@ -125,53 +117,45 @@ final class IncomingConnection extends Pollable {
         if (received.kind() != Hello.RENDEZVOUS) {
             return null;
         }
-        Number16 number = Number16.of(received.number());
         Root only = rootOfSocket;
         if (only == null) {
-            return listener.roots.find(number);
+            return unproven.roots.find(received.number());
         }
-        return only.number.equals(number) ? only : null;
+        return only.number.equals(Number16.of(received.number())) ? only : null;
     }
 
-    /** A target has come that this connection may have waited for. */
-    void targetMayBeThere(LinkTarget.Name name, long nowNs) {
-        Hello waiting = state == State.TARGET && !done() ? hello : null;
-        LinkTarget found = waiting == null ? null : listener.target(waiting);
-        if (waiting != null && found != null && found.name.equals(name)) {
-            target = found;
-            challenge(waiting, found.key, nowNs);
+    /** Goes on if it waits for a target that is there now. */
+    void lookForTarget(long nowNs) {
+        if (hello == null || !isEarly()) {
+            return;
+        }
+        target = unproven.target(hello);
+        if (target != null) {
+            challenge(hello, target.key, nowNs);
         }
     }
 
     private void challenge(Hello received, byte[] itsKey, long nowNs) {
+        byte[] fresh = Keys.random(Keys.BYTES);
         key = itsKey;
-        nonce = Keys.random(Keys.BYTES);
-        if (told(received.challenge(itsKey, nonce), nowNs)) {
-            state = State.PROOF;
-        }
+        nonce = fresh;
+        tell(received.challenge(itsKey, fresh), nowNs);
     }
 
-    private boolean told(byte[] message, long nowNs) {
+    private void tell(byte[] message, long nowNs) {
         channel.send(message);
-        channel.flush();
         if (!channel.idle()) {
             drop("it does not read", nowNs);
-            return false;
         }
-        return true;
     }
 
-    private void readProof(long nowNs) {
-        Hello received = hello;
-        if (received == null) {
-            return;
-        }
+    private void readProof(Hello received, byte[] challenged, long nowNs) {
         int payloadBytes = received.kind() == Hello.RENDEZVOUS ? MemberHello.BYTES : 0;
         if (!channel.fill(payloadBytes + Keys.BYTES)) {
             return;
         }
         byte[] message = channel.take(payloadBytes + Keys.BYTES);
-        byte[] payload = received.verifyProof(key, nonce, message);
+        byte[] payload = received.verifyProof(key, challenged, message);
         if (payload == null) {
             drop("its proof is wrong", nowNs);
             return;
@@ -198,7 +182,8 @@ final class IncomingConnection extends Pollable {
             drop(refusal, nowNs);
             return;
         }
-        if (told(Hello.ACCEPTED, nowNs)) {
+        tell(Hello.ACCEPTED, nowNs);
+        if (!done()) {
             handOver();
             itsTarget.offer(received.from(), channel.fd);
         }
@@ -207,7 +192,7 @@ final class IncomingConnection extends Pollable {
     /** From now on the descriptor has another owner. */
     private void handOver() {
         channel.configure();
-        listener.unproven.remove(this);
+        unproven.remove(this);
         leave();
     }
 }

@@ -3,11 +3,12 @@ package org.jccl.bootstrap;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jccl.type.NcclException;
-import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
 /**
  * Authenticated connections of one communicator between this rank and some others: the lower rank
@@ -18,8 +19,8 @@ public final class LinkSetup implements AutoCloseable {
     private final Listener listener;
     private final LinkTarget target;
 
-    /** By rank; null where the peer connects to us, or where the link stands. */
-    private final @Nullable Dialer[] dialers;
+    /** By rank, of the links that this rank has yet to make. */
+    private final Map<Integer, Dialer> dialers = new LinkedHashMap<>();
 
     private final MemorySegment pollfds;
 
@@ -35,23 +36,18 @@ public final class LinkSetup implements AutoCloseable {
     public LinkSetup(
             byte[] key32, byte[] commId16, int rank, SocketAddress[] listenerOfRank, int[] peers) {
         this.peers = peers.clone();
-        int n = listenerOfRank.length;
         byte[] key = Keys.derive(key32, "link", commId16);
-        dialers = new Dialer[n];
-        boolean[] expected = new boolean[n];
+        boolean[] expected = new boolean[listenerOfRank.length];
         for (int peer : peers) {
-            if (peer < 0 || peer >= n || peer == rank) {
-                throw new IllegalArgumentException("rank " + rank + " cannot link to " + peer);
-            }
             expected[peer] = peer < rank;
             if (peer > rank) {
                 SocketAddress where = Dialer.fromHere(listenerOfRank[peer]);
                 Hello hello = Hello.create(Hello.LINK, rank, peer, commId16.clone());
-                dialers[peer] = new Dialer(where, hello, key, new byte[0], false);
+                dialers.put(peer, new Dialer(where, hello, key, new byte[0], false));
             }
         }
         listener = Listener.shared();
-        pollfds = Arena.ofAuto().allocate((long) (n + 1) * Sockets.POLLFD_BYTES, 8);
+        pollfds = Arena.ofAuto().allocate((dialers.size() + 1L) * Sockets.POLLFD_BYTES, 8);
         target = new LinkTarget(new LinkTarget.Name(Number16.of(commId16), rank), key, expected);
         try {
             listener.register(target);
@@ -69,10 +65,8 @@ public final class LinkSetup implements AutoCloseable {
      */
     public boolean advance() {
         target.wakeup.drain();
-        boolean complete = true;
-        for (int peer : peers) {
-            complete &= isThere(peer);
-        }
+        dialers.entrySet().removeIf(each -> connects(each.getKey(), each.getValue()));
+        boolean complete = Arrays.stream(peers).allMatch(target::isThere);
         String obstacle = target.obstacle();
         if (!complete && obstacle != null) {
             throw Listener.cannotAccept(obstacle);
@@ -80,14 +74,13 @@ public final class LinkSetup implements AutoCloseable {
         return complete;
     }
 
-    private boolean isThere(int peer) {
-        Dialer dialer = dialers[peer];
-        Channel accepted = dialer == null ? null : dialer.advance();
+    /** Goes on with a link that this rank makes; whether it is there. */
+    private boolean connects(int peer, Dialer dialer) {
+        Channel accepted = dialer.advance();
         if (accepted != null) {
-            dialers[peer] = null;
             target.offer(peer, accepted.fd);
         }
-        return target.isThere(peer);
+        return accepted != null;
     }
 
     /** Blocks at most {@code maxMs} milliseconds, until {@link #advance} may get further. */
@@ -95,14 +88,11 @@ public final class LinkSetup implements AutoCloseable {
         int sleepMs = maxMs;
         int n = 1;
         Sockets.setPollfd(pollfds.address(), target.wakeup.fd(), Sockets.POLLIN);
-        for (int peer : peers) {
-            Dialer dialer = dialers[peer];
-            if (dialer != null) {
-                long entry = pollfds.address() + (long) n * Sockets.POLLFD_BYTES;
-                Sockets.setPollfd(entry, dialer.fd(), dialer.events());
-                sleepMs = Math.min(sleepMs, dialer.dueInMs());
-                n++;
-            }
+        for (Dialer dialer : dialers.values()) {
+            long entry = pollfds.address() + (long) n * Sockets.POLLFD_BYTES;
+            Sockets.setPollfd(entry, dialer.fd(), dialer.events());
+            sleepMs = Math.min(sleepMs, dialer.dueInMs());
+            n++;
         }
         Sockets.poll(pollfds.address(), n, sleepMs);
     }
@@ -120,24 +110,11 @@ public final class LinkSetup implements AutoCloseable {
         return Arrays.stream(peers).filter(peer -> !target.isThere(peer)).toArray();
     }
 
-    /** The reason why a connection is missing, for sentences. */
-    public String obstacle(int peer) {
-        Dialer dialer = dialers[peer];
-        return dialer == null
-                ? "it has not connected to " + listener.address
-                : "connecting to " + dialer.target + ": " + dialer.obstacle();
-    }
-
     /** Closes what was not taken. */
     @Override
     public void close() {
         listener.unregister(target);
         target.close();
-        for (int peer : peers) {
-            Dialer dialer = dialers[peer];
-            if (dialer != null) {
-                dialer.close();
-            }
-        }
+        dialers.values().forEach(Dialer::close);
     }
 }

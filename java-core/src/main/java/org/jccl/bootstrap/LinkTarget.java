@@ -71,9 +71,7 @@ final class LinkTarget {
     /** Nothing more can come. */
     synchronized void fail(String why) {
         obstacle = why;
-        if (!closed) {
-            wakeup.signal();
-        }
+        wakeup.signal();
     }
 
     /** Why nothing more can come, or null. */

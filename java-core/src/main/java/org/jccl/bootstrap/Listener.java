@@ -1,11 +1,6 @@
 package org.jccl.bootstrap;
 
-import org.jccl.log.Log;
-import org.jccl.log.Subsystem;
-import org.jccl.param.Params;
 import org.jccl.platform.Errno;
-import org.jccl.platform.Interfaces;
-import org.jccl.platform.Interfaces.Interface;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
 import org.jccl.type.InitError;
@@ -13,9 +8,6 @@ import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -29,30 +21,38 @@ public final class Listener {
     private static final int NONE = -1;
 
     // Written and read under the class's lock.
-    private static @Nullable Listener shared;
+    static @Nullable Listener shared;
 
-    final NetAgent agent = new NetAgent();
-    final Roots roots = new Roots(agent);
+    final NetAgent agent;
+    final Roots roots;
+    final UnprovenConnections unproven;
     final SocketAddress address;
 
-    /** A socket kept for when the system gives no other; any thread takes it, atomically. */
-    private final AtomicInteger spare;
+    /**
+     * A socket kept for when the system gives no other. Any thread takes it, atomically; it is
+     * replaced under the class's lock.
+     */
+    private final AtomicInteger spare = new AtomicInteger(NONE);
 
-    // The rest belongs to the thread jccl-net.
-    final DropLog drops = new DropLog(Log::attn);
-    private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
-    final UnprovenConnections unproven;
-    // When accepting first failed, without a success since; or NEVER.
-    private long failingSinceNs = NetAgent.NEVER;
+    // When accepting first failed, without a success since; or NEVER. Belongs to jccl-net.
+    private long failingSinceNs = Pollable.NEVER;
     // Written by the thread jccl-net, read by all (volatile): why nothing is accepted, or null.
     private volatile @Nullable String obstacle;
 
-    private Listener(int fd, SocketAddress address, UnprovenConnections unproven, int spare) {
-        this.address = address;
-        this.unproven = unproven;
-        this.spare = new AtomicInteger(spare);
+    /** If this fails, the caller closes the agent, and with it what is served already. */
+    private Listener(NetAgent agent, int fd) {
+        this.agent = agent;
         agent.serve(new ListeningSocket(this, fd, null));
+        roots = new Roots(agent);
+        unproven = new UnprovenConnections(roots);
         agent.serve(unproven);
+        address = Sockets.localAddress(fd);
+        int reserve = Sockets.socket(address.isIpv6());
+        if (reserve < 0) {
+            throw InitError.CANNOT_LISTEN.says(
+                    "cannot keep a socket in reserve: %s", Errno.text(-reserve));
+        }
+        spare.set(reserve);
     }
 
     /**
@@ -62,19 +62,6 @@ public final class Listener {
      */
     public static SocketAddress address() {
         return shared().address;
-    }
-
-    /** Closes the socket and ends the thread; the next that needs a listener makes new ones. */
-    public static void shutdown() {
-        Listener ending;
-        synchronized (Listener.class) {
-            ending = shared;
-            shared = null;
-        }
-        if (ending != null) {
-            ending.agent.stop();
-            ending.dropSpare();
-        }
     }
 
     static synchronized Listener shared() {
@@ -98,14 +85,11 @@ public final class Listener {
 
     private void keepSpare() {
         if (spare.get() == NONE) {
-            int fd = Sockets.socket(address.isIpv6());
-            if (fd >= 0 && !spare.compareAndSet(NONE, fd)) {
-                Sockets.close(fd);
-            }
+            spare.set(Math.max(NONE, Sockets.socket(address.isIpv6())));
         }
     }
 
-    private void dropSpare() {
+    void dropSpare() {
         int fd = spare.getAndSet(NONE);
         if (fd >= 0) {
             Sockets.close(fd);
@@ -117,128 +101,66 @@ public final class Listener {
      * to anybody yet. -1 if the socket is in use, or is of the other family.
      */
     static synchronized int takeSpare(boolean ipv6) {
-        Listener known = shared;
-        boolean fits = known != null && known.address.isIpv6() == ipv6;
-        return known != null && fits ? known.spare.getAndSet(NONE) : NONE;
+        return shared != null && shared.address.isIpv6() == ipv6
+                ? shared.spare.getAndSet(NONE)
+                : NONE;
     }
 
     private static Listener listen() {
-        int fd = open();
-        UnprovenConnections unproven = null;
-        int spare = NONE;
+        NetAgent agent = new NetAgent();
         try {
-            unproven = new UnprovenConnections();
-            SocketAddress address = Sockets.localAddress(fd);
-            spare = Sockets.socket(address.isIpv6());
-            if (spare < 0) {
-                throw InitError.CANNOT_LISTEN.says(
-                        "cannot keep a socket in reserve: %s", Errno.text(-spare));
-            }
-            return new Listener(fd, address, unproven, spare);
+            return new Listener(agent, ListeningSocket.open());
         } catch (RuntimeException | Error shortage) {
-            if (unproven != null) {
-                unproven.close();
-            }
-            if (spare >= 0) {
-                Sockets.close(spare);
-            }
-            Sockets.close(fd);
+            agent.close();
             throw shortage;
         }
     }
 
-    /** Whether this process made the rendezvous with this number. */
-    static synchronized boolean isRootHere(IdContent id) {
-        return shared != null && shared.address.equals(id.root()) && shared.roots.made(id);
-    }
-
-    /** Whether a communicator of one rank may have this id. */
-    static synchronized boolean useAlone(IdContent id) {
-        return !isRootHere(id) || shared == null || shared.roots.useAlone(id);
+    /** The root of this id, if this process made it and remembers it. */
+    static synchronized @Nullable Root rootHere(IdContent id) {
+        return shared != null && shared.address.equals(id.root())
+                ? shared.roots.find(id.number())
+                : null;
     }
 
     /** Hands connections for this target over from now on. */
     void register(LinkTarget target) {
-        agent.submit(
-                () -> {
-                    targets.put(target.name, target);
-                    unproven.targetMayBeThere(target.name, System.nanoTime());
-                });
+        agent.submit(() -> unproven.expect(target, System.nanoTime()));
     }
 
     void unregister(LinkTarget target) {
-        agent.submit(() -> targets.remove(target.name, target));
-    }
-
-    /** The target that a hello means, if it is known already; called by a connection. */
-    @Nullable LinkTarget target(Hello hello) {
-        return targets.get(new LinkTarget.Name(Number16.of(hello.number()), hello.to()));
+        agent.submit(() -> unproven.forget(target));
     }
 
     /** Serves a new root at a socket of its own, which listens already. */
     Root openRoot(int fd, IdContent id) {
-        Root root = new Root(roots, agent, Number16.of(id.number()), id.key());
+        Root root = new Root(roots, id);
         ListeningSocket socket = new ListeningSocket(this, fd, root);
         root.socket = socket;
         agent.submit(() -> agent.serve(socket));
         return root;
     }
 
-    /** Called by a socket: takes what waits there; false if the socket is to rest for a while. */
-    boolean accept(ListeningSocket socket, long nowNs) {
-        while (!socket.done()) {
-            if (!unproven.hasRoom(nowNs)) {
-                return false;
-            }
-            int accepted = Sockets.accept(socket.fd());
-            if (accepted >= 0 || accepted == -Errno.EAGAIN) {
-                failingSinceNs = NetAgent.NEVER;
-                obstacle = null;
-            }
-            if (accepted >= 0) {
-                admit(accepted, socket.root, nowNs);
-            } else if (accepted == -Errno.EAGAIN) {
-                return true;
-            } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
-                cannotAccept(socket, Errno.text(-accepted), nowNs);
-                return false;
-            }
-        }
-        return true;
+    /** A socket can accept connections, whether there are any or not. */
+    void accepts() {
+        failingSinceNs = Pollable.NEVER;
+        obstacle = null;
     }
 
-    private void admit(int fd, @Nullable Root rootOfSocket, long nowNs) {
-        IncomingConnection connection = null;
-        try {
-            connection = new IncomingConnection(this, fd, rootOfSocket, nowNs);
-            if (!unproven.add(connection)) {
-                agent.serve(connection);
-            }
-        } catch (RuntimeException | Error noMemory) {
-            if (connection == null) {
-                Sockets.close(fd);
-            } else {
-                connection.close();
-            }
-            throw noMemory;
-        }
-    }
-
-    /** Waits a short shortage out, then tells all that expect a connection. */
-    private void cannotAccept(ListeningSocket socket, String why, long nowNs) {
-        if (failingSinceNs == NetAgent.NEVER) {
+    /** A socket cannot accept: after a while all that expect a connection are told so. */
+    void cannotAccept(@Nullable Root rootOfSocket, String why, long nowNs) {
+        if (failingSinceNs == Pollable.NEVER) {
             failingSinceNs = nowNs;
-            drops.add(() -> "cannot accept a connection for now: " + why, nowNs);
+            unproven.drops.add(() -> "cannot accept a connection for now: " + why, nowNs);
         } else if (nowNs - failingSinceNs >= SHORTAGE_NS) {
             obstacle = why;
             // Its descriptor lets those who come be told, one after the other.
             dropSpare();
-            Root only = socket.root;
-            if (only != null) {
-                only.cannotAccept(why);
+            if (rootOfSocket != null) {
+                rootOfSocket.cannotAccept(why);
             }
             roots.cannotAccept(why);
-            targets.values().forEach(target -> target.fail(why));
+            unproven.cannotAccept(why);
         }
     }
 
@@ -256,46 +178,5 @@ public final class Listener {
 
     static NcclException cannotAccept(String why) {
         return InitError.CANNOT_CONNECT.says("this process cannot accept connections: %s", why);
-    }
-
-    /** A rank of this process gives up before it has reached its root, which is here. */
-    static synchronized void giveUpHere(IdContent id, int rank, NcclException why) {
-        if (shared != null) {
-            shared.roots.giveUp(id, rank, why);
-        }
-    }
-
-    private static String rangeText(int first, int last, int result) {
-        String range = "JCCL_PORT_RANGE " + first + "-" + last;
-        return result == -Errno.EADDRINUSE
-                ? "; all ports of " + range + " are taken: each process needs one, widen the range"
-                : "; the port is the first of " + range + " that was tried and not taken";
-    }
-
-    private static int open() {
-        List<Interface> usable =
-                Interfaces.select(Params.SOCKET_IFNAME.text(), Params.SOCKET_FAMILY.text());
-        Interface chosen = usable.getFirst();
-        int[] range = Params.PORT_RANGE.get();
-        int first = range == null ? 0 : range[0];
-        int last = range == null ? 0 : range[1];
-        int result = 0;
-        for (int port = first; port <= last; port++) {
-            result = ListeningSocket.open(chosen.address().withPort(port));
-            if (result >= 0) {
-                Log.info(
-                        Subsystem.BOOTSTRAP,
-                        "Bootstrap: Using %s, listening on %s",
-                        chosen.name(),
-                        Sockets.localAddress(result));
-                return result;
-            }
-            if (result != -Errno.EADDRINUSE) {
-                break;
-            }
-        }
-        throw InitError.CANNOT_LISTEN.says(
-                "cannot listen on %s: %s%s",
-                chosen, Errno.text(-result), range == null ? "" : rangeText(first, last, result));
     }
 }

@@ -1,7 +1,15 @@
 package org.jccl.bootstrap;
 
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.param.Params;
+import org.jccl.platform.Errno;
+import org.jccl.platform.Interfaces;
+import org.jccl.platform.Interfaces.Interface;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
+import org.jccl.type.InitError;
+import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 /** A socket that accepts connections. Belongs to the thread jccl-net. */
@@ -9,16 +17,53 @@ final class ListeningSocket extends Pollable {
     private static final int BACKLOG = 4096;
 
     private final Listener listener;
-    private final int fd;
 
     /** The only root that is met here, or null for all of this process. */
-    final @Nullable Root root;
+    private final @Nullable Root root;
 
-    /** Takes ownership of the descriptor. */
     ListeningSocket(Listener listener, int fd, @Nullable Root root) {
+        super(fd);
         this.listener = listener;
-        this.fd = fd;
         this.root = root;
+    }
+
+    /**
+     * A socket that listens at an address of this process's choice.
+     *
+     * @throws NcclException with INVALID_USAGE or SYSTEM_ERROR if no interface or port can be had
+     */
+    static int open() {
+        Interface chosen =
+                Interfaces.select(Params.SOCKET_IFNAME.text(), Params.SOCKET_FAMILY.text())
+                        .getFirst();
+        int[] range = Params.PORT_RANGE.get();
+        int first = range == null ? 0 : range[0];
+        int last = range == null ? 0 : range[1];
+        int result = 0;
+        for (int port = first; port <= last; port++) {
+            result = open(chosen.address().withPort(port));
+            if (result >= 0) {
+                Log.info(
+                        Subsystem.BOOTSTRAP,
+                        "Bootstrap: Using %s, listening on %s",
+                        chosen.name(),
+                        Sockets.localAddress(result));
+                return result;
+            }
+            if (result != -Errno.EADDRINUSE) {
+                break;
+            }
+        }
+        throw InitError.CANNOT_LISTEN.says(
+                "cannot listen on %s: %s%s",
+                chosen, Errno.text(-result), range == null ? "" : rangeText(first, last, result));
+    }
+
+    private static String rangeText(int first, int last, int result) {
+        String range = "JCCL_PORT_RANGE " + first + "-" + last;
+        return result == -Errno.EADDRINUSE
+                ? "; all ports of " + range + " are taken: each process needs one, widen the range"
+                : "; the port is the first of " + range + " that was tried and not taken";
     }
 
     /** A socket that listens at this address, or -errno. */
@@ -38,15 +83,25 @@ final class ListeningSocket extends Pollable {
         return fd;
     }
 
-    @Override
-    int fd() {
-        return fd;
-    }
-
+    /** Takes what waits there. */
     @Override
     void ready(long nowNs) {
-        if (!listener.accept(this, nowNs)) {
-            rest(nowNs);
+        while (!done() && !rests()) {
+            if (!listener.unproven.hasRoom(nowNs)) {
+                rest(nowNs);
+                return;
+            }
+            int accepted = Sockets.accept(fd);
+            if (accepted >= 0) {
+                listener.accepts();
+                listener.unproven.add(accepted, root, nowNs);
+            } else if (accepted == -Errno.EAGAIN) {
+                listener.accepts();
+                return;
+            } else if (accepted != -Errno.EINTR && accepted != -Errno.ECONNABORTED) {
+                listener.cannotAccept(root, Errno.text(-accepted), nowNs);
+                rest(nowNs);
+            }
         }
     }
 

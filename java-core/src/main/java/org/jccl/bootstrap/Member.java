@@ -14,7 +14,7 @@ final class Member extends Pollable {
     private final Root root;
     private final Channel channel;
     final MemberHello hello;
-    private long remindNs = NetAgent.NEVER;
+    private long remindNs = NEVER;
 
     /** Whether the root, which sets this, counts it among its ranks. */
     boolean joined;
@@ -23,6 +23,7 @@ final class Member extends Pollable {
     boolean left;
 
     Member(Root root, Channel channel, MemberHello hello) {
+        super(channel.fd);
         this.root = root;
         this.channel = channel;
         this.hello = hello;
@@ -34,20 +35,12 @@ final class Member extends Pollable {
     }
 
     void tell(byte[]... messages) {
-        for (byte[] message : messages) {
-            channel.send(message);
-        }
-        channel.flush();
+        channel.send(messages);
     }
 
     void deliver(byte[][] messages) {
-        remindNs = NetAgent.NEVER;
+        remindNs = NEVER;
         tell(messages);
-    }
-
-    @Override
-    int fd() {
-        return channel.fd;
     }
 
     @Override
@@ -57,7 +50,6 @@ final class Member extends Pollable {
 
     @Override
     void ready(long nowNs) {
-        channel.flush();
         // The poll does not see what was read ahead.
         for (int i = 0; (i < MESSAGES_PER_TURN || channel.hasMessage()) && !done(); i++) {
             ByteBuffer message = channel.message();
@@ -79,7 +71,7 @@ final class Member extends Pollable {
                 type == RootMessage.FAILED && mayAct ? RootMessage.readFailure(message) : null;
         if (type == RootMessage.BYE) {
             left = true;
-            remindNs = NetAgent.NEVER;
+            remindNs = NEVER;
             root.left(this);
         } else if (type == RootMessage.BLOB && mayAct) {
             root.contribute(this, message.getInt(), RootMessage.rest(message), nowNs);
@@ -97,7 +89,7 @@ final class Member extends Pollable {
 
     @Override
     void expired(long nowNs) {
-        remindNs = NetAgent.NEVER;
+        remindNs = NEVER;
         if (channel.idle()) {
             root.remind(this, nowNs);
         } else {

@@ -19,21 +19,13 @@ import java.util.concurrent.locks.LockSupport;
  * of the connections belongs to this thread.
  */
 final class NetAgent implements Runnable {
-    /** No deadline. */
-    static final long NEVER = Long.MAX_VALUE;
-
     private static final long MS_NS = 1_000_000;
-    private static final int LONGEST_SLEEP_MS = 60_000;
-
-    /** The pause after a failure that may last, as when memory or descriptors are exhausted. */
-    static final long PAUSE_NS = 50 * MS_NS;
+    private static final long LONGEST_SLEEP_NS = 60_000 * MS_NS;
 
     private final Wakeup wakeup = new Wakeup();
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
     final List<Pollable> served = new ArrayList<>();
-    private MemorySegment pollfds = pollfds(64);
-    // Written by stop in any thread, read by the loop; volatile.
-    private volatile boolean stopping;
+    private MemorySegment pollfds = MemorySegment.NULL;
 
     /**
      * Runs a command on the thread jccl-net. A connection that comes later may be served before it,
@@ -49,33 +41,22 @@ final class NetAgent implements Runnable {
         served.add(connection);
     }
 
-    /** Ends the loop; everything served is closed. */
-    void stop() {
-        stopping = true;
-        wakeup.signal();
-    }
-
     @Override
     public void run() {
-        try {
-            while (!stopping) {
-                try {
-                    turn();
-                } catch (RuntimeException | Error failure) {
-                    // The thread goes on: without it nobody could connect to this process.
-                    Log.survived("jccl-net goes on after: ", failure);
-                    LockSupport.parkNanos(PAUSE_NS);
-                }
+        while (wakeup.fd() >= 0) {
+            try {
+                turn();
+            } catch (RuntimeException | Error failure) {
+                // The thread goes on: without it nobody could connect to this process.
+                Log.survived("jccl-net goes on after: ", failure);
+                LockSupport.parkNanos(Pollable.PAUSE_NS);
             }
-        } finally {
-            close();
         }
     }
 
-    /** Closes everything served; called by the loop, or if it cannot be started. */
+    /** Closes everything served and ends the loop; called on its thread, or before it runs. */
     void close() {
         served.forEach(Pollable::close);
-        served.clear();
         wakeup.close();
     }
 
@@ -83,14 +64,19 @@ final class NetAgent implements Runnable {
         int n = served.size();
         long entries = entries(n + 1);
         Sockets.setPollfd(entries, wakeup.fd(), Sockets.POLLIN);
-        long earliest = NEVER;
+        long begunNs = System.nanoTime();
+        long sleepNs = LONGEST_SLEEP_NS;
         for (int i = 0; i < n; i++) {
             Pollable each = served.get(i);
-            int fd = each.rests() ? -1 : each.fd();
+            int fd = each.rests() ? -1 : each.fd;
             Sockets.setPollfd(entry(entries, i + 1), fd, each.events());
-            earliest = earlier(earliest, each.dueNs());
+            long dueNs = each.dueNs();
+            if (dueNs != Pollable.NEVER) {
+                sleepNs = Math.min(sleepNs, dueNs - begunNs);
+            }
         }
-        int ready = Sockets.poll(entries, n + 1, sleepMs(earliest));
+        int sleepMs = (int) Math.max(0, sleepNs / MS_NS + 1);
+        int ready = Sockets.poll(entries, n + 1, sleepMs);
         if (ready < 0 && ready != -Errno.EINTR) {
             throw LibraryError.SYSTEM_CALL.says("poll: %s", Errno.text(-ready));
         }
@@ -99,7 +85,7 @@ final class NetAgent implements Runnable {
         long now = System.nanoTime();
         for (int i = 0; i < n; i++) {
             boolean active = ready > 0 && Sockets.pollResult(entry(entries, i + 1)) != 0;
-            serveOne(served.get(i), active, now);
+            served.get(i).serve(active, now);
         }
         served.removeIf(Pollable::done);
     }
@@ -114,55 +100,15 @@ final class NetAgent implements Runnable {
         }
     }
 
-    /** A failure in one connection's code must not end the others. */
-    static void serveOne(Pollable connection, boolean active, long now) {
-        if (connection.done()) {
-            // Another connection's turn closed it; its descriptor may belong to a new one already.
-            return;
-        }
-        try {
-            if (active) {
-                connection.ready(now);
-            }
-            long due = connection.dueNs();
-            if (!connection.done() && due != NEVER && now - due >= 0) {
-                connection.due(now);
-            }
-        } catch (RuntimeException | Error failure) {
-            failed(connection, failure, now);
-        }
-    }
-
-    static void failed(Pollable connection, Throwable failure, long now) {
-        connection.failed(now);
-        Log.survived("a bootstrap connection failed: ", failure);
-    }
-
     private long entries(int n) {
-        if (pollfds.byteSize() < (long) n * Sockets.POLLFD_BYTES) {
-            pollfds = pollfds(2 * n);
+        long bytes = (long) n * Sockets.POLLFD_BYTES;
+        if (pollfds.byteSize() < bytes) {
+            pollfds = Arena.ofAuto().allocate(2 * bytes, 8);
         }
         return pollfds.address();
     }
 
     private static long entry(long entries, int index) {
         return entries + (long) index * Sockets.POLLFD_BYTES;
-    }
-
-    private static MemorySegment pollfds(int n) {
-        return Arena.ofAuto().allocate((long) n * Sockets.POLLFD_BYTES, 8);
-    }
-
-    private static long earlier(long one, long other) {
-        boolean first = other == NEVER || (one != NEVER && one - other < 0);
-        return first ? one : other;
-    }
-
-    private static int sleepMs(long deadlineNs) {
-        if (deadlineNs == NEVER) {
-            return LONGEST_SLEEP_MS;
-        }
-        long ms = (deadlineNs - System.nanoTime()) / MS_NS + 1;
-        return (int) Math.max(0, Math.min(LONGEST_SLEEP_MS, ms));
     }
 }

@@ -1,14 +1,26 @@
 package org.jccl.bootstrap;
 
+import org.jccl.log.Log;
 import org.jccl.platform.Sockets;
 
 /** A descriptor that the thread jccl-net serves; only that thread calls it. */
 abstract class Pollable {
-    private boolean done;
-    private long restsUntilNs = NetAgent.NEVER;
+    /** No deadline. */
+    static final long NEVER = Long.MAX_VALUE;
+
+    /** The pause after a failure that may last, as when memory or descriptors are exhausted. */
+    static final long PAUSE_NS = 50_000_000L;
 
     /** The descriptor to poll. */
-    abstract int fd();
+    final int fd;
+
+    private boolean done;
+    private long restsUntilNs = NEVER;
+
+    /** Takes ownership of the descriptor. */
+    Pollable(int fd) {
+        this.fd = fd;
+    }
 
     /** The events to poll for. */
     short events() {
@@ -18,9 +30,9 @@ abstract class Pollable {
     /** Something happened to the descriptor. */
     abstract void ready(long nowNs);
 
-    /** The nanoTime at which {@link #expired} is wanted, or {@link NetAgent#NEVER}. */
+    /** The nanoTime at which {@link #expired} is wanted, or {@link #NEVER}. */
     long deadlineNs() {
-        return NetAgent.NEVER;
+        return NEVER;
     }
 
     /** The deadline has passed. */
@@ -36,25 +48,46 @@ abstract class Pollable {
 
     /** Keeps it from being polled for a while; the next poll finds what comes meanwhile. */
     final void rest(long nowNs) {
-        restsUntilNs = nowNs + NetAgent.PAUSE_NS;
+        restsUntilNs = nowNs + PAUSE_NS;
     }
 
     final boolean rests() {
-        return restsUntilNs != NetAgent.NEVER;
+        return restsUntilNs != NEVER;
     }
 
-    /** When the agent is to look after it even if nothing happens. */
+    /** When the agent is to serve it even if nothing happens: its rest or its deadline is over. */
     final long dueNs() {
         return rests() ? restsUntilNs : deadlineNs();
     }
 
-    /** That time has come: its rest or its deadline is over. */
-    final void due(long nowNs) {
-        if (rests()) {
-            restsUntilNs = NetAgent.NEVER;
-        } else {
-            expired(nowNs);
+    /** Its turn. A failure in its code must not end the others. */
+    final void serve(boolean active, long nowNs) {
+        if (done) {
+            // Another connection's turn closed it; its descriptor may belong to a new one already.
+            return;
         }
+        try {
+            if (active) {
+                ready(nowNs);
+            }
+            long due = dueNs();
+            if (done || due == NEVER || nowNs - due < 0) {
+                return;
+            }
+            if (rests()) {
+                restsUntilNs = NEVER;
+            } else {
+                expired(nowNs);
+            }
+        } catch (RuntimeException | Error failure) {
+            survive(failure, nowNs);
+        }
+    }
+
+    /** Its code has failed: it alone suffers from that. */
+    final void survive(Throwable failure, long nowNs) {
+        failed(nowNs);
+        Log.survived("a bootstrap connection failed: ", failure);
     }
 
     /** Whether the agent is to forget it; its descriptor is closed or given away. */

@@ -1,7 +1,6 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.SocketAddress;
-import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
@@ -58,8 +57,9 @@ public final class Rendezvous {
      *     for one that this process has made and another communicator has used
      */
     public static void useAlone(UniqueId id) {
-        if (!Listener.useAlone(IdContent.decode(id))) {
-            throw CallError.ID_USED.says(Root.USED);
+        Root root = Listener.rootHere(IdContent.decode(id));
+        if (root != null) {
+            root.useAlone();
         }
     }
 }

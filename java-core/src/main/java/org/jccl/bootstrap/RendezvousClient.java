@@ -29,12 +29,12 @@ public final class RendezvousClient implements Exchange {
     private final boolean rootHere;
     private final IdContent id;
     private final Dialer dialer;
-    private final WatchedTime dialing = new WatchedTime();
+
+    /** How long it has tried to connect; counted anew from {@link #shortage} on. */
+    private WatchedTime dialing = new WatchedTime();
 
     /** Why this rank cannot take part, while it connects only to say so. */
     private @Nullable NcclException shortage;
-
-    private @Nullable WatchedTime telling;
 
     /** The root at NCCL_COMM_ID, if this is rank 0, which opens it. */
     private final @Nullable RootOpening opening;
@@ -45,12 +45,12 @@ public final class RendezvousClient implements Exchange {
     /** By rank: the contributions to the last round, as far as they have come. */
     private byte[] @Nullable [] blobs = {};
 
-    private boolean complete = true;
-    private int round = -1;
+    /** How many have come; all, if no round is under way. */
     private int received;
-    private int[] missing = NONE;
-    private int rankOfRoot = -1;
-    private boolean closed;
+
+    private int round = -1;
+    private int[] missing;
+    private int rankOfRoot;
     private @Nullable NcclException failure;
 
     /**
@@ -68,6 +68,7 @@ public final class RendezvousClient implements Exchange {
         this.id = id;
         nRanks = hello.nRanks();
         rank = hello.rank();
+        received = nRanks;
         rootHere = hello.inRootProcess();
         boolean known = CommId.isOne(id);
         rankOfRoot = known ? 0 : -1;
@@ -87,7 +88,7 @@ public final class RendezvousClient implements Exchange {
             throw CallError.RANK_OUTSIDE.says("rank %s is not one of %s ranks", rank, nRanks);
         }
         IdContent content = IdContent.decode(id);
-        boolean here = CommId.isOne(content) ? rank == 0 : Listener.isRootHere(content);
+        boolean here = CommId.isOne(content) ? rank == 0 : Listener.rootHere(content) != null;
         return MemberHello.own(nRanks, rank, here);
     }
 
@@ -103,7 +104,7 @@ public final class RendezvousClient implements Exchange {
     @Override
     public void begin(byte[] contribution) {
         throwFailure();
-        if (mine != null || !complete) {
+        if (!isComplete()) {
             throw new IllegalStateException("round " + round + " is not complete");
         }
         if (contribution.length > MAX_BLOB_BYTES) {
@@ -113,19 +114,38 @@ public final class RendezvousClient implements Exchange {
         round++;
         received = 0;
         missing = channel == null ? missing : NONE;
-        complete = false;
         blobs = new byte[nRanks][];
         mine = contribution.clone();
+    }
+
+    private boolean isComplete() {
+        return received == nRanks;
     }
 
     @Override
     public boolean advance() {
         throwFailure();
-        if (complete) {
-            return true;
+        if (!isComplete()) {
+            progress();
         }
+        return isComplete();
+    }
+
+    @Override
+    public void check(int[] awaited) {
+        throwFailure();
+        if (channel != null) {
+            progress();
+        }
+    }
+
+    /** Goes on with the round under way; if there is none, reads what the root says. */
+    private void progress() {
         try {
-            return progress();
+            Channel open = channel == null ? connect() : channel;
+            if (open != null) {
+                exchange(open);
+            }
         } catch (NcclException permanent) {
             failure = permanent;
             tellRootHere(permanent);
@@ -134,14 +154,15 @@ public final class RendezvousClient implements Exchange {
     }
 
     /**
-     * Lets the root of this process tell the other ranks why this one fails, which has not reached
-     * it.
+     * Lets the root of this process, if this rank has not reached it yet, tell the others why it
+     * fails.
      */
     private void tellRootHere(NcclException why) {
-        if (channel == null && opening != null) {
-            opening.giveUp(why);
-        } else if (channel == null && rootHere) {
-            Listener.giveUpHere(id, rank, why);
+        if (channel == null && rootHere) {
+            Root root = opening == null ? Listener.rootHere(id) : opening.root();
+            if (root != null) {
+                root.giveUp(rank, why);
+            }
         }
     }
 
@@ -156,34 +177,27 @@ public final class RendezvousClient implements Exchange {
             tellRootHere(why);
         } else {
             open.send(RootMessage.failed(why));
-            open.flush();
         }
         return true;
     }
 
-    private boolean progress() {
-        Channel open = channel == null ? connect() : channel;
-        if (open == null) {
-            return false;
-        }
+    private void exchange(Channel open) {
+        boolean inRound = !isComplete();
         byte[] contribution = takeContribution();
         if (contribution != null) {
             open.send(RootMessage.blob(round, contribution));
         }
-        open.flush();
-        while (received < nRanks) {
+        while (!inRound || !isComplete()) {
             ByteBuffer message = open.message();
+            if (message == null && open.ended()) {
+                throw rootHasGone(open);
+            }
             if (message == null) {
-                if (open.ended()) {
-                    throw rootHasGone(open);
-                }
-                return false;
+                return;
             }
             read(message);
         }
-        complete = true;
         missing = NONE;
-        return true;
     }
 
     /** Takes this rank's contribution to the round, one time; results may come only after that. */
@@ -209,11 +223,11 @@ public final class RendezvousClient implements Exchange {
         }
         Channel open = channel;
         if (open == null) {
-            if (rootHere && dialing.lookNs() > DIALING_NS) {
+            long sinceNs = dialing.lookNs();
+            if (rootHere && sinceNs > DIALING_NS) {
                 Listener.throwObstacle();
             }
-            WatchedTime since = telling;
-            if (why != null && since != null && since.lookNs() > TELLING_NS) {
+            if (why != null && sinceNs > TELLING_NS) {
                 throw why;
             }
             return null;
@@ -235,9 +249,9 @@ public final class RendezvousClient implements Exchange {
         if (spare < 0) {
             return false;
         }
-        dialer.use(spare);
         shortage = refused;
-        telling = new WatchedTime();
+        dialing = new WatchedTime();
+        dialer.start(spare);
         return true;
     }
 
@@ -261,7 +275,7 @@ public final class RendezvousClient implements Exchange {
         int itsRound = message.getInt();
         int from = message.getInt();
         boolean withRoot = message.get() != 0;
-        boolean expected = mine == null && !complete && itsRound == round;
+        boolean expected = mine == null && !isComplete() && itsRound == round;
         if (!expected || from < 0 || from >= nRanks || blobs[from] != null) {
             throw nonsense();
         }
@@ -289,13 +303,14 @@ public final class RendezvousClient implements Exchange {
     }
 
     private NcclException rootHasGone(Channel open) {
-        String who =
+        String maker =
                 rankOfRoot < 0
                         ? "the process that made the unique id (" + dialer.target + ")"
                         : "rank " + rankOfRoot + ", whose process made the unique id,";
-        if (CommId.isOne(id)) {
-            who = "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),";
-        }
+        String who =
+                CommId.isOne(id)
+                        ? "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),"
+                        : maker;
         return InitError.ROOT_GONE.says(
                 "%s has gone during the initialisation: its process ended or its "
                         + "connection broke (%s)",
@@ -314,9 +329,6 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public byte[][] result() {
-        if (!complete) {
-            throw new IllegalStateException("round " + round + " is not complete");
-        }
         byte[][] all = new byte[blobs.length][];
         for (int each = 0; each < all.length; each++) {
             all[each] = Objects.requireNonNull(blobs[each]);
@@ -330,33 +342,12 @@ public final class RendezvousClient implements Exchange {
     }
 
     @Override
-    public void check(int[] awaited) {
-        throwFailure();
-        Channel open = channel;
-        if (open == null) {
-            return;
-        }
-        try {
-            open.flush();
-            for (ByteBuffer each = open.message(); each != null; each = open.message()) {
-                read(each);
-            }
-            if (open.ended()) {
-                throw rootHasGone(open);
-            }
-        } catch (NcclException permanent) {
-            failure = permanent;
-            throw permanent;
-        }
-    }
-
-    @Override
     public @Nullable String unreachable() {
         if (channel != null) {
             return null;
         }
         RootOpening own = opening;
-        if (own != null && !own.isOpen()) {
+        if (own != null && own.root() == null) {
             return own.obstacle();
         }
         return CommId.isOne(id)
@@ -374,7 +365,7 @@ public final class RendezvousClient implements Exchange {
         RootOpening own = opening;
         if (open != null) {
             Sockets.pollOne(open.fd, open.events(), maxMs);
-        } else if (own != null && !own.isOpen()) {
+        } else if (own != null && own.root() == null) {
             Sockets.pollOne(-1, (short) 0, Math.min(maxMs, RootOpening.PAUSE_MS));
         } else {
             int sleepMs = Math.min(maxMs, dialer.dueInMs());
@@ -384,20 +375,14 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
         dialer.close();
         Channel open = channel;
+        channel = null;
         if (open != null) {
             open.send(RootMessage.bye());
-            open.flush();
             Sockets.shutdown(open.fd);
-            // Unread data would turn the end of the stream into a reset.
-            boolean more = true;
-            while (more) {
-                more = open.message() != null;
+            while (open.message() != null) {
+                // Unread data would turn the end of the stream into a reset.
             }
             open.close();
         }

@@ -12,6 +12,7 @@ import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.stream.IntStream;
 
 /**
@@ -19,7 +20,7 @@ import java.util.stream.IntStream;
  * for all, with one sentence. Belongs to the thread jccl-net.
  */
 final class Root {
-    static final String USED =
+    private static final String USED =
             "this unique id has been used already: an id makes one communicator, call"
                     + " ncclGetUniqueId for the next one";
     private static final long MS_NS = 1_000_000;
@@ -31,7 +32,6 @@ final class Root {
     private static final int MAX_RANKS = 1 << 16;
 
     private final Roots roots;
-    private final NetAgent agent;
     final Number16 number;
     final byte[] key;
     private @Nullable MemberHello first;
@@ -53,18 +53,29 @@ final class Root {
      * The socket at NCCL_COMM_ID, where ranks meet only this root; else null. The thread that makes
      * the root sets it before anybody knows the root.
      */
-    @Nullable ListeningSocket socket;
+    @Nullable Pollable socket;
 
-    Root(Roots roots, NetAgent agent, Number16 number, byte[] key) {
+    Root(Roots roots, IdContent id) {
         this.roots = roots;
-        this.agent = agent;
-        this.number = number;
-        this.key = key;
+        number = Number16.of(id.number());
+        key = id.key();
+    }
+
+    /**
+     * Uses up the id of a single rank, which needs no rendezvous; any thread may do so.
+     *
+     * @throws NcclException with INVALID_USAGE if another communicator has used it
+     */
+    void useAlone() {
+        if (!roots.use(this)) {
+            throw CallError.ID_USED.says(USED);
+        }
+        roots.agent.submit(this::end);
     }
 
     /** Whether a rank that comes now belongs to the next communicator at NCCL_COMM_ID. */
     boolean isTaken() {
-        return socket != null && (over || isComplete());
+        return socket != null && isClosed();
     }
 
     /** Why nobody can meet here any more, or null; any thread may ask. */
@@ -72,16 +83,17 @@ final class Root {
         return failure;
     }
 
-    private boolean isComplete() {
-        return first != null && joined == members.length;
+    /** Whether nobody can join any more: all have, or the last one has gone. */
+    private boolean isClosed() {
+        return over || (first != null && joined == members.length);
     }
 
     /** Rank 0, which opened it, needs it no longer; any thread may say so. */
     void leave() {
-        agent.submit(
+        roots.agent.submit(
                 () -> {
                     // Rank 0 has met the others, or it has given up.
-                    if (!over && !isComplete()) {
+                    if (!isClosed()) {
                         failSince("rank 0");
                         closeSocket();
                     }
@@ -97,8 +109,8 @@ final class Root {
     /** A rank has proved that it holds the id: it is served from now on, and may join. */
     Member admit(Channel channel, MemberHello hello) {
         Member member = new Member(this, channel, hello);
-        agent.serve(member);
-        roots.used(this);
+        roots.agent.serve(member);
+        roots.use(this);
         connected++;
         return member;
     }
@@ -108,7 +120,7 @@ final class Root {
         MemberHello hello = member.hello;
         member.tell(Hello.ACCEPTED);
         NcclException refusal = failure;
-        if (refusal == null && (over || isComplete())) {
+        if (refusal == null && isClosed()) {
             refusal = CallError.ID_USED.says(USED);
         }
         if (refusal != null) {
@@ -133,7 +145,7 @@ final class Root {
             rankHere = hello.rank();
         }
         member.joined = true;
-        if (isComplete()) {
+        if (isClosed()) {
             // The next communicator's rank 0 may open the port again.
             closeSocket();
         }
@@ -193,21 +205,16 @@ final class Root {
     private void deliver() {
         byte[][] frames = new byte[members.length][];
         for (int rank = 0; rank < frames.length; rank++) {
-            byte[] blob = blobs[rank];
-            Member member = members[rank];
-            if (blob != null && member != null) {
-                boolean here = member.hello.inRootProcess();
-                frames[rank] = RootMessage.result(round, rank, here, blob);
-                blobs[rank] = null;
-            }
+            boolean here = Objects.requireNonNull(members[rank]).hello.inRootProcess();
+            byte[] blob = Objects.requireNonNull(blobs[rank]);
+            frames[rank] = RootMessage.result(round, rank, here, blob);
+            blobs[rank] = null;
         }
         round++;
         contributed = 0;
         waiting = null;
         for (Member member : members) {
-            if (member != null) {
-                member.deliver(frames);
-            }
+            Objects.requireNonNull(member).deliver(frames);
         }
     }
 
@@ -245,7 +252,7 @@ final class Root {
 
     /** A rank of this process cannot go on and has not reached the root; any thread may say so. */
     void giveUp(int rank, NcclException why) {
-        agent.submit(() -> gaveUp("rank " + rank, why));
+        roots.agent.submit(() -> gaveUp("rank " + rank, why));
     }
 
     /** A rank cannot go on, and says why. */
@@ -300,7 +307,7 @@ final class Root {
     }
 
     /** Nobody can join any more. */
-    void end() {
+    private void end() {
         over = true;
         closeSocket();
         members = new Member[0];

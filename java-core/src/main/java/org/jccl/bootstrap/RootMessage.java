@@ -16,6 +16,9 @@ import java.nio.ByteBuffer;
 final class RootMessage {
     static final int HEADER_BYTES = 4;
 
+    /** Nobody sends this: it stands for what cannot be a message. */
+    static final byte NONSENSE = 0;
+
     /** Member to root: round, bytes. */
     static final byte BLOB = 1;
 
@@ -54,9 +57,7 @@ final class RootMessage {
     static byte[] waiting(int round, int rankOfRoot, int[] missing) {
         int named = Math.min(missing.length, MAX_NAMED_MISSING);
         ByteBuffer out = create(WAITING, 8 + 4 * named).putInt(round).putInt(rankOfRoot);
-        for (int i = 0; i < named; i++) {
-            out.putInt(missing[i]);
-        }
+        out.asIntBuffer().put(missing, 0, named);
         return out.array();
     }
 

@@ -14,22 +14,20 @@ final class RootOpening implements AutoCloseable {
     /** How long to wait between attempts. */
     static final int PAUSE_MS = 50;
 
-    private static final long MS_NS = 1_000_000;
-
     /** A root before this one, or a process that dies, may need a moment to free the port. */
-    private static final long BUSY_NS = 3_000 * MS_NS;
+    private static final long BUSY_NS = 3_000_000_000L;
 
     private final IdContent id;
     private final long sinceNs = System.nanoTime();
-    private long nextNs = sinceNs;
     private @Nullable Root root;
 
     RootOpening(IdContent id) {
         this.id = id;
     }
 
-    boolean isOpen() {
-        return root != null;
+    /** The root once it is open, null before. */
+    @Nullable Root root() {
+        return root;
     }
 
     /** The reason why it is not open yet, for sentences. */
@@ -51,16 +49,12 @@ final class RootOpening implements AutoCloseable {
             }
             return true;
         }
-        long now = System.nanoTime();
-        if (now - nextNs < 0) {
-            return false;
-        }
         int fd = ListeningSocket.open(id.root());
         if (fd >= 0) {
             serve(fd);
             return true;
         }
-        if (fd != -Errno.EADDRINUSE || now - sinceNs > BUSY_NS) {
+        if (fd != -Errno.EADDRINUSE || System.nanoTime() - sinceNs > BUSY_NS) {
             throw InitError.ROOT_NOT_OPENED.says(
                     "rank 0 cannot open the root at NCCL_COMM_ID %s: %s%s",
                     id.root(),
@@ -72,7 +66,6 @@ final class RootOpening implements AutoCloseable {
                             : "; it must be an address of the machine on which rank 0 runs, and a"
                                     + " free port");
         }
-        nextNs = now + PAUSE_MS * MS_NS;
         return false;
     }
 
@@ -82,13 +75,6 @@ final class RootOpening implements AutoCloseable {
         } catch (RuntimeException | Error e) {
             Sockets.close(fd);
             throw e;
-        }
-    }
-
-    /** Rank 0 gives up before it has reached its own root. */
-    void giveUp(NcclException why) {
-        if (root != null) {
-            root.giveUp(0, why);
         }
     }
 

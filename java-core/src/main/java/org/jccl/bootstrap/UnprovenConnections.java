@@ -1,16 +1,20 @@
 package org.jccl.bootstrap;
 
+import org.jccl.log.Log;
 import org.jccl.platform.Epoll;
+import org.jccl.platform.Sockets;
 import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
 
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
- * The connections that have not proved themselves, bounded in number and time. The agent polls them
- * as one descriptor, so that those that say nothing cost it nothing. Belongs to the thread
- * jccl-net.
+ * The connections that have not proved themselves, bounded in number and time, and what they may
+ * want to reach. The agent polls them as one descriptor, so that those that say nothing cost it
+ * nothing. Belongs to the thread jccl-net.
  */
 final class UnprovenConnections extends Pollable {
     static final int MOST = 256;
@@ -21,7 +25,10 @@ final class UnprovenConnections extends Pollable {
     /** A connection this young may be a rank in a burst: it is not dropped to make room. */
     private static final long YOUNG_NS = 1_000_000_000L;
 
-    private final Epoll epoll = new Epoll(READY_PER_TURN);
+    final Roots roots;
+    final DropLog drops = new DropLog(Log::attn);
+    private final Map<LinkTarget.Name, LinkTarget> targets = new HashMap<>();
+    private final Epoll epoll;
 
     /** By descriptor, in the order in which they came. */
     final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
@@ -31,7 +38,15 @@ final class UnprovenConnections extends Pollable {
      *
      * @throws NcclException SYSTEM_ERROR without descriptors
      */
-    UnprovenConnections() {}
+    UnprovenConnections(Roots roots) {
+        this(new Epoll(READY_PER_TURN), roots);
+    }
+
+    private UnprovenConnections(Epoll epoll, Roots roots) {
+        super(epoll.fd());
+        this.epoll = epoll;
+        this.roots = roots;
+    }
 
     /** A copy: what is done with one may end others. */
     private List<IncomingConnection> all() {
@@ -44,45 +59,64 @@ final class UnprovenConnections extends Pollable {
     }
 
     /**
-     * Adds a connection.
-     *
-     * @return false if the system watches no more descriptors for this user: the connection is to
-     *     be polled by itself then, and counts and ends like the others
+     * Takes a connection that was accepted. If the system watches no more descriptors for this
+     * user, the agent polls it by itself; it counts and ends like the others.
      */
-    boolean add(IncomingConnection connection) {
-        if (waiting.size() == MOST) {
-            oldest().drop(
-                            "there are more than " + MOST + " connections without proof",
-                            connection.sinceNs);
+    void add(int fd, @Nullable Root rootOfSocket, long nowNs) {
+        IncomingConnection connection = null;
+        try {
+            connection = new IncomingConnection(this, fd, rootOfSocket, nowNs);
+            if (waiting.size() == MOST) {
+                oldest().drop("there are more than " + MOST + " connections without proof", nowNs);
+            }
+            waiting.put(fd, connection);
+            if (epoll.add(fd) != 0) {
+                roots.agent.serve(connection);
+            }
+        } catch (RuntimeException | Error noMemory) {
+            if (connection == null) {
+                Sockets.close(fd);
+            } else {
+                connection.close();
+            }
+            throw noMemory;
         }
-        waiting.put(connection.fd(), connection);
-        return epoll.add(connection.fd()) == 0;
     }
 
     /** It ends or has proved itself; its descriptor is still open. */
     void remove(IncomingConnection connection) {
-        epoll.remove(connection.fd());
-        waiting.remove(connection.fd(), connection);
+        epoll.remove(connection.fd);
+        waiting.remove(connection.fd, connection);
     }
 
-    /** A target has come: ranks that came before it need not wait any longer. */
-    void targetMayBeThere(LinkTarget.Name name, long nowNs) {
+    /** Hands links for this target over from now on, also those that came before it. */
+    void expect(LinkTarget target, long nowNs) {
+        targets.put(target.name, target);
         for (IncomingConnection each : all()) {
             try {
-                each.targetMayBeThere(name, nowNs);
+                each.lookForTarget(nowNs);
             } catch (RuntimeException | Error failure) {
-                NetAgent.failed(each, failure, nowNs);
+                each.survive(failure, nowNs);
             }
         }
     }
 
-    private IncomingConnection oldest() {
-        return waiting.values().iterator().next();
+    void forget(LinkTarget target) {
+        targets.remove(target.name, target);
     }
 
-    @Override
-    int fd() {
-        return epoll.fd();
+    /** The target that a hello means, if it is known already. */
+    @Nullable LinkTarget target(Hello hello) {
+        return targets.get(new LinkTarget.Name(Number16.of(hello.number()), hello.to()));
+    }
+
+    /** No connection can be accepted for now. */
+    void cannotAccept(String why) {
+        targets.values().forEach(target -> target.fail(why));
+    }
+
+    private IncomingConnection oldest() {
+        return waiting.values().iterator().next();
     }
 
     @Override
@@ -91,7 +125,7 @@ final class UnprovenConnections extends Pollable {
         for (int i = 0; i < n; i++) {
             IncomingConnection found = waiting.get(epoll.found(i));
             if (found != null) {
-                NetAgent.serveOne(found, true, nowNs);
+                found.serve(true, nowNs);
             }
         }
     }
@@ -99,7 +133,7 @@ final class UnprovenConnections extends Pollable {
     /** The time of the oldest, since all have the same limit. */
     @Override
     long deadlineNs() {
-        return waiting.isEmpty() ? NetAgent.NEVER : oldest().deadlineNs();
+        return waiting.isEmpty() ? NEVER : oldest().deadlineNs();
     }
 
     @Override
@@ -108,7 +142,7 @@ final class UnprovenConnections extends Pollable {
             if (nowNs - each.deadlineNs() < 0) {
                 return;
             }
-            NetAgent.serveOne(each, false, nowNs);
+            each.serve(false, nowNs);
         }
     }
 

@@ -47,7 +47,7 @@ public final class BootstrapTargets {
                 1,
                 List.of(MEETS.encode(), LINKS.encode()),
                 input -> {
-                    if (!Hello.mayBegin(input, input.length)) {
+                    if (!Hello.mayBegin(input)) {
                         return "not JCCL";
                     }
                     byte[] whole = Arrays.copyOf(input, Hello.BYTES);

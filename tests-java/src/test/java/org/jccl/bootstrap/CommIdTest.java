@@ -123,7 +123,7 @@ class CommIdTest {
         try (Exchange zero = client(id, 3, 0);
                 Exchange one = client(id, 3, 1)) {
             meetButOne(zero, one);
-            Listener.shutdown();
+            ListenerEnd.now();
             String text = failure(one).toString();
             assertTrue(text.contains("rank 0, which opened the root at NCCL_COMM_ID"), text);
             assertTrue(text.contains("has gone"), text);

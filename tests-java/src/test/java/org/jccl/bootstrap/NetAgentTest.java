@@ -25,24 +25,21 @@ class NetAgentTest {
 
     @AfterEach
     void stop() throws InterruptedException {
-        agent.stop();
+        agent.submit(agent::close);
         thread.join();
     }
 
     /** A descriptor that is ready at once and answers with this Error. */
     private static final class Failing extends Pollable {
         final CountDownLatch closed = new CountDownLatch(1);
-        private final Wakeup ready = new Wakeup();
+        private final Wakeup ready;
         private final Error failure;
 
-        Failing(Error failure) {
+        Failing(Wakeup ready, Error failure) {
+            super(ready.fd());
+            this.ready = ready;
             this.failure = failure;
             ready.signal();
-        }
-
-        @Override
-        int fd() {
-            return ready.fd();
         }
 
         @Override
@@ -59,8 +56,8 @@ class NetAgentTest {
 
     @Test
     void aConnectionThatFailsIsDroppedAlone() throws Exception {
-        Failing first = new Failing(new StackOverflowError("planted"));
-        Failing second = new Failing(new OutOfMemoryError("planted"));
+        Failing first = new Failing(new Wakeup(), new StackOverflowError("planted"));
+        Failing second = new Failing(new Wakeup(), new OutOfMemoryError("planted"));
         agent.submit(
                 () -> {
                     agent.serve(first);

@@ -259,7 +259,7 @@ class RendezvousTest {
                 assertFalse(exchange.advance());
                 exchange.awaitActivity(10);
             }
-            Listener.shutdown();
+            ListenerEnd.now();
             NcclException failure = finish(exchange);
             assertEquals(NcclResult.REMOTE_ERROR, failure.result());
             assertTrue(failure.toString().contains("made the unique id"), failure.toString());
@@ -269,7 +269,7 @@ class RendezvousTest {
     @Test
     void saysWhatItWaitsFor() throws Exception {
         IdContent id = IdContent.decode(Rendezvous.createId());
-        Listener.shutdown();
+        ListenerEnd.now();
         try (RendezvousClient lonely = new RendezvousClient(id, MemberHello.own(2, 1, false))) {
             lonely.begin(NOTHING);
             while (!lonely.unreachable().contains("refused")) {

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.Communicator;
 import org.jccl.Config;
-import org.jccl.bootstrap.Listener;
+import org.jccl.bootstrap.ListenerEnd;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Faults;
 import org.jccl.harness.Rank;
@@ -252,7 +252,7 @@ final class ShortageTest {
             Endings.nothingHeld(rank, name);
             int before = 0;
             if (rank.number() == 1) {
-                Listener.shutdown();
+                ListenerEnd.now();
                 while (Faults.descriptors() > 0) {
                     Thread.onSpinWait();
                 }

@@ -1,6 +1,6 @@
 package org.jccl.machine.program;
 
-import org.jccl.bootstrap.Listener;
+import org.jccl.bootstrap.ListenerEnd;
 
 /** Ends what a process keeps from one communicator to the next. */
 public final class LeaveProgram implements Runnable {
@@ -9,6 +9,6 @@ public final class LeaveProgram implements Runnable {
 
     @Override
     public void run() {
-        Listener.shutdown();
+        ListenerEnd.now();
     }
 }
