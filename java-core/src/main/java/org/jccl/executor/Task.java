@@ -224,7 +224,7 @@ public final class Task extends Call {
     }
 
     private void tell() {
-        if (listeners != NOBODY) {
+        if (listeners.before != null) {
             Listener next = LISTENERS.getAndSet(this, NOBODY);
             for (; next != null; next = next.before) {
                 next.action.run();
