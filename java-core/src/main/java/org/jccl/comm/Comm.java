@@ -33,6 +33,10 @@ import java.util.function.Consumer;
  */
 public final class Comm implements GroupMember {
     private static final long JOBS_END_MS = 500;
+
+    /** How long destroy waits for operations whose peers do not come. */
+    private static final long SETTLE_NS = 5_000_000_000L;
+
     private static final int[] NOBODY = {};
 
     /** Made with the class, so that a rank can go where there is no memory for it. */
@@ -41,7 +45,7 @@ public final class Comm implements GroupMember {
     private final NcclConfig config;
     private final boolean blocking;
 
-    private final StateMachine life = new StateMachine();
+    private final StateMachine life = new StateMachine(this::identity);
 
     /** Written by the setup job before state becomes READY, like those down to key. */
     private volatile int rank;
@@ -56,9 +60,6 @@ public final class Comm implements GroupMember {
     /** The device of the buffers, null for the host. */
     private final @Nullable Device device;
 
-    /** The failure of init or of another call; written before state becomes FAILED. */
-    private volatile @Nullable NcclException failure;
-
     /** Set by abort, destroy or an interrupt, to end background jobs. */
     private volatile @Nullable NcclException stopRequest;
 
@@ -72,7 +73,7 @@ public final class Comm implements GroupMember {
     }
 
     /** The last call that somebody waited for; its task is reused. Any caller reads, writes. */
-    private volatile @Nullable PendingTask last;
+    private volatile @Nullable Awaited last;
 
     private Comm(NcclConfig config, @Nullable Device device, int rank, int nRanks, long commHash) {
         this.config = config;
@@ -142,15 +143,15 @@ public final class Comm implements GroupMember {
     }
 
     void setupEnded(@Nullable NcclException why, String what) {
-        if (why == null && life.change(CommState.INITIALIZING, CommState.READY, this)) {
+        if (why == null && life.change(CommState.INITIALIZING, CommState.READY)) {
             // From here on it belongs to its user, who may have destroyed it by now.
             Log.info(Subsystem.INIT, what + " " + identity() + " - Init COMPLETE");
             return;
         }
         if (why != null) {
-            failure = why;
+            life.failure = why;
             String sentence = what + " " + identity() + ": " + why.getMessage();
-            if (life.change(CommState.INITIALIZING, CommState.FAILED, this)) {
+            if (life.change(CommState.INITIALIZING, CommState.FAILED)) {
                 Log.warn(sentence);
             } else {
                 // Its user has aborted it.
@@ -170,7 +171,7 @@ public final class Comm implements GroupMember {
     void splitEnded(@Nullable NcclException why, boolean broken) {
         CommExecutor ex = executor;
         if (why != null && (broken || (ex != null && ex.failure() != null))) {
-            failure = why;
+            life.failure = why;
         }
         life.endSplit(why);
     }
@@ -227,7 +228,7 @@ public final class Comm implements GroupMember {
     Planner planner() {
         Planner made = planner;
         if (made == null) {
-            throw Refusals.notReady(this);
+            throw life.notReady();
         }
         return made;
     }
@@ -236,7 +237,7 @@ public final class Comm implements GroupMember {
     public CommExecutor executor() {
         CommExecutor made = executor;
         if (made == null) {
-            throw Refusals.notReady(this);
+            throw life.notReady();
         }
         return made;
     }
@@ -289,14 +290,9 @@ public final class Comm implements GroupMember {
         return life.splits > 0 || (ex != null && ex.busy());
     }
 
-    /** The failure of init or of another call; null if an operation has failed. */
-    @Nullable NcclException ownFailure() {
-        return failure;
-    }
-
     /** Why the communicator has failed, or null. */
     public @Nullable NcclException failure() {
-        NcclException own = failure;
+        NcclException own = life.failure;
         if (own != null) {
             return own;
         }
@@ -310,20 +306,21 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT while in progress or after the end, else the failure
      */
     public void ensureReady() {
-        CommState now = life.state;
-        if (now == CommState.READY && life.splits == 0) {
-            return;
+        life.ensureReady();
+    }
+
+    /** Refuses a call after a failure of a split or group; the executor knows all others. */
+    void ensureUnfailed() {
+        NcclException failed = life.failure;
+        if (failed != null) {
+            throw failed;
         }
-        if (now == CommState.INITIALIZING || now == CommState.READY) {
-            throw Refusals.notReady(this);
-        }
-        throw Refusals.ended(this, now);
     }
 
     /** As {@link #ensureReady}; refuses with the failure of an operation, too. */
     void ensureUnbroken() {
         ensureReady();
-        Refusals.throwIfAny(failure());
+        NcclException.throwIfAny(failure());
     }
 
     /** Refuses a query while init or split is under way, or after a failed init. */
@@ -351,7 +348,7 @@ public final class Comm implements GroupMember {
                 CallError.ENDED_NORMALLY.says("the process of rank %s ended normally", rank);
         stopRequest = goodbye;
         CommExecutor ex = executor;
-        if (ex != null && life.end(this)) {
+        if (ex != null && life.end()) {
             Parting.leave(ex, goodbye);
         }
     }
@@ -394,11 +391,11 @@ public final class Comm implements GroupMember {
      */
     public Pending finish() {
         ensureUnbroken();
-        if (!life.change(CommState.READY, CommState.FINALIZED, this)) {
-            throw Refusals.ended(this, life.state);
+        if (!life.change(CommState.READY, CommState.FINALIZED)) {
+            throw life.ended(life.state);
         }
         Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
-        return new PendingFinalize(this, Wait.untilIdle(executor()));
+        return new Awaited(null, Wait.untilIdle(executor()));
     }
 
     /**
@@ -412,7 +409,7 @@ public final class Comm implements GroupMember {
         CommState now = life.state;
         boolean splitting = now == CommState.READY && life.splits > 0 && failure() == null;
         if (now == CommState.INITIALIZING || splitting) {
-            throw Refusals.notReady(this);
+            throw life.notReady();
         }
         return end("Destroy");
     }
@@ -433,11 +430,11 @@ public final class Comm implements GroupMember {
     }
 
     private NcclException aborted() {
-        return Refusals.aborted(this, life.splitFailure);
+        return life.aborted(rank);
     }
 
     private boolean end(String what) {
-        if (!life.end(this)) {
+        if (!life.end()) {
             return false;
         }
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");
@@ -450,12 +447,23 @@ public final class Comm implements GroupMember {
         CommExecutor ex = executor;
         if (ex != null) {
             if (what.equals("Destroy")) {
-                PendingFinalize.settle(this, ex);
+                settle(ex);
             }
             Parting.close(ex, goodbye, FAREWELL);
         }
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " COMPLETE");
         return true;
+    }
+
+    /** Waits until nothing is under way; after a while it warns, and gives the operations up. */
+    private void settle(CommExecutor ex) {
+        if (!Wait.untilIdle(ex).await(System.nanoTime() + SETTLE_NS)) {
+            Log.warn(
+                    CallError.GIVEN_UP.says(
+                            "%s is destroyed while operations are under way, which have not ended"
+                                + " within 5 s and are given up; finalize it before, or abort it",
+                            identity()));
+        }
     }
 
     /** The waiting thread was interrupted by its user. */
@@ -472,18 +480,56 @@ public final class Comm implements GroupMember {
     @Override
     public void groupFailed(NcclException why) {
         if (!blocking) {
-            failure = why;
+            life.failure = why;
         }
     }
 
     /** The task to wait for; made once for a task that is used again and again. */
     Pending pending(Task task) {
-        PendingTask pending = last;
-        if (pending == null || pending.task() != task) {
-            pending = new PendingTask(this, task, Wait.of(executor(), task));
+        Awaited pending = last;
+        if (pending == null || pending.task != task) {
+            pending = new Awaited(task, Wait.of(executor(), task));
             last = pending;
         }
         return pending;
+    }
+
+    /** What a caller waits for: a task or, if it is null, the end of all that is under way. */
+    private final class Awaited implements Pending {
+        private final @Nullable Task task;
+        private final Wait wait;
+
+        Awaited(@Nullable Task task, Wait wait) {
+            this.task = task;
+            this.wait = wait;
+        }
+
+        @Override
+        public boolean await(long untilNs) {
+            return wait.await(untilNs);
+        }
+
+        @Override
+        public NcclResult result() {
+            if (task == null) {
+                // The communicator tells of no failure any more once somebody has aborted it.
+                NcclException.throwIfAny(executor().failure());
+                Log.info(Subsystem.DESTROY, identity() + " - Finalize COMPLETE");
+                return NcclResult.SUCCESS;
+            }
+            NcclException failed = task.failure();
+            boolean well = task.state() == Task.DONE;
+            executor().seen(task);
+            if (!well && failed != null) {
+                throw failed;
+            }
+            return NcclResult.SUCCESS;
+        }
+
+        @Override
+        public void interrupt() {
+            Comm.this.interrupt();
+        }
     }
 
     /** Leaves a queued operation to the stream threads. */

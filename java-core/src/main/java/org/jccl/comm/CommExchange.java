@@ -12,6 +12,7 @@ import org.jccl.progress.Wait;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;
+import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
@@ -91,7 +92,7 @@ final class CommExchange implements Exchange {
         if (running == null || !executor.look(running)) {
             return false;
         }
-        Refusals.throwIfAny(running.failure());
+        NcclException.throwIfAny(running.failure());
         if (messageBytes == SHORT_BYTES && anyIsLong()) {
             gather(longBytes);
             return false;
@@ -124,7 +125,7 @@ final class CommExchange implements Exchange {
     @Override
     public void check(int[] awaited) {
         executor.lookForLoss(awaited);
-        Refusals.throwIfAny(executor.failure());
+        NcclException.throwIfAny(executor.failure());
         int ahead = -1;
         for (int q : awaited) {
             ahead = executor.hasComeTo(q, 1) ? q : ahead;

@@ -52,7 +52,7 @@ final class InitJob extends SetupJob {
         if (!rounds().advance()) {
             return false;
         }
-        Refusals.throwIfAny(unfit);
+        NcclException.throwIfAny(unfit);
         int n = comm.nRanks();
         RankInfo[] infos = new RankInfo[n];
         byte[][] allFresh = new byte[n][];

@@ -87,7 +87,7 @@ abstract class SetupJob implements Job {
 
     @Override
     public final boolean advance() {
-        Refusals.throwIfAny(meeting().stopRequest());
+        NcclException.throwIfAny(meeting().stopRequest());
         if (!opened) {
             opened = true;
             rounds = new Rounds(open());
@@ -139,7 +139,7 @@ abstract class SetupJob implements Job {
         } catch (NcclException after) {
             throw why == null ? after : why;
         }
-        Refusals.throwIfAny(why);
+        NcclException.throwIfAny(why);
         return true;
     }
 
