@@ -122,7 +122,7 @@ final class LifeCycle {
         NcclConfig read = ConfigReader.read(config, NcclConfig.DEFAULT);
         byte[] bytes = new byte[UniqueId.BYTES];
         Memory.copyOut(id, bytes, 0, bytes.length);
-        Creation creation = Comm.create(new UniqueId(bytes), nRanks, rank, read);
+        Creation creation = Creation.init(new UniqueId(bytes), nRanks, rank, read);
         return begin(present(creation, commOut), creation.blocking(), NcclApi.IN_PROGRESS);
     }
 
@@ -185,7 +185,7 @@ final class LifeCycle {
                 int number = devList == 0 ? rank : Memory.getInt(devList + 4L * rank);
                 String device = Devices.numbered(Params.DEVICE.text(), number);
                 NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
-                Creation creation = Comm.createBlocking(id, nDev, rank, config);
+                Creation creation = Creation.initBlocking(id, nDev, rank, config);
                 openings.add(present(creation, comms + 8L * rank));
                 openings.getLast().queue();
             }
@@ -228,7 +228,7 @@ final class LifeCycle {
         Memory.putLong(newComm, 0);
         parent.ensureReady();
         NcclConfig read = config == 0 ? null : ConfigReader.read(config, NcclConfig.DEFAULT);
-        Creation creation = parent.split(color, key, read);
+        Creation creation = Creation.split(parent, color, key, read);
         boolean joins = color != NOCOLOR;
         Opening opening = joins ? present(creation, newComm) : new Opening(creation, 0, 0);
         return begin(opening, parent.blocking(), NcclApi.SUCCESS);

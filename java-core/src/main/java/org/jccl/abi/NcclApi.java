@@ -2,7 +2,6 @@ package org.jccl.abi;
 
 import org.jccl.call.Call;
 import org.jccl.comm.Comm;
-import org.jccl.comm.CustomOps;
 import org.jccl.comm.Operations;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
@@ -223,7 +222,7 @@ public final class NcclApi {
 
     /** ncclRedOpDestroy. */
     public static int redOpDestroy(int op, long comm) {
-        return done(comm, () -> CustomOps.destroy(Handles.get(comm, "RedOpDestroy"), op));
+        return done(comm, () -> Handles.get(comm, "RedOpDestroy").customOps().destroy(op));
     }
 
     /** ncclMemAlloc: zeroed pages of host memory. */

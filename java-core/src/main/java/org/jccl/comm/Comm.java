@@ -1,28 +1,23 @@
 package org.jccl.comm;
 
-import org.jccl.bootstrap.Rendezvous;
 import org.jccl.device.Device;
 import org.jccl.executor.Task;
 import org.jccl.group.GroupMember;
 import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
-import org.jccl.param.Param;
 import org.jccl.plan.Planner;
 import org.jccl.platform.Threads;
 import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Parting;
 import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Wait;
-import org.jccl.reduce.Warmup;
 import org.jccl.transport.Links;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Sentence;
-import org.jccl.type.UniqueId;
-import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
 import java.util.function.Consumer;
@@ -45,7 +40,7 @@ public final class Comm implements GroupMember {
     private final NcclConfig config;
     private final boolean blocking;
 
-    private final StateMachine life = new StateMachine(this::identity);
+    final StateMachine life = new StateMachine(this::identity);
 
     /** Written by the setup job before state becomes READY, like those down to key. */
     private volatile int rank;
@@ -63,58 +58,23 @@ public final class Comm implements GroupMember {
     /** Set by abort, destroy or an interrupt, to end background jobs. */
     private volatile @Nullable NcclException stopRequest;
 
-    final CustomOps customOps = new CustomOps();
+    private final CustomOps customOps;
 
     /** The time limit of operations, 0 for none; any thread changes it (volatile). */
     private volatile long timeLimitMs;
 
-    static {
-        Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
-    }
-
     /** The last call that somebody waited for; its task is reused. Any caller reads, writes. */
     private volatile @Nullable Awaited last;
 
-    private Comm(NcclConfig config, @Nullable Device device, int rank, int nRanks, long commHash) {
+    Comm(NcclConfig config, @Nullable Device device, int rank, int nRanks, long commHash) {
         this.config = config;
         this.blocking = config.blocking();
         this.device = device;
+        this.customOps = new CustomOps(device != null);
         this.rank = rank;
         this.nRanks = nRanks;
         this.commHash = commHash;
         this.timeLimitMs = config.timeoutMs();
-    }
-
-    /**
-     * Begins to create a communicator.
-     *
-     * @return the communicator in state INITIALIZING; {@link Creation#start} or await its job
-     * @throws NcclException INVALID_ARGUMENT for a bad rank or size
-     */
-    public static Creation create(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, ConfigDefaults.resolve(config));
-    }
-
-    /** As {@link #create}, but blocking whatever the environment says. */
-    public static Creation createBlocking(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, ConfigDefaults.resolve(config).withBlocking(true));
-    }
-
-    private static Creation make(UniqueId id, int nRanks, int rank, NcclConfig resolved) {
-        if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            throw CallError.RANK_OUTSIDE.says(
-                    "ncclCommInitRank: rank %s of %s ranks; the rank must lie in [0, nranks)",
-                    rank, nRanks);
-        }
-        Log.refresh();
-        Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
-        UniqueId meeting = Rendezvous.effective(id);
-        long hash = Rendezvous.publicNumber(meeting);
-        Comm comm = new Comm(resolved, ConfigDefaults.device(resolved), rank, nRanks, hash);
-        Warmup.start();
-        Object[] of = {comm.identity(), resolved.blocking() ? 1 : 0};
-        Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
-        return new Creation(comm, new InitJob(comm, meeting));
     }
 
     void placed(int newRank, int newSize, long hash) {
@@ -199,6 +159,11 @@ public final class Comm implements GroupMember {
     /** The number of its device, -1 on the host. */
     public int deviceNumber() {
         return device == null ? -1 : device.ordinal();
+    }
+
+    /** The reductions that were created on it. */
+    public CustomOps customOps() {
+        return customOps;
     }
 
     /** The resolved configuration. */
@@ -350,37 +315,6 @@ public final class Comm implements GroupMember {
         CommExecutor ex = executor;
         if (ex != null && life.end()) {
             Parting.leave(ex, goodbye);
-        }
-    }
-
-    /**
-     * Begins to split; the child exists at once, in state INITIALIZING.
-     *
-     * @param color ranks of equal colour form a child; -1 for no child
-     * @param rankKey order inside the child, ties by parent rank
-     * @param childConfig null to inherit
-     */
-    public Creation split(int color, int rankKey, @Nullable NcclConfig childConfig) {
-        ensureUnbroken();
-        SplitJob.checkColor(color);
-        NcclConfig resolved = childConfig == null ? config : ConfigDefaults.resolve(childConfig);
-        ConfigDefaults.requireParentsDevice(childConfig, device);
-        if (resolved.hostId() == null) {
-            resolved = resolved.withHostId(config.hostId());
-        }
-        long number = life.beginSplit();
-        try {
-            Comm child = new Comm(resolved, device, -1, 0, commHash);
-            Object[] of = {identity(), blocking ? 1 : 0, number, color, rankKey};
-            Log.info(
-                    Subsystem.INIT,
-                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
-                            + " START",
-                    of);
-            return new Creation(child, new SplitJob(this, child, color, rankKey, number));
-        } catch (RuntimeException | Error e) {
-            life.endSplit(null);
-            throw e;
         }
     }
 

@@ -1,9 +1,18 @@
 package org.jccl.comm;
 
+import org.jccl.bootstrap.Rendezvous;
 import org.jccl.group.Group;
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.param.Param;
+import org.jccl.reduce.Warmup;
+import org.jccl.type.CallError;
+import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
+import org.jccl.type.UniqueId;
+import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
 import java.util.function.BooleanSupplier;
@@ -18,6 +27,10 @@ public final class Creation implements Group.GroupJob, Job {
 
     private static final int RANKS_PER_MS = 8;
     private static final long MS = 1_000_000;
+
+    static {
+        Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
+    }
 
     private final Comm comm;
     private final SetupJob job;
@@ -39,6 +52,70 @@ public final class Creation implements Group.GroupJob, Job {
     Creation(Comm comm, SetupJob job) {
         this.comm = comm;
         this.job = job;
+    }
+
+    /**
+     * Begins to create a communicator.
+     *
+     * @return the communicator in state INITIALIZING; {@link #start} or await its job
+     * @throws NcclException INVALID_ARGUMENT for a bad rank or size
+     */
+    public static Creation init(UniqueId id, int nRanks, int rank, NcclConfig config) {
+        return initResolved(id, nRanks, rank, ConfigDefaults.resolve(config));
+    }
+
+    /** As {@link #init}, but blocking whatever the environment says. */
+    public static Creation initBlocking(UniqueId id, int nRanks, int rank, NcclConfig config) {
+        return initResolved(id, nRanks, rank, ConfigDefaults.resolve(config).withBlocking(true));
+    }
+
+    private static Creation initResolved(UniqueId id, int nRanks, int rank, NcclConfig config) {
+        if (nRanks < 1 || rank < 0 || rank >= nRanks) {
+            throw CallError.RANK_OUTSIDE.says(
+                    "ncclCommInitRank: rank %s of %s ranks; the rank must lie in [0, nranks)",
+                    rank, nRanks);
+        }
+        Log.refresh();
+        Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
+        UniqueId meeting = Rendezvous.effective(id);
+        long hash = Rendezvous.publicNumber(meeting);
+        Comm comm = new Comm(config, ConfigDefaults.device(config), rank, nRanks, hash);
+        Warmup.start();
+        Object[] of = {comm.identity(), config.blocking() ? 1 : 0};
+        Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
+        return new Creation(comm, new InitJob(comm, meeting));
+    }
+
+    /**
+     * Begins to split a communicator; the child exists at once, in state INITIALIZING.
+     *
+     * @param color ranks of equal colour form a child; -1 for no child
+     * @param key order inside the child, ties by parent rank
+     * @param config null to inherit
+     */
+    public static Creation split(Comm parent, int color, int key, @Nullable NcclConfig config) {
+        parent.ensureUnbroken();
+        SplitJob.checkColor(color);
+        NcclConfig own = parent.config();
+        NcclConfig resolved = config == null ? own : ConfigDefaults.resolve(config);
+        ConfigDefaults.requireParentsDevice(config, parent.device());
+        if (resolved.hostId() == null) {
+            resolved = resolved.withHostId(own.hostId());
+        }
+        long number = parent.life.beginSplit();
+        try {
+            Comm child = new Comm(resolved, parent.device(), -1, 0, parent.commHash());
+            Object[] of = {parent.identity(), parent.blocking() ? 1 : 0, number, color, key};
+            Log.info(
+                    Subsystem.INIT,
+                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
+                            + " START",
+                    of);
+            return new Creation(child, new SplitJob(parent, child, color, key, number));
+        } catch (RuntimeException | Error e) {
+            parent.life.endSplit(null);
+            throw e;
+        }
     }
 
     /** The communicator, which exists from the beginning. */

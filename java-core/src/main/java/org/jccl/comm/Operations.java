@@ -173,7 +173,7 @@ public final class Operations {
         if (number >= 0 && number < RedOp.NUMBERS) {
             return;
         }
-        PreMulSum op = comm.customOps.find(number);
+        PreMulSum op = comm.customOps().find(number);
         if (op == null) {
             throw CustomOps.unknown(called(call), number);
         }

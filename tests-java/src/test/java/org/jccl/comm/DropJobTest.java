@@ -23,7 +23,7 @@ final class DropJobTest {
     private final CountDownLatch ended = new CountDownLatch(1);
 
     private static Creation creation(int nRanks) {
-        return Comm.create(Rendezvous.createId(), nRanks, 0, NcclConfig.DEFAULT);
+        return Creation.init(Rendezvous.createId(), nRanks, 0, NcclConfig.DEFAULT);
     }
 
     private static Comm ready() {
@@ -69,7 +69,7 @@ final class DropJobTest {
     @Test
     void oneThatIsBeingSplitIsEndedAfterTheSplit() throws Exception {
         Comm comm = ready();
-        Creation split = comm.split(0, 0, null);
+        Creation split = Creation.split(comm, 0, 0, null);
         assertTrue(DropJob.start(comm, ended::countDown));
         TimeUnit.MILLISECONDS.sleep(50);
         assertEquals(CommState.READY, comm.state());

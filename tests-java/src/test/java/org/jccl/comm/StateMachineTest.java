@@ -25,7 +25,8 @@ final class StateMachineTest {
                     "FAILED DESTROYED");
 
     private final Comm comm =
-            Comm.create(Rendezvous.createId(), 2, 0, NcclConfig.DEFAULT.withBlocking(false)).comm();
+            Creation.init(Rendezvous.createId(), 2, 0, NcclConfig.DEFAULT.withBlocking(false))
+                    .comm();
 
     private StateMachine in(CommState state) {
         StateMachine machine = new StateMachine(comm::identity);
