@@ -23,7 +23,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Creation, split and end of communicators for {@link NcclApi}. */
+/** Creation, split and end of communicators. */
 final class LifeCycle {
     private static final int NOCOLOR = -1;
 
@@ -43,10 +43,10 @@ final class LifeCycle {
      */
     private record Opening(Creation creation, long handle, long commOut) {
         /** Puts it into the open group. */
-        int queue() {
+        NcclResult queue() {
             try {
                 Group.current().add(creation);
-                return NcclApi.SUCCESS;
+                return NcclResult.SUCCESS;
             } catch (NcclException e) {
                 forget();
                 throw e;
@@ -116,14 +116,14 @@ final class LifeCycle {
         Memory.copyIn(Rendezvous.createId().toBytes(), 0, id, UniqueId.BYTES);
     }
 
-    static int initRank(long commOut, int nRanks, long id, int rank, long config) {
+    static NcclResult initRank(long commOut, int nRanks, long id, int rank, long config) {
         Checked.pointer("CommInitRank", "comm", commOut);
         Checked.pointer("CommInitRank", "commId", id);
         NcclConfig read = ConfigReader.read(config, NcclConfig.DEFAULT);
         byte[] bytes = new byte[UniqueId.BYTES];
         Memory.copyOut(id, bytes, 0, bytes.length);
         Creation creation = Creation.init(new UniqueId(bytes), nRanks, rank, read);
-        return begin(present(creation, commOut), creation.blocking(), NcclApi.IN_PROGRESS);
+        return begin(present(creation, commOut), creation.blocking(), NcclResult.IN_PROGRESS);
     }
 
     /** Checks the arguments that only ncclCommInitRankScalable takes. */
@@ -160,7 +160,7 @@ final class LifeCycle {
      *
      * @param begun the result if it runs in the background
      */
-    private static int begin(Opening opening, boolean waits, int begun) {
+    private static NcclResult begin(Opening opening, boolean waits, NcclResult begun) {
         if (Group.current().open()) {
             return opening.queue();
         }
@@ -171,7 +171,7 @@ final class LifeCycle {
         return begun;
     }
 
-    static int initAll(long comms, int nDev, long devList) {
+    static NcclResult initAll(long comms, int nDev, long devList) {
         Checked.pointer("CommInitAll", "comms", comms);
         checkDevices(nDev, devList);
         UniqueId id = Rendezvous.createId();
@@ -199,7 +199,9 @@ final class LifeCycle {
             undo.run();
             throw e;
         }
-        return launch == null ? NcclApi.SUCCESS : Parking.current().await(new Undone(launch, undo));
+        return launch == null
+                ? NcclResult.SUCCESS
+                : Parking.current().await(new Undone(launch, undo));
     }
 
     private static void checkDevices(int nDev, long devList) {
@@ -222,7 +224,7 @@ final class LifeCycle {
     }
 
     /** A split that does not block returns SUCCESS, as NCCL's does. */
-    static int split(long handle, int color, int key, long newComm, long config) {
+    static NcclResult split(long handle, int color, int key, long newComm, long config) {
         Comm parent = Handles.get(handle, "CommSplit");
         Checked.pointer("CommSplit", "newcomm", newComm);
         Memory.putLong(newComm, 0);
@@ -231,12 +233,12 @@ final class LifeCycle {
         Creation creation = Creation.split(parent, color, key, read);
         boolean joins = color != NOCOLOR;
         Opening opening = joins ? present(creation, newComm) : new Opening(creation, 0, 0);
-        return begin(opening, parent.blocking(), NcclApi.SUCCESS);
+        return begin(opening, parent.blocking(), NcclResult.SUCCESS);
     }
 
-    static int finish(long handle) {
+    static NcclResult finish(long handle) {
         if (handle == 0) {
-            return NcclApi.SUCCESS;
+            return NcclResult.SUCCESS;
         }
         Comm comm = Handles.get(handle, "CommFinalize");
         Pending pending = comm.finish();
@@ -244,7 +246,7 @@ final class LifeCycle {
             return Parking.current().await(pending);
         }
         comm.leave();
-        return comm.asyncError().code();
+        return comm.asyncError();
     }
 
     /** For a garbage collector: never waits, and logs no mistake of its caller. */
@@ -255,17 +257,17 @@ final class LifeCycle {
                 return NcclResult.INVALID_ARGUMENT.code();
             }
             if (!DROPPED.add(handle)) {
-                return NcclApi.IN_PROGRESS;
+                return NcclResult.IN_PROGRESS.code();
             }
             if (DropJob.start(comm, () -> forget(handle))) {
-                return NcclApi.SUCCESS;
+                return NcclResult.SUCCESS.code();
             }
             forget(handle);
             return NcclResult.INVALID_ARGUMENT.code();
         } catch (Throwable t) {
             // The collector can drop it again, when there is memory.
             DROPPED.remove(handle);
-            return NcclApi.refused(handle, t);
+            return Answer.refused(handle, t);
         }
     }
 
@@ -279,16 +281,16 @@ final class LifeCycle {
         Reserve.open();
         try {
             if (handle == 0) {
-                return NcclApi.SUCCESS;
+                return NcclResult.SUCCESS.code();
             }
             Comm comm = Handles.get(handle, abort ? "CommAbort" : "CommDestroy");
             if (!ended(comm, handle, abort)) {
                 throw CallError.ALREADY_ENDED.says(
                         "%s has already been destroyed; destroy or abort it once", comm.identity());
             }
-            return NcclApi.SUCCESS;
+            return NcclResult.SUCCESS.code();
         } catch (Throwable t) {
-            return NcclApi.refused(handle, t);
+            return Answer.refused(handle, t);
         } finally {
             Reserve.close();
         }

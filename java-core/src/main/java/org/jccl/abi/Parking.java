@@ -40,27 +40,27 @@ final class Parking {
     }
 
     /** Waits for the call, to its end or for the slice that its caller has written. */
-    int await(Pending pending) {
+    NcclResult await(Pending pending) {
         return await(pending, slice == 0 ? 0 : Memory.getInt(slice));
     }
 
-    private int await(Pending pending, int ms) {
+    private NcclResult await(Pending pending, int ms) {
         long until = ms <= 0 ? 0 : System.nanoTime() + ms * MS;
         if (pending.await(until)) {
-            return pending.result().code();
+            return pending.result();
         }
         parked.push(pending);
         Memory.putInt(slice + PARKED, 1);
-        return NcclResult.IN_PROGRESS.code();
+        return NcclResult.IN_PROGRESS;
     }
 
     /** Goes on with the parked call, to its end or for the slice that its caller has now. */
-    int resume() {
+    NcclResult resume() {
         return await(take("jcclResume"));
     }
 
     /** Ends the parked call; its result is that of the interrupted operation. */
-    int interrupt() {
+    NcclResult interrupt() {
         Pending pending = take("jcclInterrupt");
         pending.interrupt();
         return await(pending, 0);

@@ -9,7 +9,7 @@ import org.jccl.type.DataType;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Memory and reductions that callers create and destroy, for {@link NcclApi}. */
+/** Memory and reductions that callers create and destroy. */
 final class Resources {
     /** The values of {@code ncclScalarResidence_t}. */
     private static final int SCALAR_DEVICE = 0;
