@@ -119,7 +119,7 @@ final class LifeCycle {
     static NcclResult initRank(long commOut, int nRanks, long id, int rank, long config) {
         Checked.pointer("CommInitRank", "comm", commOut);
         Checked.pointer("CommInitRank", "commId", id);
-        NcclConfig read = ConfigReader.read(config, NcclConfig.DEFAULT);
+        NcclConfig read = ConfigReader.read(config);
         byte[] bytes = new byte[UniqueId.BYTES];
         Memory.copyOut(id, bytes, 0, bytes.length);
         Creation creation = Creation.init(new UniqueId(bytes), nRanks, rank, read);
@@ -229,7 +229,7 @@ final class LifeCycle {
         Checked.pointer("CommSplit", "newcomm", newComm);
         Memory.putLong(newComm, 0);
         parent.ensureReady();
-        NcclConfig read = config == 0 ? null : ConfigReader.read(config, NcclConfig.DEFAULT);
+        NcclConfig read = config == 0 ? null : ConfigReader.read(config);
         Creation creation = Creation.split(parent, color, key, read);
         boolean joins = color != NOCOLOR;
         Opening opening = joins ? present(creation, newComm) : new Opening(creation, 0, 0);

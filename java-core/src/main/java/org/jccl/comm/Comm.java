@@ -94,10 +94,11 @@ public final class Comm implements GroupMember {
     }
 
     void connected(Setup setup) {
-        boolean rankOrder = setup.reducesInRankOrder();
+        boolean rankOrder = infos[rank].reducesInRankOrder();
         planner = new Planner(rank, setup.nodes(), rankOrder, setup.net(), identity());
-        boolean alone = setup.nodeRanks() <= Threads.processorCount();
-        CommExecutor made = new CommExecutor(setup.links(), identity(), alone, device);
+        Links links = setup.links();
+        boolean alone = nRanks - links.remote().length <= Threads.processorCount();
+        CommExecutor made = new CommExecutor(links, identity(), alone, device);
         made.timeLimitMs(timeLimitMs);
         executor = made;
     }

@@ -17,7 +17,7 @@ import org.jccl.type.Operation;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
-import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
  * An exchange among the ranks of a communicator that exists already: all-gathers in its order of
@@ -101,12 +101,8 @@ final class CommExchange implements Exchange {
     }
 
     private boolean anyIsLong() {
-        for (int q = 0; q < comm.nRanks(); q++) {
-            if (length(q) > SHORT_BYTES - Integer.BYTES) {
-                return true;
-            }
-        }
-        return false;
+        int most = SHORT_BYTES - Integer.BYTES;
+        return IntStream.range(0, comm.nRanks()).anyMatch(q -> length(q) > most);
     }
 
     /** The address of the message of a rank. */
@@ -149,14 +145,9 @@ final class CommExchange implements Exchange {
 
     @Override
     public int[] missing() {
-        int[] late = new int[comm.nRanks()];
-        int n = 0;
-        for (int q = 0; q < late.length; q++) {
-            if (q != comm.rank() && !executor.hasComeTo(q, 0)) {
-                late[n++] = q;
-            }
-        }
-        return Arrays.copyOf(late, n);
+        return IntStream.range(0, comm.nRanks())
+                .filter(q -> q != comm.rank() && !executor.hasComeTo(q, 0))
+                .toArray();
     }
 
     @Override

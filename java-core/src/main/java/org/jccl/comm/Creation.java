@@ -32,7 +32,6 @@ public final class Creation implements Group.GroupJob, Job {
         Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
     }
 
-    private final Comm comm;
     private final SetupJob job;
 
     /** Set before the job runs in the background, read by threads that wait (volatile). */
@@ -49,8 +48,7 @@ public final class Creation implements Group.GroupJob, Job {
 
     private @Nullable NcclException failure;
 
-    Creation(Comm comm, SetupJob job) {
-        this.comm = comm;
+    Creation(SetupJob job) {
         this.job = job;
     }
 
@@ -83,7 +81,7 @@ public final class Creation implements Group.GroupJob, Job {
         Warmup.start();
         Object[] of = {comm.identity(), config.blocking() ? 1 : 0};
         Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
-        return new Creation(comm, new InitJob(comm, meeting));
+        return new Creation(new InitJob(comm, meeting));
     }
 
     /**
@@ -111,7 +109,7 @@ public final class Creation implements Group.GroupJob, Job {
                     "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
                             + " START",
                     of);
-            return new Creation(child, new SplitJob(parent, child, color, key, number));
+            return new Creation(new SplitJob(parent, child, color, key, number));
         } catch (RuntimeException | Error e) {
             parent.life.endSplit(null);
             throw e;
@@ -120,12 +118,12 @@ public final class Creation implements Group.GroupJob, Job {
 
     /** The communicator, which exists from the beginning. */
     public Comm comm() {
-        return comm;
+        return job.comm;
     }
 
     @Override
     public boolean blocking() {
-        return comm.blocking();
+        return job.comm.blocking();
     }
 
     /** If the system gives no thread, the job has failed at once; a caller that polls sees that. */
@@ -156,7 +154,7 @@ public final class Creation implements Group.GroupJob, Job {
             job.ended(why);
         } catch (RuntimeException | Error e) {
             end = why != null ? why : Unforeseen.of(e, "at the end of " + job.what());
-            comm.setupEnded(end, job.what());
+            job.comm.setupEnded(end, job.what());
         } finally {
             synchronized (this) {
                 failure = end;

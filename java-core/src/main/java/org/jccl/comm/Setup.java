@@ -26,6 +26,7 @@ import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
 
 /**
  * Connects the ranks of a communicator once they know of each other: it allocates the own region,
@@ -217,28 +218,21 @@ final class Setup {
         AgreedSharing sharing = new AgreedSharing(infos, q -> rounds.payload(participants[q]));
         nodes = Nodes.of(nRanks, sharing);
         nodes = sharing.readable ? nodes.withReadableBuffers() : nodes;
-        int count = 0;
-        int[] far = new int[nRanks];
         for (int q = 0; q < nRanks; q++) {
             Region region = regions[q];
-            if (q == rank || (region != null && sharing.between(q, rank))) {
-                continue;
-            }
-            if (region != null) {
+            if (region != null && q != rank && !sharing.between(q, rank)) {
                 region.close();
+                regions[q] = null;
             }
-            regions[q] = null;
-            far[count++] = q;
         }
-        if (count == 0) {
+        int[] far = IntStream.range(0, nRanks).filter(q -> regions[q] == null).toArray();
+        if (far.length == 0) {
             return;
         }
         SocketAddress[] listeners = new SocketAddress[nRanks];
-        for (int q = 0; q < nRanks; q++) {
-            listeners[q] = infos[q].listener();
-        }
+        Arrays.setAll(listeners, q -> infos[q].listener());
         try {
-            linkSetup = new LinkSetup(key, commId, rank, listeners, Arrays.copyOf(far, count));
+            linkSetup = new LinkSetup(key, commId, rank, listeners, far);
         } catch (NcclException e) {
             phase = Phase.CONFIRM;
             giveUp(e);
@@ -348,20 +342,6 @@ final class Setup {
     /** Which members share a node, as all of them see it. */
     Nodes nodes() {
         return nodes;
-    }
-
-    /** Whether all reductions fold in rank order. */
-    boolean reducesInRankOrder() {
-        return infos[rank].reducesInRankOrder();
-    }
-
-    /** Ranks of this node, this one included. */
-    int nodeRanks() {
-        int count = 0;
-        for (Region each : regions) {
-            count += each != null ? 1 : 0;
-        }
-        return count;
     }
 
     /** Participants that have not come as far, as well as known. */

@@ -83,18 +83,11 @@ final class SplitJob extends SetupJob {
             }
         }
         members.sort(Comparator.comparingInt(Member::key).thenComparingInt(Member::parentRank));
-        int n = members.size();
-        RankInfo[] infos = new RankInfo[n];
-        int[] participants = new int[n];
-        int rank = -1;
-        for (int i = 0; i < n; i++) {
-            participants[i] = members.get(i).parentRank();
-            infos[i] = parent.info(participants[i]);
-            if (participants[i] == parent.rank()) {
-                rank = i;
-            }
-        }
-        comm.placed(rank, n, childName());
+        int[] participants = members.stream().mapToInt(Member::parentRank).toArray();
+        RankInfo[] infos = new RankInfo[participants.length];
+        Arrays.setAll(infos, i -> parent.info(participants[i]));
+        int rank = members.indexOf(new Member(parent.rank(), key));
+        comm.placed(rank, infos.length, childName());
         byte[] context = ByteBuffer.allocate(12).putLong(number).putInt(color).array();
         byte[] childKey = Keys.derive(parent.key(), "split", context);
         byte[] id = Arrays.copyOf(Keys.derive(childKey, "name"), 16);

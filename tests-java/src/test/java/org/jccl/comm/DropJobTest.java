@@ -122,7 +122,7 @@ final class DropJobTest {
     private static void assertFails(Error failure, boolean atEnd, NcclResult as, String says)
             throws InterruptedException {
         Comm comm = creation(2).comm();
-        Creation failing = new Creation(comm, new Failing(comm, failure, atEnd));
+        Creation failing = new Creation(new Failing(comm, failure, atEnd));
         failing.start();
         while (comm.asyncError() == NcclResult.IN_PROGRESS) {
             TimeUnit.MILLISECONDS.sleep(1);
