@@ -41,7 +41,7 @@ final class LifeCycle {
      * A creation and the handle that its caller has. One that fails while its caller waits leaves
      * no handle behind; in a group the caller keeps the handle, to abort it.
      */
-    private record Opening(Creation creation, long handle, long commOut) {
+    private record Opening(Creation creation, long handle, long commOut) implements Runnable {
         /** Puts it into the open group. */
         NcclResult queue() {
             try {
@@ -50,16 +50,6 @@ final class LifeCycle {
             } catch (NcclException e) {
                 forget();
                 throw e;
-            } catch (RuntimeException | Error e) {
-                drop(e);
-                throw e;
-            }
-        }
-
-        /** What its caller waits for. */
-        Undone waiting() {
-            try {
-                return new Undone(creation, this::forget);
             } catch (RuntimeException | Error e) {
                 drop(e);
                 throw e;
@@ -80,34 +70,17 @@ final class LifeCycle {
             }
         }
 
+        /** Undoes it after it failed, by itself: memory may be too short for another object. */
+        @Override
+        public void run() {
+            forget();
+        }
+
         private void forget() {
             Handles.remove(handle);
             if (commOut != 0) {
                 Memory.putLong(commOut, 0);
             }
-        }
-    }
-
-    /** A call to wait for, and how it is undone if it fails. */
-    private record Undone(Pending pending, Runnable undo) implements Pending {
-        @Override
-        public boolean await(long untilNs) {
-            return pending.await(untilNs);
-        }
-
-        @Override
-        public NcclResult result() {
-            try {
-                return pending.result();
-            } catch (RuntimeException | Error e) {
-                undo.run();
-                throw e;
-            }
-        }
-
-        @Override
-        public void interrupt() {
-            pending.interrupt();
         }
     }
 
@@ -165,7 +138,7 @@ final class LifeCycle {
             return opening.queue();
         }
         if (waits) {
-            return Parking.current().await(opening.waiting());
+            return Parking.current().await(opening.creation, opening);
         }
         opening.creation.start();
         return begun;
@@ -199,9 +172,7 @@ final class LifeCycle {
             undo.run();
             throw e;
         }
-        return launch == null
-                ? NcclResult.SUCCESS
-                : Parking.current().await(new Undone(launch, undo));
+        return launch == null ? NcclResult.SUCCESS : Parking.current().await(launch, undo);
     }
 
     private static void checkDevices(int nDev, long devList) {

@@ -23,7 +23,6 @@ final class InitJob extends SetupJob {
     private final UniqueId id;
     private final byte[] fresh = Keys.random(FRESH_BYTES);
     private @Nullable RendezvousClient client;
-    private boolean described;
 
     /** Why this rank cannot take part. */
     private @Nullable NcclException unfit;
@@ -45,8 +44,7 @@ final class InitJob extends SetupJob {
 
     @Override
     protected boolean meet() {
-        if (!described) {
-            described = true;
+        if (rounds().begun == 0) {
             describe();
         }
         if (!rounds().advance()) {

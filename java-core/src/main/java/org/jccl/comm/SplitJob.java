@@ -28,8 +28,6 @@ final class SplitJob extends SetupJob {
     private final int color;
     private final int key;
     private final long number;
-    private boolean asked;
-    private boolean broken;
 
     private record Member(int parentRank, int key) {}
 
@@ -60,8 +58,7 @@ final class SplitJob extends SetupJob {
 
     @Override
     protected boolean meet() {
-        if (!asked) {
-            asked = true;
+        if (rounds().begun == 0) {
             rounds().begin(ByteBuffer.allocate(8).putInt(color).putInt(key).array());
         }
         if (!rounds().advance()) {
@@ -115,8 +112,7 @@ final class SplitJob extends SetupJob {
 
     @Override
     public void ended(@Nullable NcclException why) {
-        broken = cutShort(ROUNDS);
-        if (why != null && broken) {
+        if (why != null && cutShort(ROUNDS)) {
             Parting.stop(parent.executor(), why);
         }
         // A child that has found no place yet has no rank to be named by.
@@ -126,7 +122,7 @@ final class SplitJob extends SetupJob {
     /** A thread that sees that the child is ready may use the parent again. */
     @Override
     protected void released(@Nullable NcclException why) {
-        parent.splitEnded(why, broken);
+        parent.splitEnded(why, cutShort(ROUNDS));
     }
 
     @Override
