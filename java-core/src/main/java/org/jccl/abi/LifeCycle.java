@@ -19,6 +19,7 @@ import org.jccl.type.Unforeseen;
 import org.jccl.type.UniqueId;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -179,17 +180,16 @@ final class LifeCycle {
         if (nDev < 1) {
             throw CallError.RANK_COUNT.says("CommInitAll : ndev %s must be positive", nDev);
         }
+        Set<Integer> listed = new HashSet<>();
         for (int i = 0; devList != 0 && i < nDev; i++) {
             int device = Memory.getInt(devList + 4L * i);
             if (device < 0) {
                 throw CallError.DEVICE_NUMBER.says(
                         "CommInitAll : invalid device %s; the first one is 0", device);
             }
-            for (int j = 0; j < i; j++) {
-                if (Memory.getInt(devList + 4L * j) == device) {
-                    throw CallError.DEVICE_TWICE.says(
-                            "CommInitAll : device %s is listed twice", device);
-                }
+            if (!listed.add(device)) {
+                throw CallError.DEVICE_TWICE.says(
+                        "CommInitAll : device %s is listed twice", device);
             }
         }
     }
