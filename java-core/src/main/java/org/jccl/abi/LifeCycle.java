@@ -13,7 +13,6 @@ import org.jccl.param.Params;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
-import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
 import org.jccl.type.UniqueId;
@@ -48,18 +47,10 @@ final class LifeCycle {
             try {
                 Group.current().add(creation);
                 return NcclResult.SUCCESS;
-            } catch (NcclException e) {
+            } catch (RuntimeException | Error e) {
                 forget();
                 throw e;
-            } catch (RuntimeException | Error e) {
-                drop(e);
-                throw e;
             }
-        }
-
-        private void drop(Throwable why) {
-            creation.drop(Unforeseen.of(why, "in a call"));
-            forget();
         }
 
         /** Aborts the communicator, however far it has come, and forgets its handle. */

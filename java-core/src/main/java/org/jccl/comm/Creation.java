@@ -153,8 +153,8 @@ public final class Creation implements Group.GroupJob, Job {
         try {
             job.ended(why);
         } catch (RuntimeException | Error e) {
-            end = why != null ? why : Unforeseen.of(e, "at the end of " + job.what());
-            job.comm.setupEnded(end, job.what());
+            end = why != null ? why : Unforeseen.of(e, "at the end of " + job.what);
+            job.comm.setupEnded(end, job.what);
         } finally {
             synchronized (this) {
                 failure = end;
@@ -199,7 +199,7 @@ public final class Creation implements Group.GroupJob, Job {
     }
 
     private boolean run(long untilNs) {
-        int ranks = job.meeting().nRanks();
+        int ranks = job.meeting.nRanks();
         int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
         while (!over && !JobAgent.step(this)) {
             long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
@@ -232,13 +232,13 @@ public final class Creation implements Group.GroupJob, Job {
     public synchronized NcclResult result() {
         NcclException why = failure;
         if (why != null) {
-            throw why.on(job.meeting().identity());
+            throw why.on(job.meeting.identity());
         }
         return NcclResult.SUCCESS;
     }
 
     @Override
     public void interrupt() {
-        job.interrupt();
+        job.meeting.interrupt();
     }
 }

@@ -28,7 +28,7 @@ final class InitJob extends SetupJob {
     private @Nullable NcclException unfit;
 
     InitJob(Comm comm, UniqueId id) {
-        super(comm);
+        super(comm, comm, "ncclCommInitRank");
         this.id = id;
     }
 
@@ -109,10 +109,5 @@ final class InitJob extends SetupJob {
             unfit = e;
             rounds().beginFailed(e);
         }
-    }
-
-    @Override
-    protected String what() {
-        return "ncclCommInitRank";
     }
 }

@@ -32,7 +32,7 @@ final class SplitJob extends SetupJob {
     private record Member(int parentRank, int key) {}
 
     SplitJob(Comm parent, Comm child, int color, int key, long number) {
-        super(child);
+        super(child, parent, "ncclCommSplit");
         this.parent = parent;
         this.color = color;
         this.key = key;
@@ -44,11 +44,6 @@ final class SplitJob extends SetupJob {
             throw CallError.SPLIT_COLOR.says(
                     "CommSplit : color %s must be NCCL_SPLIT_NOCOLOR (-1) or not negative", color);
         }
-    }
-
-    @Override
-    protected Comm meeting() {
-        return parent;
     }
 
     @Override
@@ -65,7 +60,6 @@ final class SplitJob extends SetupJob {
             return false;
         }
         if (color == NOCOLOR) {
-            setupNothing();
             return true;
         }
         List<Member> members = new ArrayList<>();
@@ -123,10 +117,5 @@ final class SplitJob extends SetupJob {
     @Override
     protected void released(@Nullable NcclException why) {
         parent.splitEnded(why, cutShort(ROUNDS));
-    }
-
-    @Override
-    protected String what() {
-        return "ncclCommSplit";
     }
 }

@@ -115,11 +115,11 @@ public final class Group {
     public void add(GroupJob job) {
         try {
             requireSame(job.blocking());
-        } catch (NcclException mixed) {
-            job.drop(mixed);
-            throw mixed;
+            jobs.add(job);
+        } catch (RuntimeException | Error e) {
+            job.drop(Unforeseen.of(e, "in a group"));
+            throw e;
         }
-        jobs.add(job);
     }
 
     /** The end of the group waits for all calls or for none. */

@@ -87,7 +87,7 @@ final class DropJobTest {
         private final boolean atEnd;
 
         Failing(Comm comm, Error failure, boolean atEnd) {
-            super(comm);
+            super(comm, comm, "the planted job");
             this.failure = failure;
             this.atEnd = atEnd;
         }
@@ -102,7 +102,6 @@ final class DropJobTest {
 
         @Override
         protected boolean meet() {
-            setupNothing();
             return true;
         }
 
@@ -111,11 +110,6 @@ final class DropJobTest {
             if (atEnd) {
                 throw failure;
             }
-        }
-
-        @Override
-        protected String what() {
-            return "the planted job";
         }
     }
 
