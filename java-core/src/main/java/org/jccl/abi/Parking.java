@@ -59,20 +59,16 @@ final class Parking {
     private NcclResult await(Pending pending, Runnable undo, int ms) {
         long until = ms <= 0 ? 0 : System.nanoTime() + ms * MS;
         if (pending.await(until)) {
-            return result(pending, undo);
+            try {
+                return pending.result();
+            } catch (RuntimeException | Error e) {
+                undo.run();
+                throw e;
+            }
         }
         parked.push(new Parked(pending, undo));
         Memory.putInt(slice + PARKED, 1);
         return NcclResult.IN_PROGRESS;
-    }
-
-    private static NcclResult result(Pending pending, Runnable undo) {
-        try {
-            return pending.result();
-        } catch (RuntimeException | Error e) {
-            undo.run();
-            throw e;
-        }
     }
 
     /** Goes on with the parked call, to its end or for the slice that its caller has now. */

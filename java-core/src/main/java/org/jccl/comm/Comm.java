@@ -123,7 +123,7 @@ public final class Comm implements GroupMember {
         boolean gone = stopRequest != null && life.state == CommState.DESTROYED;
         if (ex != null) {
             // The child of a split had no rank yet: this names it anew.
-            NcclException reason = gone || why == null ? aborted() : why;
+            NcclException reason = gone || why == null ? life.aborted(rank) : why;
             ex.requestStop(reason);
             Parting.close(ex, reason, FAREWELL);
         }
@@ -355,17 +355,13 @@ public final class Comm implements GroupMember {
      * @return false if it has been destroyed or aborted before
      */
     public boolean abort() {
-        NcclException why = aborted();
+        NcclException why = life.aborted(rank);
         stopRequest = why;
         CommExecutor ex = executor;
         if (ex != null) {
             ex.requestStop(why);
         }
         return end("Abort");
-    }
-
-    private NcclException aborted() {
-        return life.aborted(rank);
     }
 
     private boolean end(String what) {
@@ -432,16 +428,16 @@ public final class Comm implements GroupMember {
     /** What a caller waits for: a task or, if it is null, the end of all that is under way. */
     private final class Awaited implements Pending {
         private final @Nullable Task task;
-        private final Wait wait;
+        private final Wait waiting;
 
-        Awaited(@Nullable Task task, Wait wait) {
+        Awaited(@Nullable Task task, Wait waiting) {
             this.task = task;
-            this.wait = wait;
+            this.waiting = waiting;
         }
 
         @Override
         public boolean await(long untilNs) {
-            return wait.await(untilNs);
+            return waiting.await(untilNs);
         }
 
         @Override
