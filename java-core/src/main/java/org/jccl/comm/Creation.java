@@ -15,8 +15,6 @@ import org.jccl.type.UniqueId;
 import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
-import java.util.function.BooleanSupplier;
-
 /** A communicator in the making: its job, run by the thread that waits or in the background. */
 public final class Creation implements Group.GroupJob, Job {
     /** Every rank that waits wakes this often, to see that it is asked to stop. */
@@ -34,15 +32,12 @@ public final class Creation implements Group.GroupJob, Job {
 
     private final SetupJob job;
 
-    /** Set before the job runs in the background, read by threads that wait (volatile). */
-    private volatile boolean background;
-
     /** Written under the monitor of this, read by anybody (volatile). */
     private volatile boolean over;
 
     /**
-     * Whether a thread that waits runs the job now; others wait for the end of its turn. Guarded by
-     * this, as the one below.
+     * Whether a thread has its turn to run the job: one that waits gives it back, the background
+     * does not. Guarded by this, as the one below.
      */
     private boolean taken;
 
@@ -129,7 +124,9 @@ public final class Creation implements Group.GroupJob, Job {
     /** If the system gives no thread, the job has failed at once; a caller that polls sees that. */
     @Override
     public void start() {
-        background = true;
+        synchronized (this) {
+            taken = true;
+        }
         try {
             JobAgent.start(this);
         } catch (RuntimeException | Error e) {
@@ -171,9 +168,6 @@ public final class Creation implements Group.GroupJob, Job {
 
     @Override
     public boolean await(long untilNs) {
-        if (background) {
-            return awaitEndOf(() -> !over, untilNs);
-        }
         if (!take(untilNs)) {
             return over;
         }
@@ -186,11 +180,20 @@ public final class Creation implements Group.GroupJob, Job {
 
     /** Waits until no other thread has its turn; false if the job is over or the time is up. */
     private synchronized boolean take(long untilNs) {
-        if (!awaitEndOf(() -> taken && !over, untilNs) || over) {
-            return false;
+        while (taken && !over) {
+            long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;
+            if (leftMs <= 0) {
+                return false;
+            }
+            try {
+                wait(leftMs);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
         }
-        taken = true;
-        return true;
+        taken = !over;
+        return taken;
     }
 
     private synchronized void giveBack() {
@@ -207,23 +210,6 @@ public final class Creation implements Group.GroupJob, Job {
                 return false;
             }
             job.awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
-        }
-        return true;
-    }
-
-    /** Waits until the condition is false; false if the time is up before. */
-    private synchronized boolean awaitEndOf(BooleanSupplier condition, long untilNs) {
-        while (condition.getAsBoolean()) {
-            long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;
-            if (leftMs <= 0) {
-                return false;
-            }
-            try {
-                wait(leftMs);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return false;
-            }
         }
         return true;
     }

@@ -93,10 +93,7 @@ final class Rounds implements AutoCloseable {
      * @throws NcclException if it gave up, or its message is unreadable
      */
     byte[] payload(int participant) {
-        NcclException failed = failure(participant);
-        if (failed != null) {
-            throw failed;
-        }
+        NcclException.throwIfAny(failure(participant));
         byte[] blob = received[participant];
         return Arrays.copyOfRange(blob, 1, blob.length);
     }

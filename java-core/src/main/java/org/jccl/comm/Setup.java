@@ -176,9 +176,7 @@ final class Setup {
                                 theirs, "rank %s gave up: %s", q, theirs.getMessage());
             }
         }
-        if (found != null) {
-            throw found;
-        }
+        NcclException.throwIfAny(found);
     }
 
     /** Maps the mates, and tells the others which of them it could not map. */
