@@ -330,7 +330,7 @@ public final class Comm implements GroupMember {
             throw life.ended(life.state);
         }
         Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
-        return new Awaited(null, Wait.untilIdle(executor()));
+        return new Awaited(this, null, Wait.untilIdle(executor()));
     }
 
     /**
@@ -419,22 +419,14 @@ public final class Comm implements GroupMember {
     Pending pending(Task task) {
         Awaited pending = last;
         if (pending == null || pending.task != task) {
-            pending = new Awaited(task, Wait.of(executor(), task));
+            pending = new Awaited(this, task, Wait.of(executor(), task));
             last = pending;
         }
         return pending;
     }
 
     /** What a caller waits for: a task or, if it is null, the end of all that is under way. */
-    private final class Awaited implements Pending {
-        private final @Nullable Task task;
-        private final Wait waiting;
-
-        Awaited(@Nullable Task task, Wait waiting) {
-            this.task = task;
-            this.waiting = waiting;
-        }
-
+    private record Awaited(Comm comm, @Nullable Task task, Wait waiting) implements Pending {
         @Override
         public boolean await(long untilNs) {
             return waiting.await(untilNs);
@@ -444,13 +436,13 @@ public final class Comm implements GroupMember {
         public NcclResult result() {
             if (task == null) {
                 // The communicator tells of no failure any more once somebody has aborted it.
-                NcclException.throwIfAny(executor().failure());
-                Log.info(Subsystem.DESTROY, identity() + " - Finalize COMPLETE");
+                NcclException.throwIfAny(comm.executor().failure());
+                Log.info(Subsystem.DESTROY, comm.identity() + " - Finalize COMPLETE");
                 return NcclResult.SUCCESS;
             }
             NcclException failed = task.failure();
             boolean well = task.state() == Task.DONE;
-            executor().seen(task);
+            comm.executor().seen(task);
             if (!well && failed != null) {
                 throw failed;
             }
@@ -459,7 +451,7 @@ public final class Comm implements GroupMember {
 
         @Override
         public void interrupt() {
-            Comm.this.interrupt();
+            comm.interrupt();
         }
     }
 
