@@ -194,7 +194,7 @@ abstract class SetupJob implements Job {
                     // The others need not wait, and this rank does not wait until they know.
                     open.exchange.giveUp(why);
                 }
-                open.close();
+                open.exchange.close();
             }
         } finally {
             released(why);
