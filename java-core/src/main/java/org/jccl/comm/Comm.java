@@ -88,9 +88,9 @@ public final class Comm implements GroupMember {
         commHash = hash;
     }
 
-    void met(RankInfo[] all, byte[] secret) {
-        infos = all;
-        key = secret;
+    void met(Setup.Members members) {
+        infos = members.infos();
+        key = members.key();
     }
 
     void connected(Setup setup) {

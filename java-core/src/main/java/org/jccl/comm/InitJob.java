@@ -91,7 +91,7 @@ final class InitJob extends SetupJob {
         if (Rendezvous.isShared(id)) {
             comm.named(ByteBuffer.wrap(name).getLong());
         }
-        setup(infos, participants, key, Arrays.copyOf(name, COMM_ID_BYTES));
+        setup(new Setup.Members(infos, participants, key, Arrays.copyOf(name, COMM_ID_BYTES)));
         return true;
     }
 

@@ -49,13 +49,21 @@ final class Setup {
     /** Set once, by whichever thread warns: pidfds are refused to the whole process. */
     private static final AtomicBoolean WARNED = new AtomicBoolean();
 
+    /**
+     * The ranks of the communicator, each at its number.
+     *
+     * @param infos what each has said about itself
+     * @param participants the number of each in the rounds
+     * @param key the secret that they share
+     * @param commId by which they recognise each other's connections
+     */
+    record Members(RankInfo[] infos, int[] participants, byte[] key, byte[] commId) {}
+
     private final Rounds rounds;
-    private final int[] participants;
+    private final Members members;
+    private final RankInfo[] infos;
     private final int rank;
     private final int nRanks;
-    private final RankInfo[] infos;
-    private final byte[] key;
-    private final byte[] commId;
 
     /** By member: the regions of this rank and, once all agree which they are, of its mates. */
     private final @Nullable Region[] regions;
@@ -67,25 +75,13 @@ final class Setup {
     private @Nullable NcclException local;
     private @Nullable Links links;
 
-    /**
-     * A setup of {@code infos.length} members.
-     *
-     * @param participants by member, its number in the rounds
-     */
-    Setup(
-            Rounds rounds,
-            int[] participants,
-            int rank,
-            RankInfo[] infos,
-            byte[] key,
-            byte[] commId) {
+    /** A setup of these members, of which this rank is one. */
+    Setup(Rounds rounds, Members members, int rank) {
         this.rounds = rounds;
-        this.participants = participants;
+        this.members = members;
+        this.infos = members.infos;
         this.rank = rank;
         this.nRanks = infos.length;
-        this.infos = infos;
-        this.key = key;
-        this.commId = commId;
         this.regions = new Region[nRanks];
         this.peers = new Peer[nRanks];
         this.nodes = Nodes.one(nRanks);
@@ -168,7 +164,7 @@ final class Setup {
     private void checkFailures() {
         NcclException found = local;
         for (int q = 0; q < nRanks; q++) {
-            NcclException theirs = rounds.failure(participants[q]);
+            NcclException theirs = rounds.failure(members.participants[q]);
             boolean says = found == null || found.result() == NcclResult.REMOTE_ERROR;
             if (q != rank && theirs != null && says) {
                 found =
@@ -186,7 +182,7 @@ final class Setup {
             if (q == rank || !infos[rank].mayShare(infos[q])) {
                 continue;
             }
-            byte[] blob = rounds.payload(participants[q]);
+            byte[] blob = rounds.payload(members.participants[q]);
             if (blob.length != REGION_BLOB_BYTES) {
                 giveUp(PeerError.NONSENSE.says("rank %s sent no region at init", q));
                 return;
@@ -213,7 +209,8 @@ final class Setup {
     }
 
     private void agreeOnMates() {
-        AgreedSharing sharing = new AgreedSharing(infos, q -> rounds.payload(participants[q]));
+        AgreedSharing sharing =
+                new AgreedSharing(infos, q -> rounds.payload(members.participants[q]));
         nodes = Nodes.of(nRanks, sharing);
         nodes = sharing.readable ? nodes.withReadableBuffers() : nodes;
         for (int q = 0; q < nRanks; q++) {
@@ -230,7 +227,7 @@ final class Setup {
         SocketAddress[] listeners = new SocketAddress[nRanks];
         Arrays.setAll(listeners, q -> infos[q].listener());
         try {
-            linkSetup = new LinkSetup(key, commId, rank, listeners, far);
+            linkSetup = new LinkSetup(members.key, members.commId, rank, listeners, far);
         } catch (NcclException e) {
             phase = Phase.CONFIRM;
             giveUp(e);
@@ -346,7 +343,7 @@ final class Setup {
     int[] missing() {
         LinkSetup setup = linkSetup;
         return phase == Phase.LINKED && setup != null
-                ? Arrays.stream(setup.missing()).map(q -> participants[q]).sorted().toArray()
+                ? IntStream.of(setup.missing()).map(q -> members.participants[q]).sorted().toArray()
                 : rounds.exchange.missing();
     }
 

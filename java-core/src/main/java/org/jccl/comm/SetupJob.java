@@ -71,9 +71,9 @@ abstract class SetupJob implements Job {
         return open;
     }
 
-    protected final void setup(RankInfo[] infos, int[] participants, byte[] key, byte[] commId) {
-        comm.met(infos, key);
-        Setup next = new Setup(rounds(), participants, comm.rank(), infos, key, commId);
+    protected final void setup(Setup.Members members) {
+        comm.met(members);
+        Setup next = new Setup(rounds(), members, comm.rank());
         setup = next;
         next.begin();
     }

@@ -82,7 +82,7 @@ final class SplitJob extends SetupJob {
         byte[] context = ByteBuffer.allocate(12).putLong(number).putInt(color).array();
         byte[] childKey = Keys.derive(parent.key(), "split", context);
         byte[] id = Arrays.copyOf(Keys.derive(childKey, "name"), 16);
-        setup(infos, participants, childKey, id);
+        setup(new Setup.Members(infos, participants, childKey, id));
         return true;
     }
 
