@@ -5,7 +5,6 @@ import org.jccl.call.Call;
 import org.jccl.comm.Comm;
 import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
-import org.jccl.comm.CustomOps;
 import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
@@ -152,7 +151,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         try {
             Doors.given("CommInitRank of rank " + rank, "commId", id);
             Doors.given("CommInitRank of rank " + rank, "config", config);
-            Creation creation = Comm.create(id, nRanks, rank, config.resolved());
+            Creation creation = Creation.init(id, nRanks, rank, config.resolved());
             begin(creation, creation.blocking());
             return new Communicator(creation.comm());
         } catch (NcclException e) {
@@ -224,7 +223,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     public @Nullable Communicator split(int color, int key, @Nullable Config config) {
         NcclConfig resolved = config == null ? null : config.resolved();
         try {
-            Creation creation = comm.split(color, key, resolved);
+            Creation creation = Creation.split(comm, color, key, resolved);
             begin(creation, comm.blocking());
             return color == NOCOLOR ? null : new Communicator(creation.comm());
         } catch (NcclException e) {
@@ -306,7 +305,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
         Doors.given("RedOpCreatePreMulSum", "datatype", type);
         Doors.requireRoom("RedOpCreatePreMulSum", "scalar", factor, 1, type);
         byte[] bytes = factor.asSlice(0, type.sizeBytes()).toArray(ValueLayout.JAVA_BYTE);
-        return CustomOps.preMulSum(comm, type, bytes, 0);
+        comm.ensureReady();
+        return comm.customOps().preMulSum(type, bytes, 0);
     }
 
     /** This rank's number, from 0. */

@@ -3,6 +3,7 @@ package org.jccl.abi;
 import org.jccl.call.Call;
 import org.jccl.call.Composed;
 import org.jccl.call.StridedCopy;
+import org.jccl.call.StridedCopy.Extent;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
 import org.jccl.group.Group;
@@ -127,21 +128,18 @@ final class ComposedCall {
             String elements = "a copy of elements of " + elementBytes + " bytes";
             throw wrong(elements + " in " + dimensions + " dimensions");
         }
-        long[] counts = new long[(int) dimensions];
-        long[] from = new long[(int) dimensions];
-        long[] to = new long[(int) dimensions];
+        List<Extent> extents = new ArrayList<>();
         boolean any = true;
         long span = Math.min(elementBytes, MOST_BYTES);
-        for (int i = 0; i < counts.length; i++) {
+        for (int i = 0; i < dimensions; i++) {
             long one = take(3);
-            counts[i] = word(one);
-            from[i] = word(one + 1);
-            to[i] = word(one + 2);
-            any &= counts[i] != 0;
-            span = reach(span, counts[i], Math.max(distance(from[i]), distance(to[i])));
-            if (counts[i] < 0) {
-                throw wrong("a copy of " + counts[i] + " elements along a dimension");
+            Extent extent = new Extent(word(one), word(one + 1), word(one + 2));
+            any &= extent.count() != 0;
+            span = reach(span, extent);
+            if (extent.count() < 0) {
+                throw wrong("a copy of " + extent.count() + " elements along a dimension");
             }
+            extents.add(extent);
         }
         if (any) {
             if (span >= MOST_BYTES) {
@@ -150,7 +148,7 @@ final class ComposedCall {
             requireAddress("source of a copy", word(head));
             requireAddress("target of a copy", word(head + 1));
         }
-        return StridedCopy.of(word(head), word(head + 1), elementBytes, counts, from, to);
+        return StridedCopy.of(word(head), word(head + 1), elementBytes, extents);
     }
 
     private static long distance(long stride) {
@@ -158,8 +156,9 @@ final class ComposedCall {
     }
 
     /** How far a copy reaches with one more dimension, MOST_BYTES at most. */
-    private static long reach(long span, long count, long stride) {
-        long steps = Math.max(0, count - 1);
+    private static long reach(long span, Extent extent) {
+        long stride = Math.max(distance(extent.fromStride()), distance(extent.toStride()));
+        long steps = Math.max(0, extent.count() - 1);
         boolean far = stride > 0 && steps > MOST_BYTES / stride;
         return far ? MOST_BYTES : Math.min(MOST_BYTES, span + steps * stride);
     }

@@ -59,14 +59,14 @@ final class ConfigReader {
     private ConfigReader() {}
 
     /**
-     * The configuration at this address.
+     * The configuration at this address, with the defaults of fields that are not set.
      *
-     * @param base the values of fields that are not set
+     * @param address 0 for none
      * @throws NcclException INVALID_ARGUMENT for a struct that is not initialised or a bad value
      */
-    static NcclConfig read(long address, NcclConfig base) {
+    static NcclConfig read(long address) {
         if (address == 0) {
-            return base;
+            return NcclConfig.DEFAULT;
         }
         long size = Memory.getLong(address);
         if (size < FIRST_FIELD || size > MAX_SIZE || Memory.getInt(address + 8) != MAGIC) {
@@ -93,7 +93,8 @@ final class ConfigReader {
         if (intAt(address, size, SPLIT_SHARE) == 1) {
             Log.info(Subsystem.INIT, "splitShare is accepted; children share nothing in JCCL");
         }
-        NcclConfig config = blocking == UNDEF ? base : base.withBlocking(blocking == 1);
+        NcclConfig config = NcclConfig.DEFAULT;
+        config = blocking == UNDEF ? config : config.withBlocking(blocking == 1);
         String name = nameAt(address, size);
         return name == null ? config : config.withCommName(name);
     }

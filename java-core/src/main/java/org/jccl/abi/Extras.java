@@ -9,7 +9,7 @@ import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
 import org.jccl.type.Operation;
 
-/** The functions of {@code jccl.h} other than operations, for {@link NcclApi}. */
+/** The functions of {@code jccl.h} other than operations. */
 final class Extras {
     private static final int BYTES_SELF = 16;
     private static final int BYTES_SHM = 17;
@@ -52,7 +52,7 @@ final class Extras {
     static void endWithHost() {
         Runnable leave =
                 () -> {
-                    NcclApi.shutdown();
+                    Answer.done(0, Extras::shutdown);
                     ForkGuard.hostEnds();
                 };
         Runtime.getRuntime().addShutdownHook(new Thread(leave, "jccl-leave"));

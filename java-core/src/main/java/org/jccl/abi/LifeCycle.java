@@ -13,17 +13,17 @@ import org.jccl.param.Params;
 import org.jccl.platform.Memory;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
-import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
 import org.jccl.type.UniqueId;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Creation, split and end of communicators for {@link NcclApi}. */
+/** Creation, split and end of communicators. */
 final class LifeCycle {
     private static final int NOCOLOR = -1;
 
@@ -41,34 +41,16 @@ final class LifeCycle {
      * A creation and the handle that its caller has. One that fails while its caller waits leaves
      * no handle behind; in a group the caller keeps the handle, to abort it.
      */
-    private record Opening(Creation creation, long handle, long commOut) {
+    private record Opening(Creation creation, long handle, long commOut) implements Runnable {
         /** Puts it into the open group. */
-        int queue() {
+        NcclResult queue() {
             try {
                 Group.current().add(creation);
-                return NcclApi.SUCCESS;
-            } catch (NcclException e) {
+                return NcclResult.SUCCESS;
+            } catch (RuntimeException | Error e) {
                 forget();
                 throw e;
-            } catch (RuntimeException | Error e) {
-                drop(e);
-                throw e;
             }
-        }
-
-        /** What its caller waits for. */
-        Undone waiting() {
-            try {
-                return new Undone(creation, this::forget);
-            } catch (RuntimeException | Error e) {
-                drop(e);
-                throw e;
-            }
-        }
-
-        private void drop(Throwable why) {
-            creation.drop(Unforeseen.of(why, "in a call"));
-            forget();
         }
 
         /** Aborts the communicator, however far it has come, and forgets its handle. */
@@ -80,6 +62,12 @@ final class LifeCycle {
             }
         }
 
+        /** Undoes it after it failed, by itself: memory may be too short for another object. */
+        @Override
+        public void run() {
+            forget();
+        }
+
         private void forget() {
             Handles.remove(handle);
             if (commOut != 0) {
@@ -88,42 +76,19 @@ final class LifeCycle {
         }
     }
 
-    /** A call to wait for, and how it is undone if it fails. */
-    private record Undone(Pending pending, Runnable undo) implements Pending {
-        @Override
-        public boolean await(long untilNs) {
-            return pending.await(untilNs);
-        }
-
-        @Override
-        public NcclResult result() {
-            try {
-                return pending.result();
-            } catch (RuntimeException | Error e) {
-                undo.run();
-                throw e;
-            }
-        }
-
-        @Override
-        public void interrupt() {
-            pending.interrupt();
-        }
-    }
-
     static void getUniqueId(long id) {
         Checked.pointer("GetUniqueId", "uniqueId", id);
         Memory.copyIn(Rendezvous.createId().toBytes(), 0, id, UniqueId.BYTES);
     }
 
-    static int initRank(long commOut, int nRanks, long id, int rank, long config) {
+    static NcclResult initRank(long commOut, int nRanks, long id, int rank, long config) {
         Checked.pointer("CommInitRank", "comm", commOut);
         Checked.pointer("CommInitRank", "commId", id);
-        NcclConfig read = ConfigReader.read(config, NcclConfig.DEFAULT);
+        NcclConfig read = ConfigReader.read(config);
         byte[] bytes = new byte[UniqueId.BYTES];
         Memory.copyOut(id, bytes, 0, bytes.length);
-        Creation creation = Comm.create(new UniqueId(bytes), nRanks, rank, read);
-        return begin(present(creation, commOut), creation.blocking(), NcclApi.IN_PROGRESS);
+        Creation creation = Creation.init(new UniqueId(bytes), nRanks, rank, read);
+        return begin(present(creation, commOut), creation.blocking(), NcclResult.IN_PROGRESS);
     }
 
     /** Checks the arguments that only ncclCommInitRankScalable takes. */
@@ -160,18 +125,18 @@ final class LifeCycle {
      *
      * @param begun the result if it runs in the background
      */
-    private static int begin(Opening opening, boolean waits, int begun) {
+    private static NcclResult begin(Opening opening, boolean waits, NcclResult begun) {
         if (Group.current().open()) {
             return opening.queue();
         }
         if (waits) {
-            return Parking.current().await(opening.waiting());
+            return Parking.current().await(opening.creation, opening);
         }
         opening.creation.start();
         return begun;
     }
 
-    static int initAll(long comms, int nDev, long devList) {
+    static NcclResult initAll(long comms, int nDev, long devList) {
         Checked.pointer("CommInitAll", "comms", comms);
         checkDevices(nDev, devList);
         UniqueId id = Rendezvous.createId();
@@ -185,7 +150,7 @@ final class LifeCycle {
                 int number = devList == 0 ? rank : Memory.getInt(devList + 4L * rank);
                 String device = Devices.numbered(Params.DEVICE.text(), number);
                 NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
-                Creation creation = Comm.createBlocking(id, nDev, rank, config);
+                Creation creation = Creation.initBlocking(id, nDev, rank, config);
                 openings.add(present(creation, comms + 8L * rank));
                 openings.getLast().queue();
             }
@@ -199,44 +164,43 @@ final class LifeCycle {
             undo.run();
             throw e;
         }
-        return launch == null ? NcclApi.SUCCESS : Parking.current().await(new Undone(launch, undo));
+        return launch == null ? NcclResult.SUCCESS : Parking.current().await(launch, undo);
     }
 
     private static void checkDevices(int nDev, long devList) {
         if (nDev < 1) {
             throw CallError.RANK_COUNT.says("CommInitAll : ndev %s must be positive", nDev);
         }
+        Set<Integer> listed = new HashSet<>();
         for (int i = 0; devList != 0 && i < nDev; i++) {
             int device = Memory.getInt(devList + 4L * i);
             if (device < 0) {
                 throw CallError.DEVICE_NUMBER.says(
                         "CommInitAll : invalid device %s; the first one is 0", device);
             }
-            for (int j = 0; j < i; j++) {
-                if (Memory.getInt(devList + 4L * j) == device) {
-                    throw CallError.DEVICE_TWICE.says(
-                            "CommInitAll : device %s is listed twice", device);
-                }
+            if (!listed.add(device)) {
+                throw CallError.DEVICE_TWICE.says(
+                        "CommInitAll : device %s is listed twice", device);
             }
         }
     }
 
     /** A split that does not block returns SUCCESS, as NCCL's does. */
-    static int split(long handle, int color, int key, long newComm, long config) {
+    static NcclResult split(long handle, int color, int key, long newComm, long config) {
         Comm parent = Handles.get(handle, "CommSplit");
         Checked.pointer("CommSplit", "newcomm", newComm);
         Memory.putLong(newComm, 0);
         parent.ensureReady();
-        NcclConfig read = config == 0 ? null : ConfigReader.read(config, NcclConfig.DEFAULT);
-        Creation creation = parent.split(color, key, read);
+        NcclConfig read = config == 0 ? null : ConfigReader.read(config);
+        Creation creation = Creation.split(parent, color, key, read);
         boolean joins = color != NOCOLOR;
         Opening opening = joins ? present(creation, newComm) : new Opening(creation, 0, 0);
-        return begin(opening, parent.blocking(), NcclApi.SUCCESS);
+        return begin(opening, parent.blocking(), NcclResult.SUCCESS);
     }
 
-    static int finish(long handle) {
+    static NcclResult finish(long handle) {
         if (handle == 0) {
-            return NcclApi.SUCCESS;
+            return NcclResult.SUCCESS;
         }
         Comm comm = Handles.get(handle, "CommFinalize");
         Pending pending = comm.finish();
@@ -244,7 +208,7 @@ final class LifeCycle {
             return Parking.current().await(pending);
         }
         comm.leave();
-        return comm.asyncError().code();
+        return comm.asyncError();
     }
 
     /** For a garbage collector: never waits, and logs no mistake of its caller. */
@@ -255,17 +219,17 @@ final class LifeCycle {
                 return NcclResult.INVALID_ARGUMENT.code();
             }
             if (!DROPPED.add(handle)) {
-                return NcclApi.IN_PROGRESS;
+                return NcclResult.IN_PROGRESS.code();
             }
             if (DropJob.start(comm, () -> forget(handle))) {
-                return NcclApi.SUCCESS;
+                return NcclResult.SUCCESS.code();
             }
             forget(handle);
             return NcclResult.INVALID_ARGUMENT.code();
         } catch (Throwable t) {
             // The collector can drop it again, when there is memory.
             DROPPED.remove(handle);
-            return NcclApi.refused(handle, t);
+            return Answer.refused(handle, t);
         }
     }
 
@@ -279,16 +243,16 @@ final class LifeCycle {
         Reserve.open();
         try {
             if (handle == 0) {
-                return NcclApi.SUCCESS;
+                return NcclResult.SUCCESS.code();
             }
             Comm comm = Handles.get(handle, abort ? "CommAbort" : "CommDestroy");
             if (!ended(comm, handle, abort)) {
                 throw CallError.ALREADY_ENDED.says(
                         "%s has already been destroyed; destroy or abort it once", comm.identity());
             }
-            return NcclApi.SUCCESS;
+            return NcclResult.SUCCESS.code();
         } catch (Throwable t) {
-            return NcclApi.refused(handle, t);
+            return Answer.refused(handle, t);
         } finally {
             Reserve.close();
         }

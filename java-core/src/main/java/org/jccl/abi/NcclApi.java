@@ -2,7 +2,6 @@ package org.jccl.abi;
 
 import org.jccl.call.Call;
 import org.jccl.comm.Comm;
-import org.jccl.comm.CustomOps;
 import org.jccl.comm.Operations;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
@@ -16,11 +15,8 @@ import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
-import org.jccl.type.Unforeseen;
 import org.jccl.type.Version;
 
-import java.util.Arrays;
-import java.util.function.IntSupplier;
 import java.util.function.ToIntFunction;
 
 /**
@@ -31,8 +27,7 @@ import java.util.function.ToIntFunction;
  * bridge makes a code of that, too. {@link #lastError} has the sentence for an error.
  */
 public final class NcclApi {
-    static final int SUCCESS = NcclResult.SUCCESS.code();
-    static final int IN_PROGRESS = NcclResult.IN_PROGRESS.code();
+    private static final int SUCCESS = NcclResult.SUCCESS.code();
 
     private NcclApi() {}
 
@@ -45,7 +40,7 @@ public final class NcclApi {
      * Makes Java leave all communicators in good order at its end, if somebody else has started it.
      */
     public static int endWithHost() {
-        return done(0, Extras::endWithHost);
+        return Answer.done(0, Extras::endWithHost);
     }
 
     /** The sentence of the last failure of a method of this class, on any thread. */
@@ -68,88 +63,29 @@ public final class NcclApi {
         LastError.setForThread(sentence);
     }
 
-    /** The only place where a failure becomes a result code. */
-    private static int failed(Throwable t) {
-        NcclException why = Unforeseen.of(t, "in a call");
-        if (why != t) {
-            Log.warn(why.getMessage() + " at " + Arrays.toString(t.getStackTrace()));
-        }
-        LastError.setForThread(String.valueOf(why.getMessage()));
-        Group.current().remember(why);
-        return why.result().code();
-    }
-
-    /**
-     * The same for a failure that is not in the log yet.
-     *
-     * @param comm the handle of the communicator whose rank the sentence names, 0 for none
-     */
-    static int refused(long comm, Throwable t) {
-        if (!(t instanceof NcclException refusal)) {
-            return failed(t);
-        }
-        Comm known = Handles.find(comm);
-        NcclException why = known == null ? refusal : refusal.on(known.identity());
-        Log.warn(why);
-        return failed(why);
-    }
-
-    /** The result of a function whose failures are not in the log yet. */
-    private static int answer(long comm, IntSupplier function) {
-        try {
-            return function.getAsInt();
-        } catch (Throwable t) {
-            return refused(comm, t);
-        }
-    }
-
-    /** A function that succeeds if it returns. */
-    private interface Action {
-        void run() throws Exception;
-    }
-
-    /** The same for a function that succeeds if it returns. */
-    private static int done(long comm, Action function) {
-        try {
-            function.run();
-            return SUCCESS;
-        } catch (Throwable t) {
-            return refused(comm, t);
-        }
-    }
-
-    /** The result of a function whose failures are in the log already. */
-    private static int told(IntSupplier function) {
-        try {
-            return function.getAsInt();
-        } catch (Throwable t) {
-            return failed(t);
-        }
-    }
-
     /** Opens a group on this thread. */
     public static int groupStart() {
-        return done(0, () -> Group.current().start());
+        return Answer.done(0, () -> Group.current().start());
     }
 
     /** Closes a group; the outermost end launches it, and waits if its communicators block. */
     public static int groupEnd() {
-        return told(
+        return Answer.told(
                 () -> {
                     Launch launch = Group.current().end();
                     if (launch == null) {
-                        return SUCCESS;
+                        return NcclResult.SUCCESS;
                     }
                     if (launch.blocking()) {
                         return Parking.current().await(launch);
                     }
-                    return launch.look() ? launch.result().code() : launch.leave().code();
+                    return launch.look() ? launch.result() : launch.leave();
                 });
     }
 
     /** Not done yet; see DIFFERENCES.md. */
     public static int groupSimulateEnd(long simInfo) {
-        return done(
+        return Answer.done(
                 0,
                 () -> {
                     Group.current().remember(notDone("ncclGroupSimulateEnd"));
@@ -218,22 +154,23 @@ public final class NcclApi {
     /** ncclRedOpCreatePreMulSum. */
     public static int redOpCreatePreMulSum(
             long op, long scalar, int type, int residence, long comm) {
-        return done(comm, () -> Resources.createPreMulSum(op, scalar, type, residence, comm));
+        return Answer.done(
+                comm, () -> Resources.createPreMulSum(op, scalar, type, residence, comm));
     }
 
     /** ncclRedOpDestroy. */
     public static int redOpDestroy(int op, long comm) {
-        return done(comm, () -> CustomOps.destroy(Handles.get(comm, "RedOpDestroy"), op));
+        return Answer.done(comm, () -> Handles.get(comm, "RedOpDestroy").customOps().destroy(op));
     }
 
     /** ncclMemAlloc: zeroed pages of host memory. */
     public static int memAlloc(long out, long bytes) {
-        return done(0, () -> Resources.memAlloc(out, bytes));
+        return Answer.done(0, () -> Resources.memAlloc(out, bytes));
     }
 
     /** ncclMemFree. */
     public static int memFree(long address) {
-        return done(0, () -> Resources.memFree(address));
+        return Answer.done(0, () -> Resources.memFree(address));
     }
 
     /** ncclSend. */
@@ -261,23 +198,23 @@ public final class NcclApi {
             Call call = Group.call(operation).buffers(send, recv).elements(count, type);
             call.reducedBy(op).with(rootOrPeer).inStream(stream);
             Pending pending = Operations.run(comm, call);
-            return pending == null ? SUCCESS : leaveOrAwait(comm, pending);
+            return pending == null ? SUCCESS : leaveOrAwait(comm, pending).code();
         } catch (Throwable t) {
-            return refused(handle, t);
+            return Answer.refused(handle, t);
         }
     }
 
-    private static int leaveOrAwait(Comm comm, Pending pending) {
+    private static NcclResult leaveOrAwait(Comm comm, Pending pending) {
         if (comm.blocking()) {
             return Parking.current().await(pending);
         }
         comm.leave();
-        return IN_PROGRESS;
+        return NcclResult.IN_PROGRESS;
     }
 
     /** ncclGetUniqueId: writes 128 bytes. */
     public static int getUniqueId(long id) {
-        return done(0, () -> LifeCycle.getUniqueId(id));
+        return Answer.done(0, () -> LifeCycle.getUniqueId(id));
     }
 
     /** ncclCommInitRank. */
@@ -287,13 +224,13 @@ public final class NcclApi {
 
     /** ncclCommInitRankConfig. */
     public static int commInitRankConfig(long commOut, int nRanks, long id, int rank, long config) {
-        return answer(0, () -> LifeCycle.initRank(commOut, nRanks, id, rank, config));
+        return Answer.of(0, () -> LifeCycle.initRank(commOut, nRanks, id, rank, config));
     }
 
     /** ncclCommInitRankScalable; the first id serves all ranks. */
     public static int commInitRankScalable(
             long commOut, int nRanks, int rank, int nId, long ids, long config) {
-        return answer(
+        return Answer.of(
                 0,
                 () -> {
                     LifeCycle.requireIds(nRanks, nId);
@@ -303,17 +240,17 @@ public final class NcclApi {
 
     /** ncclCommInitAll: all ranks in this process. */
     public static int commInitAll(long comms, int nDev, long devList) {
-        return answer(0, () -> LifeCycle.initAll(comms, nDev, devList));
+        return Answer.of(0, () -> LifeCycle.initAll(comms, nDev, devList));
     }
 
     /** ncclCommSplit; the child's handle is written before this returns. */
     public static int commSplit(long comm, int color, int key, long newComm, long config) {
-        return answer(comm, () -> LifeCycle.split(comm, color, key, newComm, config));
+        return Answer.of(comm, () -> LifeCycle.split(comm, color, key, newComm, config));
     }
 
     /** ncclCommFinalize. */
     public static int commFinalize(long comm) {
-        return answer(comm, () -> LifeCycle.finish(comm));
+        return Answer.of(comm, () -> LifeCycle.finish(comm));
     }
 
     /** ncclCommDestroy. */
@@ -339,7 +276,7 @@ public final class NcclApi {
             Memory.putInt(out, result.code());
             return SUCCESS;
         } catch (Throwable t) {
-            return refused(comm, t);
+            return Answer.refused(comm, t);
         }
     }
 
@@ -359,7 +296,7 @@ public final class NcclApi {
     }
 
     private static int query(long comm, long out, String function, ToIntFunction<Comm> value) {
-        return done(
+        return Answer.done(
                 comm,
                 () -> {
                     Comm found = Handles.get(comm, function);
@@ -371,22 +308,22 @@ public final class NcclApi {
 
     /** jcclSliced: the address of the slice of this thread's blocking calls, 0 for none. */
     public static int sliced(long slice) {
-        return done(0, () -> Parking.current().slice(slice));
+        return Answer.done(0, () -> Parking.current().slice(slice));
     }
 
     /** jcclResume: goes on with this thread's parked call. */
     public static int resume() {
-        return told(() -> Parking.current().resume());
+        return Answer.told(() -> Parking.current().resume());
     }
 
     /** jcclInterrupt: ends this thread's parked call and revokes its communicators. */
     public static int interrupt() {
-        return told(() -> Parking.current().interrupt());
+        return Answer.told(() -> Parking.current().interrupt());
     }
 
     /** jcclCommInterrupt: revokes a communicator because its user was interrupted. */
     public static int commInterrupt(long comm) {
-        return done(comm, () -> Handles.get(comm, "CommInterrupt").interrupt());
+        return Answer.done(comm, () -> Handles.get(comm, "CommInterrupt").interrupt());
     }
 
     /** jcclCommDrop: a garbage collector has found a communicator that nobody has destroyed. */
@@ -409,37 +346,38 @@ public final class NcclApi {
         try {
             Call call = Group.call(Started.operation("Start", operation)).buffers(send, recv);
             call.elements(count, type).reducedBy(redOp).with(rootOrPeer);
-            return Started.start(call, comm, ms, ticketOut);
+            return Started.start(call, comm, ms, ticketOut).code();
         } catch (Throwable t) {
-            return refused(comm, t);
+            return Answer.refused(comm, t);
         }
     }
 
     /** jcclStartComposed: starts one with copies before and after, or of sends and receives. */
     public static int startComposed(long words, long n, long comm, int ms, long ticketOut) {
-        return answer(comm, () -> Started.start(new ComposedCall(words, n), comm, ms, ticketOut));
+        return Answer.of(
+                comm, () -> Started.start(new ComposedCall(words, n), comm, ms, ticketOut));
     }
 
     /** jcclPoll: lends this thread to a started operation for at most {@code ms}. */
     public static int poll(long comm, long ticket, int ms) {
-        return told(() -> Started.poll(comm, ticket, ms));
+        return Answer.told(() -> Started.poll(comm, ticket, ms));
     }
 
     /** jcclAbandonGroup: the open group's end launches nothing. */
     public static int abandonGroup() {
-        return told(
+        return Answer.done(
+                0,
                 () -> {
                     String why =
                             "the body of a group threw an exception, so that nothing of the group"
                                     + " was launched";
                     Group.current().remember(CallError.GROUP_ABANDONED.says(why));
-                    return SUCCESS;
                 });
     }
 
     /** jcclWaitCompletion: waits until the count of finished started operations changes. */
     public static int waitCompletion(long seen, int ms, long now) {
-        return done(
+        return Answer.done(
                 0,
                 () -> {
                     Checked.pointer("WaitCompletion", "now", now);
@@ -449,17 +387,17 @@ public final class NcclApi {
 
     /** jcclCommOptions: the time limit of operations in milliseconds, 0 for none. */
     public static int commTimeout(long comm, long timeoutMs) {
-        return done(comm, () -> Extras.timeout(comm, timeoutMs));
+        return Answer.done(comm, () -> Extras.timeout(comm, timeoutMs));
     }
 
     /** jcclCommStats: counters, laid out as in jccl.h. */
     public static int commStats(long comm, long out, int n) {
-        return done(comm, () -> Extras.stats(comm, out, n));
+        return Answer.done(comm, () -> Extras.stats(comm, out, n));
     }
 
     /** jcclWarm: waits until the kernels are compiled, for {@code ms} at most. */
     public static int warm(int ms) {
-        return done(
+        return Answer.done(
                 0,
                 () -> {
                     Warmup.start();
@@ -469,6 +407,6 @@ public final class NcclApi {
 
     /** jcclShutdown: leaves all communicators in good order, at the end of the process. */
     public static int shutdown() {
-        return done(0, Extras::shutdown);
+        return Answer.done(0, Extras::shutdown);
     }
 }

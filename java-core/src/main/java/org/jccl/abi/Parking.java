@@ -16,6 +16,9 @@ import java.util.ArrayDeque;
 final class Parking {
     private static final long MS = 1_000_000;
     private static final ThreadLocal<Parking> CURRENT = ThreadLocal.withInitial(Parking::new);
+    private static final Runnable NOTHING = () -> {};
+
+    private record Parked(Pending pending, Runnable undo) {}
 
     /** Offset of the flag in a {@code jcclSlice}, which begins with the milliseconds. */
     private static final int PARKED = 4;
@@ -27,7 +30,7 @@ final class Parking {
      * Innermost first: a signal handler that runs while a call is parked may make calls that are
      * parked and resumed in their turn.
      */
-    private final ArrayDeque<Pending> parked = new ArrayDeque<>();
+    private final ArrayDeque<Parked> parked = new ArrayDeque<>();
 
     private Parking() {}
 
@@ -40,37 +43,52 @@ final class Parking {
     }
 
     /** Waits for the call, to its end or for the slice that its caller has written. */
-    int await(Pending pending) {
-        return await(pending, slice == 0 ? 0 : Memory.getInt(slice));
+    NcclResult await(Pending pending) {
+        return await(pending, NOTHING);
     }
 
-    private int await(Pending pending, int ms) {
+    /**
+     * The same for a call that leaves something to undo.
+     *
+     * @param undo runs if the call fails
+     */
+    NcclResult await(Pending pending, Runnable undo) {
+        return await(pending, undo, slice == 0 ? 0 : Memory.getInt(slice));
+    }
+
+    private NcclResult await(Pending pending, Runnable undo, int ms) {
         long until = ms <= 0 ? 0 : System.nanoTime() + ms * MS;
         if (pending.await(until)) {
-            return pending.result().code();
+            try {
+                return pending.result();
+            } catch (RuntimeException | Error e) {
+                undo.run();
+                throw e;
+            }
         }
-        parked.push(pending);
+        parked.push(new Parked(pending, undo));
         Memory.putInt(slice + PARKED, 1);
-        return NcclResult.IN_PROGRESS.code();
+        return NcclResult.IN_PROGRESS;
     }
 
     /** Goes on with the parked call, to its end or for the slice that its caller has now. */
-    int resume() {
-        return await(take("jcclResume"));
+    NcclResult resume() {
+        Parked call = take("jcclResume");
+        return await(call.pending, call.undo);
     }
 
     /** Ends the parked call; its result is that of the interrupted operation. */
-    int interrupt() {
-        Pending pending = take("jcclInterrupt");
-        pending.interrupt();
-        return await(pending, 0);
+    NcclResult interrupt() {
+        Parked call = take("jcclInterrupt");
+        call.pending.interrupt();
+        return await(call.pending, call.undo, 0);
     }
 
-    private Pending take(String function) {
-        Pending pending = parked.poll();
-        if (pending == null) {
+    private Parked take(String function) {
+        Parked call = parked.poll();
+        if (call == null) {
             throw CallError.NOT_PARKED.says("%s : no call of this thread is parked", function);
         }
-        return pending;
+        return call;
     }
 }

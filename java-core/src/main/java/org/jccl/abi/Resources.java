@@ -1,7 +1,6 @@
 package org.jccl.abi;
 
 import org.jccl.comm.Comm;
-import org.jccl.comm.CustomOps;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.type.CallError;
@@ -10,7 +9,7 @@ import org.jccl.type.DataType;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Memory and reductions that callers create and destroy, for {@link NcclApi}. */
+/** Memory and reductions that callers create and destroy. */
 final class Resources {
     /** The values of {@code ncclScalarResidence_t}. */
     private static final int SCALAR_DEVICE = 0;
@@ -68,6 +67,7 @@ final class Resources {
         boolean later = residence == SCALAR_DEVICE;
         byte[] factor = new byte[later ? 0 : of.sizeBytes()];
         Memory.copyOut(scalar, factor, 0, factor.length);
-        Memory.putInt(out, CustomOps.preMulSum(comm, of, factor, later ? scalar : 0).number());
+        comm.ensureReady();
+        Memory.putInt(out, comm.customOps().preMulSum(of, factor, later ? scalar : 0).number());
     }
 }

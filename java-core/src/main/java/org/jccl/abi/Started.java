@@ -9,9 +9,10 @@ import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Wait;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 
-/** Operations that are started and polled, for {@link NcclApi}. */
+/** Operations that are started and polled. */
 final class Started {
     private static final long MS = 1_000_000;
 
@@ -26,13 +27,13 @@ final class Started {
         return op;
     }
 
-    static int start(Call call, long handle, int ms, long ticketOut) {
+    static NcclResult start(Call call, long handle, int ms, long ticketOut) {
         Comm comm = Handles.get(handle, call.operation().ncclName());
         Checked.pointer("Start", "ticket", ticketOut);
         return start(comm, call, ms, ticketOut);
     }
 
-    static int start(ComposedCall words, long handle, int ms, long ticketOut) {
+    static NcclResult start(ComposedCall words, long handle, int ms, long ticketOut) {
         Operation op = operation("StartComposed", words.operation());
         Comm comm = Handles.get(handle, op.ncclName());
         Checked.pointer("StartComposed", "ticket", ticketOut);
@@ -40,27 +41,27 @@ final class Started {
         return start(comm, words.read(comm, op), ms, ticketOut);
     }
 
-    private static int start(Comm comm, Call call, int ms, long ticketOut) {
+    private static NcclResult start(Comm comm, Call call, int ms, long ticketOut) {
         long ticket = Operations.start(comm, call, ms);
         Memory.putLong(ticketOut, ticket);
-        return ticket == 0 ? NcclApi.SUCCESS : NcclApi.IN_PROGRESS;
+        return ticket == 0 ? NcclResult.SUCCESS : NcclResult.IN_PROGRESS;
     }
 
-    static int poll(long handle, long ticket, int ms) {
+    static NcclResult poll(long handle, long ticket, int ms) {
         CommExecutor executor = Handles.get(handle, "Poll").executor();
         if (!executor.tickets().known(ticket)) {
             throw CallError.STARTED_UNKNOWN.says("Poll : ticket %s was never given", ticket);
         }
         Task task = executor.tickets().task(ticket);
         if (task == null) {
-            return NcclApi.SUCCESS;
+            return NcclResult.SUCCESS;
         }
         boolean over =
                 ms <= 0
                         ? executor.look(task)
                         : Wait.of(executor, task).await(System.nanoTime() + ms * MS);
         if (!over) {
-            return NcclApi.IN_PROGRESS;
+            return NcclResult.IN_PROGRESS;
         }
         NcclException failed = task.failure();
         if (task.state() == Task.FAILED && failed != null) {
@@ -68,6 +69,6 @@ final class Started {
             throw failed;
         }
         executor.tickets().forget(ticket);
-        return NcclApi.SUCCESS;
+        return NcclResult.SUCCESS;
     }
 }

@@ -12,6 +12,9 @@ import org.jspecify.annotations.Nullable;
  * copies it.
  */
 public class Call {
+    /** Says nothing; nobody changes it. */
+    private static final Call EMPTY = new Call();
+
     private Operation operation = Operation.ALL_REDUCE;
     private long input;
     private long output;
@@ -32,16 +35,8 @@ public class Call {
 
     /** Makes the object stand for a call of this operation and clears everything else. */
     public final Call of(Operation called) {
+        take(EMPTY);
         operation = called;
-        input = 0;
-        output = 0;
-        count = 0;
-        dataType = 0;
-        redOp = 0;
-        factor = null;
-        peer = 0;
-        stream = 0;
-        composed = null;
         return this;
     }
 

@@ -12,7 +12,14 @@ import java.util.List;
  * not overlap.
  */
 public final class StridedCopy {
-    private record Extent(long count, long fromStride, long toStride) {}
+    /**
+     * A dimension of both arrays.
+     *
+     * @param count elements along it
+     * @param fromStride bytes from one element to the next in the source
+     * @param toStride the same in the destination
+     */
+    public record Extent(long count, long fromStride, long toStride) {}
 
     private final long from;
     private final long to;
@@ -32,33 +39,17 @@ public final class StridedCopy {
      * @param from address of the first element
      * @param to address to which the first element goes
      * @param elementBytes bytes of an element
-     * @param counts elements along each dimension
-     * @param fromStrides bytes from one element to the next along each dimension of the source
-     * @param toStrides the same for the destination
+     * @param dimensions in any order
      */
-    public static StridedCopy of(
-            long from,
-            long to,
-            long elementBytes,
-            long[] counts,
-            long[] fromStrides,
-            long[] toStrides) {
-        List<Extent> extents = new ArrayList<>();
-        long run = elementBytes;
-        for (int i = 0; i < counts.length; i++) {
-            if (counts[i] == 0) {
-                run = 0;
-            }
-            if (counts[i] > 1) {
-                extents.add(new Extent(counts[i], fromStrides[i], toStrides[i]));
-            }
-        }
+    public static StridedCopy of(long from, long to, long elementBytes, List<Extent> dimensions) {
+        List<Extent> extents = new ArrayList<>(dimensions);
+        extents.removeIf(extent -> extent.count <= 1);
         // The order of the elements does not matter; writes that go upwards are fastest.
-        extents.sort(
-                Comparator.<Extent>comparingLong(extent -> Math.abs(extent.toStride)).reversed());
+        extents.sort(Comparator.comparingLong(extent -> Math.abs(extent.toStride)));
         List<Extent> merged = new ArrayList<>();
-        for (int i = extents.size() - 1; i >= 0; i--) {
-            Extent next = extents.get(i);
+        boolean empty = dimensions.stream().anyMatch(extent -> extent.count == 0);
+        long run = empty ? 0 : elementBytes;
+        for (Extent next : extents) {
             Extent inner = merged.isEmpty() ? null : merged.getFirst();
             if (inner == null && next.fromStride == run && next.toStride == run) {
                 run *= next.count;

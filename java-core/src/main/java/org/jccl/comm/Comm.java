@@ -1,6 +1,5 @@
 package org.jccl.comm;
 
-import org.jccl.bootstrap.Rendezvous;
 import org.jccl.device.Device;
 import org.jccl.executor.Task;
 import org.jccl.group.GroupMember;
@@ -12,15 +11,12 @@ import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Parting;
 import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Wait;
-import org.jccl.reduce.Warmup;
 import org.jccl.transport.Links;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Sentence;
-import org.jccl.type.UniqueId;
-import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
 import java.util.function.Consumer;
@@ -31,6 +27,10 @@ import java.util.function.Consumer;
  */
 public final class Comm implements GroupMember {
     private static final long JOBS_END_MS = 500;
+
+    /** How long destroy waits for operations whose peers do not come. */
+    private static final long SETTLE_NS = 5_000_000_000L;
+
     private static final int[] NOBODY = {};
 
     /** Made with the class, so that a rank can go where there is no memory for it. */
@@ -39,7 +39,7 @@ public final class Comm implements GroupMember {
     private final NcclConfig config;
     private final boolean blocking;
 
-    private final StateMachine life = new StateMachine();
+    final StateMachine life = new StateMachine(this::identity);
 
     /** Written by the setup job before state becomes READY, like those down to key. */
     private volatile int rank;
@@ -54,60 +54,26 @@ public final class Comm implements GroupMember {
     /** The device of the buffers, null for the host. */
     private final @Nullable Device device;
 
-    /** The failure of init or of another call; written before state becomes FAILED. */
-    private volatile @Nullable NcclException failure;
-
     /** Set by abort, destroy or an interrupt, to end background jobs. */
     private volatile @Nullable NcclException stopRequest;
 
-    final CustomOps customOps = new CustomOps();
+    private final CustomOps customOps;
 
     /** The time limit of operations, 0 for none; any thread changes it (volatile). */
     private volatile long timeLimitMs;
 
     /** The last call that somebody waited for; its task is reused. Any caller reads, writes. */
-    private volatile @Nullable PendingTask last;
+    private volatile @Nullable Awaited last;
 
-    private Comm(NcclConfig config, @Nullable Device device, int rank, int nRanks, long commHash) {
+    Comm(NcclConfig config, @Nullable Device device, int rank, int nRanks, long commHash) {
         this.config = config;
         this.blocking = config.blocking();
         this.device = device;
+        this.customOps = new CustomOps(device != null);
         this.rank = rank;
         this.nRanks = nRanks;
         this.commHash = commHash;
         this.timeLimitMs = config.timeoutMs();
-    }
-
-    /**
-     * Begins to create a communicator.
-     *
-     * @return the communicator in state INITIALIZING; {@link Creation#start} or await its job
-     * @throws NcclException INVALID_ARGUMENT for a bad rank or size
-     */
-    public static Creation create(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, ConfigDefaults.resolve(config));
-    }
-
-    /** As {@link #create}, but blocking whatever the environment says. */
-    public static Creation createBlocking(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return make(id, nRanks, rank, ConfigDefaults.resolve(config).withBlocking(true));
-    }
-
-    private static Creation make(UniqueId id, int nRanks, int rank, NcclConfig resolved) {
-        if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            throw CallError.RANK_OUTSIDE.says(
-                    "ncclCommInitRank: rank %s of %s ranks; the rank must lie in [0, nranks)",
-                    rank, nRanks);
-        }
-        Log.refresh();
-        Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
-        UniqueId meeting = Rendezvous.effective(id);
-        long hash = Rendezvous.publicNumber(meeting);
-        Comm comm = new Comm(resolved, ConfigDefaults.device(resolved), rank, nRanks, hash);
-        Warmup.start();
-        Object[] of = {comm.identity(), resolved.blocking() ? 1 : 0};
-        Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
-        return new Creation(comm, new InitJob(comm, meeting));
     }
 
     void placed(int newRank, int newSize, long hash) {
@@ -121,30 +87,31 @@ public final class Comm implements GroupMember {
         commHash = hash;
     }
 
-    void met(RankInfo[] all, byte[] secret) {
-        infos = all;
-        key = secret;
+    void met(Setup.Members members) {
+        infos = members.infos();
+        key = members.key();
     }
 
     void connected(Setup setup) {
-        boolean rankOrder = setup.reducesInRankOrder();
+        boolean rankOrder = infos[rank].reducesInRankOrder();
         planner = new Planner(rank, setup.nodes(), rankOrder, setup.net(), identity());
-        boolean alone = setup.nodeRanks() <= Runtime.getRuntime().availableProcessors();
-        CommExecutor made = new CommExecutor(setup.links(), identity(), alone, device);
+        Links links = setup.links();
+        boolean alone = nRanks - links.remote().length <= Runtime.getRuntime().availableProcessors();
+        CommExecutor made = new CommExecutor(links, identity(), alone, device);
         made.timeLimitMs(timeLimitMs);
         executor = made;
     }
 
     void setupEnded(@Nullable NcclException why, String what) {
-        if (why == null && life.change(CommState.INITIALIZING, CommState.READY, this)) {
+        if (why == null && life.change(CommState.INITIALIZING, CommState.READY)) {
             // From here on it belongs to its user, who may have destroyed it by now.
             Log.info(Subsystem.INIT, what + " " + identity() + " - Init COMPLETE");
             return;
         }
         if (why != null) {
-            failure = why;
+            life.failure = why;
             String sentence = what + " " + identity() + ": " + why.getMessage();
-            if (life.change(CommState.INITIALIZING, CommState.FAILED, this)) {
+            if (life.change(CommState.INITIALIZING, CommState.FAILED)) {
                 Log.warn(sentence);
             } else {
                 // Its user has aborted it.
@@ -155,7 +122,7 @@ public final class Comm implements GroupMember {
         boolean gone = stopRequest != null && life.state == CommState.DESTROYED;
         if (ex != null) {
             // The child of a split had no rank yet: this names it anew.
-            NcclException reason = gone || why == null ? aborted() : why;
+            NcclException reason = gone || why == null ? life.aborted(rank) : why;
             ex.requestStop(reason);
             Parting.close(ex, reason, FAREWELL);
         }
@@ -164,7 +131,7 @@ public final class Comm implements GroupMember {
     void splitEnded(@Nullable NcclException why, boolean broken) {
         CommExecutor ex = executor;
         if (why != null && (broken || (ex != null && ex.failure() != null))) {
-            failure = why;
+            life.failure = why;
         }
         life.endSplit(why);
     }
@@ -194,6 +161,11 @@ public final class Comm implements GroupMember {
         return device == null ? -1 : device.ordinal();
     }
 
+    /** The reductions that were created on it. */
+    public CustomOps customOps() {
+        return customOps;
+    }
+
     /** The resolved configuration. */
     public NcclConfig config() {
         return config;
@@ -221,7 +193,7 @@ public final class Comm implements GroupMember {
     Planner planner() {
         Planner made = planner;
         if (made == null) {
-            throw Refusals.notReady(this);
+            throw life.notReady();
         }
         return made;
     }
@@ -230,7 +202,7 @@ public final class Comm implements GroupMember {
     public CommExecutor executor() {
         CommExecutor made = executor;
         if (made == null) {
-            throw Refusals.notReady(this);
+            throw life.notReady();
         }
         return made;
     }
@@ -283,14 +255,9 @@ public final class Comm implements GroupMember {
         return life.splits > 0 || (ex != null && ex.busy());
     }
 
-    /** The failure of init or of another call; null if an operation has failed. */
-    @Nullable NcclException ownFailure() {
-        return failure;
-    }
-
     /** Why the communicator has failed, or null. */
     public @Nullable NcclException failure() {
-        NcclException own = failure;
+        NcclException own = life.failure;
         if (own != null) {
             return own;
         }
@@ -304,20 +271,21 @@ public final class Comm implements GroupMember {
      * @throws NcclException INVALID_ARGUMENT while in progress or after the end, else the failure
      */
     public void ensureReady() {
-        CommState now = life.state;
-        if (now == CommState.READY && life.splits == 0) {
-            return;
+        life.ensureReady();
+    }
+
+    /** Refuses a call after a failure of a split or group; the executor knows all others. */
+    void ensureUnfailed() {
+        NcclException failed = life.failure;
+        if (failed != null) {
+            throw failed;
         }
-        if (now == CommState.INITIALIZING || now == CommState.READY) {
-            throw Refusals.notReady(this);
-        }
-        throw Refusals.ended(this, now);
     }
 
     /** As {@link #ensureReady}; refuses with the failure of an operation, too. */
     void ensureUnbroken() {
         ensureReady();
-        Refusals.throwIfAny(failure());
+        NcclException.throwIfAny(failure());
     }
 
     /** Refuses a query while init or split is under way, or after a failed init. */
@@ -345,39 +313,8 @@ public final class Comm implements GroupMember {
                 CallError.ENDED_NORMALLY.says("the process of rank %s ended normally", rank);
         stopRequest = goodbye;
         CommExecutor ex = executor;
-        if (ex != null && life.end(this)) {
+        if (ex != null && life.end()) {
             Parting.leave(ex, goodbye);
-        }
-    }
-
-    /**
-     * Begins to split; the child exists at once, in state INITIALIZING.
-     *
-     * @param color ranks of equal colour form a child; -1 for no child
-     * @param rankKey order inside the child, ties by parent rank
-     * @param childConfig null to inherit
-     */
-    public Creation split(int color, int rankKey, @Nullable NcclConfig childConfig) {
-        ensureUnbroken();
-        SplitJob.checkColor(color);
-        NcclConfig resolved = childConfig == null ? config : ConfigDefaults.resolve(childConfig);
-        ConfigDefaults.requireParentsDevice(childConfig, device);
-        if (resolved.hostId() == null) {
-            resolved = resolved.withHostId(config.hostId());
-        }
-        long number = life.beginSplit();
-        try {
-            Comm child = new Comm(resolved, device, -1, 0, commHash);
-            Object[] of = {identity(), blocking ? 1 : 0, number, color, rankKey};
-            Log.info(
-                    Subsystem.INIT,
-                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
-                            + " START",
-                    of);
-            return new Creation(child, new SplitJob(this, child, color, rankKey, number));
-        } catch (RuntimeException | Error e) {
-            life.endSplit(null);
-            throw e;
         }
     }
 
@@ -388,11 +325,11 @@ public final class Comm implements GroupMember {
      */
     public Pending finish() {
         ensureUnbroken();
-        if (!life.change(CommState.READY, CommState.FINALIZED, this)) {
-            throw Refusals.ended(this, life.state);
+        if (!life.change(CommState.READY, CommState.FINALIZED)) {
+            throw life.ended(life.state);
         }
         Log.info(Subsystem.DESTROY, identity() + " - Finalize START");
-        return new PendingFinalize(this, Wait.untilIdle(executor()));
+        return new Awaited(this, null, Wait.untilIdle(executor()));
     }
 
     /**
@@ -406,7 +343,7 @@ public final class Comm implements GroupMember {
         CommState now = life.state;
         boolean splitting = now == CommState.READY && life.splits > 0 && failure() == null;
         if (now == CommState.INITIALIZING || splitting) {
-            throw Refusals.notReady(this);
+            throw life.notReady();
         }
         return end("Destroy");
     }
@@ -417,7 +354,7 @@ public final class Comm implements GroupMember {
      * @return false if it has been destroyed or aborted before
      */
     public boolean abort() {
-        NcclException why = aborted();
+        NcclException why = life.aborted(rank);
         stopRequest = why;
         CommExecutor ex = executor;
         if (ex != null) {
@@ -426,12 +363,8 @@ public final class Comm implements GroupMember {
         return end("Abort");
     }
 
-    private NcclException aborted() {
-        return Refusals.aborted(this, life.splitFailure);
-    }
-
     private boolean end(String what) {
-        if (!life.end(this)) {
+        if (!life.end()) {
             return false;
         }
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");
@@ -444,12 +377,23 @@ public final class Comm implements GroupMember {
         CommExecutor ex = executor;
         if (ex != null) {
             if (what.equals("Destroy")) {
-                PendingFinalize.settle(this, ex);
+                settle(ex);
             }
             Parting.close(ex, goodbye, FAREWELL);
         }
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " COMPLETE");
         return true;
+    }
+
+    /** Waits until nothing is under way; after a while it warns, and gives the operations up. */
+    private void settle(CommExecutor ex) {
+        if (!Wait.untilIdle(ex).await(System.nanoTime() + SETTLE_NS)) {
+            Log.warn(
+                    CallError.GIVEN_UP.says(
+                            "%s is destroyed while operations are under way, which have not ended"
+                                + " within 5 s and are given up; finalize it before, or abort it",
+                            identity()));
+        }
     }
 
     /** The waiting thread was interrupted by its user. */
@@ -466,18 +410,48 @@ public final class Comm implements GroupMember {
     @Override
     public void groupFailed(NcclException why) {
         if (!blocking) {
-            failure = why;
+            life.failure = why;
         }
     }
 
     /** The task to wait for; made once for a task that is used again and again. */
     Pending pending(Task task) {
-        PendingTask pending = last;
-        if (pending == null || pending.task() != task) {
-            pending = new PendingTask(this, task, Wait.of(executor(), task));
+        Awaited pending = last;
+        if (pending == null || pending.task != task) {
+            pending = new Awaited(this, task, Wait.of(executor(), task));
             last = pending;
         }
         return pending;
+    }
+
+    /** What a caller waits for: a task or, if it is null, the end of all that is under way. */
+    private record Awaited(Comm comm, @Nullable Task task, Wait waiting) implements Pending {
+        @Override
+        public boolean await(long untilNs) {
+            return waiting.await(untilNs);
+        }
+
+        @Override
+        public NcclResult result() {
+            if (task == null) {
+                // The communicator tells of no failure any more once somebody has aborted it.
+                NcclException.throwIfAny(comm.executor().failure());
+                Log.info(Subsystem.DESTROY, comm.identity() + " - Finalize COMPLETE");
+                return NcclResult.SUCCESS;
+            }
+            NcclException failed = task.failure();
+            boolean well = task.state() == Task.DONE;
+            comm.executor().seen(task);
+            if (!well && failed != null) {
+                throw failed;
+            }
+            return NcclResult.SUCCESS;
+        }
+
+        @Override
+        public void interrupt() {
+            comm.interrupt();
+        }
     }
 
     /** Leaves a queued operation to the stream threads. */

@@ -12,11 +12,12 @@ import org.jccl.progress.Wait;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
 import org.jccl.type.LibraryError;
+import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
-import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
  * An exchange among the ranks of a communicator that exists already: all-gathers in its order of
@@ -91,7 +92,7 @@ final class CommExchange implements Exchange {
         if (running == null || !executor.look(running)) {
             return false;
         }
-        Refusals.throwIfAny(running.failure());
+        NcclException.throwIfAny(running.failure());
         if (messageBytes == SHORT_BYTES && anyIsLong()) {
             gather(longBytes);
             return false;
@@ -100,12 +101,8 @@ final class CommExchange implements Exchange {
     }
 
     private boolean anyIsLong() {
-        for (int q = 0; q < comm.nRanks(); q++) {
-            if (length(q) > SHORT_BYTES - Integer.BYTES) {
-                return true;
-            }
-        }
-        return false;
+        int most = SHORT_BYTES - Integer.BYTES;
+        return IntStream.range(0, comm.nRanks()).anyMatch(q -> length(q) > most);
     }
 
     /** The address of the message of a rank. */
@@ -124,7 +121,7 @@ final class CommExchange implements Exchange {
     @Override
     public void check(int[] awaited) {
         executor.lookForLoss(awaited);
-        Refusals.throwIfAny(executor.failure());
+        NcclException.throwIfAny(executor.failure());
         int ahead = -1;
         for (int q : awaited) {
             ahead = executor.hasComeTo(q, 1) ? q : ahead;
@@ -148,14 +145,9 @@ final class CommExchange implements Exchange {
 
     @Override
     public int[] missing() {
-        int[] late = new int[comm.nRanks()];
-        int n = 0;
-        for (int q = 0; q < late.length; q++) {
-            if (q != comm.rank() && !executor.hasComeTo(q, 0)) {
-                late[n++] = q;
-            }
-        }
-        return Arrays.copyOf(late, n);
+        return IntStream.range(0, comm.nRanks())
+                .filter(q -> q != comm.rank() && !executor.hasComeTo(q, 0))
+                .toArray();
     }
 
     @Override

@@ -20,8 +20,11 @@ public final class CustomOps {
     private static final int MOST = 1 << 16;
 
     private final Map<Integer, PreMulSum> byNumber = new ConcurrentHashMap<>();
+    private final boolean onDevice;
 
-    CustomOps() {}
+    CustomOps(boolean onDevice) {
+        this.onDevice = onDevice;
+    }
 
     /**
      * Creates a sum whose inputs this rank multiplies by a factor first.
@@ -31,23 +34,22 @@ public final class CustomOps {
      * @throws NcclException INVALID_USAGE for a factor that is memory of a device, or if there are
      *     too many
      */
-    public static PreMulSum preMulSum(Comm comm, DataType type, byte[] factor, long address) {
-        comm.ensureReady();
-        if (address != 0 && comm.device() != null) {
+    public PreMulSum preMulSum(DataType type, byte[] factor, long address) {
+        if (address != 0 && onDevice) {
             throw CallError.NOT_DONE_YET.says(
                     "a factor of ncclRedOpCreatePreMulSum in memory of a device is not done yet "
                             + "in JCCL; pass ncclScalarHostImmediate; see DIFFERENCES.md");
         }
-        Map<Integer, PreMulSum> all = comm.customOps.byNumber;
-        if (all.size() >= MOST) {
+        if (byNumber.size() >= MOST) {
             throw CallError.TOO_MANY_PENDING.says(
                     "there are %s reduction operations of one communicator that were not "
                             + "destroyed; destroy some",
                     MOST);
         }
         int number = NEXT.getAndIncrement();
-        PreMulSum made = new PreMulSum(number, type, factor, address, () -> all.remove(number));
-        all.put(number, made);
+        PreMulSum made =
+                new PreMulSum(number, type, factor, address, () -> byNumber.remove(number));
+        byNumber.put(number, made);
         return made;
     }
 
@@ -56,14 +58,14 @@ public final class CustomOps {
      *
      * @throws NcclException INVALID_ARGUMENT if the communicator has none with this number
      */
-    public static void destroy(Comm comm, int number) {
+    public void destroy(int number) {
         if (RedOp.isValid(number)) {
             throw CallError.REDUCTION_UNKNOWN.says(
                     "ncclRedOpDestroy : %s is a predefined operation; destroy what "
                             + "ncclRedOpCreatePreMulSum wrote",
                     RedOp.of(number).ncclName());
         }
-        if (comm.customOps.byNumber.remove(number) == null) {
+        if (byNumber.remove(number) == null) {
             throw unknown("ncclRedOpDestroy : ", number);
         }
     }

@@ -9,18 +9,13 @@ import org.jspecify.annotations.Nullable;
  * Ends a communicator that its user has lost without destroying it, when a garbage collector finds
  * that out. It lets operations that are under way come to their end, for as long as destroy does,
  * but never holds up the thread that collects.
+ *
+ * @param comm the communicator
+ * @param after runs once it has ended
+ * @param untilNs System.nanoTime at which it is ended anyway
  */
-public final class DropJob implements Job {
+public record DropJob(Comm comm, Runnable after, long untilNs) implements Job {
     private static final long LIMIT_NS = 5_000_000_000L;
-
-    private final Comm comm;
-    private final Runnable after;
-    private final long untilNs = System.nanoTime() + LIMIT_NS;
-
-    private DropJob(Comm comm, Runnable after) {
-        this.comm = comm;
-        this.after = after;
-    }
 
     /**
      * Warns, and ends the communicator in the background.
@@ -37,7 +32,7 @@ public final class DropJob implements Job {
                         "%s was garbage-collected before it was destroyed, and is ended now; "
                                 + "keep it and destroy or abort it, or use it in a block that does",
                         comm.identity()));
-        JobAgent.start(new DropJob(comm, after));
+        JobAgent.start(new DropJob(comm, after, System.nanoTime() + LIMIT_NS));
         return true;
     }
 

@@ -23,13 +23,12 @@ final class InitJob extends SetupJob {
     private final UniqueId id;
     private final byte[] fresh = Keys.random(FRESH_BYTES);
     private @Nullable RendezvousClient client;
-    private boolean described;
 
     /** Why this rank cannot take part. */
     private @Nullable NcclException unfit;
 
     InitJob(Comm comm, UniqueId id) {
-        super(comm);
+        super(comm, comm, "ncclCommInitRank");
         this.id = id;
     }
 
@@ -45,14 +44,13 @@ final class InitJob extends SetupJob {
 
     @Override
     protected boolean meet() {
-        if (!described) {
-            described = true;
+        if (rounds().begun == 0) {
             describe();
         }
         if (!rounds().advance()) {
             return false;
         }
-        Refusals.throwIfAny(unfit);
+        NcclException.throwIfAny(unfit);
         int n = comm.nRanks();
         RankInfo[] infos = new RankInfo[n];
         byte[][] allFresh = new byte[n][];
@@ -93,7 +91,7 @@ final class InitJob extends SetupJob {
         if (Rendezvous.isShared(id)) {
             comm.named(ByteBuffer.wrap(name).getLong());
         }
-        setup(infos, participants, key, Arrays.copyOf(name, COMM_ID_BYTES));
+        setup(new Setup.Members(infos, participants, key, Arrays.copyOf(name, COMM_ID_BYTES)));
         return true;
     }
 
@@ -111,10 +109,5 @@ final class InitJob extends SetupJob {
             unfit = e;
             rounds().beginFailed(e);
         }
-    }
-
-    @Override
-    protected String what() {
-        return "ncclCommInitRank";
     }
 }

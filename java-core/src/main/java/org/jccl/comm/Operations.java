@@ -42,8 +42,7 @@ public final class Operations {
      *     large, too many operations are under way or queued, or the operation has failed already
      */
     public static @Nullable Pending begin(Comm comm, Call call) {
-        // The executor refuses after a failure, but does not know those of splits and groups.
-        Refusals.throwIfAny(comm.ownFailure());
+        comm.ensureUnfailed();
         Plan plan = plan(comm, call);
         Group group = Group.current();
         if (group.open()) {
@@ -80,7 +79,7 @@ public final class Operations {
      */
     public static long start(Comm comm, Call call, int ms) {
         check(comm, call);
-        Refusals.throwIfAny(comm.ownFailure());
+        comm.ensureUnfailed();
         Task task = new Task().of(call, plan(comm, call));
         // The thread keeps the call, but not what belongs to this one.
         call.composed(null);
@@ -174,7 +173,7 @@ public final class Operations {
         if (number >= 0 && number < RedOp.NUMBERS) {
             return;
         }
-        PreMulSum op = comm.customOps.find(number);
+        PreMulSum op = comm.customOps().find(number);
         if (op == null) {
             throw CustomOps.unknown(called(call), number);
         }

@@ -15,7 +15,7 @@ import java.util.Arrays;
  * Rounds of an out-of-band exchange. In each a participant sends either a payload or the reason why
  * it gives up, so that all know of a failure and whose it is.
  */
-final class Rounds implements AutoCloseable {
+final class Rounds {
     private static final int MAX_TEXT = 400;
 
     /** The exchange that carries the rounds. */
@@ -93,16 +93,8 @@ final class Rounds implements AutoCloseable {
      * @throws NcclException if it gave up, or its message is unreadable
      */
     byte[] payload(int participant) {
-        NcclException failed = failure(participant);
-        if (failed != null) {
-            throw failed;
-        }
+        NcclException.throwIfAny(failure(participant));
         byte[] blob = received[participant];
         return Arrays.copyOfRange(blob, 1, blob.length);
-    }
-
-    @Override
-    public void close() {
-        exchange.close();
     }
 }

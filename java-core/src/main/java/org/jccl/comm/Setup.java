@@ -26,6 +26,7 @@ import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
 
 /**
  * Connects the ranks of a communicator once they know of each other: it allocates the own region,
@@ -48,13 +49,21 @@ final class Setup {
     /** Set once, by whichever thread warns: pidfds are refused to the whole process. */
     private static final AtomicBoolean WARNED = new AtomicBoolean();
 
+    /**
+     * The ranks of the communicator, each at its number.
+     *
+     * @param infos what each has said about itself
+     * @param participants the number of each in the rounds
+     * @param key the secret that they share
+     * @param commId by which they recognise each other's connections
+     */
+    record Members(RankInfo[] infos, int[] participants, byte[] key, byte[] commId) {}
+
     private final Rounds rounds;
-    private final int[] participants;
+    private final Members members;
+    private final RankInfo[] infos;
     private final int rank;
     private final int nRanks;
-    private final RankInfo[] infos;
-    private final byte[] key;
-    private final byte[] commId;
 
     /** By member: the regions of this rank and, once all agree which they are, of its mates. */
     private final @Nullable Region[] regions;
@@ -66,25 +75,13 @@ final class Setup {
     private @Nullable NcclException local;
     private @Nullable Links links;
 
-    /**
-     * A setup of {@code infos.length} members.
-     *
-     * @param participants by member, its number in the rounds
-     */
-    Setup(
-            Rounds rounds,
-            int[] participants,
-            int rank,
-            RankInfo[] infos,
-            byte[] key,
-            byte[] commId) {
+    /** A setup of these members, of which this rank is one. */
+    Setup(Rounds rounds, Members members, int rank) {
         this.rounds = rounds;
-        this.participants = participants;
+        this.members = members;
+        this.infos = members.infos;
         this.rank = rank;
         this.nRanks = infos.length;
-        this.infos = infos;
-        this.key = key;
-        this.commId = commId;
         this.regions = new Region[nRanks];
         this.peers = new Peer[nRanks];
         this.nodes = Nodes.one(nRanks);
@@ -167,7 +164,7 @@ final class Setup {
     private void checkFailures() {
         NcclException found = local;
         for (int q = 0; q < nRanks; q++) {
-            NcclException theirs = rounds.failure(participants[q]);
+            NcclException theirs = rounds.failure(members.participants[q]);
             boolean says = found == null || found.result() == NcclResult.REMOTE_ERROR;
             if (q != rank && theirs != null && says) {
                 found =
@@ -175,9 +172,7 @@ final class Setup {
                                 theirs, "rank %s gave up: %s", q, theirs.getMessage());
             }
         }
-        if (found != null) {
-            throw found;
-        }
+        NcclException.throwIfAny(found);
     }
 
     /** Maps the mates, and tells the others which of them it could not map. */
@@ -189,7 +184,7 @@ final class Setup {
             if (q == rank || !infos[rank].mayShare(infos[q])) {
                 continue;
             }
-            byte[] blob = rounds.payload(participants[q]);
+            byte[] blob = rounds.payload(members.participants[q]);
             if (blob.length != REGION_BLOB_BYTES) {
                 giveUp(PeerError.NONSENSE.says("rank %s sent no region at init", q));
                 return;
@@ -216,31 +211,25 @@ final class Setup {
     }
 
     private void agreeOnMates() {
-        AgreedSharing sharing = new AgreedSharing(infos, q -> rounds.payload(participants[q]));
+        AgreedSharing sharing =
+                new AgreedSharing(infos, q -> rounds.payload(members.participants[q]));
         nodes = Nodes.of(nRanks, sharing);
         nodes = sharing.readable ? nodes.withReadableBuffers() : nodes;
-        int count = 0;
-        int[] far = new int[nRanks];
         for (int q = 0; q < nRanks; q++) {
             Region region = regions[q];
-            if (q == rank || (region != null && sharing.between(q, rank))) {
-                continue;
-            }
-            if (region != null) {
+            if (region != null && q != rank && !sharing.between(q, rank)) {
                 region.close();
+                regions[q] = null;
             }
-            regions[q] = null;
-            far[count++] = q;
         }
-        if (count == 0) {
+        int[] far = IntStream.range(0, nRanks).filter(q -> regions[q] == null).toArray();
+        if (far.length == 0) {
             return;
         }
         SocketAddress[] listeners = new SocketAddress[nRanks];
-        for (int q = 0; q < nRanks; q++) {
-            listeners[q] = infos[q].listener();
-        }
+        Arrays.setAll(listeners, q -> infos[q].listener());
         try {
-            linkSetup = new LinkSetup(key, commId, rank, listeners, Arrays.copyOf(far, count));
+            linkSetup = new LinkSetup(members.key, members.commId, rank, listeners, far);
         } catch (NcclException e) {
             phase = Phase.CONFIRM;
             giveUp(e);
@@ -352,25 +341,11 @@ final class Setup {
         return nodes;
     }
 
-    /** Whether all reductions fold in rank order. */
-    boolean reducesInRankOrder() {
-        return infos[rank].reducesInRankOrder();
-    }
-
-    /** Ranks of this node, this one included. */
-    int nodeRanks() {
-        int count = 0;
-        for (Region each : regions) {
-            count += each != null ? 1 : 0;
-        }
-        return count;
-    }
-
     /** Participants that have not come as far, as well as known. */
     int[] missing() {
         LinkSetup setup = linkSetup;
         return phase == Phase.LINKED && setup != null
-                ? Arrays.stream(setup.missing()).map(q -> participants[q]).sorted().toArray()
+                ? IntStream.of(setup.missing()).map(q -> members.participants[q]).sorted().toArray()
                 : rounds.exchange.missing();
     }
 

@@ -14,34 +14,39 @@ import org.jspecify.annotations.Nullable;
 abstract class SetupJob implements Job {
     private static final long NS_PER_MS = 1_000_000L;
 
+    /** The communicator that is being made. */
     protected final Comm comm;
+
+    /** The communicator whose ranks meet, and whose end stops the job. */
+    final Comm meeting;
+
+    /** The call in sentences. */
+    final String what;
+
     private final long limitNs = Params.INIT_TIMEOUT.getMs() * NS_PER_MS;
     private final WatchedTime waited = new WatchedTime();
     private long warnAfterNs = Params.LATE_WARN.getMs() * NS_PER_MS;
     private @Nullable Rounds rounds;
     private @Nullable Setup setup;
     private boolean opened;
-    private boolean nobody;
+    private boolean met;
     private @Nullable NcclException failed;
 
-    SetupJob(Comm comm) {
+    SetupJob(Comm comm, Comm meeting, String what) {
         this.comm = comm;
+        this.meeting = meeting;
+        this.what = what;
     }
 
     /** The exchange to meet through. */
     protected abstract Exchange open();
 
     /**
-     * Learns who takes part, then calls {@link #setup} or {@link #setupNothing}.
+     * Learns who takes part, and calls {@link #setup} unless this rank joins nobody.
      *
-     * @return whether it did
+     * @return whether it has come so far
      */
     protected abstract boolean meet();
-
-    /** The communicator whose ranks meet, and whose end stops the job. */
-    protected Comm meeting() {
-        return comm;
-    }
 
     /** Whether the exchange was opened, or was to be, and has not finished so many rounds. */
     protected final boolean cutShort(int all) {
@@ -55,16 +60,8 @@ abstract class SetupJob implements Job {
      */
     final NcclException unstartable(Throwable t) {
         opened = true;
-        return Unforeseen.of(t, "in " + what()).on(meeting().identity());
+        return Unforeseen.of(t, "in " + what).on(meeting.identity());
     }
-
-    /** The user has interrupted the thread that waits. */
-    void interrupt() {
-        meeting().interrupt();
-    }
-
-    /** The call in sentences. */
-    protected abstract String what();
 
     protected final Rounds rounds() {
         Rounds open = rounds;
@@ -74,20 +71,16 @@ abstract class SetupJob implements Job {
         return open;
     }
 
-    protected final void setup(RankInfo[] infos, int[] participants, byte[] key, byte[] commId) {
-        comm.met(infos, key);
-        Setup next = new Setup(rounds(), participants, comm.rank(), infos, key, commId);
+    protected final void setup(Setup.Members members) {
+        comm.met(members);
+        Setup next = new Setup(rounds(), members, comm.rank());
         setup = next;
         next.begin();
     }
 
-    protected final void setupNothing() {
-        nobody = true;
-    }
-
     @Override
     public final boolean advance() {
-        Refusals.throwIfAny(meeting().stopRequest());
+        NcclException.throwIfAny(meeting.stopRequest());
         if (!opened) {
             opened = true;
             rounds = new Rounds(open());
@@ -97,17 +90,18 @@ abstract class SetupJob implements Job {
             throw InitError.INIT_TIMEOUT.says(
                     "rank %s waited %s in %s for %s; were all started? (JCCL_INIT_TIMEOUT sets the"
                             + " limit in seconds)",
-                    meeting().rank(), time(limitNs), what(), awaited());
+                    meeting.rank(), time(limitNs), what, awaited());
         }
         // A split's wait for others is an operation of the parent, which warns by itself.
-        if (meeting() == comm && warnAfterNs > 0 && waitedNs > warnAfterNs) {
+        if (meeting == comm && warnAfterNs > 0 && waitedNs > warnAfterNs) {
             warnAfterNs = 2 * waitedNs;
             Log.warn(
                     Sentence.of(
                             "rank %s has waited %s in %s for %s",
-                            meeting().rank(), time(waitedNs), what(), awaited()));
+                            meeting.rank(), time(waitedNs), what, awaited()));
         }
-        return (setup != null || nobody || meet()) && advanceSetup();
+        met = met || meet();
+        return met && advanceSetup();
     }
 
     private boolean advanceSetup() {
@@ -122,7 +116,6 @@ abstract class SetupJob implements Job {
         } catch (NcclException e) {
             failed = e;
             setup = null;
-            nobody = true;
             giveUp(connecting);
             return advanceWithoutSetup();
         }
@@ -139,7 +132,7 @@ abstract class SetupJob implements Job {
         } catch (NcclException after) {
             throw why == null ? after : why;
         }
-        Refusals.throwIfAny(why);
+        NcclException.throwIfAny(why);
         return true;
     }
 
@@ -172,7 +165,7 @@ abstract class SetupJob implements Job {
         }
         int[] missing = connecting != null ? connecting.missing() : rounds().exchange.missing();
         String who = missing.length == 0 ? "the others" : Sentence.ranks(missing);
-        return who + " of " + meeting().nRanks() + " ranks";
+        return who + " of " + meeting.nRanks() + " ranks";
     }
 
     @Override
@@ -201,12 +194,12 @@ abstract class SetupJob implements Job {
                     // The others need not wait, and this rank does not wait until they know.
                     open.exchange.giveUp(why);
                 }
-                open.close();
+                open.exchange.close();
             }
         } finally {
             released(why);
         }
-        comm.setupEnded(why, what());
+        comm.setupEnded(why, what);
     }
 
     /** The job needs nothing any more, and its communicator is not yet ready. */

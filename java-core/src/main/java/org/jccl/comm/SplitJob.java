@@ -28,13 +28,11 @@ final class SplitJob extends SetupJob {
     private final int color;
     private final int key;
     private final long number;
-    private boolean asked;
-    private boolean broken;
 
     private record Member(int parentRank, int key) {}
 
     SplitJob(Comm parent, Comm child, int color, int key, long number) {
-        super(child);
+        super(child, parent, "ncclCommSplit");
         this.parent = parent;
         this.color = color;
         this.key = key;
@@ -49,26 +47,19 @@ final class SplitJob extends SetupJob {
     }
 
     @Override
-    protected Comm meeting() {
-        return parent;
-    }
-
-    @Override
     protected Exchange open() {
         return new CommExchange(parent);
     }
 
     @Override
     protected boolean meet() {
-        if (!asked) {
-            asked = true;
+        if (rounds().begun == 0) {
             rounds().begin(ByteBuffer.allocate(8).putInt(color).putInt(key).array());
         }
         if (!rounds().advance()) {
             return false;
         }
         if (color == NOCOLOR) {
-            setupNothing();
             return true;
         }
         List<Member> members = new ArrayList<>();
@@ -83,22 +74,15 @@ final class SplitJob extends SetupJob {
             }
         }
         members.sort(Comparator.comparingInt(Member::key).thenComparingInt(Member::parentRank));
-        int n = members.size();
-        RankInfo[] infos = new RankInfo[n];
-        int[] participants = new int[n];
-        int rank = -1;
-        for (int i = 0; i < n; i++) {
-            participants[i] = members.get(i).parentRank();
-            infos[i] = parent.info(participants[i]);
-            if (participants[i] == parent.rank()) {
-                rank = i;
-            }
-        }
-        comm.placed(rank, n, childName());
+        int[] participants = members.stream().mapToInt(Member::parentRank).toArray();
+        RankInfo[] infos = new RankInfo[participants.length];
+        Arrays.setAll(infos, i -> parent.info(participants[i]));
+        int rank = members.indexOf(new Member(parent.rank(), key));
+        comm.placed(rank, infos.length, childName());
         byte[] context = ByteBuffer.allocate(12).putLong(number).putInt(color).array();
         byte[] childKey = Keys.derive(parent.key(), "split", context);
         byte[] id = Arrays.copyOf(Keys.derive(childKey, "name"), 16);
-        setup(infos, participants, childKey, id);
+        setup(new Setup.Members(infos, participants, childKey, id));
         return true;
     }
 
@@ -122,8 +106,7 @@ final class SplitJob extends SetupJob {
 
     @Override
     public void ended(@Nullable NcclException why) {
-        broken = cutShort(ROUNDS);
-        if (why != null && broken) {
+        if (why != null && cutShort(ROUNDS)) {
             Parting.stop(parent.executor(), why);
         }
         // A child that has found no place yet has no rank to be named by.
@@ -133,11 +116,6 @@ final class SplitJob extends SetupJob {
     /** A thread that sees that the child is ready may use the parent again. */
     @Override
     protected void released(@Nullable NcclException why) {
-        parent.splitEnded(why, broken);
-    }
-
-    @Override
-    protected String what() {
-        return "ncclCommSplit";
+        parent.splitEnded(why, cutShort(ROUNDS));
     }
 }

@@ -40,17 +40,26 @@ public final class Group {
 
     private record Operation(GroupMember member, Task task) {}
 
+    /** What the thread has asked for since it opened the group. */
+    private static final class Content {
+        final List<Operation> operations = new ArrayList<>();
+        final List<GroupJob> jobs = new ArrayList<>();
+
+        /** Objects that must not be garbage-collected before the group has ended. */
+        final Set<Object> kept = Collections.newSetFromMap(new IdentityHashMap<>());
+
+        /** Whether the outermost end waits; means nothing before the first call. */
+        boolean blocking;
+
+        @Nullable NcclException error;
+
+        boolean isEmpty() {
+            return operations.isEmpty() && jobs.isEmpty();
+        }
+    }
+
     private int depth;
-
-    /** Whether the outermost end waits; means nothing before the first call. */
-    private boolean blocking;
-
-    private @Nullable NcclException error;
-    private List<Operation> operations = new ArrayList<>();
-    private List<GroupJob> jobs = new ArrayList<>();
-
-    /** Objects that must not be garbage-collected before the group has ended. */
-    private Set<Object> kept = objects();
+    private Content content = new Content();
 
     /** Every call of the thread is written into it. */
     private final Call call = new Call();
@@ -88,22 +97,18 @@ public final class Group {
      */
     public void add(GroupMember member, Task task) {
         requireSame(member.blocking());
-        if (operations.size() == CommExecutor.MAX_PENDING) {
+        if (content.operations.size() == CommExecutor.MAX_PENDING) {
             throw CallError.TOO_MANY_PENDING.says(
                     "more than %s operations in one group; end it and start another",
                     CommExecutor.MAX_PENDING);
         }
-        operations.add(new Operation(member, task));
-    }
-
-    private static Set<Object> objects() {
-        return Collections.newSetFromMap(new IdentityHashMap<>());
+        content.operations.add(new Operation(member, task));
     }
 
     /** Keeps an object until the open group, if any, ends: its user may have lost it. */
     public void keep(Object object) {
         if (depth > 0) {
-            kept.add(object);
+            content.kept.add(object);
         }
     }
 
@@ -115,19 +120,19 @@ public final class Group {
     public void add(GroupJob job) {
         try {
             requireSame(job.blocking());
-        } catch (NcclException mixed) {
-            job.drop(mixed);
-            throw mixed;
+            content.jobs.add(job);
+        } catch (RuntimeException | Error e) {
+            job.drop(Unforeseen.of(e, "in a group"));
+            throw e;
         }
-        jobs.add(job);
     }
 
     /** The end of the group waits for all calls or for none. */
     private void requireSame(boolean blocks) {
-        if (operations.isEmpty() && jobs.isEmpty()) {
-            blocking = blocks;
+        if (content.isEmpty()) {
+            content.blocking = blocks;
         }
-        if (blocking != blocks) {
+        if (content.blocking != blocks) {
             throw CallError.GROUP_MIXED.says(
                     "blocking and non-blocking communicators cannot be created, changed or used in"
                             + " one group; use the same blocking setting for all");
@@ -136,8 +141,8 @@ public final class Group {
 
     /** Remembers the first error of a call inside the group. */
     public void remember(NcclException why) {
-        if (depth > 0 && error == null) {
-            error = why;
+        if (depth > 0 && content.error == null) {
+            content.error = why;
         }
     }
 
@@ -156,41 +161,33 @@ public final class Group {
         if (--depth > 0) {
             return null;
         }
-        Set<Object> alive = kept;
-        kept = objects();
+        Content all = content;
+        content = new Content();
         try {
-            return endOutermost(alive);
+            return endOutermost(all);
         } finally {
-            Reference.reachabilityFence(alive);
+            Reference.reachabilityFence(all);
         }
     }
 
-    private @Nullable Launch endOutermost(Set<Object> alive) {
-        List<Operation> queued = operations;
-        List<GroupJob> background = jobs;
-        NcclException failed = error;
-        operations = new ArrayList<>();
-        jobs = new ArrayList<>();
-        error = null;
+    private static @Nullable Launch endOutermost(Content all) {
+        NcclException failed = all.error;
         if (failed != null) {
-            for (Operation operation : queued) {
+            for (Operation operation : all.operations) {
                 operation.member.groupFailed(failed);
             }
-            for (GroupJob job : background) {
+            for (GroupJob job : all.jobs) {
                 job.drop(failed);
             }
             throw failed;
         }
-        if (queued.isEmpty() && background.isEmpty()) {
-            return null;
-        }
-        return launch(queued, background, alive);
+        return all.isEmpty() ? null : launch(all);
     }
 
-    private Launch launch(List<Operation> queued, List<GroupJob> background, Set<Object> alive) {
-        List<Operation> submitted = new ArrayList<>(queued.size());
+    private static Launch launch(Content all) {
+        List<Operation> submitted = new ArrayList<>(all.operations.size());
         NcclException failed = null;
-        for (Operation operation : queued) {
+        for (Operation operation : all.operations) {
             try {
                 operation.member.executor().submit(operation.task);
                 submitted.add(operation);
@@ -198,8 +195,8 @@ public final class Group {
                 failed = failed == null ? Unforeseen.of(e, "in a group") : failed;
             }
         }
-        List<CommExecutor> executors = new ArrayList<>(queued.size());
-        List<Task> tasks = new ArrayList<>(queued.size());
+        List<CommExecutor> executors = new ArrayList<>(submitted.size());
+        List<Task> tasks = new ArrayList<>(submitted.size());
         // This begins when all are submitted: operations of one stream may need each other.
         for (Operation operation : submitted) {
             CommExecutor executor = operation.member.executor();
@@ -214,10 +211,10 @@ public final class Group {
                 tasks.add(operation.task);
             }
         }
-        if (!blocking) {
-            background.forEach(GroupJob::start);
+        if (!all.blocking) {
+            all.jobs.forEach(GroupJob::start);
         }
         Wait wait = Wait.ofAll(executors, tasks);
-        return new Launch(executors, tasks, wait, background, blocking, failed, alive);
+        return new Launch(executors, tasks, wait, all.jobs, all.blocking, failed, all.kept);
     }
 }

@@ -45,9 +45,7 @@ public record Launch(
         for (CommExecutor executor : executors) {
             StreamAgent.attend(executor);
         }
-        if (failed != null) {
-            throw failed;
-        }
+        NcclException.throwIfAny(failed);
         return NcclResult.IN_PROGRESS;
     }
 
@@ -105,9 +103,7 @@ public record Launch(
                 why = why == null ? e : why;
             }
         }
-        if (why != null) {
-            throw why;
-        }
+        NcclException.throwIfAny(why);
         return NcclResult.SUCCESS;
     }
 

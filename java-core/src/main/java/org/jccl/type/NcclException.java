@@ -28,6 +28,13 @@ public final class NcclException extends RuntimeException {
         return result;
     }
 
+    /** Throws the failure, if there is one. */
+    public static void throwIfAny(@Nullable NcclException failure) {
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
     /** The same, naming the communicator with its rank, unless the sentence does that already. */
     public NcclException on(String identity) {
         String said = String.valueOf(getMessage());

@@ -8,6 +8,7 @@ import org.jccl.Communicator;
 import org.jccl.Group;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.comm.Comm;
+import org.jccl.comm.Creation;
 import org.jccl.progress.CommExecutor;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclConfig;
@@ -27,7 +28,7 @@ final class BoundsTest {
 
     @Test
     void handlesHaveABoundAndComeBack() {
-        Comm comm = Comm.create(Rendezvous.createId(), 2, 0, NcclConfig.DEFAULT).comm();
+        Comm comm = Creation.init(Rendezvous.createId(), 2, 0, NcclConfig.DEFAULT).comm();
         List<Long> handles = new ArrayList<>();
         try {
             NcclException refused =

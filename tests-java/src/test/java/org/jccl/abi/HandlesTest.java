@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.bootstrap.Rendezvous;
-import org.jccl.comm.Comm;
 import org.jccl.comm.Creation;
 import org.jccl.device.SimulatedDevice;
 import org.jccl.device.SimulatedProvider;
@@ -31,7 +30,7 @@ import java.util.Set;
 /** The numbers by which C callers hold communicators. */
 final class HandlesTest {
     private final Creation creation =
-            Comm.createBlocking(Rendezvous.createId(), 1, 0, NcclConfig.DEFAULT);
+            Creation.initBlocking(Rendezvous.createId(), 1, 0, NcclConfig.DEFAULT);
 
     @BeforeEach
     void create() throws InterruptedException {
@@ -68,7 +67,7 @@ final class HandlesTest {
         SimulatedDevice device = SimulatedProvider.device(6);
         MemorySegment data = device.allocate(4);
         for (boolean abort : new boolean[] {false, true}) {
-            Creation onDevice = Comm.createBlocking(Rendezvous.createId(), 1, 0, config);
+            Creation onDevice = Creation.initBlocking(Rendezvous.createId(), 1, 0, config);
             assertTrue(onDevice.await(0));
             onDevice.result();
             long handle = Handles.add(onDevice.comm());

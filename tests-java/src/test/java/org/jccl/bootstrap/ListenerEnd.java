@@ -5,6 +5,7 @@ public final class ListenerEnd {
     private ListenerEnd() {}
 
     /** Closes the sockets and ends the thread; the next that needs a listener makes new ones. */
+    @SuppressWarnings("LockOnNonEnclosingClassLiteral") // the class itself locks so
     public static void now() {
         Listener ending;
         synchronized (Listener.class) {

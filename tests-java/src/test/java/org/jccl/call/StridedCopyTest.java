@@ -8,6 +8,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 
 /** Compares copies of random shapes with one that goes over the indices element by element. */
@@ -41,13 +43,15 @@ final class StridedCopyTest {
             }
             long[] starts = {start(counts, from), start(counts, to)};
             slowly(source, wanted, starts, counts, from, to, elementBytes);
+            List<StridedCopy.Extent> extents = new ArrayList<>();
+            for (int i = 0; i < dimensions; i++) {
+                extents.add(new StridedCopy.Extent(counts[i], from[i], to[i]));
+            }
             StridedCopy.of(
                             source.address() + starts[0],
                             target.address() + starts[1],
                             elementBytes,
-                            counts,
-                            from,
-                            to)
+                            extents)
                     .run();
             assertArrayEquals(
                     wanted.toArray(ValueLayout.JAVA_BYTE),

@@ -94,7 +94,7 @@ final class CommExchangeTest {
 
     private static void with(Rank rank, Body body) throws InterruptedException {
         Creation creation =
-                Comm.createBlocking(
+                Creation.initBlocking(
                         rank.uniqueId("exchange"), 2, rank.number(), NcclConfig.DEFAULT);
         while (!creation.await(System.nanoTime() + 1_000_000_000L)) {
             Thread.onSpinWait();

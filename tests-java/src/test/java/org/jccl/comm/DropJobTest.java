@@ -23,7 +23,7 @@ final class DropJobTest {
     private final CountDownLatch ended = new CountDownLatch(1);
 
     private static Creation creation(int nRanks) {
-        return Comm.create(Rendezvous.createId(), nRanks, 0, NcclConfig.DEFAULT);
+        return Creation.init(Rendezvous.createId(), nRanks, 0, NcclConfig.DEFAULT);
     }
 
     private static Comm ready() {
@@ -69,7 +69,7 @@ final class DropJobTest {
     @Test
     void oneThatIsBeingSplitIsEndedAfterTheSplit() throws Exception {
         Comm comm = ready();
-        Creation split = comm.split(0, 0, null);
+        Creation split = Creation.split(comm, 0, 0, null);
         assertTrue(DropJob.start(comm, ended::countDown));
         TimeUnit.MILLISECONDS.sleep(50);
         assertEquals(CommState.READY, comm.state());
@@ -87,7 +87,7 @@ final class DropJobTest {
         private final boolean atEnd;
 
         Failing(Comm comm, Error failure, boolean atEnd) {
-            super(comm);
+            super(comm, comm, "the planted job");
             this.failure = failure;
             this.atEnd = atEnd;
         }
@@ -102,7 +102,6 @@ final class DropJobTest {
 
         @Override
         protected boolean meet() {
-            setupNothing();
             return true;
         }
 
@@ -112,17 +111,12 @@ final class DropJobTest {
                 throw failure;
             }
         }
-
-        @Override
-        protected String what() {
-            return "the planted job";
-        }
     }
 
     private static void assertFails(Error failure, boolean atEnd, NcclResult as, String says)
             throws InterruptedException {
         Comm comm = creation(2).comm();
-        Creation failing = new Creation(comm, new Failing(comm, failure, atEnd));
+        Creation failing = new Creation(new Failing(comm, failure, atEnd));
         failing.start();
         while (comm.asyncError() == NcclResult.IN_PROGRESS) {
             TimeUnit.MILLISECONDS.sleep(1);

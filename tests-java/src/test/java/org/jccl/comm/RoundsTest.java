@@ -63,14 +63,13 @@ final class RoundsTest {
 
     @Test
     void reasonIsToldWithItsCode() {
-        try (Rounds rounds = new Rounds(new Said(new byte[1][]))) {
-            rounds.giveUp(CallError.SPLIT_COLOR.says("no such colour"));
-            rounds.advance();
-            NcclException why = rounds.failure(0);
-            assertNotNull(why);
-            assertEquals("no such colour", why.getMessage());
-            assertEquals(NcclResult.INVALID_ARGUMENT, why.result());
-        }
+        Rounds rounds = new Rounds(new Said(new byte[1][]));
+        rounds.giveUp(CallError.SPLIT_COLOR.says("no such colour"));
+        rounds.advance();
+        NcclException why = rounds.failure(0);
+        assertNotNull(why);
+        assertEquals("no such colour", why.getMessage());
+        assertEquals(NcclResult.INVALID_ARGUMENT, why.result());
     }
 
     @Test

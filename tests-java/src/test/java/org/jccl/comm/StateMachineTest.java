@@ -25,15 +25,16 @@ final class StateMachineTest {
                     "FAILED DESTROYED");
 
     private final Comm comm =
-            Comm.create(Rendezvous.createId(), 2, 0, NcclConfig.DEFAULT.withBlocking(false)).comm();
+            Creation.init(Rendezvous.createId(), 2, 0, NcclConfig.DEFAULT.withBlocking(false))
+                    .comm();
 
     private StateMachine in(CommState state) {
-        StateMachine machine = new StateMachine();
+        StateMachine machine = new StateMachine(comm::identity);
         if (state == CommState.FINALIZED) {
-            assertTrue(machine.change(CommState.INITIALIZING, CommState.READY, comm));
-            assertTrue(machine.change(CommState.READY, state, comm));
+            assertTrue(machine.change(CommState.INITIALIZING, CommState.READY));
+            assertTrue(machine.change(CommState.READY, state));
         } else if (state != CommState.INITIALIZING) {
-            assertTrue(machine.change(CommState.INITIALIZING, state, comm));
+            assertTrue(machine.change(CommState.INITIALIZING, state));
         }
         return machine;
     }
@@ -45,7 +46,7 @@ final class StateMachineTest {
             for (CommState to : CommState.values()) {
                 StateMachine machine = in(from);
                 LastError.set("");
-                if (machine.change(from, to, comm)) {
+                if (machine.change(from, to)) {
                     assertEquals(to, machine.state);
                     assertEquals("", LastError.get());
                     taken.add(from + " " + to);
@@ -65,7 +66,7 @@ final class StateMachineTest {
     void anEdgeFromAnotherStateThanTheCurrentOneIsNotTaken() {
         StateMachine machine = in(CommState.DESTROYED);
         LastError.set("");
-        assertFalse(machine.change(CommState.INITIALIZING, CommState.READY, comm));
+        assertFalse(machine.change(CommState.INITIALIZING, CommState.READY));
         assertEquals(CommState.DESTROYED, machine.state);
         assertEquals("", LastError.get());
     }
@@ -75,8 +76,8 @@ final class StateMachineTest {
         LastError.set("");
         for (CommState state : CommState.values()) {
             StateMachine machine = in(state);
-            assertEquals(state != CommState.DESTROYED, machine.end(comm), state.name());
-            assertFalse(machine.end(comm), state.name());
+            assertEquals(state != CommState.DESTROYED, machine.end(), state.name());
+            assertFalse(machine.end(), state.name());
             assertEquals(CommState.DESTROYED, machine.state);
         }
         assertEquals("", LastError.get());

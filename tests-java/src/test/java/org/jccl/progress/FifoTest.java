@@ -97,7 +97,7 @@ final class FifoTest {
     private static void exchange(Rank rank, Operation ofRank1, long word, long count)
             throws InterruptedException {
         NcclConfig config = NcclConfig.DEFAULT.withHostId(rank.hostId());
-        Creation creation = Comm.createBlocking(rank.uniqueId("fifo"), 2, rank.number(), config);
+        Creation creation = Creation.initBlocking(rank.uniqueId("fifo"), 2, rank.number(), config);
         while (!creation.await(System.nanoTime() + 1_000_000_000L)) {
             Thread.onSpinWait();
         }

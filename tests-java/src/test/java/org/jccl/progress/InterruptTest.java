@@ -17,7 +17,7 @@ final class InterruptTest {
 
     @Test
     void itReturnsOnlyWhenNobodyMayBeCopyingIntoBuffersAnyMore() throws InterruptedException {
-        Creation creation = Comm.createBlocking(Rendezvous.createId(), 1, 0, NcclConfig.DEFAULT);
+        Creation creation = Creation.initBlocking(Rendezvous.createId(), 1, 0, NcclConfig.DEFAULT);
         assertTrue(creation.await(0));
         creation.result();
         Comm comm = creation.comm();

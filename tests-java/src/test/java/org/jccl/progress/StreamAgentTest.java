@@ -370,7 +370,7 @@ final class StreamAgentTest {
     private static Comm create(Rank rank, String name) {
         NcclConfig config = NcclConfig.DEFAULT.withBlocking(false);
         Creation creation =
-                Comm.createBlocking(rank.uniqueId(name), rank.nRanks(), rank.number(), config);
+                Creation.initBlocking(rank.uniqueId(name), rank.nRanks(), rank.number(), config);
         while (!creation.await(System.nanoTime() + 1_000_000_000L)) {
             Thread.onSpinWait();
         }

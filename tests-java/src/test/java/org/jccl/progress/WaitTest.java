@@ -138,7 +138,7 @@ final class WaitTest {
 
     private static Comm create(Rank rank) {
         NcclConfig config = NcclConfig.DEFAULT;
-        Creation creation = Comm.createBlocking(rank.uniqueId("s"), 2, rank.number(), config);
+        Creation creation = Creation.initBlocking(rank.uniqueId("s"), 2, rank.number(), config);
         while (!creation.await(System.nanoTime() + 1_000_000_000L)) {
             Thread.onSpinWait();
         }

@@ -1,0 +1,76 @@
+package org.jccl.abi;
+
+import org.jccl.comm.Comm;
+import org.jccl.group.Group;
+import org.jccl.log.LastError;
+import org.jccl.log.Log;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.jccl.type.Unforeseen;
+
+import java.util.Arrays;
+import java.util.function.Supplier;
+
+/** Makes the result code that a C caller gets of what a function does, or fails with. */
+final class Answer {
+    /** A function that succeeds if it returns. */
+    interface Action {
+        void run() throws Exception;
+    }
+
+    private Answer() {}
+
+    /**
+     * The result of a function whose failures are not in the log yet.
+     *
+     * @param comm the handle of the communicator whose rank their sentences name, 0 for none
+     */
+    static int of(long comm, Supplier<NcclResult> function) {
+        try {
+            return function.get().code();
+        } catch (Throwable t) {
+            return refused(comm, t);
+        }
+    }
+
+    /** The same for a function that succeeds if it returns. */
+    static int done(long comm, Action function) {
+        try {
+            function.run();
+            return NcclResult.SUCCESS.code();
+        } catch (Throwable t) {
+            return refused(comm, t);
+        }
+    }
+
+    /** The result of a function whose failures are in the log already. */
+    static int told(Supplier<NcclResult> function) {
+        try {
+            return function.get().code();
+        } catch (Throwable t) {
+            return failed(t);
+        }
+    }
+
+    /** The result of a function that failed with this, which is not in the log yet. */
+    static int refused(long comm, Throwable t) {
+        if (!(t instanceof NcclException refusal)) {
+            return failed(t);
+        }
+        Comm known = Handles.find(comm);
+        NcclException why = known == null ? refusal : refusal.on(known.identity());
+        Log.warn(why);
+        return failed(why);
+    }
+
+    /** The only place where a failure becomes a result code. */
+    private static int failed(Throwable t) {
+        NcclException why = Unforeseen.of(t, "in a call");
+        if (why != t) {
+            Log.warn(why.getMessage() + " at " + Arrays.toString(t.getStackTrace()));
+        }
+        LastError.setForThread(String.valueOf(why.getMessage()));
+        Group.current().remember(why);
+        return why.result().code();
+    }
+}
