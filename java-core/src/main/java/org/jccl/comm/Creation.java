@@ -4,7 +4,6 @@ import org.jccl.bootstrap.Rendezvous;
 import org.jccl.group.Group;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
-import org.jccl.param.Param;
 import org.jccl.reduce.Warmup;
 import org.jccl.type.CallError;
 import org.jccl.type.NcclConfig;
@@ -25,10 +24,6 @@ public final class Creation implements Group.GroupJob, Job {
 
     private static final int RANKS_PER_MS = 8;
     private static final long MS = 1_000_000;
-
-    static {
-        Param.reportInvalidTo(sentence -> Log.info(Subsystem.ENV, sentence));
-    }
 
     private final SetupJob job;
 
