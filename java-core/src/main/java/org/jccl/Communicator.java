@@ -11,8 +11,8 @@ import org.jccl.device.Devices;
 import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
-import org.jccl.type.CallError;
 import org.jccl.type.DataType;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -349,7 +349,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         NcclResult result = comm.asyncError();
         while (result == NcclResult.IN_PROGRESS) {
             if (System.nanoTime() - since > limitNs) {
-                throw CallError.NOT_READY_IN_TIME.says(
+                throw ErrorKind.NOT_READY_IN_TIME.says(
                         "%s was not ready after %s ms", comm.identity(), timeout.toMillis());
             }
             LockSupport.parkNanos(POLL_NS);
@@ -363,7 +363,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
             }
             throw failure != null
                     ? failure.on(comm.identity())
-                    : CallError.FAILED_BEFORE.says(
+                    : ErrorKind.FAILED_BEFORE.says(
                             result,
                             "%s failed and is destroyed by now: %s",
                             comm.identity(),

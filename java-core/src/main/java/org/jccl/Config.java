@@ -1,6 +1,6 @@
 package org.jccl;
 
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 
@@ -38,7 +38,7 @@ public final class Config {
      */
     public Config withTimeout(Duration timeout) {
         if (timeout.isNegative()) {
-            throw CallError.TIME_LIMIT_NEGATIVE.says("a time limit of %s is negative", timeout);
+            throw ErrorKind.TIME_LIMIT_NEGATIVE.says("a time limit of %s is negative", timeout);
         }
         long timeoutMs = timeout.isZero() ? 0 : Math.max(1, TimeUnit.MILLISECONDS.convert(timeout));
         return new Config(resolved.withTimeoutMs(timeoutMs));

@@ -3,8 +3,8 @@ package org.jccl;
 import org.jccl.call.Call;
 import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
-import org.jccl.type.CallError;
 import org.jccl.type.DataType;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -17,7 +17,7 @@ final class Doors {
     /** Refuses an argument that is null, whatever its type promises. */
     static void given(String function, String name, @Nullable Object argument) {
         if (argument == null) {
-            throw CallError.NULL_ARGUMENT.says(
+            throw ErrorKind.NULL_ARGUMENT.says(
                     "nccl%s : %s argument is NULL; pass a value", function, name);
         }
     }
@@ -29,7 +29,7 @@ final class Doors {
      */
     static long readable(Comm comm, Call call, @Nullable MemorySegment segment) {
         if (!Operations.fits(comm, call)) {
-            throw CallError.COUNT_UNFIT.says(
+            throw ErrorKind.COUNT_UNFIT.says(
                     "%s: %s is no count of %s; count elements from 0 on, not bytes",
                     call.operation().ncclName(), call.count(), call.type().ncclName());
         }
@@ -48,7 +48,7 @@ final class Doors {
             return segment.isNative() ? segment.address() : 0;
         }
         if (!segment.isNative()) {
-            throw CallError.BUFFER_ON_HEAP.says(
+            throw ErrorKind.BUFFER_ON_HEAP.says(
                     "%s: %s is on the heap; allocate it from an Arena", function, name);
         }
         // A later check refuses NULL, whose segment has no size.
@@ -56,7 +56,7 @@ final class Doors {
             requireRoom(function, name, segment, elements, call.type());
         }
         if (!segment.scope().isAlive()) {
-            throw CallError.ARENA_CLOSED.says(
+            throw ErrorKind.ARENA_CLOSED.says(
                     "%s: the arena of %s is closed; keep it open until the operation is "
                             + "complete",
                     function, name);
@@ -69,7 +69,7 @@ final class Doors {
             String function, String name, MemorySegment segment, long elements, DataType type) {
         long needed = elements * type.sizeBytes();
         if (segment.byteSize() < needed) {
-            throw CallError.BUFFER_TOO_SMALL.says(
+            throw ErrorKind.BUFFER_TOO_SMALL.says(
                     "%s: %s has %s bytes, but %s elements of %s need %s; allocate them, or "
                             + "pass a smaller count",
                     function, name, segment.byteSize(), elements, type.ncclName(), needed);
@@ -80,7 +80,7 @@ final class Doors {
     static long writable(Comm comm, Call call, @Nullable MemorySegment segment) {
         boolean receives = call.operation().receives(comm.rank(), call.peer());
         if (receives && segment != null && segment.isReadOnly()) {
-            throw CallError.BUFFER_READ_ONLY.says(
+            throw ErrorKind.BUFFER_READ_ONLY.says(
                     "%s: recvbuff is read-only; pass a buffer that may be written",
                     call.operation().ncclName());
         }

@@ -1,7 +1,7 @@
 package org.jccl;
 
 import org.jccl.group.Launch;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 
 /**
@@ -52,7 +52,7 @@ public final class Group {
         NcclException why =
                 error instanceof NcclException known
                         ? known
-                        : CallError.GROUP_ABANDONED.says("a call inside the group threw %s", error);
+                        : ErrorKind.GROUP_ABANDONED.says("a call inside the group threw %s", error);
         org.jccl.group.Group.current().remember(why);
         try {
             end();

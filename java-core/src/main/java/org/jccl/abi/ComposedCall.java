@@ -8,7 +8,7 @@ import org.jccl.comm.Comm;
 import org.jccl.comm.Operations;
 import org.jccl.group.Group;
 import org.jccl.platform.Memory;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 
@@ -53,7 +53,7 @@ final class ComposedCall {
     }
 
     private static NcclException wrong(String what) {
-        return CallError.STARTED_UNKNOWN.says("StartComposed : %s", what);
+        return ErrorKind.STARTED_UNKNOWN.says("StartComposed : %s", what);
     }
 
     private long word(long i) {

@@ -3,7 +3,7 @@ package org.jccl.abi;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.platform.Memory;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -70,13 +70,13 @@ final class ConfigReader {
         }
         long size = Memory.getLong(address);
         if (size < FIRST_FIELD || size > MAX_SIZE || Memory.getInt(address + 8) != MAGIC) {
-            throw CallError.CONFIG_NOT_INITIALIZED.says(
+            throw ErrorKind.CONFIG_NOT_INITIALIZED.says(
                     "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER");
         }
         for (Field field : FIELDS) {
             int value = intAt(address, size, field.offset);
             if (value != UNDEF && (value < field.min || value > field.max)) {
-                throw CallError.CONFIG_VALUE.says(
+                throw ErrorKind.CONFIG_VALUE.says(
                         "Invalid config %s attribute value %s; it must be %s",
                         field.name, value, field.range());
             }
@@ -84,7 +84,7 @@ final class ConfigReader {
         int min = intAt(address, size, MIN_CTAS);
         int max = intAt(address, size, MAX_CTAS);
         if (min != UNDEF && max != UNDEF && min > max) {
-            throw CallError.CONFIG_VALUE.says(
+            throw ErrorKind.CONFIG_VALUE.says(
                     "Invalid config min/max channels attribute value %s/%s; the first must "
                             + "not be the larger one",
                     min, max);

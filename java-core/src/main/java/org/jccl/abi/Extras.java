@@ -6,7 +6,7 @@ import org.jccl.executor.Counters;
 import org.jccl.log.Log;
 import org.jccl.platform.ForkGuard;
 import org.jccl.platform.Memory;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.Operation;
 
 /** The functions of {@code jccl.h} other than operations. */
@@ -20,7 +20,7 @@ final class Extras {
 
     static void timeout(long handle, long timeoutMs) {
         if (timeoutMs < 0) {
-            throw CallError.TIME_LIMIT_NEGATIVE.says(
+            throw ErrorKind.TIME_LIMIT_NEGATIVE.says(
                     "CommOptions : timeout %s ms is negative; 0 is none", timeoutMs);
         }
         Handles.get(handle, "CommOptions").timeLimitMs(timeoutMs);

@@ -1,7 +1,7 @@
 package org.jccl.abi;
 
 import org.jccl.comm.Comm;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -43,7 +43,7 @@ final class Handles {
             slot++;
         }
         if (slot == MOST) {
-            throw CallError.TOO_MANY_PENDING.says(
+            throw ErrorKind.TOO_MANY_PENDING.says(
                     "there are %s communicators that were not destroyed; destroy or abort "
                             + "some",
                     MOST);
@@ -104,7 +104,7 @@ final class Handles {
 
     private static NcclException unknown(long handle, String function) {
         if (handle == 0) {
-            return CallError.NULL_ARGUMENT.says(
+            return ErrorKind.NULL_ARGUMENT.says(
                     "%s : comm argument is NULL; pass the handle of a communicator", function);
         }
         long age = handle >>> GENERATION_SHIFT;
@@ -114,11 +114,11 @@ final class Handles {
         }
         String named = function + " : comm 0x" + Long.toHexString(handle);
         return once
-                ? CallError.ALREADY_ENDED.says(
+                ? ErrorKind.ALREADY_ENDED.says(
                         "%s has already been destroyed or aborted; destroy or abort it once, "
                                 + "after its last use",
                         named)
-                : CallError.NOT_A_COMMUNICATOR.says(
+                : ErrorKind.NOT_A_COMMUNICATOR.says(
                         "%s is not a communicator of this library (corrupted comm object "
                                 + "detected); pass the handle that an init or split wrote, whole",
                         named);

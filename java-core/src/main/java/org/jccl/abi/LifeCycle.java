@@ -11,7 +11,7 @@ import org.jccl.group.Launch;
 import org.jccl.group.Pending;
 import org.jccl.param.Params;
 import org.jccl.platform.Memory;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
@@ -94,11 +94,11 @@ final class LifeCycle {
     /** Checks the arguments that only ncclCommInitRankScalable takes. */
     static void requireIds(int nRanks, int nId) {
         if (nRanks < 1) {
-            throw CallError.RANK_COUNT.says(
+            throw ErrorKind.RANK_COUNT.says(
                     "CommInitRankScalable : nranks %s must be positive", nRanks);
         }
         if (nId < 1 || nId > nRanks) {
-            throw CallError.ID_COUNT.says(
+            throw ErrorKind.ID_COUNT.says(
                     "CommInitRankScalable : nId %s must lie in [1, %s]", nId, nRanks);
         }
     }
@@ -169,17 +169,17 @@ final class LifeCycle {
 
     private static void checkDevices(int nDev, long devList) {
         if (nDev < 1) {
-            throw CallError.RANK_COUNT.says("CommInitAll : ndev %s must be positive", nDev);
+            throw ErrorKind.RANK_COUNT.says("CommInitAll : ndev %s must be positive", nDev);
         }
         Set<Integer> listed = new HashSet<>();
         for (int i = 0; devList != 0 && i < nDev; i++) {
             int device = Memory.getInt(devList + 4L * i);
             if (device < 0) {
-                throw CallError.DEVICE_NUMBER.says(
+                throw ErrorKind.DEVICE_NUMBER.says(
                         "CommInitAll : invalid device %s; the first one is 0", device);
             }
             if (!listed.add(device)) {
-                throw CallError.DEVICE_TWICE.says(
+                throw ErrorKind.DEVICE_TWICE.says(
                         "CommInitAll : device %s is listed twice", device);
             }
         }
@@ -247,7 +247,7 @@ final class LifeCycle {
             }
             Comm comm = Handles.get(handle, abort ? "CommAbort" : "CommDestroy");
             if (!ended(comm, handle, abort)) {
-                throw CallError.ALREADY_ENDED.says(
+                throw ErrorKind.ALREADY_ENDED.says(
                         "%s has already been destroyed; destroy or abort it once", comm.identity());
             }
             return NcclResult.SUCCESS.code();

@@ -11,7 +11,7 @@ import org.jccl.log.Log;
 import org.jccl.platform.Memory;
 import org.jccl.progress.Completions;
 import org.jccl.reduce.Warmup;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
@@ -95,7 +95,7 @@ public final class NcclApi {
     }
 
     private static NcclException notDone(String function) {
-        return CallError.NOT_DONE_YET.says(
+        return ErrorKind.NOT_DONE_YET.says(
                 "%s is not done yet in JCCL %s; see DIFFERENCES.md", function, Version.text());
     }
 
@@ -371,7 +371,7 @@ public final class NcclApi {
                     String why =
                             "the body of a group threw an exception, so that nothing of the group"
                                     + " was launched";
-                    Group.current().remember(CallError.GROUP_ABANDONED.says(why));
+                    Group.current().remember(ErrorKind.GROUP_ABANDONED.says(why));
                 });
     }
 

@@ -2,7 +2,7 @@ package org.jccl.abi;
 
 import org.jccl.group.Pending;
 import org.jccl.platform.Memory;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclResult;
 
 import java.util.ArrayDeque;
@@ -87,7 +87,7 @@ final class Parking {
     private Parked take(String function) {
         Parked call = parked.poll();
         if (call == null) {
-            throw CallError.NOT_PARKED.says("%s : no call of this thread is parked", function);
+            throw ErrorKind.NOT_PARKED.says("%s : no call of this thread is parked", function);
         }
         return call;
     }

@@ -3,8 +3,8 @@ package org.jccl.abi;
 import org.jccl.comm.Comm;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
-import org.jccl.type.CallError;
 import org.jccl.type.DataType;
+import org.jccl.type.ErrorKind;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,7 +24,7 @@ final class Resources {
     static void memAlloc(long out, long bytes) {
         Checked.pointer("MemAlloc", "ptr", out);
         if (bytes < 0) {
-            throw CallError.COUNT_OVERFLOW.says(
+            throw ErrorKind.COUNT_OVERFLOW.says(
                     "MemAlloc : size %s is more than a process can have",
                     Long.toUnsignedString(bytes));
         }
@@ -42,7 +42,7 @@ final class Resources {
         if (memory != null) {
             memory.close();
         } else if (address != 0) {
-            throw CallError.NOT_ALLOCATED.says(
+            throw ErrorKind.NOT_ALLOCATED.says(
                     "MemFree : 0x%s is no address that ncclMemAlloc gave, or was freed before",
                     Long.toHexString(address));
         }
@@ -53,13 +53,13 @@ final class Resources {
         Checked.pointer("RedOpCreatePreMulSum", "op", out);
         Checked.pointer("RedOpCreatePreMulSum", "scalar", scalar);
         if (residence != SCALAR_DEVICE && residence != SCALAR_HOST_IMMEDIATE) {
-            throw CallError.RESIDENCE_UNKNOWN.says(
+            throw ErrorKind.RESIDENCE_UNKNOWN.says(
                     "ncclRedOpCreatePreMulSum : invalid residence %s; use a value of "
                             + "ncclScalarResidence_t",
                     residence);
         }
         if (!DataType.isValid(type)) {
-            throw CallError.TYPE_UNKNOWN.says(
+            throw ErrorKind.TYPE_UNKNOWN.says(
                     "%sinvalid type %s; use a value of ncclDataType_t",
                     "ncclRedOpCreatePreMulSum : ", type);
         }

@@ -7,7 +7,7 @@ import org.jccl.executor.Task;
 import org.jccl.platform.Memory;
 import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Wait;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
@@ -22,7 +22,7 @@ final class Started {
     static Operation operation(String function, int number) {
         Operation op = Operation.of(number);
         if (op == null) {
-            throw CallError.STARTED_UNKNOWN.says("%s : invalid operation %s", function, number);
+            throw ErrorKind.STARTED_UNKNOWN.says("%s : invalid operation %s", function, number);
         }
         return op;
     }
@@ -50,7 +50,7 @@ final class Started {
     static NcclResult poll(long handle, long ticket, int ms) {
         CommExecutor executor = Handles.get(handle, "Poll").executor();
         if (!executor.tickets().known(ticket)) {
-            throw CallError.STARTED_UNKNOWN.says("Poll : ticket %s was never given", ticket);
+            throw ErrorKind.STARTED_UNKNOWN.says("Poll : ticket %s was never given", ticket);
         }
         Task task = executor.tickets().task(ticket);
         if (task == null) {

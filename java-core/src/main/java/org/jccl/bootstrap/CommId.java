@@ -5,8 +5,7 @@ import org.jccl.param.Params;
 import org.jccl.platform.HostAddress;
 import org.jccl.platform.PrivateFile;
 import org.jccl.platform.SocketAddress;
-import org.jccl.type.CallError;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
@@ -50,9 +49,9 @@ final class CommId {
             if (address.isOfOneMachine()) {
                 return address;
             }
-            throw CallError.ADDRESS_INVALID.says("%s is the address of no single machine", address);
+            throw ErrorKind.ADDRESS_INVALID.says("%s is the address of no single machine", address);
         } catch (NcclException refused) {
-            throw CallError.ADDRESS_INVALID.says(
+            throw ErrorKind.ADDRESS_INVALID.says(
                     "NCCL_COMM_ID: %s; write the address of rank 0's machine and a free "
                             + "port there, as in 10.0.0.1:4000, [fd00::1]:4000 or host:4000",
                     refused.getMessage());
@@ -82,7 +81,7 @@ final class CommId {
             return new IdContent(id.root(), id.number(), key);
         }
         if (!id.root().isLoopback()) {
-            throw InitError.SECRET_MISSING.says(
+            throw ErrorKind.SECRET_MISSING.says(
                     "NCCL_COMM_ID names %s, where anybody could join: set JCCL_SECRET, or "
                             + "JCCL_SECRET_FILE to a file of mode 0600, to the same secret on all "
                             + "ranks (`openssl rand -hex 32` makes one); without one only loopback "
@@ -91,7 +90,7 @@ final class CommId {
         }
         if (WARNED.compareAndSet(false, true)) {
             Log.warn(
-                    InitError.SECRET_NOT_SET.says(
+                    ErrorKind.SECRET_NOT_SET.says(
                             "NCCL_COMM_ID is used without JCCL_SECRET or JCCL_SECRET_FILE: every "
                                     + "user of this machine can join at %s",
                             id.root()));
@@ -107,7 +106,7 @@ final class CommId {
         String text = Params.SECRET.text();
         String file = Params.SECRET_FILE.text();
         if (text != null && file != null) {
-            throw InitError.SECRET_UNFIT.says(
+            throw ErrorKind.SECRET_UNFIT.says(
                     "JCCL_SECRET and JCCL_SECRET_FILE are both set; set one of them");
         }
         if (file != null) {
@@ -120,7 +119,7 @@ final class CommId {
         try {
             return PrivateFile.read(file, MAX_SECRET_BYTES);
         } catch (NcclException refused) {
-            throw InitError.SECRET_UNFIT.says("JCCL_SECRET_FILE: %s", refused.getMessage());
+            throw ErrorKind.SECRET_UNFIT.says("JCCL_SECRET_FILE: %s", refused.getMessage());
         }
     }
 
@@ -128,7 +127,7 @@ final class CommId {
         // A character for each byte, whatever it is.
         String trimmed = new String(bytes, StandardCharsets.ISO_8859_1).trim();
         if (trimmed.length() < MIN_SECRET_BYTES) {
-            throw InitError.SECRET_UNFIT.says(
+            throw ErrorKind.SECRET_UNFIT.says(
                     "%s has %s bytes, and needs %s at least: take a random one, as "
                             + "`openssl rand -hex 32` prints",
                     name, trimmed.length(), MIN_SECRET_BYTES);

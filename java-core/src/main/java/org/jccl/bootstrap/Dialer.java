@@ -5,7 +5,7 @@ import org.jccl.platform.Errno;
 import org.jccl.platform.Interfaces;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -137,7 +137,7 @@ final class Dialer implements AutoCloseable {
     private void start() {
         int fd = Sockets.socket(target.isIpv6());
         if (fd < 0) {
-            throw InitError.CANNOT_CONNECT.says("cannot make a socket: %s", Errno.text(-fd));
+            throw ErrorKind.CANNOT_CONNECT.says("cannot make a socket: %s", Errno.text(-fd));
         }
         start(fd);
     }
@@ -190,14 +190,14 @@ final class Dialer implements AutoCloseable {
         }
         byte[] reply = open.take(Hello.REPLY_BYTES);
         if (reply[0] == Hello.UNKNOWN) {
-            throw InitError.ROOT_FORGOT.says(
+            throw ErrorKind.ROOT_FORGOT.says(
                     "the process at %s does not know this unique id: the process that made "
                             + "it has ended, or made too many since",
                     target);
         }
         byte[] nonce = hello.verifyChallenge(key, reply);
         if (nonce == null) {
-            throw InitError.ROOT_FOREIGN.says(
+            throw ErrorKind.ROOT_FOREIGN.says(
                     "the process at %s does not know the secret: it is not of this job", target);
         }
         open.send(hello.proof(key, nonce, payload));
@@ -210,7 +210,7 @@ final class Dialer implements AutoCloseable {
             return;
         }
         if (!Keys.same(open.take(Hello.ACCEPTED.length), Hello.ACCEPTED)) {
-            throw InitError.ROOT_NONSENSE.says("the process at %s answers nonsense", target);
+            throw ErrorKind.ROOT_NONSENSE.says("the process at %s answers nonsense", target);
         }
         state = State.ACCEPTED;
         obstacle = "";
@@ -229,7 +229,7 @@ final class Dialer implements AutoCloseable {
         } else if (refusedSinceNs == 0) {
             refusedSinceNs = System.nanoTime();
         } else if (System.nanoTime() - refusedSinceNs > REFUSED_NS) {
-            throw InitError.ROOT_GONE.says(
+            throw ErrorKind.ROOT_GONE.says(
                     "%s has ended: nobody listens at %s any more (or a firewall refuses it)",
                     hello.kind() == Hello.LINK
                             ? "rank " + hello.to() + "'s process"

@@ -1,7 +1,7 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.SocketAddress;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
@@ -54,14 +54,14 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
         byte[] rest = new byte[in.remaining()];
         in.get(rest);
         if (!Arrays.equals(magic, MAGIC) || !Arrays.equals(rest, new byte[rest.length])) {
-            throw CallError.ID_FOREIGN.says(
+            throw ErrorKind.ID_FOREIGN.says(
                     "this unique id was not made by this JCCL's ncclGetUniqueId: was it handed to"
                             + " all ranks whole, and do all load the same library?");
         }
         try {
             return new IdContent(SocketAddress.fromWire(address), number, secret);
         } catch (NcclException malformed) {
-            throw CallError.ID_DAMAGED.because(
+            throw ErrorKind.ID_DAMAGED.because(
                     malformed, "this unique id is damaged: its address cannot be read");
         }
     }

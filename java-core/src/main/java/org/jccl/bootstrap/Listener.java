@@ -3,7 +3,7 @@ package org.jccl.bootstrap;
 import org.jccl.platform.Errno;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
@@ -49,7 +49,7 @@ public final class Listener {
         address = Sockets.localAddress(fd);
         int reserve = Sockets.socket(address.isIpv6());
         if (reserve < 0) {
-            throw InitError.CANNOT_LISTEN.says(
+            throw ErrorKind.CANNOT_LISTEN.says(
                     "cannot keep a socket in reserve: %s", Errno.text(-reserve));
         }
         spare.set(reserve);
@@ -177,6 +177,6 @@ public final class Listener {
     }
 
     static NcclException cannotAccept(String why) {
-        return InitError.CANNOT_CONNECT.says("this process cannot accept connections: %s", why);
+        return ErrorKind.CANNOT_CONNECT.says("this process cannot accept connections: %s", why);
     }
 }

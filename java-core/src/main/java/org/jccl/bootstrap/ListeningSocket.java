@@ -8,7 +8,7 @@ import org.jccl.platform.Interfaces;
 import org.jccl.platform.Interfaces.Interface;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -54,7 +54,7 @@ final class ListeningSocket extends Pollable {
                 break;
             }
         }
-        throw InitError.CANNOT_LISTEN.says(
+        throw ErrorKind.CANNOT_LISTEN.says(
                 "cannot listen on %s: %s%s",
                 chosen, Errno.text(-result), range == null ? "" : rangeText(first, last, result));
     }

@@ -4,7 +4,7 @@ import org.jccl.log.Log;
 import org.jccl.platform.Errno;
 import org.jccl.platform.Sockets;
 import org.jccl.platform.Wakeup;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -78,7 +78,7 @@ final class NetAgent implements Runnable {
         int sleepMs = (int) Math.max(0, sleepNs / MS_NS + 1);
         int ready = Sockets.poll(entries, n + 1, sleepMs);
         if (ready < 0 && ready != -Errno.EINTR) {
-            throw LibraryError.SYSTEM_CALL.says("poll: %s", Errno.text(-ready));
+            throw ErrorKind.SYSTEM_CALL.says("poll: %s", Errno.text(-ready));
         }
         wakeup.drain();
         runCommands();

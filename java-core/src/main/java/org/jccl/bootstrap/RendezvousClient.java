@@ -2,9 +2,7 @@ package org.jccl.bootstrap;
 
 import org.jccl.platform.Sockets;
 import org.jccl.platform.WatchedTime;
-import org.jccl.type.CallError;
-import org.jccl.type.InitError;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Sentence;
 import org.jccl.type.UniqueId;
@@ -85,7 +83,7 @@ public final class RendezvousClient implements Exchange {
 
     private static MemberHello hello(UniqueId id, int nRanks, int rank) {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            throw CallError.RANK_OUTSIDE.says("rank %s is not one of %s ranks", rank, nRanks);
+            throw ErrorKind.RANK_OUTSIDE.says("rank %s is not one of %s ranks", rank, nRanks);
         }
         IdContent content = IdContent.decode(id);
         boolean here = CommId.isOne(content) ? rank == 0 : Listener.rootHere(content) != null;
@@ -108,7 +106,7 @@ public final class RendezvousClient implements Exchange {
             throw new IllegalStateException("round " + round + " is not complete");
         }
         if (contribution.length > MAX_BLOB_BYTES) {
-            throw LibraryError.IMPOSSIBLE.says(
+            throw ErrorKind.IMPOSSIBLE.says(
                     "a contribution of %s bytes is too large", contribution.length);
         }
         round++;
@@ -242,7 +240,7 @@ public final class RendezvousClient implements Exchange {
 
     /** Whether this rank, which gets no socket, connects by the spare one to tell the others. */
     private boolean mayTell(NcclException refused) {
-        if (rootHere || refused.kind() != InitError.CANNOT_CONNECT) {
+        if (rootHere || refused.kind() != ErrorKind.CANNOT_CONNECT) {
             return false;
         }
         int spare = Listener.takeSpare(dialer.target.isIpv6());
@@ -311,14 +309,14 @@ public final class RendezvousClient implements Exchange {
                 CommId.isOne(id)
                         ? "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),"
                         : maker;
-        return InitError.ROOT_GONE.says(
+        return ErrorKind.ROOT_GONE.says(
                 "%s has gone during the initialisation: its process ended or its "
                         + "connection broke (%s)",
                 who, open.endText());
     }
 
     private NcclException nonsense() {
-        return InitError.ROOT_NONSENSE.says("the rendezvous at %s sent nonsense", dialer.target);
+        return ErrorKind.ROOT_NONSENSE.says("the rendezvous at %s sent nonsense", dialer.target);
     }
 
     private void throwFailure() {
@@ -390,7 +388,7 @@ public final class RendezvousClient implements Exchange {
             opening.close();
         }
         if (failure == null) {
-            failure = InitError.EXCHANGE_ENDED.says("the exchange is closed");
+            failure = ErrorKind.EXCHANGE_ENDED.says("the exchange is closed");
         }
     }
 }

@@ -4,10 +4,8 @@ import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.param.Params;
 import org.jccl.platform.WatchedTime;
-import org.jccl.type.CallError;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
@@ -68,7 +66,7 @@ final class Root {
      */
     void useAlone() {
         if (!roots.use(this)) {
-            throw CallError.ID_USED.says(USED);
+            throw ErrorKind.ID_USED.says(USED);
         }
         roots.agent.submit(this::end);
     }
@@ -121,7 +119,7 @@ final class Root {
         member.tell(Hello.ACCEPTED);
         NcclException refusal = failure;
         if (refusal == null && isClosed()) {
-            refusal = CallError.ID_USED.says(USED);
+            refusal = ErrorKind.ID_USED.says(USED);
         }
         if (refusal != null) {
             member.tell(RootMessage.failed(refusal));
@@ -129,7 +127,7 @@ final class Root {
         }
         String problem = problem(hello);
         if (problem != null) {
-            NcclException why = InitError.RANKS_DISAGREE.says(problem);
+            NcclException why = ErrorKind.RANKS_DISAGREE.says(problem);
             member.tell(RootMessage.failed(why));
             fail(why);
             return;
@@ -181,7 +179,7 @@ final class Root {
             return;
         }
         if (itsRound != round || blobs[rank] != null || blob.length > Exchange.MAX_BLOB_BYTES) {
-            fail(PeerError.NONSENSE.says("%s broke the protocol", member.hello.name()));
+            fail(ErrorKind.NONSENSE.says("%s broke the protocol", member.hello.name()));
             return;
         }
         blobs[rank] = blob;
@@ -225,7 +223,7 @@ final class Root {
         long waitedMs = watched == null ? 0 : watched.lookNs() / MS_NS;
         if (limitMs > 0 && waitedMs > limitMs + GRACE_MS) {
             fail(
-                    InitError.INIT_TIMEOUT.says(
+                    ErrorKind.INIT_TIMEOUT.says(
                             "the initialisation was not complete after %s s%s",
                             waitedMs / 1_000, missingText()));
         } else if (failure == null) {
@@ -240,7 +238,7 @@ final class Root {
         connected--;
         if (!member.left && member.joined) {
             fail(
-                    InitError.RANK_LEFT_INIT.says(
+                    ErrorKind.RANK_LEFT_INIT.says(
                             "%s has gone during the initialisation: its process ended or its"
                                     + " connection broke (%s)",
                             member.hello.name(), how));
@@ -257,7 +255,7 @@ final class Root {
 
     /** A rank cannot go on, and says why. */
     void gaveUp(String who, NcclException why) {
-        fail(InitError.PEER_GAVE_UP.says(why, "%s gave up: %s", who, why.getMessage()));
+        fail(ErrorKind.PEER_GAVE_UP.says(why, "%s gave up: %s", who, why.getMessage()));
     }
 
     /**
@@ -268,7 +266,7 @@ final class Root {
         boolean named = rankHere >= 0 || ++complaints > UNNAMED_COMPLAINTS;
         if (joined < members.length && named) {
             fail(
-                    InitError.CANNOT_CONNECT.says(
+                    ErrorKind.CANNOT_CONNECT.says(
                             "%s cannot accept connections: %s",
                             rankHere < 0
                                     ? "the process that made the unique id"
@@ -287,7 +285,7 @@ final class Root {
 
     private void failSince(String left) {
         fail(
-                InitError.RANK_LEFT_INIT.says(
+                ErrorKind.RANK_LEFT_INIT.says(
                         "%s has left before the initialisation was complete%s",
                         left, missingText()));
     }

@@ -1,6 +1,6 @@
 package org.jccl.bootstrap;
 
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Utf8;
@@ -73,7 +73,7 @@ final class RootMessage {
         }
         NcclResult result = NcclResult.ofFailure(content.getInt());
         content.limit(Math.min(content.limit(), content.position() + MAX_TEXT_BYTES));
-        return InitError.RENDEZVOUS_FAILED.says(result, Utf8.decode(rest(content)));
+        return ErrorKind.RENDEZVOUS_FAILED.says(result, Utf8.decode(rest(content)));
     }
 
     /** The bytes of a message that have not been read. */

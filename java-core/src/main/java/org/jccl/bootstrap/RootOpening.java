@@ -2,7 +2,7 @@ package org.jccl.bootstrap;
 
 import org.jccl.platform.Errno;
 import org.jccl.platform.Sockets;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -55,7 +55,7 @@ final class RootOpening implements AutoCloseable {
             return true;
         }
         if (fd != -Errno.EADDRINUSE || System.nanoTime() - sinceNs > BUSY_NS) {
-            throw InitError.ROOT_NOT_OPENED.says(
+            throw ErrorKind.ROOT_NOT_OPENED.says(
                     "rank 0 cannot open the root at NCCL_COMM_ID %s: %s%s",
                     id.root(),
                     Errno.text(-fd),

@@ -12,7 +12,7 @@ import org.jccl.progress.Parting;
 import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Wait;
 import org.jccl.transport.Links;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -310,7 +310,7 @@ public final class Comm implements GroupMember {
     /** Says goodbye at the end of the process, without waiting for anything. */
     public void leaveAtExit() {
         NcclException goodbye =
-                CallError.ENDED_NORMALLY.says("the process of rank %s ended normally", rank);
+                ErrorKind.ENDED_NORMALLY.says("the process of rank %s ended normally", rank);
         stopRequest = goodbye;
         CommExecutor ex = executor;
         if (ex != null && life.end()) {
@@ -370,7 +370,7 @@ public final class Comm implements GroupMember {
         Log.info(Subsystem.DESTROY, identity() + " - " + what + " START");
         String did = what.equals("Abort") ? " aborted" : " destroyed";
         NcclException goodbye =
-                CallError.ENDED_HERE.says("rank %s%s its communicator (%s)", rank, did, identity());
+                ErrorKind.ENDED_HERE.says("rank %s%s its communicator (%s)", rank, did, identity());
         stopRequest = stopRequest == null ? goodbye : stopRequest;
         // Background jobs see the stop request and end; they are not waited for longer than that.
         life.awaitSplits(JOBS_END_MS);
@@ -389,7 +389,7 @@ public final class Comm implements GroupMember {
     private void settle(CommExecutor ex) {
         if (!Wait.untilIdle(ex).await(System.nanoTime() + SETTLE_NS)) {
             Log.warn(
-                    CallError.GIVEN_UP.says(
+                    ErrorKind.GIVEN_UP.says(
                             "%s is destroyed while operations are under way, which have not ended"
                                 + " within 5 s and are given up; finalize it before, or abort it",
                             identity()));
@@ -399,7 +399,7 @@ public final class Comm implements GroupMember {
     /** The waiting thread was interrupted by its user. */
     public void interrupt() {
         stopRequest =
-                CallError.INTERRUPTED.says(
+                ErrorKind.INTERRUPTED.says(
                         "rank %s was interrupted by its user (%s)", rank, identity());
         CommExecutor ex = executor;
         if (ex != null) {

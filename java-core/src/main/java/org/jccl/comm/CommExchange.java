@@ -11,10 +11,9 @@ import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Wait;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
-import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.util.stream.IntStream;
@@ -62,7 +61,7 @@ final class CommExchange implements Exchange {
     @Override
     public void begin(byte[] mine) {
         if (mine.length + Integer.BYTES > longBytes) {
-            throw LibraryError.IMPOSSIBLE.says("%s bytes in a round of an exchange", mine.length);
+            throw ErrorKind.IMPOSSIBLE.says("%s bytes in a round of an exchange", mine.length);
         }
         long at = buffers.address();
         Memory.putInt(at, mine.length);
@@ -113,7 +112,7 @@ final class CommExchange implements Exchange {
     private int length(int rank) {
         int length = Memory.getInt(message(rank));
         if (length < 0 || length > longBytes - Integer.BYTES) {
-            throw PeerError.NONSENSE.says("rank %s sent an unreadable message", rank);
+            throw ErrorKind.NONSENSE.says("rank %s sent an unreadable message", rank);
         }
         return length;
     }
@@ -129,7 +128,7 @@ final class CommExchange implements Exchange {
         WatchedTime since = ahead < 0 ? null : aheadSince == null ? new WatchedTime() : aheadSince;
         aheadSince = since;
         if (since != null && since.lookNs() > AHEAD_NS) {
-            throw PeerError.LOST.says("rank %s of the parent made no connection", ahead);
+            throw ErrorKind.LOST.says("rank %s of the parent made no connection", ahead);
         }
     }
 

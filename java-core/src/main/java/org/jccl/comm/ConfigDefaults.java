@@ -3,7 +3,7 @@ package org.jccl.comm;
 import org.jccl.device.Device;
 import org.jccl.device.Devices;
 import org.jccl.param.Params;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jspecify.annotations.Nullable;
 
@@ -38,7 +38,7 @@ final class ConfigDefaults {
         String kind = parents == null ? Devices.HOST : parents.kind();
         String name = parents == null ? Devices.HOST : parents.name();
         if (text != null && !text.equals(kind) && !text.equals(name)) {
-            throw CallError.DEVICE_UNKNOWN.says(
+            throw ErrorKind.DEVICE_UNKNOWN.says(
                     "a child of ncclCommSplit is where its parent is, on %s, not on %s",
                     name, text);
         }

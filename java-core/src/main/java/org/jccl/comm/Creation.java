@@ -5,7 +5,7 @@ import org.jccl.group.Group;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.reduce.Warmup;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -59,7 +59,7 @@ public final class Creation implements Group.GroupJob, Job {
 
     private static Creation initResolved(UniqueId id, int nRanks, int rank, NcclConfig config) {
         if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            throw CallError.RANK_OUTSIDE.says(
+            throw ErrorKind.RANK_OUTSIDE.says(
                     "ncclCommInitRank: rank %s of %s ranks; the rank must lie in [0, nranks)",
                     rank, nRanks);
         }

@@ -1,7 +1,7 @@
 package org.jccl.comm;
 
-import org.jccl.type.CallError;
 import org.jccl.type.DataType;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.PreMulSum;
 import org.jccl.type.RedOp;
@@ -36,12 +36,12 @@ public final class CustomOps {
      */
     public PreMulSum preMulSum(DataType type, byte[] factor, long address) {
         if (address != 0 && onDevice) {
-            throw CallError.NOT_DONE_YET.says(
+            throw ErrorKind.NOT_DONE_YET.says(
                     "a factor of ncclRedOpCreatePreMulSum in memory of a device is not done yet "
                             + "in JCCL; pass ncclScalarHostImmediate; see DIFFERENCES.md");
         }
         if (byNumber.size() >= MOST) {
-            throw CallError.TOO_MANY_PENDING.says(
+            throw ErrorKind.TOO_MANY_PENDING.says(
                     "there are %s reduction operations of one communicator that were not "
                             + "destroyed; destroy some",
                     MOST);
@@ -60,7 +60,7 @@ public final class CustomOps {
      */
     public void destroy(int number) {
         if (RedOp.isValid(number)) {
-            throw CallError.REDUCTION_UNKNOWN.says(
+            throw ErrorKind.REDUCTION_UNKNOWN.says(
                     "ncclRedOpDestroy : %s is a predefined operation; destroy what "
                             + "ncclRedOpCreatePreMulSum wrote",
                     RedOp.of(number).ncclName());
@@ -77,11 +77,11 @@ public final class CustomOps {
 
     static NcclException unknown(String called, int number) {
         return number >= RedOp.NUMBERS && number < NEXT.get()
-                ? CallError.REDUCTION_ENDED.says(
+                ? ErrorKind.REDUCTION_ENDED.says(
                         "%sreduction operation %s was destroyed, or created on another "
                                 + "communicator; create one on this communicator",
                         called, number)
-                : CallError.REDUCTION_UNKNOWN.says(
+                : ErrorKind.REDUCTION_UNKNOWN.says(
                         "%sinvalid reduction operation %s; use ncclSum, ncclProd, ncclMax, "
                                 + "ncclMin or ncclAvg",
                         called, number);

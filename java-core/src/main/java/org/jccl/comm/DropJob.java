@@ -1,7 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.log.Log;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -28,7 +28,7 @@ public record DropJob(Comm comm, Runnable after, long untilNs) implements Job {
             return false;
         }
         Log.warn(
-                CallError.NOT_DESTROYED.says(
+                ErrorKind.NOT_DESTROYED.says(
                         "%s was garbage-collected before it was destroyed, and is ended now; "
                                 + "keep it and destroy or abort it, or use it in a block that does",
                         comm.identity()));

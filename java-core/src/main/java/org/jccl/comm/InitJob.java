@@ -4,9 +4,8 @@ import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.bootstrap.RendezvousClient;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
@@ -58,12 +57,12 @@ final class InitJob extends SetupJob {
         for (int q = 0; q < n; q++) {
             NcclException failed = rounds().failure(q);
             if (failed != null) {
-                throw InitError.PEER_GAVE_UP.says(
+                throw ErrorKind.PEER_GAVE_UP.says(
                         failed, "rank %s gave up: %s", q, failed.getMessage());
             }
             byte[] blob = rounds().payload(q);
             if (blob.length < FRESH_BYTES) {
-                throw PeerError.NONSENSE.says("rank %s described itself badly: too short", q);
+                throw ErrorKind.NONSENSE.says("rank %s described itself badly: too short", q);
             }
             allFresh[q] = Arrays.copyOf(blob, FRESH_BYTES);
             // Ranks of one process describe themselves alike.
@@ -76,7 +75,7 @@ final class InitJob extends SetupJob {
         for (int q = 1; q < n; q++) {
             String difference = RankInfo.difference(0, infos[0], q, infos[q]);
             if (difference != null) {
-                throw InitError.RANKS_DISAGREE.says(
+                throw ErrorKind.RANKS_DISAGREE.says(
                         "ranks disagree on a setting: %s; use one JCCL and one kind of device "
                                 + "everywhere",
                         difference);

@@ -8,8 +8,8 @@ import org.jccl.group.Group;
 import org.jccl.group.Pending;
 import org.jccl.plan.Plan;
 import org.jccl.progress.Submission;
-import org.jccl.type.CallError;
 import org.jccl.type.DataType;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.PreMulSum;
@@ -151,9 +151,9 @@ public final class Operations {
         }
         String called = called(call) + "stream 0x" + Long.toHexString(stream);
         throw device == null
-                ? CallError.STREAM_NOT_NULL.says(
+                ? ErrorKind.STREAM_NOT_NULL.says(
                         "%s means nothing on host ranks; pass NULL (stream 0)", called)
-                : CallError.STREAM_UNKNOWN.says("%s is no stream of %s", called, device.name());
+                : ErrorKind.STREAM_UNKNOWN.says("%s is no stream of %s", called, device.name());
     }
 
     private static String called(Call call) {
@@ -163,7 +163,7 @@ public final class Operations {
     private static void type(Call call) {
         int number = call.typeNumber();
         if (!DataType.isValid(number)) {
-            throw CallError.TYPE_UNKNOWN.says(
+            throw ErrorKind.TYPE_UNKNOWN.says(
                     "%sinvalid type %s; use a value of ncclDataType_t", called(call), number);
         }
     }
@@ -178,7 +178,7 @@ public final class Operations {
             throw CustomOps.unknown(called(call), number);
         }
         if (op.type() != call.type()) {
-            throw CallError.REDUCTION_TYPE.says(
+            throw ErrorKind.REDUCTION_TYPE.says(
                     "%sthe reduction operation was created for %s, not for %s",
                     called(call), op.type().ncclName(), call.type().ncclName());
         }
@@ -188,7 +188,7 @@ public final class Operations {
     private static void peer(Comm comm, Call call) {
         int rank = call.peer();
         if (rank < 0 || rank >= comm.nRanks()) {
-            throw CallError.ROOT_OR_PEER.says(
+            throw ErrorKind.ROOT_OR_PEER.says(
                     "%sinvalid %s%s (must lie in [0, %s))",
                     called(call),
                     call.operation().pointToPoint() ? "peer " : "root ",
@@ -206,7 +206,7 @@ public final class Operations {
 
     private static void count(Comm comm, Call call) {
         if (!fits(comm, call)) {
-            throw CallError.COUNT_OVERFLOW.says(
+            throw ErrorKind.COUNT_OVERFLOW.says(
                     "%scount %s overflows the size of a buffer; count elements, not bytes",
                     called(call), Long.toUnsignedString(call.count()));
         }
@@ -224,7 +224,7 @@ public final class Operations {
         String name = sent ? "sendbuff" : "recvbuff";
         long address = sent ? call.input() : call.output();
         if (address == 0) {
-            throw CallError.NULL_ARGUMENT.says(
+            throw ErrorKind.NULL_ARGUMENT.says(
                     "%s%s argument is NULL; pass a buffer, or a count of 0", called(call), name);
         }
         Device device = comm.device();
@@ -240,7 +240,7 @@ public final class Operations {
         } else {
             is = " is not, or not whole, memory of " + device.name();
         }
-        throw CallError.BUFFER_KIND.says(
+        throw ErrorKind.BUFFER_KIND.says(
                 "%s%s 0x%s of %s bytes%s",
                 called(call), name, Long.toHexString(address), bytes, is);
     }
@@ -276,7 +276,7 @@ public final class Operations {
                         : op.out() == Operation.Parts.EACH
                                 ? "sendbuff is " + block + " bytes after recvbuff"
                                 : "recvbuff is " + block + " bytes after sendbuff";
-        return CallError.BUFFERS_OVERLAP.says(
+        return ErrorKind.BUFFERS_OVERLAP.says(
                 "%ssendbuff and recvbuff overlap, with recvbuff %s%s sendbuff; in "
                         + "place means on rank %s that %s",
                 called(call),

@@ -7,10 +7,9 @@ import org.jccl.param.Params;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.SocketAddress;
 import org.jccl.transport.RegionLayout;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 import org.jccl.type.Sentence;
 import org.jccl.type.Utf8;
 import org.jspecify.annotations.Nullable;
@@ -136,7 +135,7 @@ record RankInfo(
             out.writeUTF(settings);
             return bytes.toByteArray();
         } catch (IOException e) {
-            throw LibraryError.IMPOSSIBLE.says("cannot encode a rank's description: %s", e);
+            throw ErrorKind.IMPOSSIBLE.says("cannot encode a rank's description: %s", e);
         }
     }
 
@@ -173,7 +172,7 @@ record RankInfo(
 
     private static NcclException badly(int rank, String why) {
         String sentence = "rank " + rank + " described itself badly: " + why;
-        return PeerError.NONSENSE.says(
+        return ErrorKind.NONSENSE.says(
                 sentence.substring(0, Math.min(sentence.length(), MAX_TEXT)));
     }
 }

@@ -1,10 +1,9 @@
 package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
-import org.jccl.type.PeerError;
 import org.jccl.type.Utf8;
 import org.jspecify.annotations.Nullable;
 
@@ -78,10 +77,10 @@ final class Rounds {
         if (blob.length >= 2 && blob[0] == 1) {
             int length = Math.min(blob.length - 2, MAX_TEXT);
             String text = Utf8.decode(Arrays.copyOfRange(blob, 2, 2 + length));
-            return InitError.PEER_GAVE_UP.says(NcclResult.ofFailure(blob[1]), text);
+            return ErrorKind.PEER_GAVE_UP.says(NcclResult.ofFailure(blob[1]), text);
         }
         if (blob.length == 0 || blob[0] != 0) {
-            return PeerError.NONSENSE.says(
+            return ErrorKind.NONSENSE.says(
                     "participant %s of init or split sent an unreadable message", participant);
         }
         return null;

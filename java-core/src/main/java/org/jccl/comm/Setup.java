@@ -14,11 +14,9 @@ import org.jccl.transport.Mate;
 import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
 import org.jccl.transport.net.NetLink;
-import org.jccl.type.InitError;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
-import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
@@ -168,7 +166,7 @@ final class Setup {
             boolean says = found == null || found.result() == NcclResult.REMOTE_ERROR;
             if (q != rank && theirs != null && says) {
                 found =
-                        InitError.PEER_GAVE_UP.says(
+                        ErrorKind.PEER_GAVE_UP.says(
                                 theirs, "rank %s gave up: %s", q, theirs.getMessage());
             }
         }
@@ -186,7 +184,7 @@ final class Setup {
             }
             byte[] blob = rounds.payload(members.participants[q]);
             if (blob.length != REGION_BLOB_BYTES) {
-                giveUp(PeerError.NONSENSE.says("rank %s sent no region at init", q));
+                giveUp(ErrorKind.NONSENSE.says("rank %s sent no region at init", q));
                 return;
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
@@ -275,7 +273,7 @@ final class Setup {
             return link(setup, q);
         }
         if (region == null) {
-            throw LibraryError.IMPOSSIBLE.says("rank %s has no region", q);
+            throw ErrorKind.IMPOSSIBLE.says("rank %s has no region", q);
         }
         boolean here = infos[q].sameProcess(infos[rank]);
         if (q != rank) {
@@ -301,11 +299,11 @@ final class Setup {
         int pid = infos[q].pid();
         ProcessWatch watch = ProcessWatch.open(pid, infos[q].startTime());
         if (watch == null) {
-            throw InitError.PEER_ENDED_INIT.says("rank %s's process %s ended during init", q, pid);
+            throw ErrorKind.PEER_ENDED_INIT.says("rank %s's process %s ended during init", q, pid);
         }
         if (watch.refusal() != 0 && WARNED.compareAndSet(false, true)) {
             Log.warn(
-                    InitError.PIDFD_REFUSED.says(
+                    ErrorKind.PIDFD_REFUSED.says(
                             "the system refuses pidfd_open (%s): JCCL looks in /proc for the end of"
                                     + " ranks on this node",
                             Errno.text(watch.refusal())));

@@ -4,7 +4,7 @@ import org.jccl.bootstrap.Exchange;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.platform.WatchedTime;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Sentence;
 import org.jccl.type.Unforeseen;
@@ -87,7 +87,7 @@ abstract class SetupJob implements Job {
         }
         long waitedNs = waited.lookNs();
         if (limitNs > 0 && waitedNs > limitNs) {
-            throw InitError.INIT_TIMEOUT.says(
+            throw ErrorKind.INIT_TIMEOUT.says(
                     "rank %s waited %s in %s for %s; were all started? (JCCL_INIT_TIMEOUT sets the"
                             + " limit in seconds)",
                     meeting.rank(), time(limitNs), what, awaited());

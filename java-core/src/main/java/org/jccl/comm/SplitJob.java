@@ -3,9 +3,8 @@ package org.jccl.comm;
 import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
 import org.jccl.progress.Parting;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
@@ -41,7 +40,7 @@ final class SplitJob extends SetupJob {
 
     static void checkColor(int color) {
         if (color < NOCOLOR) {
-            throw CallError.SPLIT_COLOR.says(
+            throw ErrorKind.SPLIT_COLOR.says(
                     "CommSplit : color %s must be NCCL_SPLIT_NOCOLOR (-1) or not negative", color);
         }
     }
@@ -66,7 +65,7 @@ final class SplitJob extends SetupJob {
         for (int q = 0; q < parent.nRanks(); q++) {
             byte[] blob = rounds().payload(q);
             if (blob.length != 8) {
-                throw PeerError.NONSENSE.says("rank %s sent no colour", q);
+                throw ErrorKind.NONSENSE.says("rank %s sent no colour", q);
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
             if (in.getInt() == color) {

@@ -1,8 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.log.Log;
-import org.jccl.type.CallError;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -57,7 +56,7 @@ final class StateMachine {
     }
 
     private Throwable illegal(CommState from, CommState to) {
-        return LibraryError.IMPOSSIBLE.says(
+        return ErrorKind.IMPOSSIBLE.says(
                 "%s is %s and cannot become %s", identity.get(), from.text(), to.text());
     }
 
@@ -109,7 +108,7 @@ final class StateMachine {
         NcclException failed = failure;
         return failed != null
                 ? failed
-                : CallError.NOT_READY.says(
+                : ErrorKind.NOT_READY.says(
                         "Attempt to use communicator before the previous operation returned "
                                 + "ncclSuccess (%s); poll ncclCommGetAsyncError until it is no "
                                 + "longer ncclInProgress",
@@ -119,12 +118,12 @@ final class StateMachine {
     NcclException ended(CommState now) {
         NcclException failed = failure;
         return now == CommState.FAILED && failed != null
-                ? CallError.INIT_FAILED.says(
+                ? ErrorKind.INIT_FAILED.says(
                         failed,
                         "%s failed in init and can only be destroyed: %s",
                         identity.get(),
                         failed.getMessage())
-                : CallError.ALREADY_ENDED.says(
+                : ErrorKind.ALREADY_ENDED.says(
                         "%s has been %s and cannot be used any more; end a communicator after "
                                 + "its last use",
                         identity.get(), now.text());
@@ -137,8 +136,8 @@ final class StateMachine {
     NcclException aborted(int rank) {
         NcclException split = splitFailure;
         return split == null
-                ? CallError.ABORTED.says("rank %s aborted %s", rank, identity.get())
-                : CallError.ABORTED.says(
+                ? ErrorKind.ABORTED.says("rank %s aborted %s", rank, identity.get())
+                : ErrorKind.ABORTED.says(
                         "rank %s aborted %s after a split had failed: %s",
                         rank, identity.get(), split.getMessage());
     }

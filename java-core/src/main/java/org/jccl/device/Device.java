@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * method.
  *
  * <p>Every method but {@link #fault} throws an {@link org.jccl.type.NcclException} of the kind
- * {@link org.jccl.type.LibraryError#DEVICE_FAILED} if the device refuses.
+ * {@link org.jccl.type.ErrorKind#DEVICE_FAILED} if the device refuses.
  */
 public interface Device {
     /** Its name in messages and logs, as in {@code cuda:0}. */

@@ -1,6 +1,6 @@
 package org.jccl.device;
 
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -75,7 +75,7 @@ public final class Devices {
     }
 
     private static NcclException unknown(String text, String why) {
-        return CallError.DEVICE_UNKNOWN.says("there is no device \"%s\": %s", text, why);
+        return ErrorKind.DEVICE_UNKNOWN.says("there is no device \"%s\": %s", text, why);
     }
 
     /** The device in use whose memory this is, or null. */

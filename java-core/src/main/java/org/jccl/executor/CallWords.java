@@ -6,8 +6,8 @@ import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
 import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 
 /**
  * The numbered calls of a communicator: what this rank publishes before it does anything else, and
@@ -128,7 +128,7 @@ final class CallWords {
 
     /** The error for ranks that called differently; names both calls. */
     NcclException mismatch(int q, long call) {
-        return PeerError.CALLED_DIFFERENTLY.says(
+        return ErrorKind.CALLED_DIFFERENTLY.says(
                 "ranks called differently: rank %s made %s, rank %s made %s; every "
                         + "rank must make the same calls in the same order on a communicator",
                 rank,

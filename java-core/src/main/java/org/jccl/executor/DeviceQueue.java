@@ -2,8 +2,7 @@ package org.jccl.executor;
 
 import org.jccl.device.Device;
 import org.jccl.log.Log;
-import org.jccl.type.CallError;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 
 import java.util.Queue;
@@ -75,7 +74,7 @@ final class DeviceQueue {
     private StagingBlock take(Task task, long bytes) {
         StagingBlock block = pool.take(bytes);
         if (block == null) {
-            throw CallError.TOO_MUCH_STAGED.says(
+            throw ErrorKind.TOO_MUCH_STAGED.says(
                     "nccl%s : %s bytes of %s do not fit beside the %s that are under way; "
                             + "the bound is %s: synchronize the stream before, or divide the call",
                     task.operation().ncclName(),
@@ -135,7 +134,7 @@ final class DeviceQueue {
     void requireSound() {
         String fault = device.fault();
         if (fault != null) {
-            throw LibraryError.DEVICE_FAILED.says(
+            throw ErrorKind.DEVICE_FAILED.says(
                     "%s of rank %s has failed: %s; abort the communicator and start the "
                             + "process again",
                     device.name(), rank, fault);

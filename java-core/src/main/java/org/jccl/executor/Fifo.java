@@ -7,9 +7,9 @@ import org.jccl.transport.Frame;
 import org.jccl.transport.Links;
 import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
-import org.jccl.type.PeerError;
 
 /**
  * Send and receive: per ordered pair of ranks a FIFO of slots in the sender's region, a head that
@@ -153,11 +153,11 @@ final class Fifo {
 
     private static NcclException nonsense(Task task, long count, long base) {
         return task.operation() == Operation.SEND
-                ? PeerError.NONSENSE.says(
+                ? ErrorKind.NONSENSE.says(
                         "rank %s says that it has taken %s chunks from a FIFO that was given "
                                 + "%s; abort or destroy the communicator",
                         task.peer(), count, base + RegionLayout.FIFO_SLOTS)
-                : PeerError.NONSENSE.says(
+                : ErrorKind.NONSENSE.says(
                         "rank %s says that it has put %s chunks into a FIFO of which %s are "
                                 + "taken; abort or destroy the communicator",
                         task.peer(), count, base);
@@ -165,7 +165,7 @@ final class Fifo {
 
     private void checkMatch(Task receive, long count, int type, long call) {
         if (call != receive.call) {
-            throw PeerError.UNMATCHED.says(
+            throw ErrorKind.UNMATCHED.says(
                     "rank %s receives in call %s from rank %s, but the next message there "
                             + "is of call %s: the ranks do not agree on who sends what in these "
                             + "collectives",
@@ -175,7 +175,7 @@ final class Fifo {
             return;
         }
         long sent = CallRecord.describe(Operation.SEND.number(), type, 0, rank);
-        throw PeerError.UNMATCHED.says(
+        throw ErrorKind.UNMATCHED.says(
                 "send and receive do not match: rank %s receives from rank %s with %s, "
                         + "but the next message there is %s; count and type must be equal",
                 rank,

@@ -8,7 +8,7 @@ import org.jccl.transport.Frame;
 import org.jccl.transport.Links;
 import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 
 /**
  * The steps of a plan that a transport does: frames over TCP, and copies out of the process of
@@ -90,7 +90,7 @@ final class PeerSteps {
             case OpCode.NET_TINY -> tiny(c, at);
             case OpCode.NET_FLUSH -> flushed();
             case OpCode.PULL -> pull(c, at);
-            default -> throw LibraryError.IMPOSSIBLE.says("opcode %s in a plan", c[at]);
+            default -> throw ErrorKind.IMPOSSIBLE.says("opcode %s in a plan", c[at]);
         };
     }
 

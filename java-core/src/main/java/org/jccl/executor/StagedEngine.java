@@ -2,7 +2,7 @@ package org.jccl.executor;
 
 import org.jccl.device.Device;
 import org.jccl.transport.Links;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
@@ -47,7 +47,7 @@ final class StagedEngine extends HostEngine {
         if (task.hostData) {
             inbox.add(task);
         } else if (task.composed() != null) {
-            throw CallError.NOT_DONE_YET.says(
+            throw ErrorKind.NOT_DONE_YET.says(
                     "jcclStartComposed is not done yet on a device; see DIFFERENCES.md");
         } else {
             queue.stage(task, inbox);

@@ -5,7 +5,7 @@ import org.jccl.executor.Task;
 import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Submission;
 import org.jccl.progress.Wait;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
@@ -98,7 +98,7 @@ public final class Group {
     public void add(GroupMember member, Task task) {
         requireSame(member.blocking());
         if (content.operations.size() == CommExecutor.MAX_PENDING) {
-            throw CallError.TOO_MANY_PENDING.says(
+            throw ErrorKind.TOO_MANY_PENDING.says(
                     "more than %s operations in one group; end it and start another",
                     CommExecutor.MAX_PENDING);
         }
@@ -133,7 +133,7 @@ public final class Group {
             content.blocking = blocks;
         }
         if (content.blocking != blocks) {
-            throw CallError.GROUP_MIXED.says(
+            throw ErrorKind.GROUP_MIXED.says(
                     "blocking and non-blocking communicators cannot be created, changed or used in"
                             + " one group; use the same blocking setting for all");
         }
@@ -154,7 +154,7 @@ public final class Group {
      */
     public @Nullable Launch end() {
         if (depth == 0) {
-            throw CallError.GROUP_NOT_OPEN.says(
+            throw ErrorKind.GROUP_NOT_OPEN.says(
                     "ncclGroupEnd without ncclGroupStart on this thread; a group must be opened"
                             + " and closed by the same thread");
         }

@@ -3,7 +3,7 @@ package org.jccl.log;
 import org.jccl.platform.Environment;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.Threads;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
@@ -79,7 +79,7 @@ public final class Log {
     /** Warns of a failure that a thread survives, if that can be said; nothing is thrown. */
     public static void survived(String what, Throwable failure) {
         try {
-            warn(LibraryError.SURVIVED.says(what + failure));
+            warn(ErrorKind.SURVIVED.says(what + failure));
         } catch (RuntimeException | Error unsaid) {
             // Without memory even a first string concatenation fails, and in its own way.
         }

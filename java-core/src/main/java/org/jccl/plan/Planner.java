@@ -9,8 +9,8 @@ import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
-import org.jccl.type.CallError;
 import org.jccl.type.DataType;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
@@ -172,7 +172,7 @@ public final class Planner {
     private static void requirePlannable(Shape shape) {
         int mostRanks = RegionLayout.RING_SLOT_BYTES / shape.elementBytes();
         if (shape.nRanks() > mostRanks && !Algorithms.exist(shape)) {
-            throw CallError.TOO_MANY_RANKS.says(
+            throw ErrorKind.TOO_MANY_RANKS.says(
                     "%s of elements of %s bytes is done among at most %s ranks, not %s; call it "
                             + "for smaller elements",
                     shape.operation().ncclName(), shape.elementBytes(), mostRanks, shape.nRanks());
@@ -180,7 +180,7 @@ public final class Planner {
         long bytes = Math.max(shape.inBytes(), shape.outBytes());
         long most = MAX_CHUNKS / shape.nRanks() * RegionLayout.RING_SLOT_BYTES;
         if (bytes > most && shape.nRanks() > 1) {
-            throw CallError.TOO_LARGE.says(
+            throw ErrorKind.TOO_LARGE.says(
                     "%s of %s bytes on %s ranks is more than one call can move, %s bytes; "
                             + "call it for parts",
                     shape.operation().ncclName(), bytes, shape.nRanks(), most);

@@ -1,6 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 
 import java.lang.foreign.Arena;
@@ -36,7 +36,7 @@ public final class Epoll implements AutoCloseable {
         events = arena.allocate((long) most * EVENT_BYTES, 8).address();
         fd = (int) SystemCall.call(SystemCall.EPOLL_CREATE1, CLOEXEC);
         if (fd < 0) {
-            throw LibraryError.SYSTEM_CALL.says("epoll_create1: %s", Errno.text(-fd));
+            throw ErrorKind.SYSTEM_CALL.says("epoll_create1: %s", Errno.text(-fd));
         }
     }
 
@@ -69,7 +69,7 @@ public final class Epoll implements AutoCloseable {
     public int look() {
         int found = (int) SystemCall.call(SystemCall.EPOLL_PWAIT, fd, events, most, 0, 0);
         if (found < 0 && found != -Errno.EINTR) {
-            throw LibraryError.SYSTEM_CALL.says("epoll_pwait: %s", Errno.text(-found));
+            throw ErrorKind.SYSTEM_CALL.says("epoll_pwait: %s", Errno.text(-found));
         }
         return Math.max(0, found);
     }

@@ -1,6 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -35,7 +35,7 @@ public final class HostAddress {
                         ? named(withName.group(1), Integer.parseInt(withName.group(2)), family)
                         : SocketAddress.parse(stripped);
         if (address.port() == 0) {
-            throw CallError.ADDRESS_INVALID.says("'%s' has no port, which is 1 to 65535", text);
+            throw ErrorKind.ADDRESS_INVALID.says("'%s' has no port, which is 1 to 65535", text);
         }
         return address;
     }
@@ -48,10 +48,10 @@ public final class HostAddress {
                     .min(Comparator.comparing(SocketAddress::isIpv6))
                     .orElseThrow(
                             () ->
-                                    CallError.ADDRESS_INVALID.says(
+                                    ErrorKind.ADDRESS_INVALID.says(
                                             "host '%s' has no address of %s", host, family));
         } catch (UnknownHostException unknown) {
-            throw CallError.ADDRESS_INVALID.because(
+            throw ErrorKind.ADDRESS_INVALID.because(
                     unknown, "host '%s' is not known to this machine", host);
         }
     }

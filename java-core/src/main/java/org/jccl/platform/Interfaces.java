@@ -1,7 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.InitError;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -36,7 +35,7 @@ public final class Interfaces {
         List<Interface> found = new ArrayList<>();
         long result = CallState.current().option;
         if ((int) Libc.call(Libc.GETIFADDRS, result) != 0) {
-            throw LibraryError.SYSTEM_CALL.says("cannot list the network interfaces%s", refusal());
+            throw ErrorKind.SYSTEM_CALL.says("cannot list the network interfaces%s", refusal());
         }
         long list = Memory.getLong(result);
         for (long entry = list; entry != 0; entry = Memory.getLong(entry)) {
@@ -73,7 +72,7 @@ public final class Interfaces {
         if (fitting.isEmpty()) {
             StringJoiner exist = new StringJoiner(", ").setEmptyValue("none");
             all.forEach(each -> exist.add(each.toString()));
-            throw InitError.NO_INTERFACE.says(
+            throw ErrorKind.NO_INTERFACE.says(
                     "no network interface matches%s%s; up on this machine: %s",
                     names == null || names.isEmpty() ? "" : " NCCL_SOCKET_IFNAME=" + names,
                     family == null ? "" : " NCCL_SOCKET_FAMILY=" + family,

@@ -1,6 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 
 import java.io.IOException;
@@ -27,7 +27,7 @@ public final class PrivateFile {
         int flags = Descriptors.O_NONBLOCK | Descriptors.O_CLOEXEC;
         int fd = Descriptors.open(path, flags, 0);
         if (fd < 0) {
-            throw InitError.SECRET_UNFIT.says("cannot read %s: %s", path, Errno.text(-fd));
+            throw ErrorKind.SECRET_UNFIT.says("cannot read %s: %s", path, Errno.text(-fd));
         }
         Path opened = Path.of("/proc/self/fd/" + fd);
         try {
@@ -35,12 +35,12 @@ public final class PrivateFile {
             try (InputStream in = Files.newInputStream(opened)) {
                 byte[] content = in.readNBytes(maxBytes + 1);
                 if (content.length > maxBytes) {
-                    throw InitError.SECRET_UNFIT.says("%s has more than %s bytes", path, maxBytes);
+                    throw ErrorKind.SECRET_UNFIT.says("%s has more than %s bytes", path, maxBytes);
                 }
                 return content;
             }
         } catch (IOException refused) {
-            throw InitError.SECRET_UNFIT.because(refused, "cannot read %s: %s", path, refused);
+            throw ErrorKind.SECRET_UNFIT.because(refused, "cannot read %s: %s", path, refused);
         } finally {
             Descriptors.close(fd);
         }
@@ -51,14 +51,14 @@ public final class PrivateFile {
         long owner = Integer.toUnsignedLong((int) Files.getAttribute(opened, "unix:uid"));
         long user = SystemCall.call(SystemCall.GETEUID);
         if ((mode & FILE_TYPE) != REGULAR_FILE) {
-            throw InitError.SECRET_UNFIT.says("%s is not a regular file", path);
+            throw ErrorKind.SECRET_UNFIT.says("%s is not a regular file", path);
         }
         if (owner != user) {
-            throw InitError.SECRET_UNFIT.says(
+            throw ErrorKind.SECRET_UNFIT.says(
                     "%s belongs to user %s, not to user %s, who reads it", path, owner, user);
         }
         if ((mode & OTHERS) != 0) {
-            throw InitError.SECRET_UNFIT.says(
+            throw ErrorKind.SECRET_UNFIT.says(
                     "other users may read or write %s (mode %s): chmod 600 it, and change "
                             + "the secret in it",
                     path, "%04o".formatted(mode & 07777));

@@ -1,6 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -55,7 +55,7 @@ public record ProcessIdentity(
         String path = "/proc/" + pid + "/stat";
         int fd = Descriptors.open(path, Descriptors.O_CLOEXEC, 0);
         if (fd < 0 && fd != -Errno.ENOENT && fd != -Errno.ESRCH) {
-            throw LibraryError.SYSTEM_CALL.says("cannot read %s: %s", path, Errno.text(-fd));
+            throw ErrorKind.SYSTEM_CALL.says("cannot read %s: %s", path, Errno.text(-fd));
         }
         return Math.max(-1, fd);
     }

@@ -1,6 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -72,7 +72,7 @@ public final class ProcessWatch implements AutoCloseable {
             return null;
         }
         if (Errno.isShortage(-fd)) {
-            throw LibraryError.SYSTEM_CALL.says(
+            throw ErrorKind.SYSTEM_CALL.says(
                     "cannot watch process %s: %s", pid, Errno.text(-fd));
         }
         ProcessWatch watch = null;

@@ -1,6 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 
 import java.io.File;
@@ -101,7 +101,7 @@ public final class SharedMemory implements AutoCloseable {
         try {
             long size = SystemCall.call(SystemCall.LSEEK, own, 0, SEEK_END);
             if (size < sizeBytes) {
-                throw InitError.SHARED_MEMORY_FOREIGN.says(
+                throw ErrorKind.SHARED_MEMORY_FOREIGN.says(
                         "cannot open shared memory %s: it has %s bytes, not %s",
                         path, size, sizeBytes);
             }
@@ -132,7 +132,7 @@ public final class SharedMemory implements AutoCloseable {
         long result = SystemCall.repeated(SystemCall.FALLOCATE, fd, 0, offset, bytes);
         if (result == -Errno.ENOSPC && inDevShm) {
             File room = new File(DEV_SHM);
-            throw InitError.SHARED_MEMORY_REFUSED.says(
+            throw ErrorKind.SHARED_MEMORY_REFUSED.says(
                     "cannot create %s bytes of shared memory in /dev/shm: %s; it has %s bytes, of "
                             + "which %s are free: mount a larger one (docker run --shm-size), or "
                             + "allow memfd_create",
@@ -193,7 +193,7 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static NcclException failure(String verb, long sizeBytes, String step, int errno) {
-        return InitError.SHARED_MEMORY_REFUSED.says(
+        return ErrorKind.SHARED_MEMORY_REFUSED.says(
                 "cannot %s %s bytes of shared memory: %s: %s",
                 verb, sizeBytes, step, Errno.text(errno));
     }

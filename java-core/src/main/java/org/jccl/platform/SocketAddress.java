@@ -1,8 +1,7 @@
 package org.jccl.platform;
 
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 import java.net.InetAddress;
@@ -49,11 +48,11 @@ public record SocketAddress(byte[] address, int port, int scope) {
      */
     public SocketAddress {
         if (address.length != IPV4_BYTES && address.length != IPV6_BYTES) {
-            throw CallError.ADDRESS_INVALID.says(
+            throw ErrorKind.ADDRESS_INVALID.says(
                     "an address has 4 or 16 bytes, not %s", address.length);
         }
         if (port < 0 || port > MAX_PORT) {
-            throw CallError.ADDRESS_INVALID.says("port %s is not in 0…65535", port);
+            throw ErrorKind.ADDRESS_INVALID.says("port %s is not in 0…65535", port);
         }
         if (address.length == IPV6_BYTES && Arrays.equals(address, 0, 12, MAPPED, 0, 12)) {
             address = Arrays.copyOfRange(address, 12, IPV6_BYTES);
@@ -80,7 +79,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
                 // It is refused below.
             }
         }
-        throw CallError.ADDRESS_INVALID.says(
+        throw ErrorKind.ADDRESS_INVALID.says(
                 "'%s' is no address: write 10.0.0.1:4000 or [fe80::1]:4000", text);
     }
 
@@ -96,7 +95,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
         } catch (SocketException unknown) {
             // It is refused below, as one that is not there.
         }
-        throw CallError.ADDRESS_INVALID.says("this machine has no interface '%s'", name);
+        throw ErrorKind.ADDRESS_INVALID.says("this machine has no interface '%s'", name);
     }
 
     /**
@@ -107,7 +106,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
      */
     public static SocketAddress fromWire(byte[] wire) {
         if (wire.length < WIRE_BYTES) {
-            throw PeerError.NONSENSE.says("an address from a peer is cut short");
+            throw ErrorKind.NONSENSE.says("an address from a peer is cut short");
         }
         ByteBuffer in = ByteBuffer.wrap(wire);
         int length = in.get();
@@ -116,7 +115,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
         int scope = in.getInt();
         boolean scoped = scope >= 0 && scope <= MAX_SCOPE;
         if ((length != IPV4_BYTES && length != IPV6_BYTES) || zero != 0 || port == 0 || !scoped) {
-            throw PeerError.NONSENSE.says("an address from a peer is malformed");
+            throw ErrorKind.NONSENSE.says("an address from a peer is malformed");
         }
         byte[] bytes = new byte[length];
         in.get(bytes);

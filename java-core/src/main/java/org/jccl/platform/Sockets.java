@@ -1,6 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -249,7 +249,7 @@ public final class Sockets {
     public static SocketAddress localAddress(int fd) {
         SocketAddress address = name(SystemCall.GETSOCKNAME, fd);
         if (address == null) {
-            throw LibraryError.SYSTEM_CALL.says("descriptor %s has no local address", fd);
+            throw ErrorKind.SYSTEM_CALL.says("descriptor %s has no local address", fd);
         }
         return address;
     }

@@ -1,6 +1,6 @@
 package org.jccl.platform;
 
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 
 /** A descriptor by which any thread ends another thread's poll. */
 public final class Wakeup implements AutoCloseable {
@@ -13,7 +13,7 @@ public final class Wakeup implements AutoCloseable {
     public Wakeup() {
         fd = (int) SystemCall.call(SystemCall.EVENTFD2, 0, EFD_CLOEXEC_NONBLOCK);
         if (fd < 0) {
-            throw LibraryError.SYSTEM_CALL.says("eventfd: %s", Errno.text(-fd));
+            throw ErrorKind.SYSTEM_CALL.says("eventfd: %s", Errno.text(-fd));
         }
     }
 

@@ -8,7 +8,7 @@ import org.jccl.executor.EngineProvider;
 import org.jccl.executor.Task;
 import org.jccl.plan.Plan;
 import org.jccl.transport.Links;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -182,14 +182,14 @@ public final class CommExecutor {
         NcclException known = failure;
         if (known != null) {
             settle();
-            throw CallError.FAILED_BEFORE.says(
+            throw ErrorKind.FAILED_BEFORE.says(
                     known,
                     "the communicator can only be destroyed or aborted: %s",
                     known.getMessage());
         }
         if (pending.incrementAndGet() > MAX_PENDING) {
             pending.getAndDecrement();
-            throw CallError.TOO_MANY_PENDING.says(
+            throw ErrorKind.TOO_MANY_PENDING.says(
                     "more than %s operations are under way on one communicator; wait for some",
                     MAX_PENDING);
         }
@@ -205,7 +205,7 @@ public final class CommExecutor {
         try {
             if (visits && !gate.enter()) {
                 visits = false;
-                throw CallError.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+                throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
             }
             engine.enqueue(task, inbox);
         } catch (RuntimeException | Error e) {

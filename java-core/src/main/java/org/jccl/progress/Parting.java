@@ -2,7 +2,7 @@ package org.jccl.progress;
 
 import org.jccl.platform.Threads;
 import org.jccl.transport.Links;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 
 import java.util.function.Consumer;
@@ -34,7 +34,7 @@ public final class Parting {
      */
     public static void interrupt(CommExecutor executor) {
         NcclException why =
-                CallError.INTERRUPTED.says(
+                ErrorKind.INTERRUPTED.says(
                         "rank %s was interrupted by its user; destroy the communicator",
                         executor.links.rank());
         stop(executor, why);

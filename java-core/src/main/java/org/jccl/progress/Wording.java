@@ -6,9 +6,9 @@ import org.jccl.executor.Blocked;
 import org.jccl.executor.Engine;
 import org.jccl.executor.Task;
 import org.jccl.transport.Links;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
-import org.jccl.type.PeerError;
 import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
@@ -24,10 +24,10 @@ record Wording(Links links, Engine engine, String name) {
     NcclException loss(int q, @Nullable Task task) {
         String where = task == null ? "" : where(task);
         if (links.region(q).hasLeft()) {
-            return PeerError.LEFT.says("rank %s has left %s%s", q, name, where);
+            return ErrorKind.LEFT.says("rank %s has left %s%s", q, name, where);
         }
         String ended = links.peer(q).ended();
-        return PeerError.LOST.says(
+        return ErrorKind.LOST.says(
                 "rank %s is lost: %s%s", q, ended == null ? "its process ended" : ended, where);
     }
 
@@ -51,12 +51,12 @@ record Wording(Links links, Engine engine, String name) {
         boolean everybodys = code == NcclResult.INVALID_USAGE.code();
         NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
         if (culprit(links, q, status) != q) {
-            return PeerError.REPORTED.says(
+            return ErrorKind.REPORTED.says(
                     result, text.contains(REPORTED_BY) ? text : text + REPORTED_BY + q + ")");
         }
         // What failed on the other rank must not read as if it had failed here.
         boolean named = everybodys || text.startsWith("rank " + q + " ");
-        return PeerError.REPORTED.says(result, named ? text : "rank " + q + " gave up: " + text);
+        return ErrorKind.REPORTED.says(result, named ? text : "rank " + q + " gave up: " + text);
     }
 
     /** Says which ranks have not come to an operation yet. */
@@ -81,12 +81,12 @@ record Wording(Links links, Engine engine, String name) {
 
     /** The failure of a task that has waited longer than it may. */
     NcclException overdue(Blocked blocked, long waitedMs, long limitMs) {
-        return PeerError.LATE.says("%s; the time limit is %s ms", late(blocked, waitedMs), limitMs);
+        return ErrorKind.LATE.says("%s; the time limit is %s ms", late(blocked, waitedMs), limitMs);
     }
 
     /** The warning about a task that has waited long, which is no failure. */
     NcclException slow(Blocked blocked, long waitedMs) {
-        return PeerError.LATE.says(late(blocked, waitedMs));
+        return ErrorKind.LATE.says(late(blocked, waitedMs));
     }
 
     private List<Integer> lateRanks(Blocked blocked) {

@@ -1,8 +1,8 @@
 package org.jccl.transport;
 
 import org.jccl.platform.Memory;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 
 /**
  * What one rank sends another that does not reach its memory. A frame says: put these bytes at this
@@ -173,6 +173,6 @@ public final class Frame {
     }
 
     private static NcclException invalid(int peer, String what) {
-        return PeerError.NONSENSE.says("rank %s sent %s; connection closed", peer, what);
+        return ErrorKind.NONSENSE.says("rank %s sent %s; connection closed", peer, what);
     }
 }

@@ -4,8 +4,8 @@ import org.jccl.platform.Errno;
 import org.jccl.platform.ProcessMemory;
 import org.jccl.platform.ProcessWatch;
 import org.jccl.platform.Threads;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 import org.jspecify.annotations.Nullable;
 
 /** A rank whose region this one maps: another of its process or node, or itself. */
@@ -76,13 +76,13 @@ public final class Mate extends Peer {
     private NcclException refused(int errno) {
         int rank = region().rank();
         return errno == Errno.EFAULT
-                ? PeerError.BUFFER_UNREADABLE.says(
+                ? ErrorKind.BUFFER_UNREADABLE.says(
                         "the buffer of rank %s, or this rank's own, ends before the elements of the"
                                 + " call do, or is memory that other processes cannot read (%s);"
                                 + " pass buffers of count elements in ordinary memory, or set"
                                 + " NCCL_P2P_READ_ENABLE=0 on all ranks",
                         rank, Errno.text(errno))
-                : PeerError.UNREADABLE.says(
+                : ErrorKind.UNREADABLE.says(
                         "the system does not let this process read the memory of rank %s's (%s); "
                                 + "set NCCL_P2P_READ_ENABLE=0 on all ranks",
                         rank, Errno.text(errno));

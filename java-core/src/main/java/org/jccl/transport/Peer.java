@@ -1,6 +1,6 @@
 package org.jccl.transport;
 
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,7 +48,7 @@ public abstract class Peer implements AutoCloseable {
      * @return false if the queue is full: progress and try again
      */
     public boolean post(Frame frame) {
-        throw LibraryError.IMPOSSIBLE.says("rank %s has no TCP link", region.rank());
+        throw ErrorKind.IMPOSSIBLE.says("rank %s has no TCP link", region.rank());
     }
 
     /**

@@ -3,9 +3,8 @@ package org.jccl.transport;
 import org.jccl.platform.Memory;
 import org.jccl.platform.ProcessMemory;
 import org.jccl.platform.SharedMemory;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.PeerError;
 import org.jccl.type.Utf8;
 
 import java.lang.foreign.Arena;
@@ -90,7 +89,7 @@ public final class Region implements AutoCloseable {
                         && Memory.getLong(at + RegionLayout.NONCE_OFFSET + 8) == nonce1;
         if (!right) {
             mapping.close();
-            throw InitError.SHARED_MEMORY_FOREIGN.says(
+            throw ErrorKind.SHARED_MEMORY_FOREIGN.says(
                     "descriptor %s of process %s is not the shared memory of rank %s "
                             + "(another process or pid namespace?)",
                     descriptor, pid, rank);
@@ -115,7 +114,7 @@ public final class Region implements AutoCloseable {
 
     private static SharedMemory openMemory(int pid, int descriptor, long sizeBytes) {
         if (descriptor < 0) {
-            throw InitError.SHARED_MEMORY_REFUSED.says("its system refuses shared memory");
+            throw ErrorKind.SHARED_MEMORY_REFUSED.says("its system refuses shared memory");
         }
         return SharedMemory.open(pid, descriptor, sizeBytes);
     }
@@ -168,7 +167,7 @@ public final class Region implements AutoCloseable {
                 return false;
             }
             if (said != size) {
-                throw PeerError.NONSENSE.says(
+                throw ErrorKind.NONSENSE.says(
                         "rank %s published %s bytes for its %s area instead of %s",
                         rank, said, Area.RING, size);
             }

@@ -11,12 +11,12 @@ public final class Unforeseen {
     /** Made while there is memory. */
     @SuppressWarnings("StaticAssignmentOfThrowable")
     private static final NcclException FULL =
-            LibraryError.NO_MEMORY.says("Java has no memory left; %s", GIVE_MORE);
+            ErrorKind.NO_MEMORY.says("Java has no memory left; %s", GIVE_MORE);
 
     /** A thread that has run out of stack may do so again while it makes a sentence. */
     @SuppressWarnings("StaticAssignmentOfThrowable")
     private static final NcclException DEEP =
-            LibraryError.NO_STACK.says(
+            ErrorKind.NO_STACK.says(
                     "too little stack or memory was left in a call: JCCL needs 512 KiB of a"
                             + " thread's stack, and a heap that is not full (JCCL_JVM_HEAP)");
 
@@ -47,7 +47,7 @@ public final class Unforeseen {
 
     private static NcclException described(Throwable t, String where) {
         if (t instanceof OutOfMemoryError && String.valueOf(t.getMessage()).contains(NO_THREAD)) {
-            return LibraryError.SYSTEM_CALL.because(
+            return ErrorKind.SYSTEM_CALL.because(
                     t,
                     "the system gives no thread (%s %s); raise the limit of processes "
                             + "(ulimit -u, or pids.max of the container)",
@@ -55,15 +55,15 @@ public final class Unforeseen {
                     where);
         }
         if (t instanceof OutOfMemoryError) {
-            return LibraryError.NO_MEMORY.because(
+            return ErrorKind.NO_MEMORY.because(
                     t, "Java has no memory left (%s %s); %s", t, where, GIVE_MORE);
         }
         if (t instanceof StackOverflowError) {
-            return LibraryError.NO_STACK.because(
+            return ErrorKind.NO_STACK.because(
                     t,
                     "too little is left of this thread's stack %s: JCCL needs 512 KiB of it",
                     where);
         }
-        return LibraryError.UNEXPECTED.because(t, "unexpected %s %s", t, where);
+        return ErrorKind.UNEXPECTED.because(t, "unexpected %s %s", t, where);
     }
 }

@@ -16,7 +16,7 @@ public final class UniqueId {
      */
     public UniqueId(byte[] bytes) {
         if (bytes.length != BYTES) {
-            throw CallError.ID_SIZE.says("a unique id has %s bytes, not %s", BYTES, bytes.length);
+            throw ErrorKind.ID_SIZE.says("a unique id has %s bytes, not %s", BYTES, bytes.length);
         }
         this.bytes = bytes.clone();
     }

@@ -12,7 +12,6 @@ import org.jccl.device.SimulatedDevice;
 import org.jccl.device.SimulatedProvider;
 import org.jccl.log.LastError;
 import org.jccl.platform.Memory;
-import org.jccl.type.CallError;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
@@ -115,20 +114,20 @@ final class HandlesTest {
             assertSame(creation.comm(), Handles.get(handle, "Test"));
         }
         all.forEach(Handles::remove);
-        assertEquals(CallError.ALREADY_ENDED, refusal(all.get(99)));
+        assertEquals(ErrorKind.ALREADY_ENDED, refusal(all.get(99)));
     }
 
     @Test
     void whatWasOneIsToldFromWhatNeverWas() {
         long handle = Handles.add(creation.comm());
         assertTrue(Handles.remove(handle));
-        assertEquals(CallError.ALREADY_ENDED, refusal(handle));
-        assertEquals(CallError.NULL_ARGUMENT, refusal(0));
-        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(handle + 1));
-        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(handle & 0xffffffffL));
-        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(handle + (1000L << 32)));
-        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(-1));
-        assertEquals(CallError.NOT_A_COMMUNICATOR, refusal(Long.MIN_VALUE));
+        assertEquals(ErrorKind.ALREADY_ENDED, refusal(handle));
+        assertEquals(ErrorKind.NULL_ARGUMENT, refusal(0));
+        assertEquals(ErrorKind.NOT_A_COMMUNICATOR, refusal(handle + 1));
+        assertEquals(ErrorKind.NOT_A_COMMUNICATOR, refusal(handle & 0xffffffffL));
+        assertEquals(ErrorKind.NOT_A_COMMUNICATOR, refusal(handle + (1000L << 32)));
+        assertEquals(ErrorKind.NOT_A_COMMUNICATOR, refusal(-1));
+        assertEquals(ErrorKind.NOT_A_COMMUNICATOR, refusal(Long.MIN_VALUE));
     }
 
     private static ErrorKind refusal(long handle) {

@@ -2,7 +2,7 @@ package org.jccl.bootstrap;
 
 import org.jccl.fuzz.FuzzTarget;
 import org.jccl.platform.SocketAddress;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.UniqueId;
@@ -122,7 +122,7 @@ public final class BootstrapTargets {
                     }
                     require(difference.length() < 1000, "a long sentence");
                     // Thrown as the root sends it, so that the sentence is looked at.
-                    throw InitError.RANKS_DISAGREE.says(difference);
+                    throw ErrorKind.RANKS_DISAGREE.says(difference);
                 },
                 Set.of("the same"),
                 Map.of(
@@ -172,7 +172,7 @@ public final class BootstrapTargets {
         byte[] zero = RootMessage.result(0, 0, true, new byte[] {1});
         byte[] one = RootMessage.result(0, 1, false, new byte[] {2, 3});
         byte[] waiting = RootMessage.waiting(0, 0, new int[] {1});
-        byte[] failed = RootMessage.failed(InitError.RANKS_DISAGREE.says("rank 1 came twice"));
+        byte[] failed = RootMessage.failed(ErrorKind.RANKS_DISAGREE.says("rank 1 came twice"));
         return new FuzzTarget(
                 "frames-of-the-root",
                 4,

@@ -1,7 +1,7 @@
 package org.jccl.bootstrap;
 
 import org.jccl.fuzz.FuzzTarget;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 
 import java.io.IOException;
@@ -31,7 +31,7 @@ final class MemberStream {
                         blob,
                         empty,
                         RootMessage.bye(),
-                        RootMessage.failed(LibraryError.NO_MEMORY.says("no memory")),
+                        RootMessage.failed(ErrorKind.NO_MEMORY.says("no memory")),
                         BootstrapTargets.joined(
                                 blob, RootMessage.blob(1, NOTHING), RootMessage.bye())),
                 MemberStream::read,

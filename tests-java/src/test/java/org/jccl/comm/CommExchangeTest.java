@@ -12,10 +12,10 @@ import org.jccl.platform.Memory;
 import org.jccl.progress.Wait;
 import org.jccl.transport.CallRecord;
 import org.jccl.type.DataType;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
-import org.jccl.type.PeerError;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -122,7 +122,7 @@ final class CommExchangeTest {
                                 }
                                 exchange.result();
                             });
-            assertEquals(PeerError.NONSENSE, why.kind());
+            assertEquals(ErrorKind.NONSENSE, why.kind());
             assertEquals("rank 1 sent an unreadable message", why.getMessage());
         }
     }

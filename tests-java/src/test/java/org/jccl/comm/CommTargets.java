@@ -3,7 +3,7 @@ package org.jccl.comm;
 import org.jccl.bootstrap.Exchange;
 import org.jccl.fuzz.FuzzTarget;
 import org.jccl.platform.SocketAddress;
-import org.jccl.type.InitError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
@@ -42,7 +42,7 @@ public final class CommTargets {
                     if (difference == null) {
                         return near ? "a node mate" : "a rank elsewhere";
                     }
-                    throw InitError.RANKS_DISAGREE.says("they disagree: " + difference);
+                    throw ErrorKind.RANKS_DISAGREE.says("they disagree: " + difference);
                 },
                 Set.of("a node mate", "a rank elsewhere"),
                 Map.of(
@@ -71,7 +71,7 @@ public final class CommTargets {
                             String.valueOf(failure.getMessage()).contains("unreadable message");
                     throw unreadable
                             ? failure
-                            : InitError.PEER_GAVE_UP.says(
+                            : ErrorKind.PEER_GAVE_UP.says(
                                     failure.result(), "gave up: " + failure.getMessage());
                 },
                 Set.of("payload"),

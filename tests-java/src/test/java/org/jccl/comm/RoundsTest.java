@@ -6,10 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import org.jccl.bootstrap.Exchange;
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
-import org.jccl.type.PeerError;
 import org.junit.jupiter.api.Test;
 
 import java.nio.charset.StandardCharsets;
@@ -64,7 +63,7 @@ final class RoundsTest {
     @Test
     void reasonIsToldWithItsCode() {
         Rounds rounds = new Rounds(new Said(new byte[1][]));
-        rounds.giveUp(CallError.SPLIT_COLOR.says("no such colour"));
+        rounds.giveUp(ErrorKind.SPLIT_COLOR.says("no such colour"));
         rounds.advance();
         NcclException why = rounds.failure(0);
         assertNotNull(why);
@@ -89,7 +88,7 @@ final class RoundsTest {
         for (byte[] message : new byte[][] {{}, {1}, {2}, {-1, 3}}) {
             NcclException why = heard(new byte[] {0}, message).failure(2);
             assertNotNull(why);
-            assertEquals(PeerError.NONSENSE, why.kind());
+            assertEquals(ErrorKind.NONSENSE, why.kind());
             assertEquals(
                     "participant 2 of init or split sent an unreadable message", why.getMessage());
             assertThrows(NcclException.class, () -> heard(new byte[] {0}, message).payload(2));

@@ -3,7 +3,7 @@ package org.jccl.device;
 import org.jccl.platform.Memory;
 import org.jccl.platform.Protection;
 import org.jccl.platform.SharedMemory;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -206,7 +206,7 @@ public final class SimulatedDevice implements Device {
     }
 
     private NcclException refused(String why) {
-        return LibraryError.DEVICE_FAILED.says(name() + " refuses: " + why);
+        return ErrorKind.DEVICE_FAILED.says(name() + " refuses: " + why);
     }
 
     @Override

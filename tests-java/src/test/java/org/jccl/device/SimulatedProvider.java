@@ -1,6 +1,6 @@
 package org.jccl.device;
 
-import org.jccl.type.CallError;
+import org.jccl.type.ErrorKind;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,7 +25,7 @@ public final class SimulatedProvider implements DeviceProvider {
     @Override
     public Device open(int ordinal) {
         if (ordinal >= COUNT) {
-            throw CallError.DEVICE_UNKNOWN.says(
+            throw ErrorKind.DEVICE_UNKNOWN.says(
                     "there is no device \"simulated:" + ordinal + "\", only " + COUNT);
         }
         return device(Math.max(0, ordinal));

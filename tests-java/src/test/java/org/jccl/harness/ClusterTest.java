@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclResult;
-import org.jccl.type.PeerError;
 import org.junit.jupiter.api.Test;
 
 import java.nio.file.Files;
@@ -31,7 +31,7 @@ final class ClusterTest {
         @Override
         public void run(Rank rank) {
             if (rank.number() == 1) {
-                throw PeerError.LOST.says("rank 7 died");
+                throw ErrorKind.LOST.says("rank 7 died");
             }
         }
     }

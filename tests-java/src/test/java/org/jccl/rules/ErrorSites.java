@@ -32,7 +32,7 @@ final class ErrorSites {
     /**
      * One place.
      *
-     * @param kind the enum and its constant, as {@code CallError.NOT_READY}
+     * @param kind the enum and its constant, as {@code ErrorKind.NOT_READY}
      * @param sentences with an ellipsis for what varies
      * @param tells whether the code is that of another failure
      */
@@ -129,7 +129,7 @@ final class ErrorSites {
             if (call.getMethodSelect().toString().equals("Log.survived")) {
                 List<String> said = sentences.of(arguments.getFirst(), method);
                 List<String> whole = said.stream().map(each -> each + Sentences.VARIES).toList();
-                sites.add(new Site("LibraryError.SURVIVED", whole, false));
+                sites.add(new Site("ErrorKind.SURVIVED", whole, false));
             }
             for (int i = 0; i + 1 < arguments.size(); i++) {
                 String kind = kind(arguments.get(i));

@@ -10,8 +10,8 @@ import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
 import org.jccl.oracle.Oracle;
-import org.jccl.type.CallError;
 import org.jccl.type.DataType;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.PreMulSum;
@@ -157,13 +157,13 @@ final class PreMulSumTest {
                 data.set(ValueLayout.JAVA_FLOAT, 0, 5);
                 comm.allReduce(data, data, 1, DataType.FLOAT32, op);
                 assertEquals(10, data.get(ValueLayout.JAVA_FLOAT, 0));
-                refused(CallError.REDUCTION_TYPE, () -> sum(comm, data, DataType.INT32, op));
-                refused(CallError.REDUCTION_ENDED, () -> sum(other, data, DataType.FLOAT32, op));
+                refused(ErrorKind.REDUCTION_TYPE, () -> sum(comm, data, DataType.INT32, op));
+                refused(ErrorKind.REDUCTION_ENDED, () -> sum(other, data, DataType.FLOAT32, op));
                 op.close();
                 op.close();
-                refused(CallError.REDUCTION_ENDED, () -> sum(comm, data, DataType.FLOAT32, op));
+                refused(ErrorKind.REDUCTION_ENDED, () -> sum(comm, data, DataType.FLOAT32, op));
                 refused(
-                        CallError.BUFFER_TOO_SMALL,
+                        ErrorKind.BUFFER_TOO_SMALL,
                         () -> comm.preMulSum(two.asSlice(0, 3), DataType.FLOAT32));
             }
         }
@@ -173,7 +173,7 @@ final class PreMulSumTest {
             comm.allReduce(data, data, 1, type, op);
         }
 
-        private static void refused(CallError kind, Runnable call) {
+        private static void refused(ErrorKind kind, Runnable call) {
             assertEquals(kind, assertThrows(NcclException.class, call::run).kind());
         }
     }

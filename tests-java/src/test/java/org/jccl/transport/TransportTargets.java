@@ -3,8 +3,8 @@ package org.jccl.transport;
 import org.jccl.fuzz.FuzzTarget;
 import org.jccl.platform.Memory;
 import org.jccl.platform.ProcessIdentity;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.Operation;
-import org.jccl.type.PeerError;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -119,7 +119,7 @@ public final class TransportTargets {
                         return "left";
                     }
                     String text = mirror.statusText();
-                    throw PeerError.REPORTED.says(
+                    throw ErrorKind.REPORTED.says(
                             text.equals("(unreadable status text)") ? text : "says: " + text);
                 },
                 Set.of("well", "left"),
@@ -146,7 +146,7 @@ public final class TransportTargets {
                     overwrite(at, input, RegionLayout.RECORD_BYTES);
                     CallRecord.pointToPointText(Memory.getLong(at + 8), Memory.getLong(at + 16));
                     String text = CallRecord.read(mirror.base(), CALL);
-                    throw PeerError.CALLED_DIFFERENTLY.says(text);
+                    throw ErrorKind.CALLED_DIFFERENTLY.says(text);
                 },
                 Set.of(),
                 Map.of(

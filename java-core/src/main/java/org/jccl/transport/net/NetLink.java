@@ -7,7 +7,7 @@ import org.jccl.platform.Sockets;
 import org.jccl.transport.Frame;
 import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
-import org.jccl.type.LibraryError;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -137,7 +137,7 @@ public final class NetLink extends Peer {
 
     @Override
     public boolean read(long from, long to, long bytes) {
-        throw LibraryError.IMPOSSIBLE.says(
+        throw ErrorKind.IMPOSSIBLE.says(
                 "the memory of rank %s is on another node", region().rank());
     }
 
