@@ -84,6 +84,9 @@ final class Channel {
     }
 
     private boolean fill(int wanted, int ahead) {
+        if (inCount >= wanted) {
+            return true;
+        }
         flush();
         long staging = STAGING.get().address();
         while (inCount < wanted && !ended) {

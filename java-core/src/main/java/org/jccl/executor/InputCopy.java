@@ -63,6 +63,11 @@ final class InputCopy {
         return made == bytes;
     }
 
+    /** How many bytes have been made. */
+    long made() {
+        return made;
+    }
+
     /** Goes on for a while and returns whether nothing is left to make. */
     boolean make() {
         SharedMemory kept = memory;

@@ -247,7 +247,7 @@ public final class Interpreter {
 
     /** Where in its plan the call is, and how far in a long step; for the owner. */
     long position() {
-        return pc + peerSteps.pulled();
+        return pc + peerSteps.pulled() + inputCopy.made();
     }
 
     private boolean await(int[] c, int at) {

@@ -91,7 +91,7 @@ public record ProcessIdentity(
             String text = Files.readSymbolicLink(Path.of(path)).toString();
             // As in net:[4026531840].
             return Long.parseLong(text, text.indexOf('[') + 1, text.indexOf(']'), 10);
-        } catch (IOException unreadable) {
+        } catch (IOException | NumberFormatException | IndexOutOfBoundsException unknown) {
             return 0;
         }
     }

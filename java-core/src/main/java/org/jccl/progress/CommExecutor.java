@@ -364,9 +364,12 @@ public final class CommExecutor {
                 stopRequest = why;
             }
             NcclException first = failure == null ? why : failure;
-            Notice.giveUp(links, first, culprit);
-            endAll(first);
-            Notice.flush(links, Notice.FAREWELL_NS);
+            try {
+                Notice.giveUp(links, first, culprit);
+            } finally {
+                endAll(first);
+            }
+            Notice.send(links);
             failed = true;
             Failures.log(first);
         } finally {

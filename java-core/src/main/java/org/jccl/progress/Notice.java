@@ -24,28 +24,36 @@ final class Notice {
     private Notice() {}
 
     /**
-     * Publishes why this rank gives up to node mates, and begins to tell the others over TCP; for
-     * the owner. The callers' buffers may change only afterwards: a mate that has read one of them
-     * looks at the status next.
+     * Tells node mates why this rank gives up; for the owner. The callers' buffers may change only
+     * afterwards: a mate that has read one of them looks at the status next.
      *
      * @param culprit the rank at fault, -1 for none
      */
     static void giveUp(Links links, NcclException why, int culprit) {
         int named =
                 why.result() == NcclResult.REMOTE_ERROR && culprit >= 0 ? culprit : links.rank();
-        say(links, why.result().code(), named, String.valueOf(why.getMessage()));
+        publish(links, why.result().code(), named, why);
     }
 
-    /** Publishes that this rank leaves in good order, once its last bytes are sent. */
+    /** Tells node mates that this rank leaves in good order, before buffers may change. */
     static void leave(Links links, NcclException goodbye) {
-        flush(links, LEAVE_NS);
-        say(links, Region.LEFT, links.rank(), String.valueOf(goodbye.getMessage()));
-        flush(links, FAREWELL_NS);
+        publish(links, Region.LEFT, links.rank(), goodbye);
     }
 
-    private static void say(Links links, int code, int culprit, String text) {
+    private static void publish(Links links, int code, int culprit, NcclException why) {
+        String text = String.valueOf(why.getMessage());
         links.region(links.rank()).publishStatus(code, culprit, text);
         links.wakeSleepersOn(links.rank());
+    }
+
+    /** Tells the ranks on other nodes what was published, once this rank's last bytes are sent. */
+    static void sendLeaving(Links links) {
+        flush(links, LEAVE_NS);
+        send(links);
+    }
+
+    /** Tells the ranks on other nodes what was published, in place of what waits to be sent. */
+    static void send(Links links) {
         long from = links.ownBase() + RegionLayout.STATUS_TEXT;
         int bytes = 4 + RegionLayout.STATUS_TEXT_BYTES;
         Frame status = new Frame().bytes(Area.BASE, RegionLayout.STATUS_TEXT, from, bytes);
@@ -54,6 +62,7 @@ final class Notice {
             link.rescue();
             link.post(status);
         }
+        flush(links, FAREWELL_NS);
     }
 
     /** Waits until what was said before has been sent, for this long at most. */

@@ -79,9 +79,12 @@ public final class Parting {
             }
             executor.failIfStopped();
             boolean well = executor.failure() == null;
-            executor.forbid(goodbye);
             if (well) {
                 Notice.leave(links, goodbye);
+            }
+            executor.forbid(goodbye);
+            if (well) {
+                Notice.sendLeaving(links);
             } else {
                 Notice.flush(links, Notice.FAREWELL_NS);
             }

@@ -70,6 +70,9 @@ record Wording(Links links, Engine engine, String name) {
             return waited + " for its own stream, which has not come to the operation";
         }
         List<Integer> ranks = lateRanks(blocked);
+        if (ranks.isEmpty()) {
+            return waited + " for no other rank: it is still copying";
+        }
         String late = ranks.stream().limit(MOST_NAMED).map(String::valueOf).collect(joining(", "));
         if (ranks.size() > MOST_NAMED) {
             late += " and " + (ranks.size() - MOST_NAMED) + " more";

@@ -3,7 +3,6 @@ package org.jccl.transport;
 import org.jccl.platform.Errno;
 import org.jccl.platform.ProcessMemory;
 import org.jccl.platform.ProcessWatch;
-import org.jccl.platform.Threads;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -16,10 +15,13 @@ public final class Mate extends Peer {
     /** How long the end of a process that has given its memory away may take to be known. */
     private static final long ENDING_NS = 4_000_000_000L;
 
+    /** The same while the kernel takes pages away from a process that it kills. */
+    private static final long REAPED_NS = 200_000_000L;
+
     private final @Nullable ProcessWatch watch;
     private final int pid;
 
-    /** When its process was first found without memory, 0 if it has some. */
+    /** When its memory could first not be read, 0 if it can be. */
     private long endingSinceNs;
 
     /**
@@ -41,11 +43,9 @@ public final class Mate extends Peer {
 
     @Override
     public boolean read(long from, long to, long bytes) {
-        // The first thread, by whose number the system knows a process, may have ended; this runs.
-        int target = watch == null ? (int) Threads.id() : pid;
         for (long done = 0; done < bytes; ) {
             long length = Math.min(BLOCK_BYTES, bytes - done);
-            long n = ProcessMemory.read(target, from + done, to + done, length);
+            long n = ProcessMemory.read(pid, from + done, to + done, length);
             if (n <= 0) {
                 if (region().status() != 0 || ended() != null || isEnding((int) -n)) {
                     return false;
@@ -63,14 +63,14 @@ public final class Mate extends Peer {
 
     /** A process that ends gives its memory away before it is known to have ended. */
     private boolean isEnding(int errno) {
-        if (errno != Errno.ESRCH) {
+        if (watch == null || (errno != Errno.ESRCH && errno != Errno.EFAULT)) {
             return false;
         }
         long nowNs = System.nanoTime();
         if (endingSinceNs == 0) {
             endingSinceNs = nowNs;
         }
-        return nowNs - endingSinceNs < ENDING_NS;
+        return nowNs - endingSinceNs < (errno == Errno.ESRCH ? ENDING_NS : REAPED_NS);
     }
 
     private NcclException refused(int errno) {
