@@ -165,7 +165,7 @@ class Calls:
             number = redop(op)
         except NcclInvalid as refused:
             raise self._refusal(operation, refused.msg) from None
-        custom = number not in NcclRedOp
+        custom = number > NcclRedOp.AVG
         sums = number in (NcclRedOp.SUM, NcclRedOp.AVG) or custom
         if sums and (send.is_bool or recv.is_bool):
             name = "a CustomRedOp" if custom else NcclRedOp(number).name

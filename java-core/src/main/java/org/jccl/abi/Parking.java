@@ -16,7 +16,6 @@ import java.util.ArrayDeque;
 final class Parking {
     private static final long MS = 1_000_000;
     private static final ThreadLocal<Parking> CURRENT = ThreadLocal.withInitial(Parking::new);
-    private static final Runnable NOTHING = () -> {};
 
     private record Parked(Pending pending, Runnable undo) {}
 
@@ -44,8 +43,10 @@ final class Parking {
 
     /** Waits for the call, to its end or for the slice that its caller has written. */
     NcclResult await(Pending pending) {
-        return await(pending, NOTHING);
+        return await(pending, Parking::undoNothing);
     }
+
+    private static void undoNothing() {}
 
     /**
      * The same for a call that leaves something to undo.

@@ -96,7 +96,8 @@ public final class Comm implements GroupMember {
         boolean rankOrder = infos[rank].reducesInRankOrder();
         planner = new Planner(rank, setup.nodes(), rankOrder, setup.net(), identity());
         Links links = setup.links();
-        boolean alone = nRanks - links.remote().length <= Runtime.getRuntime().availableProcessors();
+        boolean alone =
+                nRanks - links.remote().length <= Runtime.getRuntime().availableProcessors();
         CommExecutor made = new CommExecutor(links, identity(), alone, device);
         made.timeLimitMs(timeLimitMs);
         executor = made;

@@ -55,6 +55,7 @@ final class Setup {
      * @param key the secret that they share
      * @param commId by which they recognise each other's connections
      */
+    @SuppressWarnings("ArrayRecordComponent") // parts of one message, shared by reference
     record Members(RankInfo[] infos, int[] participants, byte[] key, byte[] commId) {}
 
     private final Rounds rounds;

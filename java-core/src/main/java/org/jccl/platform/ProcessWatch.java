@@ -72,8 +72,7 @@ public final class ProcessWatch implements AutoCloseable {
             return null;
         }
         if (Errno.isShortage(-fd)) {
-            throw ErrorKind.SYSTEM_CALL.says(
-                    "cannot watch process %s: %s", pid, Errno.text(-fd));
+            throw ErrorKind.SYSTEM_CALL.says("cannot watch process %s: %s", pid, Errno.text(-fd));
         }
         ProcessWatch watch = null;
         int status = -1;
