@@ -8,10 +8,17 @@ public final class Threads {
     private static final long CROWDED_NS = 500_000;
 
     /**
-     * After a crowded turn nobody yields for this many times the time that it took, so that finding
-     * out whether the crowd has gone costs at most that fraction of the time.
+     * After a crowded turn nobody yields for a multiple of the time that it took, so that finding
+     * out whether the crowd has gone costs at most that fraction of the time. A first crowded turn
+     * may be a compiler's, which is soon over, and counts little; each that follows soon counts
+     * twice as much as the one before.
      */
-    private static final long DEAR_TURNS = 32;
+    private static final int LEAST_TURNS = 2;
+
+    private static final int MOST_TURNS = 32;
+
+    /** A crowded turn so soon after the time in which nobody yielded is the same crowd's. */
+    private static final long SOON_NS = 50_000_000;
 
     private static final long PAUSE_NS = 50_000;
 
@@ -21,6 +28,9 @@ public final class Threads {
      * finds it out again.
      */
     private static volatile long dearUntilNs;
+
+    /** The multiple after the last crowded turn; written and read as the field above. */
+    private static volatile int dearTurns = LEAST_TURNS;
 
     private Threads() {}
 
@@ -48,7 +58,10 @@ public final class Threads {
         if (tookNs <= CROWDED_NS) {
             return false;
         }
-        dearUntilNs = after + DEAR_TURNS * tookNs;
+        boolean again = dearUntil != 0 && before - dearUntil < SOON_NS;
+        int turns = again ? Math.min(MOST_TURNS, 2 * dearTurns) : LEAST_TURNS;
+        dearTurns = turns;
+        dearUntilNs = after + turns * tookNs;
         return true;
     }
 
