@@ -12,7 +12,6 @@ from jccl.core.buffers import Buffer, resolve
 from jccl.core.errors import NCCLError, check
 from jccl.core.group import queued
 from jccl.core.held import Kept, forget_lost
-from jccl.core.reductions import CustomRedOp
 from jccl.core.types import NcclDataType, NcclInvalid, NcclRedOp, Result, redop
 
 if TYPE_CHECKING:

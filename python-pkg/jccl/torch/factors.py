@@ -76,8 +76,8 @@ def _converted(factor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     if dtype.is_floating_point:
         if dtype.itemsize == 1:
             # torch makes NaN of what is too large for 8 bits.
-            limits = torch.finfo(dtype)
-            given = given.double().clamp(limits.min, limits.max)
+            most = torch.finfo(dtype).max
+            given = given.double().clamp(-most, most)
         return given.to(dtype)
     number = given.item()
     limits = torch.iinfo(dtype)
