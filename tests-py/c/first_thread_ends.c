@@ -5,6 +5,7 @@ enum { RANKS = 2, COUNT = 1 << 19, CALLS = 5 };
 
 static ncclUniqueId id;
 static float data[RANKS][COUNT];
+static pthread_barrier_t ready;
 static pthread_barrier_t over;
 
 /* The system knows a process by its first thread, which stays a zombie until all have ended. */
@@ -22,6 +23,7 @@ static void* is_a_rank(void* argument) {
     int rank = (int)(intptr_t)argument;
     ncclComm_t comm = NULL;
     OK(ncclCommInitRank(&comm, RANKS, id, rank));
+    pthread_barrier_wait(&ready);
     await_end_of_first_thread();
     for (int call = 0; call < CALLS; call++) {
         for (int i = 0; i < COUNT; i++) {
@@ -42,11 +44,13 @@ static void* is_a_rank(void* argument) {
 int main(void) {
     alarm(60); /* the calls of a rank that waits for ever do not end by themselves */
     OK(ncclGetUniqueId(&id));
+    REQUIRE(pthread_barrier_init(&ready, NULL, RANKS + 1) == 0);
     REQUIRE(pthread_barrier_init(&over, NULL, RANKS) == 0);
     for (int rank = 0; rank < RANKS; rank++) {
         pthread_t thread;
         REQUIRE(pthread_create(&thread, NULL, is_a_rank, (void*)(intptr_t)rank) == 0);
         REQUIRE(pthread_detach(thread) == 0);
     }
+    pthread_barrier_wait(&ready);
     pthread_exit(NULL);
 }
