@@ -26,6 +26,10 @@ final class InputCopy {
     private final int nRanks;
     private final long[] sources = new long[2];
     private @Nullable SharedMemory memory;
+
+    /** Where the tile lies, and behind it what is made of the present call. */
+    private long tile;
+
     private long input;
     private @Nullable PreMulSum factor;
     private long bytes;
@@ -51,9 +55,9 @@ final class InputCopy {
             return input;
         }
         bytes = call.operation().inSize(call.partBytes(), nRanks);
-        long tile = tile();
+        tile = tile();
         if (factor != null) {
-            fill(tile, (int) Math.min(bytes, TILE_BYTES), factor);
+            fill((int) Math.min(bytes, TILE_BYTES), factor);
         }
         return tile + TILE_BYTES;
     }
@@ -70,22 +74,17 @@ final class InputCopy {
 
     /** Goes on for a while and returns whether nothing is left to make. */
     boolean make() {
-        SharedMemory kept = memory;
-        if (kept == null) {
-            return true;
-        }
         long end = Math.min(bytes, made + TURN_BYTES);
-        long copy = kept.address() + TILE_BYTES;
         if (factor == null) {
-            Memory.copy(input + made, copy + made, end - made);
+            Memory.copy(input + made, tile + TILE_BYTES + made, end - made);
         } else {
-            multiply(factor, kept.address(), end);
+            multiply(factor, end);
         }
         made = end;
         return isMade();
     }
 
-    private void multiply(PreMulSum by, long tile, long end) {
+    private void multiply(PreMulSum by, long end) {
         int type = by.type().number();
         int size = by.type().sizeBytes();
         for (long at = made; at < end; at += TILE_BYTES) {
@@ -107,15 +106,15 @@ final class InputCopy {
         return kept.address();
     }
 
-    private static void fill(long tile, int bytes, PreMulSum factor) {
-        int filled = factor.type().sizeBytes();
-        if (factor.address() == 0) {
-            Memory.copyIn(factor.factor(), 0, tile, filled);
+    private void fill(int size, PreMulSum by) {
+        int filled = by.type().sizeBytes();
+        if (by.address() == 0) {
+            Memory.copyIn(by.factor(), 0, tile, filled);
         } else {
-            Memory.copy(factor.address(), tile, filled);
+            Memory.copy(by.address(), tile, filled);
         }
-        while (filled < bytes) {
-            int more = Math.min(filled, bytes - filled);
+        while (filled < size) {
+            int more = Math.min(filled, size - filled);
             Memory.copy(tile, tile + filled, more);
             filled += more;
         }
