@@ -43,12 +43,12 @@ public final class FoldBench {
 
     private static final Fold STAGED =
             (type, op, dst, sources, n, count) ->
-                    Kernels.staged(Kernels.pair(type, op)).fold(dst, sources, n, n, 0, count);
+                    Reductions.staged(Reductions.pair(type, op)).fold(dst, sources, n, n, 0, count);
 
     /** At most 16 elements at a time, which are folded one by one. */
     private static final Fold SCALAR =
             (type, op, dst, sources, n, count) -> {
-                StagedKernel kernel = Kernels.staged(Kernels.pair(type, op));
+                StagedKernel kernel = Reductions.staged(Reductions.pair(type, op));
                 for (long first = 0; first < count; first += StagedKernel.ONE_BY_ONE) {
                     long end = Math.min(first + StagedKernel.ONE_BY_ONE, count);
                     kernel.fold(dst, sources, n, n, first, end);

@@ -7,6 +7,7 @@ import org.jccl.executor.Task;
 import org.jccl.group.Group;
 import org.jccl.group.Pending;
 import org.jccl.plan.Plan;
+import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Submission;
 import org.jccl.type.DataType;
 import org.jccl.type.ErrorKind;
@@ -49,7 +50,11 @@ public final class Operations {
             queue(comm, group, new Task().of(call, plan));
             return null;
         }
-        Task task = Submission.run(comm.executor(), call, plan, comm.blocking());
+        CommExecutor executor = comm.executor();
+        Task task =
+                plan != null && comm.blocking() && executor.callersWait()
+                        ? executor.collective(call, plan)
+                        : Submission.run(executor, call, plan);
         return task == null ? null : comm.pending(task);
     }
 

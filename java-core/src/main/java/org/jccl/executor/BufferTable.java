@@ -30,9 +30,9 @@ final class BufferTable {
         }
     }
 
-    /** The table itself. */
-    long[] ofParity(int parity) {
-        return tables[parity];
+    /** The tables, by parity. */
+    long[][] tables() {
+        return tables;
     }
 
     /**

@@ -40,31 +40,21 @@ final class InputCopy {
     }
 
     /**
-     * Begins a call.
+     * Begins a call that gives something in place of its input.
      *
-     * @param copies whether the call needs a copy of its input
      * @return where its input is read once {@link #make} has been true
      * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is not enough memory
      */
-    long begin(Call call, boolean copies) {
+    long begin(Call call) {
         input = call.input();
         factor = call.factor();
         made = 0;
-        bytes = 0;
-        if (factor == null && !copies) {
-            return input;
-        }
         bytes = call.operation().inSize(call.partBytes(), nRanks);
         tile = tile();
         if (factor != null) {
             fill((int) Math.min(bytes, TILE_BYTES), factor);
         }
         return tile + TILE_BYTES;
-    }
-
-    /** Whether nothing is left to make. */
-    boolean isMade() {
-        return made == bytes;
     }
 
     /** How many bytes have been made. */
@@ -81,7 +71,7 @@ final class InputCopy {
             multiply(factor, end);
         }
         made = end;
-        return isMade();
+        return made == bytes;
     }
 
     private void multiply(PreMulSum by, long end) {

@@ -41,6 +41,10 @@ public final class Interpreter {
     private final int rank;
     private final int nRanks;
     private final BufferTable bufferTable;
+
+    /** By parity of a call. */
+    private final long[][] tables;
+
     private final long[] sources;
 
     /** The calls of this communicator. */
@@ -56,6 +60,11 @@ public final class Interpreter {
     private long sequence;
     private long lastRingCall;
     private boolean announced;
+
+    /** Whether the call gives something in place of its input; below, what its plan has. */
+    private boolean copies;
+
+    private boolean peers;
     private final PeerSteps peerSteps;
 
     /** What {@link #advance} waits for. */
@@ -74,7 +83,8 @@ public final class Interpreter {
         this.peerSteps = new PeerSteps(links, calls, blocked);
         this.inputCopy = new InputCopy(nRanks);
         this.bufferTable = new BufferTable(links, calls);
-        this.buffers = bufferTable.ofParity(0);
+        this.tables = bufferTable.tables();
+        this.buffers = tables[0];
     }
 
     /**
@@ -105,11 +115,15 @@ public final class Interpreter {
         step = 0;
         announced = false;
         calls.next(call.description, call.count());
-        buffers = bufferTable.ofParity(calls.parity());
-        buffers[Plan.IN] = inputCopy.begin(call, plan.copiesInput());
+        buffers = tables[calls.parity()];
+        copies = plan.copiesInput() || call.factor() != null;
+        buffers[Plan.IN] = copies ? inputCopy.begin(call) : call.input();
         buffers[Plan.OUT] = call.output();
-        peerSteps.begin(call, plan, buffers, sequence);
-        phase = inputCopy.isMade() ? Phase.CREDIT : Phase.INPUT;
+        peers = plan.hasPeerSteps();
+        if (peers) {
+            peerSteps.begin(call, buffers, sequence);
+        }
+        phase = copies ? Phase.INPUT : Phase.CREDIT;
     }
 
     /**
@@ -120,8 +134,9 @@ public final class Interpreter {
      *     mapped
      */
     public boolean advance() {
-        blocked.unknown();
-        peerSteps.turn();
+        if (peers) {
+            peerSteps.turn();
+        }
         if (phase != Phase.RUN && !prepare()) {
             return false;
         }
@@ -134,7 +149,7 @@ public final class Interpreter {
 
     /** Whether {@link #advance} has stopped to let other threads in, and can go on at once. */
     boolean paused() {
-        return peerSteps.paused() || phase == Phase.INPUT;
+        return (peers && peerSteps.paused()) || phase == Phase.INPUT;
     }
 
     private void finish() {
@@ -146,7 +161,9 @@ public final class Interpreter {
         if (plan.usesRing()) {
             lastRingCall = calls.number();
         }
-        inputCopy.release();
+        if (copies) {
+            inputCopy.release();
+        }
         phase = Phase.IDLE;
     }
 
@@ -154,6 +171,7 @@ public final class Interpreter {
         Plan plan = task.plan();
         if (phase == Phase.INPUT) {
             if (!inputCopy.make()) {
+                blocked.unknown();
                 return false;
             }
             phase = Phase.CREDIT;
@@ -169,7 +187,7 @@ public final class Interpreter {
                 calls.publish(task, buffers, !plan.publishesTiny());
                 announced = true;
             }
-            if (!peerSteps.announce(plan.announce())) {
+            if (peers && !peerSteps.announce(plan.announce())) {
                 return false;
             }
             int missing = plan.usesArea() ? bufferTable.mapAreas() : -1;
@@ -247,7 +265,7 @@ public final class Interpreter {
 
     /** Where in its plan the call is, and how far in a long step; for the owner. */
     long position() {
-        return pc + peerSteps.pulled() + inputCopy.made();
+        return pc + (peers ? peerSteps.pulled() : 0) + (copies ? inputCopy.made() : 0);
     }
 
     private boolean await(int[] c, int at) {

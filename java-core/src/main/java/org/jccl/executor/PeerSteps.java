@@ -46,9 +46,9 @@ final class PeerSteps {
     }
 
     /** The steps that follow are those of this task's plan. */
-    void begin(Task running, Plan plan, long[] table, long base) {
+    void begin(Task running, long[] table, long base) {
         task = running;
-        args = plan.args();
+        args = running.plan().args();
         buffers = table;
         sequence = base;
         told = 0;
@@ -148,6 +148,7 @@ final class PeerSteps {
         while (pulled < args[a + 2]) {
             if (left == 0) {
                 paused = true;
+                blocked.unknown();
                 return false;
             }
             long bytes = Math.min(left, args[a + 2] - pulled);

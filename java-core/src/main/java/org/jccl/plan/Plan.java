@@ -17,6 +17,7 @@ package org.jccl.plan;
  * @param publishesTiny whether the code writes the call word itself, behind a tiny message
  * @param hearsAll whether the plan waits for every other rank, so that all are known to be in this
  *     call
+ * @param hasPeerSteps whether the code has opcodes of transports, or the call is announced
  * @param copiesInput whether the plan reads a copy of the input, since others read it while the
  *     output is written to the same place
  * @param mateBytes payload bytes that node mates read from this rank, summed over them, and that it
@@ -33,6 +34,7 @@ public record Plan(
         boolean usesRing,
         boolean publishesTiny,
         boolean hearsAll,
+        boolean hasPeerSteps,
         boolean copiesInput,
         long mateBytes,
         long netBytes) {

@@ -41,6 +41,7 @@ final class PlanCompiler {
     private int mergeableCopy = -1;
     private boolean usesArea;
     private boolean usesRing;
+    private boolean pulls;
     private boolean publishesTiny;
     private long mateBytes;
     private long netBytes;
@@ -94,6 +95,7 @@ final class PlanCompiler {
                 usesRing,
                 publishesTiny,
                 hearsAll,
+                anyNetPeer || pulls,
                 copiesInput,
                 mateBytes,
                 netBytes);
@@ -205,6 +207,7 @@ final class PlanCompiler {
 
     private void pull(Step.Copy copy) {
         Ref src = copy.src();
+        pulls = true;
         touch(copy.dst());
         int output = src.space() == Space.OUT ? 1 : 0;
         int a = args.add(copy.dst().offset(), src.offset(), copy.length());

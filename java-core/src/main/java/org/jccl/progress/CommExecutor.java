@@ -138,7 +138,7 @@ public final class CommExecutor {
      * @return null if it is complete, else the task to wait for
      * @throws NcclException if the communicator has failed or this call fails at once
      */
-    @Nullable Task collective(Call call, Plan plan) {
+    public @Nullable Task collective(Call call, Plan plan) {
         if (gate.tryOwn()) {
             try {
                 if (engine.isFree()

@@ -13,18 +13,13 @@ public final class Submission {
     private Submission() {}
 
     /**
-     * Runs a call as far as possible.
+     * Runs a call as far as possible, after those that are under way.
      *
      * @param plan null for a send or receive
-     * @param direct whether the caller waits, so that a collective may begin at once
      * @return null if it is complete, or its stream waits for it; else the task to wait for
      * @throws NcclException if the communicator has failed or this call fails at once
      */
-    public static @Nullable Task run(
-            CommExecutor executor, Call call, @Nullable Plan plan, boolean direct) {
-        if (direct && plan != null && executor.callersWait()) {
-            return executor.collective(call, plan);
-        }
+    public static @Nullable Task run(CommExecutor executor, Call call, @Nullable Plan plan) {
         Task task = new Task().of(call, plan);
         executor.submit(task);
         if (follow(executor, task)) {

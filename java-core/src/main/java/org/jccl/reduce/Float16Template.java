@@ -61,7 +61,7 @@ final class Float16Template extends Kernel {
     }
 
     private static float fold(float x, long address) {
-        return Loops.combine(OP, x, widen(address));
+        return StagedKernel.combine(OP, x, widen(address));
     }
 
     private static float widen(long address) {

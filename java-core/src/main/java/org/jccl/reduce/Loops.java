@@ -6,31 +6,19 @@ import static java.lang.Math.min;
 import org.jccl.type.RedOp;
 
 /**
- * x = x op y and x = x / n, for each type of numbers and of arrays. An average's operation is the
+ * x = x op y and x = x / n, for each type of arrays. An average's operation is the
  * sum. Integers are compared as signed ones after some of their bits have been flipped: the upper
  * one where they are unsigned, and all where the least is wanted.
  *
- * <p>C2 vectorises the loops over arrays, but for the comparison of bytes and the division of
+ * <p>C2 vectorises these loops, but for the comparison of bytes and the division of
  * longs. It splits a loop by one condition that does not change, but not by more.
  */
 final class Loops {
-    private static final int PROD = RedOp.PROD.number();
-    private static final int MAX = RedOp.MAX.number();
-    private static final int MIN = RedOp.MIN.number();
+    static final int PROD = RedOp.PROD.number();
+    static final int MAX = RedOp.MAX.number();
+    static final int MIN = RedOp.MIN.number();
 
     private Loops() {}
-
-    static float combine(int op, float x, float y) {
-        return op == PROD ? x * y : op == MAX ? max(x, y) : op == MIN ? min(x, y) : x + y;
-    }
-
-    static double combine(int op, double x, double y) {
-        return op == PROD ? x * y : op == MAX ? max(x, y) : op == MIN ? min(x, y) : x + y;
-    }
-
-    static long combine(int op, long flip, long x, long y) {
-        return op == MAX || op == MIN ? max(x ^ flip, y ^ flip) ^ flip : op == PROD ? x * y : x + y;
-    }
 
     static void combine(int op, float[] x, float[] y, int m) {
         if (op == MAX || op == MIN) {

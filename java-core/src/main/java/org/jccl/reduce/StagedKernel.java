@@ -1,6 +1,11 @@
 package org.jccl.reduce;
 
+import static java.lang.Math.max;
+import static java.lang.Math.min;
 import static org.jccl.platform.Memory.ALL;
+import static org.jccl.reduce.Loops.MAX;
+import static org.jccl.reduce.Loops.MIN;
+import static org.jccl.reduce.Loops.PROD;
 
 import org.jccl.platform.Memory;
 import org.jccl.type.DataType;
@@ -85,7 +90,7 @@ final class StagedKernel extends Kernel {
     private void foldFloat(long dst, long[] sources, int n, int divisor, long at) {
         float x = getFloat(sources[0] + at);
         for (int k = 1; k < n; k++) {
-            x = Loops.combine(op, x, getFloat(sources[k] + at));
+            x = combine(op, x, getFloat(sources[k] + at));
         }
         x = averages ? x / divisor : x;
         putBits(dst + at, narrow == null ? Float.floatToRawIntBits(x) : narrow.round(x));
@@ -99,7 +104,7 @@ final class StagedKernel extends Kernel {
     private void foldDouble(long dst, long[] sources, int n, int divisor, long at) {
         double x = Double.longBitsToDouble(getBits(sources[0] + at));
         for (int k = 1; k < n; k++) {
-            x = Loops.combine(op, x, Double.longBitsToDouble(getBits(sources[k] + at)));
+            x = combine(op, x, Double.longBitsToDouble(getBits(sources[k] + at)));
         }
         putBits(dst + at, Double.doubleToRawLongBits(averages ? x / divisor : x));
     }
@@ -107,7 +112,7 @@ final class StagedKernel extends Kernel {
     private void foldInteger(long dst, long[] sources, int n, int divisor, long at) {
         long x = getBits(sources[0] + at);
         for (int k = 1; k < n; k++) {
-            x = Loops.combine(op, flip, x, getBits(sources[k] + at));
+            x = combine(op, flip, x, getBits(sources[k] + at));
         }
         putBits(dst + at, averages ? divide(x, divisor) : x);
     }
@@ -118,6 +123,18 @@ final class StagedKernel extends Kernel {
         return isUnsigned
                 ? Long.divideUnsigned(x << above >>> above, divisor)
                 : (x << above >> above) / divisor;
+    }
+
+    static float combine(int op, float x, float y) {
+        return op == PROD ? x * y : op == MAX ? max(x, y) : op == MIN ? min(x, y) : x + y;
+    }
+
+    static double combine(int op, double x, double y) {
+        return op == PROD ? x * y : op == MAX ? max(x, y) : op == MIN ? min(x, y) : x + y;
+    }
+
+    static long combine(int op, long flip, long x, long y) {
+        return op == MAX || op == MIN ? max(x ^ flip, y ^ flip) ^ flip : op == PROD ? x * y : x + y;
     }
 
     private long getBits(long address) {

@@ -29,9 +29,9 @@ public final class Warmup {
     private static final int SIZES = 4;
 
     /** What the first calls most likely need. */
-    private static final int FIRST = Kernels.pair(DataType.FLOAT32.number(), RedOp.SUM.number());
+    private static final int FIRST = Reductions.pair(DataType.FLOAT32.number(), RedOp.SUM.number());
 
-    private static final int SLOTS = SIZES * Kernels.PAIRS;
+    private static final int SLOTS = SIZES * Reductions.PAIRS;
 
     /**
      * The vector kernel of each slot, once it is fast. Written by jccl-warm; read by every folding
@@ -114,7 +114,7 @@ public final class Warmup {
             }
         }
         Kernel vector = VECTORS[slot];
-        return vector == null ? Kernels.staged(pair) : vector;
+        return vector == null ? Reductions.staged(pair) : vector;
     }
 
     /**
@@ -130,7 +130,7 @@ public final class Warmup {
     }
 
     private static void ask(int slot) {
-        boolean possible = IS_VECTOR_AVAILABLE && Kernels.hasVector(slot / SIZES);
+        boolean possible = IS_VECTOR_AVAILABLE && Reductions.hasVector(slot / SIZES);
         synchronized (LOCK) {
             COLD[slot] = -1;
             if (possible && !ASKED.get(slot)) {
@@ -157,11 +157,11 @@ public final class Warmup {
 
     private static void run() {
         try {
-            Kernel first = Kernels.staged(FIRST);
+            Kernel first = Reductions.staged(FIRST);
             if (IS_VECTOR_AVAILABLE) {
                 WarmupRun.shapeProfile(first, new Nothing(), new Nothing() {});
             }
-            WarmupRun.warmStaged(first, Kernels.type(FIRST), 2);
+            WarmupRun.warmStaged(first, Reductions.type(FIRST), 2);
             for (int slot = next(); slot >= 0; slot = next()) {
                 warm(slot);
             }
@@ -175,11 +175,11 @@ public final class Warmup {
         int least = slot % SIZES + 2;
         int most = least < Kind.MANY ? least : least + 2;
         int pair = slot / SIZES;
-        Kernel staged = Kernels.staged(pair);
-        Kernel vector = Kernels.vector(pair, least);
+        Kernel staged = Reductions.staged(pair);
+        Kernel vector = Reductions.vector(pair, least);
         boolean fast = true;
         for (int n = least; n <= most && fast; n++) {
-            fast = WarmupRun.warm(staged, vector, Kernels.type(pair), n);
+            fast = WarmupRun.warm(staged, vector, Reductions.type(pair), n);
         }
         if (fast) {
             VECTORS[slot] = vector;

@@ -1,7 +1,6 @@
 package org.jccl.executor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.call.Call;
@@ -28,7 +27,7 @@ final class InputCopyTest {
             PreMulSum twice = new PreMulSum(5, DataType.FLOAT32, factor, 0, () -> {});
             Call call = call(Operation.ALL_REDUCE, input, COUNT).premultipliedBy(twice);
             InputCopy copy = new InputCopy(RANKS);
-            long address = copy.begin(call, false);
+            long address = copy.begin(call);
             assertTrue(turns(copy) > 2);
             for (int i = 0; i < COUNT; i++) {
                 assertEquals(2f * i, Float.intBitsToFloat(Memory.getInt(address + 4L * i)));
@@ -42,7 +41,7 @@ final class InputCopyTest {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment input = input(arena);
             InputCopy copy = new InputCopy(RANKS);
-            long address = copy.begin(call(Operation.ALL_TO_ALL, input, COUNT / RANKS), true);
+            long address = copy.begin(call(Operation.ALL_TO_ALL, input, COUNT / RANKS));
             assertTrue(turns(copy) > 2);
             input.fill((byte) 7);
             for (int i = 0; i < COUNT / RANKS * RANKS; i++) {
@@ -52,19 +51,7 @@ final class InputCopyTest {
         }
     }
 
-    @Test
-    void aPlainInputIsReadWhereItIs() {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment input = input(arena);
-            InputCopy copy = new InputCopy(RANKS);
-            assertEquals(
-                    input.address(), copy.begin(call(Operation.ALL_REDUCE, input, COUNT), false));
-            assertTrue(copy.isMade());
-        }
-    }
-
     private static int turns(InputCopy copy) {
-        assertFalse(copy.isMade());
         int turns = 1;
         while (!copy.make()) {
             turns++;

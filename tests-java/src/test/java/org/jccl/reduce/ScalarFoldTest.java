@@ -9,7 +9,7 @@ final class ScalarFoldTest extends FoldContractTest {
         return (type, op, dst, sources, n, count) -> {
             for (long first = 0; first < count; first += FEW) {
                 long end = Math.min(first + FEW, count);
-                Kernels.staged(Kernels.pair(type, op)).fold(dst, sources, n, n, first, end);
+                Reductions.staged(Reductions.pair(type, op)).fold(dst, sources, n, n, first, end);
             }
         };
     }

@@ -4,6 +4,6 @@ final class StagedFoldTest extends FoldContractTest {
     @Override
     Fold fold() {
         return (type, op, dst, sources, n, count) ->
-                Kernels.staged(Kernels.pair(type, op)).fold(dst, sources, n, n, 0, count);
+                Reductions.staged(Reductions.pair(type, op)).fold(dst, sources, n, n, 0, count);
     }
 }

@@ -4,13 +4,13 @@ package org.jccl.reduce;
 final class VectorFold implements Fold {
     private static final int SIZES = Kind.MANY + 1;
 
-    private final Kernel[] kernels = new Kernel[Kernels.PAIRS * SIZES];
+    private final Kernel[] kernels = new Kernel[Reductions.PAIRS * SIZES];
 
     VectorFold() {
-        for (int pair = 0; pair < Kernels.PAIRS; pair++) {
+        for (int pair = 0; pair < Reductions.PAIRS; pair++) {
             for (int n = 2; n < SIZES; n++) {
-                boolean exists = Kernels.hasVector(pair);
-                kernels[at(pair, n)] = exists ? Kernels.vector(pair, n) : Kernels.staged(pair);
+                boolean exists = Reductions.hasVector(pair);
+                kernels[at(pair, n)] = exists ? Reductions.vector(pair, n) : Reductions.staged(pair);
             }
         }
     }
@@ -21,7 +21,7 @@ final class VectorFold implements Fold {
 
     @Override
     public void fold(int dataType, int redOp, long dst, long[] sources, int n, long count) {
-        Kernel kernel = kernels[at(Kernels.pair(dataType, redOp), n)];
+        Kernel kernel = kernels[at(Reductions.pair(dataType, redOp), n)];
         kernel.fold(dst, sources, n, n, 0, count);
     }
 }

@@ -64,8 +64,8 @@ final class WarmupProbe {
     }
 
     private static String variant() {
-        int pair = Kernels.pair(DataType.BFLOAT16.number(), RedOp.SUM.number());
-        return Warmup.current(pair, 2, 0).equals(Kernels.staged(pair)) ? "staged" : "vector";
+        int pair = Reductions.pair(DataType.BFLOAT16.number(), RedOp.SUM.number());
+        return Warmup.current(pair, 2, 0).equals(Reductions.staged(pair)) ? "staged" : "vector";
     }
 
     private void fold(int calls) {

@@ -15,8 +15,8 @@ final class WarmupRunTest {
     /** Ranks that keep every core busy interrupt folds like this; the limit is 20 s of work. */
     @Test
     void kernelIsFastThoughFoldsAreInterrupted() throws InterruptedException {
-        int pair = Kernels.pair(DataType.FLOAT32.number(), RedOp.SUM.number());
-        Kernel staged = Kernels.staged(pair);
+        int pair = Reductions.pair(DataType.FLOAT32.number(), RedOp.SUM.number());
+        Kernel staged = Reductions.staged(pair);
         Kernel interrupted =
                 new Kernel() {
                     @Override
