@@ -6,12 +6,12 @@ import static java.lang.Math.min;
 import org.jccl.type.RedOp;
 
 /**
- * x = x op y and x = x / n, for each type of arrays. An average's operation is the
- * sum. Integers are compared as signed ones after some of their bits have been flipped: the upper
- * one where they are unsigned, and all where the least is wanted.
+ * x = x op y and x = x / n, for each type of arrays. An average's operation is the sum. Integers
+ * are compared as signed ones after some of their bits have been flipped: the upper one where they
+ * are unsigned, and all where the least is wanted.
  *
- * <p>C2 vectorises these loops, but for the comparison of bytes and the division of
- * longs. It splits a loop by one condition that does not change, but not by more.
+ * <p>C2 vectorises these loops, but for the comparison of bytes and the division of longs. It
+ * splits a loop by one condition that does not change, but not by more.
  */
 final class Loops {
     static final int PROD = RedOp.PROD.number();

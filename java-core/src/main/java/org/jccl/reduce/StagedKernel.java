@@ -1,11 +1,12 @@
 package org.jccl.reduce;
 
-import static java.lang.Math.max;
-import static java.lang.Math.min;
 import static org.jccl.platform.Memory.ALL;
 import static org.jccl.reduce.Loops.MAX;
 import static org.jccl.reduce.Loops.MIN;
 import static org.jccl.reduce.Loops.PROD;
+
+import static java.lang.Math.max;
+import static java.lang.Math.min;
 
 import org.jccl.platform.Memory;
 import org.jccl.type.DataType;

@@ -10,7 +10,8 @@ final class VectorFold implements Fold {
         for (int pair = 0; pair < Reductions.PAIRS; pair++) {
             for (int n = 2; n < SIZES; n++) {
                 boolean exists = Reductions.hasVector(pair);
-                kernels[at(pair, n)] = exists ? Reductions.vector(pair, n) : Reductions.staged(pair);
+                kernels[at(pair, n)] =
+                        exists ? Reductions.vector(pair, n) : Reductions.staged(pair);
             }
         }
     }
