@@ -87,6 +87,13 @@ def test_the_first_thread_may_end_before_the_ranks() -> None:
 
 
 @LEFT
+def test_frequent_calls_come_through_a_stub_and_fail_as_others_do(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    environment = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": str(log)}
+    assert "content" in cprogram.run("deep.c", log, environment=environment)
+
+
+@LEFT
 def test_foreign_threads_come_and_go() -> None:
     assert "content" in cprogram.run("threads.c")
 

@@ -1,6 +1,10 @@
-/* Calls from threads with little stack: each ends with a code, and the next one works. */
+/*
+ * Calls from threads with little stack, and from a coroutine: each ends with a code, and the next
+ * one works. With the name of a log file, all this happens once C calls Java through its stub.
+ */
 #define _GNU_SOURCE
 #include <stdbool.h>
+#include <ucontext.h>
 
 #include "client.h"
 
@@ -74,8 +78,57 @@ static void on_a_thread(size_t stack, void* (*body)(void*)) {
     pthread_attr_destroy(&attributes);
 }
 
-int main(void) {
+static ucontext_t outside;
+
+static void coroutine(void) {
+    all_reduce();
+}
+
+static void on_a_stack_of_its_own(void) {
+    ucontext_t inside;
+    REQUIRE(getcontext(&inside) == 0);
+    inside.uc_stack.ss_sp = malloc(STACK);
+    inside.uc_stack.ss_size = STACK;
+    inside.uc_link = &outside;
+    REQUIRE(inside.uc_stack.ss_sp != NULL);
+    makecontext(&inside, coroutine, 0);
+    REQUIRE(swapcontext(&outside, &inside) == 0);
+    free(inside.uc_stack.ss_sp);
+}
+
+static bool says(const char* file, const char* text) {
+    char line[1024];
+    bool found = false;
+    FILE* in = fopen(file, "r");
+    while (in != NULL && !found && fgets(line, sizeof line, in) != NULL) {
+        found = strstr(line, text) != NULL;
+    }
+    if (in != NULL) {
+        fclose(in);
+    }
+    return found;
+}
+
+static void call_often(const char* log) {
+    alarm(600);
+    for (int i = 0; i < 30000; i++) {
+        REQUIRE(all_reduce());
+    }
+    while (!says(log, "C calls operations through a stub")) {
+        usleep(1000);
+    }
+    float x = 5;
+    EXPECT(ncclInvalidArgument, ncclAllReduce(&x, &x, 1, (ncclDataType_t)99, ncclSum, comm, NULL));
+    REQUIRE(strstr(ncclGetLastError(NULL), "ncclAllReduce : invalid type 99") != NULL);
+    EXPECT(ncclInvalidArgument, ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, NULL, NULL));
+}
+
+int main(int count, char** arguments) {
     start();
+    if (count > 1) {
+        call_often(arguments[1]);
+    }
+    on_a_stack_of_its_own();
     on_a_thread(STACK, deep);
     REQUIRE(all_reduce());
     on_a_thread(64 << 10, attached_with_too_little);

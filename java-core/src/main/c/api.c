@@ -1,4 +1,4 @@
-/* The functions that NcclApi answers: one JNI call each. */
+/* The functions that NcclApi answers: one JNI call each, or a call of Java's stub. */
 #include "bridge.h"
 
 /*
@@ -20,24 +20,79 @@ static inline JNIEnv* enter(ncclResult_t* why) {
 #define L(x) ((jlong)(x))
 #define I(x) ((jint)(x))
 
-#define FORWARD(function, ...)                                                               \
-    ncclResult_t why;                                                                        \
-    JNIEnv* env = enter(&why);                                                               \
-    if (JCCL_UNLIKELY(env == NULL)) {                                                        \
-        return why;                                                                          \
-    }                                                                                        \
-    if (JCCL_UNLIKELY(jccl_methods[function] == NULL)) {                                     \
-        return jccl_missing(function);                                                       \
-    }                                                                                        \
-    jccl_this.inside++;                                                                      \
-    jint result =                                                                            \
-        (*env)->CallStaticIntMethod(env, jccl_class, jccl_methods[function], ##__VA_ARGS__); \
-    jccl_this.inside--;                                                                      \
-    if (JCCL_UNLIKELY((*env)->ExceptionCheck(env))) {                                        \
-        return jccl_thrown(env, function);                                                   \
-    }                                                                                        \
+#define FORWARD_IN(env, function, method, ...)                                         \
+    if (JCCL_UNLIKELY(method == NULL)) {                                               \
+        return jccl_missing(function);                                                 \
+    }                                                                                  \
+    jccl_this.inside++;                                                                \
+    jint result = (*env)->CallStaticIntMethod(env, jccl_class, method, ##__VA_ARGS__); \
+    jccl_this.inside--;                                                                \
+    if (JCCL_UNLIKELY((*env)->ExceptionCheck(env))) {                                  \
+        return jccl_thrown(env, function);                                             \
+    }                                                                                  \
     return (ncclResult_t)result;
 
+#define FORWARD(function, ...)        \
+    ncclResult_t why;                 \
+    JNIEnv* env = enter(&why);        \
+    if (JCCL_UNLIKELY(env == NULL)) { \
+        return why;                   \
+    }                                 \
+    FORWARD_IN(env, function, jccl_methods[function], ##__VA_ARGS__)
+
+/*
+ * Answers operations as NcclApi.operation does, but without the cost of JNI. Java makes it once
+ * operations are frequent. An exception that left it would end the process, so there is none.
+ */
+typedef jint (*stub)(jint, jlong, jlong, jlong, jint, jint, jint, jlong, jlong);
+static _Atomic(stub) operation_stub;
+
+void* jccl_stub_place(void) {
+    return &operation_stub;
+}
+
+/*
+ * Outside of the thread's own stack, Java may find no room although there is some. Through JNI the
+ * call then fails.
+ */
+static inline bool on_own_stack(void) {
+    return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < jccl_this.stack_size;
+}
+
+/* What NcclApi.operationForStub could not tell by itself. */
+static ncclResult_t unanswered(int function, jint result) {
+    const char* what = result == JCCL_NO_MEMORY  ? jccl_no_memory
+                       : result == JCCL_NO_STACK ? jccl_no_stack
+                                                 : "Java failed and could not say why";
+    return jccl_fail(result == JCCL_NOT_KNOWN ? ncclInternalError : ncclSystemError, "%s: %s",
+                     jccl_function_name(function), what);
+}
+
+/* The parameters are those of NcclApi.operation, after the function that was called. */
+static inline ncclResult_t operate(int function, jint operation, jlong input, jlong output,
+                                   jlong count, jint type, jint reduction, jint root, jlong comm,
+                                   jlong stream) {
+    ncclResult_t why;
+    JNIEnv* env = enter(&why);
+    if (JCCL_UNLIKELY(env == NULL)) {
+        return why;
+    }
+    stub fast = atomic_load_explicit(&operation_stub, memory_order_acquire);
+    if (fast != NULL && on_own_stack()) {
+        jccl_this.inside++;
+        jint result = fast(operation, input, output, count, type, reduction, root, comm, stream);
+        jccl_this.inside--;
+        return JCCL_UNLIKELY(result < 0) ? unanswered(function, result) : (ncclResult_t)result;
+    }
+    FORWARD_IN(env, function, jccl_operation_method, operation, input, output, count, type,
+               reduction, root, comm, stream)
+}
+
+#define OPERATION(name, operation, parameters, ...)                   \
+    JCCL_EXPORT ncclResult_t pnccl##name parameters {                 \
+        return operate(JCCL_FN_##name, jccl##operation, __VA_ARGS__); \
+    }                                                                 \
+    JCCL_ALIAS(pnccl##name) ncclResult_t nccl##name parameters;
 #define JAVA(name, method, signature, parameters, ...)                  \
     JCCL_EXPORT ncclResult_t pnccl##name parameters{                    \
         FORWARD(JCCL_FN_##name, ##__VA_ARGS__)} JCCL_ALIAS(pnccl##name) \

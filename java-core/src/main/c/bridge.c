@@ -28,6 +28,7 @@ void jccl_jvm_leaves(void) {
 
 static const char* const names[] = {
 #define JAVA(name, method, signature, parameters, ...) "nccl" #name,
+#define OPERATION(name, operation, parameters, ...) "nccl" #name,
 #define HERE(name) "nccl" #name,
 #define LATER(name, parameters) "nccl" #name,
 #define LATER_AS(type, name, value, parameters) "nccl" #name,
@@ -158,6 +159,7 @@ static void measure_stack(void) {
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
         if (pthread_attr_getstack(&attributes, &lowest, &size) == 0) {
             jccl_this.stack = (uintptr_t)lowest;
+            jccl_this.stack_size = size;
         }
         pthread_attr_destroy(&attributes);
     }
@@ -171,8 +173,7 @@ JNIEnv* jccl_enter_slowly(ncclResult_t* why) {
     if (jccl_this.stack == 0 || jccl_too_deep()) {
         measure_stack();
         if (jccl_too_deep()) {
-            *why = jccl_fail(ncclSystemError,
-                             "too little is left of this thread's stack: JCCL needs 512 KiB of it");
+            *why = jccl_fail(ncclSystemError, "%s", jccl_no_stack);
             return NULL;
         }
     }

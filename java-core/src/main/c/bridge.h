@@ -25,6 +25,7 @@
 
 /* Numbers of all functions, in the order of the table. */
 #define JAVA(name, method, signature, parameters, ...) JCCL_FN_##name,
+#define OPERATION(name, operation, parameters, ...) JCCL_FN_##name,
 #define HERE(name) JCCL_FN_##name,
 #define LATER(name, parameters) JCCL_FN_##name,
 #define LATER_AS(type, name, value, parameters) JCCL_FN_##name,
@@ -35,6 +36,7 @@ enum {
     JCCL_FUNCTIONS
 };
 #undef JAVA
+#undef OPERATION
 #undef HERE
 #undef LATER
 #undef LATER_AS
@@ -101,6 +103,9 @@ jclass jccl_load_class(JNIEnv* env, const char* name);
  * sentence; else NULL, and the exception stays.
  */
 const char* jccl_exhausted(JNIEnv* env);
+/* The sentences for want of memory and of stack. */
+extern const char* const jccl_no_memory;
+extern const char* const jccl_no_stack;
 /* Clears the pending exception and copies its text. */
 void jccl_take_exception(JNIEnv* env, char* text, size_t size);
 
@@ -111,6 +116,7 @@ void jccl_take_exception(JNIEnv* env, char* text, size_t size);
 extern jclass jccl_class;
 extern jmethodID jccl_methods[JCCL_FUNCTIONS];
 extern jmethodID jccl_warn_method;
+extern jmethodID jccl_operation_method;
 extern jmethodID jccl_shutdown_method;
 
 /* ---- bridge.c: state, threads ---- */
@@ -121,6 +127,7 @@ typedef struct {
     int inside;  /* calls into Java that have not returned */
     /* Lowest address of its stack, 0 if it is not known; then no call is refused. */
     uintptr_t stack;
+    size_t stack_size;
 } jccl_thread;
 
 /*
@@ -150,8 +157,13 @@ const char* jccl_function_name(int function);
 
 /* ---- api.c ---- */
 
+/* What NcclApi.operationForStub returns instead of throwing. */
+enum { JCCL_NO_MEMORY = -1, JCCL_NO_STACK = -2, JCCL_NOT_KNOWN = -3 };
+
 /* Whether too little is left of the stack for a call. */
 bool jccl_too_deep(void);
+/* Where Java stores the address of its stub. */
+void* jccl_stub_place(void);
 
 /* ---- fork.c ---- */
 

@@ -15,10 +15,16 @@
 
 jclass jccl_class;
 jmethodID jccl_methods[JCCL_FUNCTIONS];
+jmethodID jccl_operation_method;
 jmethodID jccl_warn_method;
 jmethodID jccl_shutdown_method;
 
 /* Such errors are recognised by their classes, since no method of Java can be called any more. */
+const char* const jccl_no_memory =
+    "Java has no memory left: give it more (JCCL_JVM_HEAP=512m), or destroy communicators";
+const char* const jccl_no_stack =
+    "too little is left of this thread's stack: JCCL needs 512 KiB of it";
+
 static jclass out_of_memory;
 static jclass stack_overflow;
 
@@ -28,11 +34,10 @@ const char* jccl_exhausted(JNIEnv* env) {
     const char* what = NULL;
     if (thrown != NULL && out_of_memory != NULL &&
         (*env)->IsInstanceOf(env, thrown, out_of_memory)) {
-        what =
-            "Java has no memory left: give it more (JCCL_JVM_HEAP=512m), or destroy communicators";
+        what = jccl_no_memory;
     } else if (thrown != NULL && stack_overflow != NULL &&
                (*env)->IsInstanceOf(env, thrown, stack_overflow)) {
-        what = "too little is left of this thread's stack: JCCL needs 512 KiB of it";
+        what = jccl_no_stack;
     }
     if (what == NULL && thrown != NULL) {
         (*env)->Throw(env, thrown);
@@ -197,6 +202,7 @@ static void look_up(JNIEnv* env) {
     } wanted[] = {
 #define JAVA(name, method, signature, parameters, ...) {JCCL_FN_##name, #method, signature},
 #define EXTRA(name, method, signature, parameters, ...) {JCCL_FN_##name, #method, signature},
+#define OPERATION(name, operation, parameters, ...)
 #define HERE(name)
 #define LATER(name, parameters)
 #define LATER_AS(type, name, value, parameters)
@@ -208,6 +214,8 @@ static void look_up(JNIEnv* env) {
             (*env)->GetStaticMethodID(env, jccl_class, wanted[i].method, wanted[i].signature);
         (*env)->ExceptionClear(env);
     }
+    jccl_operation_method = (*env)->GetStaticMethodID(env, jccl_class, "operation", "(IJJJIIIJJ)I");
+    (*env)->ExceptionClear(env);
     jccl_warn_method = (*env)->GetStaticMethodID(env, jccl_class, "warn", "(J)V");
     (*env)->ExceptionClear(env);
     jccl_shutdown_method = (*env)->GetStaticMethodID(env, jccl_class, "shutdown", "()I");
@@ -275,6 +283,12 @@ bool jccl_open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t
     }
     if (opened) {
         jccl_share_failures(env);
+        jmethodID offer = (*env)->GetStaticMethodID(env, jccl_class, "offerStubPlace", "(J)V");
+        if (offer != NULL) {
+            (*env)->CallStaticVoidMethod(env, jccl_class, offer,
+                                         (jlong)(intptr_t)jccl_stub_place());
+        }
+        (*env)->ExceptionClear(env);
     }
     jmethodID end =
         opened && !own ? (*env)->GetStaticMethodID(env, jccl_class, "endWithHost", "()I") : NULL;

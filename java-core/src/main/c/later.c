@@ -35,6 +35,7 @@ static void not_yet_once(int function) {
     JCCL_ALIAS(pnccl##name) type nccl##name parameters;
 #define JAVA(name, method, signature, parameters, ...)
 #define EXTRA(name, method, signature, parameters, ...)
+#define OPERATION(name, operation, parameters, ...)
 #define HERE(name)
 #define EXTRA_HERE(name)
 #include "functions.def"

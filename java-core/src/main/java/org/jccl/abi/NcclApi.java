@@ -99,56 +99,56 @@ public final class NcclApi {
                 "%s is not done yet in JCCL %s; see DIFFERENCES.md", function, Version.text());
     }
 
-    /** ncclAllReduce. */
-    public static int allReduce(
-            long send, long recv, long count, int type, int op, long comm, long stream) {
-        return run(Operation.ALL_REDUCE, send, recv, count, type, op, 0, comm, stream);
+    /**
+     * ncclAllReduce and all other operations.
+     *
+     * @param operation its number in {@code jccl.h}, {@code jcclAllReduce} for example
+     * @param send the address of its input, 0 for a receive
+     * @param recv the address of its output, 0 for a send
+     * @param count the elements of a part
+     * @param type a value of {@code ncclDataType_t}
+     * @param reduction a value of {@code ncclRedOp_t}; means nothing to what does not reduce
+     * @param rootOrPeer likewise for what has no root and no peer
+     */
+    public static int operation(
+            int operation,
+            long send,
+            long recv,
+            long count,
+            int type,
+            int reduction,
+            int rootOrPeer,
+            long comm,
+            long stream) {
+        Stub.count();
+        return run(operation, send, recv, count, type, reduction, rootOrPeer, comm, stream);
     }
 
-    /** ncclBroadcast; only the root looks at {@code send}. */
-    public static int broadcast(
-            long send, long recv, long count, int type, int root, long comm, long stream) {
-        return run(Operation.BROADCAST, send, recv, count, type, 0, root, comm, stream);
+    /**
+     * The same for C's pointer to it, which no exception may leave.
+     *
+     * @return also {@link Stub#NO_MEMORY}, {@link Stub#NO_STACK} or {@link Stub#NOT_KNOWN}
+     */
+    static int operationForStub(
+            int operation,
+            long send,
+            long recv,
+            long count,
+            int type,
+            int reduction,
+            int rootOrPeer,
+            long comm,
+            long stream) {
+        try {
+            return run(operation, send, recv, count, type, reduction, rootOrPeer, comm, stream);
+        } catch (Throwable t) {
+            return Stub.code(t);
+        }
     }
 
-    /** ncclBcast: broadcast in place. */
-    public static int bcast(long buffer, long count, int type, int root, long comm, long stream) {
-        return broadcast(buffer, buffer, count, type, root, comm, stream);
-    }
-
-    /** ncclAllGather; {@code count} elements are sent by each rank. */
-    public static int allGather(
-            long send, long recv, long count, int type, long comm, long stream) {
-        return run(Operation.ALL_GATHER, send, recv, count, type, 0, 0, comm, stream);
-    }
-
-    /** ncclReduceScatter; {@code count} elements are received by each rank. */
-    public static int reduceScatter(
-            long send, long recv, long count, int type, int op, long comm, long stream) {
-        return run(Operation.REDUCE_SCATTER, send, recv, count, type, op, 0, comm, stream);
-    }
-
-    /** ncclReduce; only the root writes {@code recv}. */
-    public static int reduce(
-            long send, long recv, long count, int type, int op, int root, long comm, long stream) {
-        return run(Operation.REDUCE, send, recv, count, type, op, root, comm, stream);
-    }
-
-    /** ncclAlltoAll; {@code count} elements go to each rank. */
-    public static int allToAll(long send, long recv, long count, int type, long comm, long stream) {
-        return run(Operation.ALL_TO_ALL, send, recv, count, type, 0, 0, comm, stream);
-    }
-
-    /** ncclGather; {@code count} elements come from each rank. */
-    public static int gather(
-            long send, long recv, long count, int type, int root, long comm, long stream) {
-        return run(Operation.GATHER, send, recv, count, type, 0, root, comm, stream);
-    }
-
-    /** ncclScatter; {@code count} elements go to each rank. */
-    public static int scatter(
-            long send, long recv, long count, int type, int root, long comm, long stream) {
-        return run(Operation.SCATTER, send, recv, count, type, 0, root, comm, stream);
+    /** Offers the place of a pointer to a C library's stub for operations. */
+    public static void offerStubPlace(long place) {
+        Stub.offer(place);
     }
 
     /** ncclRedOpCreatePreMulSum. */
@@ -173,30 +173,21 @@ public final class NcclApi {
         return Answer.done(0, () -> Resources.memFree(address));
     }
 
-    /** ncclSend. */
-    public static int send(long buffer, long count, int type, int peer, long comm, long stream) {
-        return run(Operation.SEND, buffer, 0, count, type, 0, peer, comm, stream);
-    }
-
-    /** ncclRecv. */
-    public static int recv(long buffer, long count, int type, int peer, long comm, long stream) {
-        return run(Operation.RECV, 0, buffer, count, type, 0, peer, comm, stream);
-    }
-
     private static int run(
-            Operation operation,
+            int operation,
             long send,
             long recv,
             long count,
             int type,
-            int op,
+            int reduction,
             int rootOrPeer,
             long handle,
             long stream) {
         try {
-            Comm comm = Handles.get(handle, operation.ncclName());
-            Call call = Group.call(operation).buffers(send, recv).elements(count, type);
-            call.reducedBy(op).with(rootOrPeer).inStream(stream);
+            Operation called = Started.operation("Operation", operation);
+            Comm comm = Handles.get(handle, called.ncclName());
+            Call call = Group.call(called).buffers(send, recv).elements(count, type);
+            call.reducedBy(reduction).with(rootOrPeer).inStream(stream);
             Pending pending = Operations.run(comm, call);
             return pending == null ? SUCCESS : leaveOrAwait(comm, pending).code();
         } catch (Throwable t) {

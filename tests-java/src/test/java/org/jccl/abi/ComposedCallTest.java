@@ -160,7 +160,7 @@ final class ComposedCallTest {
         await(1, tickets[1]);
         assertEquals(101, Memory.getInt(received[0]));
         assertEquals(100, Memory.getInt(received[1]));
-        assertEquals(0, NcclApi.recv(got, 1, INT32, 0, comms[1], 0), LastError.get());
+        assertEquals(0, Nccl.recv(got, 1, INT32, 0, comms[1], 0), LastError.get());
         await(0, sending);
         assertEquals(7, Memory.getInt(got));
     }

@@ -70,7 +70,7 @@ final class HandlesTest {
             assertTrue(onDevice.await(0));
             onDevice.result();
             long handle = Handles.add(onDevice.comm());
-            assertEquals(0, NcclApi.allReduce(data.address(), data.address(), 1, 7, 0, handle, 0));
+            assertEquals(0, Nccl.allReduce(data.address(), data.address(), 1, 7, 0, handle, 0));
             device.synchronize(0);
             device.refuse("closeStream", 0);
             int code = LifeCycle.end(handle, abort);

@@ -229,7 +229,7 @@ final class StateTableTest {
             NcclApi.groupStart();
             assertEquals(0, subject.make("AllReduce", 0));
             int code = NcclResult.INVALID_ARGUMENT.code();
-            assertEquals(code, NcclApi.allReduce(0, 0, 4, -1, 0, subject.handle(), 0));
+            assertEquals(code, Nccl.allReduce(0, 0, 4, -1, 0, subject.handle(), 0));
             assertEquals(NcclResult.SUCCESS, subject.state());
             assertEquals(code, NcclApi.groupEnd());
             assertEquals(NcclResult.INVALID_ARGUMENT, subject.state());

@@ -119,7 +119,7 @@ final class Subject implements AutoCloseable {
             case "dropped" -> {
                 NcclApi.groupStart();
                 expect(NcclResult.SUCCESS, make("AllReduce", 0));
-                int code = NcclApi.allReduce(DATA, DATA, 4, -1, SUM, handle, 0);
+                int code = Nccl.allReduce(DATA, DATA, 4, -1, SUM, handle, 0);
                 expect(NcclResult.INVALID_ARGUMENT, code);
                 expect(NcclResult.INVALID_ARGUMENT, NcclApi.groupEnd());
             }
@@ -165,17 +165,17 @@ final class Subject implements AutoCloseable {
     int make(String call, long out) {
         long in = DATA;
         return switch (call) {
-            case "AllReduce" -> NcclApi.allReduce(in, in, 4, FLOAT32, SUM, handle, 0);
-            case "Broadcast" -> NcclApi.broadcast(in, in, 4, FLOAT32, 1, handle, 0);
-            case "Bcast" -> NcclApi.bcast(in, 4, FLOAT32, 1, handle, 0);
-            case "AllGather" -> NcclApi.allGather(in, in, 4, FLOAT32, handle, 0);
-            case "ReduceScatter" -> NcclApi.reduceScatter(in, in, 4, FLOAT32, SUM, handle, 0);
-            case "Reduce" -> NcclApi.reduce(in, in, 4, FLOAT32, SUM, 0, handle, 0);
-            case "AlltoAll" -> NcclApi.allToAll(in, in, 4, FLOAT32, handle, 0);
-            case "Gather" -> NcclApi.gather(in, in, 4, FLOAT32, 0, handle, 0);
-            case "Scatter" -> NcclApi.scatter(in, in, 4, FLOAT32, 1, handle, 0);
-            case "Send" -> NcclApi.send(in, COUNT, FLOAT32, 1, handle, 0);
-            case "Recv" -> NcclApi.recv(in, COUNT, FLOAT32, 1, handle, 0);
+            case "AllReduce" -> Nccl.allReduce(in, in, 4, FLOAT32, SUM, handle, 0);
+            case "Broadcast" -> Nccl.broadcast(in, in, 4, FLOAT32, 1, handle, 0);
+            case "Bcast" -> Nccl.bcast(in, 4, FLOAT32, 1, handle, 0);
+            case "AllGather" -> Nccl.allGather(in, in, 4, FLOAT32, handle, 0);
+            case "ReduceScatter" -> Nccl.reduceScatter(in, in, 4, FLOAT32, SUM, handle, 0);
+            case "Reduce" -> Nccl.reduce(in, in, 4, FLOAT32, SUM, 0, handle, 0);
+            case "AlltoAll" -> Nccl.allToAll(in, in, 4, FLOAT32, handle, 0);
+            case "Gather" -> Nccl.gather(in, in, 4, FLOAT32, 0, handle, 0);
+            case "Scatter" -> Nccl.scatter(in, in, 4, FLOAT32, 1, handle, 0);
+            case "Send" -> Nccl.send(in, COUNT, FLOAT32, 1, handle, 0);
+            case "Recv" -> Nccl.recv(in, COUNT, FLOAT32, 1, handle, 0);
             case "InGroup" -> {
                 NcclApi.groupStart();
                 int code = make("AllReduce", out);
@@ -228,7 +228,7 @@ final class Subject implements AutoCloseable {
 
     /** The peer makes the operation of {@link #make}; then both communicators are at rest. */
     void peerJoinsAllReduce() throws InterruptedException {
-        int code = NcclApi.allReduce(DATA, DATA, 4, FLOAT32, SUM, peer, 0);
+        int code = Nccl.allReduce(DATA, DATA, 4, FLOAT32, SUM, peer, 0);
         if (code != 0) {
             expect(NcclResult.IN_PROGRESS, code);
         }
