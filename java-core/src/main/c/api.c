@@ -41,14 +41,23 @@ static inline JNIEnv* enter(ncclResult_t* why) {
     FORWARD_IN(env, function, jccl_methods[function], ##__VA_ARGS__)
 
 /*
- * Answers operations as NcclApi.operation does, but without the cost of JNI. Java makes it once
- * operations are frequent. An exception that left it would end the process, so there is none.
+ * Answers operations as NcclApi.operation does, but without the cost of JNI. Java makes it, beside
+ * its callers, after so many operations. An exception that left it would end the process, so there
+ * is none.
  */
+enum { FREQUENT = 20000 };
 typedef jint (*stub)(jint, jlong, jlong, jlong, jint, jint, jint, jlong, jlong);
 static _Atomic(stub) operation_stub;
 
-void* jccl_stub_place(void) {
-    return &operation_stub;
+static _Atomic int through_jni;
+
+static void note_jni_call(JNIEnv* env) {
+    if (atomic_load_explicit(&through_jni, memory_order_relaxed) < FREQUENT &&
+        atomic_fetch_add_explicit(&through_jni, 1, memory_order_relaxed) == FREQUENT - 1 &&
+        jccl_stub_method != NULL) {
+        (*env)->CallStaticVoidMethod(env, jccl_class, jccl_stub_method, P(&operation_stub));
+        (*env)->ExceptionClear(env);
+    }
 }
 
 /*
@@ -84,6 +93,7 @@ static inline ncclResult_t operate(int function, jint operation, jlong input, jl
         jccl_this.inside--;
         return JCCL_UNLIKELY(result < 0) ? unanswered(function, result) : (ncclResult_t)result;
     }
+    note_jni_call(env);
     FORWARD_IN(env, function, jccl_operation_method, operation, input, output, count, type,
                reduction, root, comm, stream)
 }

@@ -117,6 +117,7 @@ extern jclass jccl_class;
 extern jmethodID jccl_methods[JCCL_FUNCTIONS];
 extern jmethodID jccl_warn_method;
 extern jmethodID jccl_operation_method;
+extern jmethodID jccl_stub_method;
 extern jmethodID jccl_shutdown_method;
 
 /* ---- bridge.c: state, threads ---- */
@@ -162,8 +163,6 @@ enum { JCCL_NO_MEMORY = -1, JCCL_NO_STACK = -2, JCCL_NOT_KNOWN = -3 };
 
 /* Whether too little is left of the stack for a call. */
 bool jccl_too_deep(void);
-/* Where Java stores the address of its stub. */
-void* jccl_stub_place(void);
 
 /* ---- fork.c ---- */
 

@@ -16,6 +16,7 @@
 jclass jccl_class;
 jmethodID jccl_methods[JCCL_FUNCTIONS];
 jmethodID jccl_operation_method;
+jmethodID jccl_stub_method;
 jmethodID jccl_warn_method;
 jmethodID jccl_shutdown_method;
 
@@ -216,6 +217,8 @@ static void look_up(JNIEnv* env) {
     }
     jccl_operation_method = (*env)->GetStaticMethodID(env, jccl_class, "operation", "(IJJJIIIJJ)I");
     (*env)->ExceptionClear(env);
+    jccl_stub_method = (*env)->GetStaticMethodID(env, jccl_class, "makeStub", "(J)V");
+    (*env)->ExceptionClear(env);
     jccl_warn_method = (*env)->GetStaticMethodID(env, jccl_class, "warn", "(J)V");
     (*env)->ExceptionClear(env);
     jccl_shutdown_method = (*env)->GetStaticMethodID(env, jccl_class, "shutdown", "()I");
@@ -283,12 +286,6 @@ bool jccl_open_door(JNIEnv* env, const char* jar, bool own, char* reason, size_t
     }
     if (opened) {
         jccl_share_failures(env);
-        jmethodID offer = (*env)->GetStaticMethodID(env, jccl_class, "offerStubPlace", "(J)V");
-        if (offer != NULL) {
-            (*env)->CallStaticVoidMethod(env, jccl_class, offer,
-                                         (jlong)(intptr_t)jccl_stub_place());
-        }
-        (*env)->ExceptionClear(env);
     }
     jmethodID end =
         opened && !own ? (*env)->GetStaticMethodID(env, jccl_class, "endWithHost", "()I") : NULL;

@@ -120,7 +120,6 @@ public final class NcclApi {
             int rootOrPeer,
             long comm,
             long stream) {
-        Stub.count();
         return run(operation, send, recv, count, type, reduction, rootOrPeer, comm, stream);
     }
 
@@ -146,9 +145,9 @@ public final class NcclApi {
         }
     }
 
-    /** Offers the place of a pointer to a C library's stub for operations. */
-    public static void offerStubPlace(long place) {
-        Stub.offer(place);
+    /** Makes the pointer by which C calls {@link #operationForStub}; later stores it there. */
+    public static void makeStub(long place) {
+        Stub.make(place);
     }
 
     /** ncclRedOpCreatePreMulSum. */
@@ -184,7 +183,10 @@ public final class NcclApi {
             long handle,
             long stream) {
         try {
-            Operation called = Started.operation("Operation", operation);
+            Operation called = Operation.of(operation);
+            if (called == null) {
+                throw Started.unknown("Operation", operation);
+            }
             Comm comm = Handles.get(handle, called.ncclName());
             Call call = Group.call(called).buffers(send, recv).elements(count, type);
             call.reducedBy(reduction).with(rootOrPeer).inStream(stream);

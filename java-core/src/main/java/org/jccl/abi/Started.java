@@ -9,6 +9,7 @@ import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Wait;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
+import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 
@@ -22,9 +23,13 @@ final class Started {
     static Operation operation(String function, int number) {
         Operation op = Operation.of(number);
         if (op == null) {
-            throw ErrorKind.STARTED_UNKNOWN.says("%s : invalid operation %s", function, number);
+            throw unknown(function, number);
         }
         return op;
+    }
+
+    static NcclException unknown(String function, int number) {
+        return ErrorKind.STARTED_UNKNOWN.says("%s : invalid operation %s", function, number);
     }
 
     static NcclResult start(Call call, long handle, int ms, long ticketOut) {
