@@ -6,9 +6,12 @@ import java.lang.foreign.Arena;
 final class Descriptors {
     static final int O_RDWR = 2;
     static final int O_EXCL = 0200;
-    static final int O_NONBLOCK = 04000;
     static final int O_CLOEXEC = 02000000;
     static final int O_TMPFILE = 020200000;
+
+    /** O_NONBLOCK and O_CLOEXEC, or the flags of other calls that mean the same. */
+    static final int NONBLOCK_CLOEXEC = 04000 | O_CLOEXEC;
+
     private static final int AT_FDCWD = -100;
 
     private Descriptors() {}

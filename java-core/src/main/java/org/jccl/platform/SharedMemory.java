@@ -95,7 +95,7 @@ public final class SharedMemory implements AutoCloseable {
      */
     public static SharedMemory open(int pid, int fd, long sizeBytes) {
         String path = "/proc/" + pid + "/fd/" + fd;
-        int flags = Descriptors.O_RDWR | Descriptors.O_NONBLOCK | Descriptors.O_CLOEXEC;
+        int flags = Descriptors.O_RDWR | Descriptors.NONBLOCK_CLOEXEC;
         int own = Descriptors.open(path, flags, 0);
         require(own, "open", sizeBytes, path);
         try {
@@ -137,7 +137,7 @@ public final class SharedMemory implements AutoCloseable {
                             + "which %s are free: mount a larger one (docker run --shm-size), or "
                             + "allow memfd_create",
                     bytes,
-                    Errno.plainText(Errno.ENOSPC),
+                    Errno.text(Errno.ENOSPC, ""),
                     room.getTotalSpace(),
                     room.getUsableSpace());
         }
