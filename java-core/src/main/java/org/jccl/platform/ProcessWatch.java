@@ -44,25 +44,16 @@ public final class ProcessWatch implements AutoCloseable {
      *     tells its end can be opened
      */
     public static @Nullable ProcessWatch open(int pid, long startTime) {
-        Watched process = new Watched(pid, startTime);
-        ProcessWatch known = SHARED.get(process);
-        if (known != null && known.users.join()) {
-            if (!known.ended()) {
-                return known;
-            }
-            known.close();
+        ProcessWatch watch =
+                SHARED.compute(
+                        new Watched(pid, startTime),
+                        (process, known) ->
+                                known != null && known.users.join() ? known : openAnew(process));
+        if (watch != null && watch.ended()) {
+            watch.close();
             return null;
         }
-        ProcessWatch mine = openAnew(process);
-        if (mine == null) {
-            return null;
-        }
-        ProcessWatch first =
-                SHARED.merge(process, mine, (other, same) -> other.users.join() ? other : same);
-        if (first != mine) {
-            Descriptors.close(mine.fd);
-        }
-        return first;
+        return watch;
     }
 
     private static @Nullable ProcessWatch openAnew(Watched process) {
