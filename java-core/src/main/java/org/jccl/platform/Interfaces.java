@@ -42,9 +42,7 @@ public final class Interfaces {
         for (long entry = list; entry != 0; entry = Memory.getLong(entry)) {
             add(entry, found);
         }
-        if (list != 0) {
-            Libc.call(Libc.FREEIFADDRS, list);
-        }
+        Libc.call(Libc.FREEIFADDRS, list);
         return found;
     }
 

@@ -25,6 +25,7 @@ public final class Sockets {
     static final int SOCKADDR_IN6_BYTES = 28;
     private static final int SOCKADDR_STORAGE_BYTES = 128;
     private static final int SOCK_STREAM = 1;
+    private static final int NONBLOCK_CLOEXEC = Descriptors.NONBLOCK | Descriptors.CLOEXEC;
     private static final int MSG_NOSIGNAL = 0x4000;
     private static final int MSG_TRUNC = 0x20;
     private static final int SOL_SOCKET = 1;
@@ -56,8 +57,7 @@ public final class Sockets {
     /** A new TCP socket, or -errno. */
     public static int socket(boolean ipv6) {
         int family = ipv6 ? AF_INET6 : AF_INET;
-        int type = SOCK_STREAM | Descriptors.NONBLOCK_CLOEXEC;
-        int fd = ForkGuard.open(SystemCall.SOCKET, family, type, 0, 0);
+        int fd = ForkGuard.open(SystemCall.SOCKET, family, SOCK_STREAM | NONBLOCK_CLOEXEC, 0, 0);
         if (fd >= 0) {
             // A socket that connects needs it, too: somebody may bind its port while in TIME_WAIT.
             setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -82,7 +82,7 @@ public final class Sockets {
 
     /** The descriptor of a new connection, or -errno; -EAGAIN if there is none. */
     public static int accept(int fd) {
-        return ForkGuard.open(SystemCall.ACCEPT4, fd, 0, 0, Descriptors.NONBLOCK_CLOEXEC);
+        return ForkGuard.open(SystemCall.ACCEPT4, fd, 0, 0, NONBLOCK_CLOEXEC);
     }
 
     /** Starts to connect: 0 connected already, -EINPROGRESS under way, another -errno failed. */

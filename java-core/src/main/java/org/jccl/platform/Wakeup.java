@@ -9,7 +9,8 @@ public final class Wakeup implements AutoCloseable {
 
     /** A new one, not signalled. */
     public Wakeup() {
-        fd = (int) SystemCall.call(SystemCall.EVENTFD2, 0, Descriptors.NONBLOCK_CLOEXEC);
+        int flags = Descriptors.NONBLOCK | Descriptors.CLOEXEC;
+        fd = (int) SystemCall.call(SystemCall.EVENTFD2, 0, flags);
         if (fd < 0) {
             throw ErrorKind.SYSTEM_CALL.says("eventfd: %s", Errno.text(-fd));
         }
