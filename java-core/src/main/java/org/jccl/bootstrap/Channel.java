@@ -49,7 +49,7 @@ final class Channel {
      */
     void configure() {
         Sockets.setNoDelay(fd);
-        long lostMs = Params.HOST_LOST.getMs();
+        long lostMs = Params.HOST_LOST.get();
         if (lostMs > 0) {
             int seconds = (int) Math.min(Short.MAX_VALUE, lostMs / 1000);
             Sockets.setKeepAlive(fd, Math.max(1, seconds / 2), Math.max(1, seconds / 6));

@@ -218,7 +218,7 @@ final class Root {
 
     /** Tells a waiting member whom it waits for, or that it has waited long enough. */
     void remind(Member member, long nowNs) {
-        long limitMs = Params.INIT_TIMEOUT.getMs();
+        long limitMs = Params.INIT_TIMEOUT.get();
         WatchedTime watched = waiting;
         long waitedMs = watched == null ? 0 : watched.lookNs() / MS_NS;
         if (limitMs > 0 && waitedMs > limitMs + GRACE_MS) {

@@ -18,7 +18,7 @@ final class ConfigDefaults {
             resolved = resolved.withBlocking(blocking);
         }
         if (resolved.timeoutMs() == 0) {
-            resolved = resolved.withTimeoutMs(Params.TIMEOUT.getMs());
+            resolved = resolved.withTimeoutMs(Params.TIMEOUT.get());
         }
         if (resolved.device() == null) {
             resolved = resolved.withDevice(Params.DEVICE.text());

@@ -235,7 +235,7 @@ public final class Operations {
         Device device = comm.device();
         String is;
         if (device == null) {
-            Device owner = Devices.any ? Devices.owner(address) : null;
+            Device owner = Devices.owner(address);
             if (owner == null) {
                 return;
             }

@@ -23,9 +23,9 @@ abstract class SetupJob implements Job {
     /** The call in sentences. */
     final String what;
 
-    private final long limitNs = Params.INIT_TIMEOUT.getMs() * NS_PER_MS;
+    private final long limitNs = Params.INIT_TIMEOUT.get() * NS_PER_MS;
     private final WatchedTime waited = new WatchedTime();
-    private long warnAfterNs = Params.LATE_WARN.getMs() * NS_PER_MS;
+    private long warnAfterNs = Params.LATE_WARN.get() * NS_PER_MS;
     private @Nullable Rounds rounds;
     private @Nullable Setup setup;
     private boolean opened;

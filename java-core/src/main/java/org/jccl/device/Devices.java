@@ -22,9 +22,6 @@ public final class Devices {
     /** The devices on which communicators were made. */
     private static final CopyOnWriteArrayList<Device> USED = new CopyOnWriteArrayList<>();
 
-    /** Whether there are any. Written with them, read by every call of an operation on the host. */
-    public static volatile boolean any;
-
     private Devices() {}
 
     /**
@@ -51,7 +48,6 @@ public final class Devices {
                     String number = parts.group(2);
                     Device device = provider.open(number == null ? -1 : Integer.parseInt(number));
                     USED.addIfAbsent(device);
-                    any = true;
                     return device;
                 }
             }

@@ -10,7 +10,6 @@ import java.lang.foreign.Arena;
  * thread at a time.
  */
 public final class Epoll implements AutoCloseable {
-    private static final int CLOEXEC = 02000000;
     private static final int ADD = 1;
     private static final int DELETE = 2;
 
@@ -34,7 +33,7 @@ public final class Epoll implements AutoCloseable {
     public Epoll(int most) {
         this.most = most;
         events = arena.allocate((long) most * EVENT_BYTES, 8).address();
-        fd = (int) SystemCall.call(SystemCall.EPOLL_CREATE1, CLOEXEC);
+        fd = (int) SystemCall.call(SystemCall.EPOLL_CREATE1, Descriptors.CLOEXEC);
         if (fd < 0) {
             throw ErrorKind.SYSTEM_CALL.says("epoll_create1: %s", Errno.text(-fd));
         }

@@ -28,15 +28,11 @@ public final class Errno {
      * limit is used up, the text says which, and how to raise it.
      */
     public static String text(int errno) {
-        return words(errno, limit(errno));
+        return text(errno, limit(errno));
     }
 
-    /** The same without the limit, for a caller that knows better which one it is. */
-    static String plainText(int errno) {
-        return words(errno, "");
-    }
-
-    private static String words(int errno, String limit) {
+    /** The same with another text about the limit, or with none. */
+    static String text(int errno, String limit) {
         String said = Memory.string(Libc.call(Libc.STRERROR, errno));
         return said + " (errno " + errno + limit + ")";
     }

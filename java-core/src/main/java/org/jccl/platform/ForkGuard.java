@@ -2,18 +2,41 @@ package org.jccl.platform;
 
 /**
  * Tells the C library which sockets a forked child must close, so that a peer sees the end of a
- * connection when its process dies. Without the C library nothing forks behind Java's back, and the
- * calls do nothing.
+ * connection when its process dies. Without the C library nothing forks behind Java's back, and
+ * nobody is told.
  */
 public final class ForkGuard {
     private ForkGuard() {}
 
-    /**
-     * Keeps forks out until {@link #end}: this thread makes or closes descriptors.
-     *
-     * @return whether there is anything to end
-     */
-    static boolean begin() {
+    /** A system call that makes a descriptor, whose copy a forked child must close. */
+    static int open(long number, long a, long b, long c, long d) {
+        boolean guarded = begin();
+        try {
+            int fd = (int) SystemCall.call(number, a, b, c, d);
+            if (guarded && fd >= 0) {
+                track0(fd);
+            }
+            return fd;
+        } finally {
+            end(guarded);
+        }
+    }
+
+    /** Closes such a descriptor. */
+    static void close(int fd) {
+        boolean guarded = begin();
+        try {
+            if (guarded) {
+                untrack0(fd);
+            }
+            Descriptors.close(fd);
+        } finally {
+            end(guarded);
+        }
+    }
+
+    /** Keeps forks out until {@link #end}, whose argument it returns. */
+    private static boolean begin() {
         try {
             begin0();
             return true;
@@ -23,24 +46,9 @@ public final class ForkGuard {
         }
     }
 
-    /** Lets forks in again; {@code begun} is the answer of {@link #begin}. */
-    static void end(boolean begun) {
-        if (begun) {
+    private static void end(boolean guarded) {
+        if (guarded) {
             end0();
-        }
-    }
-
-    /** This descriptor must not live on in a forked child. */
-    static void track(boolean begun, int fd) {
-        if (begun && fd >= 0) {
-            track0(fd);
-        }
-    }
-
-    /** The descriptor is about to be closed. */
-    static void untrack(boolean begun, int fd) {
-        if (begun) {
-            untrack0(fd);
         }
     }
 

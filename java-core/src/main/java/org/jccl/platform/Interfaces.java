@@ -5,6 +5,7 @@ import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
@@ -41,9 +42,7 @@ public final class Interfaces {
         for (long entry = list; entry != 0; entry = Memory.getLong(entry)) {
             add(entry, found);
         }
-        if (list != 0) {
-            Libc.call(Libc.FREEIFADDRS, list);
-        }
+        Libc.call(Libc.FREEIFADDRS, list);
         return found;
     }
 
@@ -101,13 +100,11 @@ public final class Interfaces {
         boolean exclude = names.startsWith("^");
         String list = exclude ? names.substring(1) : names;
         boolean exact = list.startsWith("=");
-        for (String each : (exact ? list.substring(1) : list).split(",", -1)) {
-            boolean hit = exact ? name.equals(each) : name.startsWith(each);
-            if (!each.isEmpty() && hit) {
-                return !exclude;
-            }
-        }
-        return exclude;
+        boolean listed =
+                Arrays.stream((exact ? list.substring(1) : list).split(",", -1))
+                        .filter(each -> !each.isEmpty())
+                        .anyMatch(each -> exact ? name.equals(each) : name.startsWith(each));
+        return listed != exclude;
     }
 
     static boolean inFamily(SocketAddress address, @Nullable String family) {

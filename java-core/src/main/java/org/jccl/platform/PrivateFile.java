@@ -24,8 +24,7 @@ public final class PrivateFile {
      *     file, belongs to another user, can be read or written by others, or is longer
      */
     public static byte[] read(String path, int maxBytes) {
-        int flags = Descriptors.O_NONBLOCK | Descriptors.O_CLOEXEC;
-        int fd = Descriptors.open(path, flags, 0);
+        int fd = Descriptors.open(path, Descriptors.NONBLOCK);
         if (fd < 0) {
             throw ErrorKind.SECRET_UNFIT.says("cannot read %s: %s", path, Errno.text(-fd));
         }

@@ -53,7 +53,7 @@ public record ProcessIdentity(
      */
     static int openStatus(int pid) {
         String path = "/proc/" + pid + "/stat";
-        int fd = Descriptors.open(path, Descriptors.O_CLOEXEC, 0);
+        int fd = Descriptors.open(path, 0);
         if (fd < 0 && fd != -Errno.ENOENT && fd != -Errno.ESRCH) {
             throw ErrorKind.SYSTEM_CALL.says("cannot read %s: %s", path, Errno.text(-fd));
         }

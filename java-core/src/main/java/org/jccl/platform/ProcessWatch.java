@@ -27,7 +27,9 @@ public final class ProcessWatch implements AutoCloseable {
     private final Watched process;
     private final int refusal;
     private final int fd;
-    private final Users users = new Users();
+
+    /** Changed only by computations of {@link #SHARED} for this process, one at a time. */
+    private int users;
 
     private ProcessWatch(Watched process, int fd, int refusal) {
         this.process = process;
@@ -44,25 +46,21 @@ public final class ProcessWatch implements AutoCloseable {
      *     tells its end can be opened
      */
     public static @Nullable ProcessWatch open(int pid, long startTime) {
-        Watched process = new Watched(pid, startTime);
-        ProcessWatch known = SHARED.get(process);
-        if (known != null && known.users.join()) {
-            if (!known.ended()) {
-                return known;
-            }
-            known.close();
+        ProcessWatch watch =
+                SHARED.compute(
+                        new Watched(pid, startTime),
+                        (process, known) -> {
+                            ProcessWatch watched = known == null ? openAnew(process) : known;
+                            if (watched != null) {
+                                watched.users++;
+                            }
+                            return watched;
+                        });
+        if (watch != null && watch.ended()) {
+            watch.close();
             return null;
         }
-        ProcessWatch mine = openAnew(process);
-        if (mine == null) {
-            return null;
-        }
-        ProcessWatch first =
-                SHARED.merge(process, mine, (other, same) -> other.users.join() ? other : same);
-        if (first != mine) {
-            Descriptors.close(mine.fd);
-        }
-        return first;
+        return watch;
     }
 
     private static @Nullable ProcessWatch openAnew(Watched process) {
@@ -141,9 +139,15 @@ public final class ProcessWatch implements AutoCloseable {
     /** The caller of {@link #open} watches it no more; call this once for each opening. */
     @Override
     public void close() {
-        if (users.leave()) {
-            SHARED.remove(process, this);
-            Descriptors.close(fd);
+        SHARED.computeIfPresent(process, (_, watch) -> watch.less());
+    }
+
+    /** One user less; null, and no descriptor any more, if that was the last. */
+    private @Nullable ProcessWatch less() {
+        if (--users > 0) {
+            return this;
         }
+        Descriptors.close(fd);
+        return null;
     }
 }

@@ -61,9 +61,8 @@ public final class SharedMemory implements AutoCloseable {
 
     /** The same in /dev/shm; {@code why} says what was refused before. */
     static SharedMemory createTemporaryFile(long sizeBytes, long allocatedBytes, String why) {
-        int unnamed = Descriptors.O_TMPFILE | Descriptors.O_EXCL;
-        int flags = unnamed | Descriptors.O_RDWR | Descriptors.O_CLOEXEC;
-        int fd = Descriptors.open(DEV_SHM, flags, 0600);
+        int flags = Descriptors.O_TMPFILE | Descriptors.O_EXCL | Descriptors.O_RDWR;
+        int fd = Descriptors.open(DEV_SHM, flags);
         if (Errno.isShortage(-fd)) {
             throw failure("create", sizeBytes, why + "; a file in /dev/shm", -fd);
         }
@@ -95,8 +94,7 @@ public final class SharedMemory implements AutoCloseable {
      */
     public static SharedMemory open(int pid, int fd, long sizeBytes) {
         String path = "/proc/" + pid + "/fd/" + fd;
-        int flags = Descriptors.O_RDWR | Descriptors.O_NONBLOCK | Descriptors.O_CLOEXEC;
-        int own = Descriptors.open(path, flags, 0);
+        int own = Descriptors.open(path, Descriptors.O_RDWR | Descriptors.NONBLOCK);
         require(own, "open", sizeBytes, path);
         try {
             long size = SystemCall.call(SystemCall.LSEEK, own, 0, SEEK_END);
@@ -137,7 +135,7 @@ public final class SharedMemory implements AutoCloseable {
                             + "which %s are free: mount a larger one (docker run --shm-size), or "
                             + "allow memfd_create",
                     bytes,
-                    Errno.plainText(Errno.ENOSPC),
+                    Errno.text(Errno.ENOSPC, ""),
                     room.getTotalSpace(),
                     room.getUsableSpace());
         }

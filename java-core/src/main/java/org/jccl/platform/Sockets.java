@@ -24,8 +24,8 @@ public final class Sockets {
     static final int SOCKADDR_IN_BYTES = 16;
     static final int SOCKADDR_IN6_BYTES = 28;
     private static final int SOCKADDR_STORAGE_BYTES = 128;
-    private static final int STREAM_NONBLOCK_CLOEXEC = 1 | 04000 | 02000000;
-    private static final int NONBLOCK_CLOEXEC = 04000 | 02000000;
+    private static final int SOCK_STREAM = 1;
+    private static final int NONBLOCK_CLOEXEC = Descriptors.NONBLOCK | Descriptors.CLOEXEC;
     private static final int MSG_NOSIGNAL = 0x4000;
     private static final int MSG_TRUNC = 0x20;
     private static final int SOL_SOCKET = 1;
@@ -57,7 +57,7 @@ public final class Sockets {
     /** A new TCP socket, or -errno. */
     public static int socket(boolean ipv6) {
         int family = ipv6 ? AF_INET6 : AF_INET;
-        int fd = tracked(SystemCall.SOCKET, family, STREAM_NONBLOCK_CLOEXEC, 0, 0);
+        int fd = ForkGuard.open(SystemCall.SOCKET, family, SOCK_STREAM | NONBLOCK_CLOEXEC, 0, 0);
         if (fd >= 0) {
             // A socket that connects needs it, too: somebody may bind its port while in TIME_WAIT.
             setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -82,19 +82,7 @@ public final class Sockets {
 
     /** The descriptor of a new connection, or -errno; -EAGAIN if there is none. */
     public static int accept(int fd) {
-        return tracked(SystemCall.ACCEPT4, fd, 0, 0, NONBLOCK_CLOEXEC);
-    }
-
-    /** A call that makes a descriptor, whose copy a forked child must close. */
-    private static int tracked(long number, long a, long b, long c, long d) {
-        boolean begun = ForkGuard.begin();
-        try {
-            int fd = (int) SystemCall.call(number, a, b, c, d);
-            ForkGuard.track(begun, fd);
-            return fd;
-        } finally {
-            ForkGuard.end(begun);
-        }
+        return ForkGuard.open(SystemCall.ACCEPT4, fd, 0, 0, NONBLOCK_CLOEXEC);
     }
 
     /** Starts to connect: 0 connected already, -EINPROGRESS under way, another -errno failed. */
@@ -183,13 +171,7 @@ public final class Sockets {
 
     /** Closes a socket. */
     public static void close(int fd) {
-        boolean begun = ForkGuard.begin();
-        try {
-            ForkGuard.untrack(begun, fd);
-            Descriptors.close(fd);
-        } finally {
-            ForkGuard.end(begun);
-        }
+        ForkGuard.close(fd);
     }
 
     /** Sends small messages at once. */

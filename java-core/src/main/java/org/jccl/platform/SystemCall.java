@@ -1,8 +1,6 @@
 package org.jccl.platform;
 
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
@@ -11,7 +9,6 @@ import java.lang.invoke.MethodHandle;
  * and one that does without and therefore allocates nothing even in code that is not compiled yet.
  * The numbers are those of x86-64.
  */
-@SuppressWarnings("restricted")
 final class SystemCall {
     static final long READ = 0;
     static final long WRITE = 1;
@@ -53,9 +50,9 @@ final class SystemCall {
     static final long PIDFD_OPEN = 434;
 
     private static final Linker.Option VARIADIC = Linker.Option.firstVariadicArg(1);
-    private static final MethodHandle PLAIN_SYSCALL = link(VARIADIC);
+    private static final MethodHandle PLAIN_SYSCALL = Libc.link("syscall", 7, VARIADIC);
     private static final MethodHandle SYSCALL =
-            link(VARIADIC, Linker.Option.captureCallState("errno"));
+            Libc.link("syscall", 7, VARIADIC, Linker.Option.captureCallState("errno"));
 
     static {
         String processor = System.getProperty("os.arch", "");
@@ -122,14 +119,5 @@ final class SystemCall {
         } catch (Throwable cause) {
             throw Libc.unexpected(cause);
         }
-    }
-
-    private static MethodHandle link(Linker.Option... options) {
-        ValueLayout.OfLong word = ValueLayout.JAVA_LONG;
-        Linker linker = Linker.nativeLinker();
-        return linker.downcallHandle(
-                linker.defaultLookup().findOrThrow("syscall"),
-                FunctionDescriptor.of(word, word, word, word, word, word, word, word),
-                options);
     }
 }

@@ -4,14 +4,13 @@ import org.jccl.type.ErrorKind;
 
 /** A descriptor by which any thread ends another thread's poll. */
 public final class Wakeup implements AutoCloseable {
-    private static final int EFD_CLOEXEC_NONBLOCK = 02000000 | 04000;
-
     // Written by close, read by signal and drain, all under this object's lock: -1 when closed.
     private int fd;
 
     /** A new one, not signalled. */
     public Wakeup() {
-        fd = (int) SystemCall.call(SystemCall.EVENTFD2, 0, EFD_CLOEXEC_NONBLOCK);
+        int flags = Descriptors.NONBLOCK | Descriptors.CLOEXEC;
+        fd = (int) SystemCall.call(SystemCall.EVENTFD2, 0, flags);
         if (fd < 0) {
             throw ErrorKind.SYSTEM_CALL.says("eventfd: %s", Errno.text(-fd));
         }

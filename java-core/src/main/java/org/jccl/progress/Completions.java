@@ -2,28 +2,20 @@ package org.jccl.progress;
 
 import org.jccl.executor.Task;
 
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
-
-/** Counts finished asynchronous tasks of this process, for a thread that completes futures. */
+/**
+ * Counts finished asynchronous tasks of this process, for a thread that completes futures. The
+ * monitor of this class guards the count.
+ */
 public final class Completions {
-    private static final ReentrantLock LOCK = new ReentrantLock();
-    private static final Condition CHANGED = LOCK.newCondition();
+    private static final long MS = 1_000_000;
 
-    /** Guarded by LOCK. */
     private static long finished;
 
     private Completions() {}
 
-    static void add() {
-        LOCK.lock();
-        try {
-            finished++;
-            CHANGED.signalAll();
-        } finally {
-            LOCK.unlock();
-        }
+    static synchronized void add() {
+        finished++;
+        Completions.class.notifyAll();
     }
 
     /** Counts the task's end from now on, and at once if it has come already. */
@@ -39,19 +31,17 @@ public final class Completions {
      *
      * @return the count
      */
-    public static long await(long seen, int ms) {
-        LOCK.lock();
+    public static synchronized long await(long seen, int ms) {
+        long endNs = System.nanoTime() + ms * MS;
         try {
-            long left = TimeUnit.MILLISECONDS.toNanos(ms);
+            long left = ms;
             while (finished == seen && left > 0) {
-                left = CHANGED.awaitNanos(left);
+                Completions.class.wait(left);
+                left = (endNs - System.nanoTime()) / MS;
             }
-            return finished;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return finished;
-        } finally {
-            LOCK.unlock();
         }
+        return finished;
     }
 }

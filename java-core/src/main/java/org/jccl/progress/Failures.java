@@ -13,9 +13,7 @@ final class Failures {
     private Failures() {}
 
     static NcclException of(Throwable thrown) {
-        return thrown instanceof NcclException known
-                ? known
-                : Unforeseen.of(thrown, "in an operation");
+        return Unforeseen.of(thrown, "in an operation");
     }
 
     /** Logs a failure; if even that is too much, the failure stands and is known all the same. */

@@ -43,10 +43,10 @@ final class Health {
     private final CommExecutor executor;
     private final Links links;
     private final Engine engine;
-    private final long lateWarnNs = Params.LATE_WARN.getMs() * MS;
+    private final long lateWarnNs = Params.LATE_WARN.get() * MS;
 
     /** After how long without an answer a machine counts as lost, 0 for never. */
-    private final long hostLostMs = Params.HOST_LOST.getMs();
+    private final long hostLostMs = Params.HOST_LOST.get();
 
     /** Time limit of operations, 0 for none; written by any thread (volatile). */
     volatile long timeLimitMs;

@@ -1,6 +1,5 @@
 package org.jccl.progress;
 
-import org.jccl.platform.SharedMemory;
 import org.jccl.platform.Sockets;
 import org.jccl.transport.Area;
 import org.jccl.transport.Frame;
@@ -65,29 +64,26 @@ final class Notice {
         flush(links, FAREWELL_NS);
     }
 
-    /** Waits until what was said before has been sent, for this long at most. */
+    /**
+     * Waits until what was said before has been sent, for this long at most. Threads that sleep may
+     * fill the same entries for their own polls: then this one looks again too early, or after 20
+     * ms.
+     */
     static void flush(Links links, long limitNs) {
-        if (!links.anyNet()) {
-            return;
-        }
         long end = System.nanoTime() + limitNs;
-        long most = (long) links.nRanks() * Sockets.POLLFD_BYTES;
-        try (SharedMemory polls = SharedMemory.anonymous(most)) {
-            while (true) {
-                int n = 0;
-                for (Peer link : links.remote()) {
-                    if (!link.flush()) {
-                        long entry = polls.address() + (long) n++ * Sockets.POLLFD_BYTES;
-                        Sockets.setPollfd(entry, link.descriptor(), Sockets.POLLOUT);
-                    }
+        long pollfds = links.scratch() + 8;
+        while (true) {
+            int n = 0;
+            for (Peer link : links.remote()) {
+                if (!link.flush()) {
+                    long entry = pollfds + (long) n++ * Sockets.POLLFD_BYTES;
+                    Sockets.setPollfd(entry, link.descriptor(), Sockets.POLLOUT);
                 }
-                if (n == 0 || System.nanoTime() - end >= 0) {
-                    return;
-                }
-                Sockets.poll(polls.address(), n, 20);
             }
-        } catch (NcclException noMemory) {
-            // Posting has offered each frame to its socket once.
+            if (n == 0 || System.nanoTime() - end >= 0) {
+                return;
+            }
+            Sockets.poll(pollfds, n, 20);
         }
     }
 }

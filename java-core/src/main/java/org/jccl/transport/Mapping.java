@@ -1,7 +1,6 @@
 package org.jccl.transport;
 
 import org.jccl.platform.SharedMemory;
-import org.jccl.platform.Users;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Map;
@@ -21,7 +20,8 @@ final class Mapping implements AutoCloseable {
     private final @Nullable Nonce nonce;
     private final SharedMemory memory;
 
-    private final Users users = new Users();
+    /** Changed only by computations of {@link #SHARED} for this nonce, one at a time. */
+    private int users;
 
     private Mapping(@Nullable Nonce nonce, SharedMemory memory) {
         this.nonce = nonce;
@@ -36,21 +36,16 @@ final class Mapping implements AutoCloseable {
     /**
      * The memory with this nonce, by which other ranks of this process find it.
      *
-     * @param map maps it if nobody in this process has; others may do so at the same time
+     * @param map maps it if nobody in this process has
      */
     static Mapping of(long nonce0, long nonce1, Supplier<SharedMemory> map) {
-        Nonce nonce = new Nonce(nonce0, nonce1);
-        Mapping known = SHARED.get(nonce);
-        if (known != null && known.users.join()) {
-            return known;
-        }
-        Mapping mine = new Mapping(nonce, map.get());
-        Mapping first =
-                SHARED.merge(nonce, mine, (other, same) -> other.users.join() ? other : same);
-        if (first != mine) {
-            mine.memory.close();
-        }
-        return first;
+        return SHARED.compute(
+                new Nonce(nonce0, nonce1),
+                (nonce, known) -> {
+                    Mapping used = known == null ? new Mapping(nonce, map.get()) : known;
+                    used.users++;
+                    return used;
+                });
     }
 
     SharedMemory memory() {
@@ -60,11 +55,19 @@ final class Mapping implements AutoCloseable {
     /** One rank uses it no longer. */
     @Override
     public void close() {
-        if (users.leave()) {
-            if (nonce != null) {
-                SHARED.remove(nonce, this);
-            }
+        if (nonce == null) {
             memory.close();
+        } else {
+            SHARED.computeIfPresent(nonce, (_, used) -> used.less());
         }
+    }
+
+    /** One user less; null, and unmapped, if that was the last. */
+    private @Nullable Mapping less() {
+        if (--users > 0) {
+            return this;
+        }
+        memory.close();
+        return null;
     }
 }

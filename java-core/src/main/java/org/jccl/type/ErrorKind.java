@@ -109,15 +109,11 @@ public enum ErrorKind {
     SURVIVED(NcclResult.INTERNAL_ERROR),
     IMPOSSIBLE(NcclResult.INTERNAL_ERROR);
 
+    /** The code that a C caller gets, unless the failure tells of another one. */
     private final NcclResult result;
 
     ErrorKind(NcclResult result) {
         this.result = result;
-    }
-
-    /** The code that a C caller gets, unless the failure tells of another one. */
-    public NcclResult result() {
-        return result;
     }
 
     /**

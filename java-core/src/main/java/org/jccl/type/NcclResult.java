@@ -1,7 +1,5 @@
 package org.jccl.type;
 
-import java.util.Locale;
-
 /** Result codes with NCCL's numbers ({@code ncclResult_t}) and texts. */
 public enum NcclResult {
     SUCCESS(0, "no error"),
@@ -27,15 +25,6 @@ public enum NcclResult {
     /** The value of {@code ncclResult_t}. */
     public int code() {
         return code;
-    }
-
-    /** The name in {@code nccl.h}. */
-    public String ncclName() {
-        StringBuilder name = new StringBuilder("nccl");
-        for (String word : name().split("_", -1)) {
-            name.append(word.charAt(0)).append(word.substring(1).toLowerCase(Locale.ROOT));
-        }
-        return name.toString();
     }
 
     /** The text of {@code ncclGetErrorString}; clients match it. */

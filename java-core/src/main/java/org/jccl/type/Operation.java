@@ -45,17 +45,23 @@ public enum Operation {
     }
 
     /** Which ranks have a buffer. */
-    public enum Ranks {
+    enum Ranks {
         /** All of them. */
         ALL,
         /** The root; the others' argument means nothing. */
         ROOT
     }
 
-    private static final @Nullable Operation[] BY_NUMBER = byNumber();
-
     /** Numbers go up to this one, exclusive. */
-    public static final int NUMBERS = BY_NUMBER.length;
+    public static final int NUMBERS = GATHER.number + 1;
+
+    private static final @Nullable Operation[] BY_NUMBER = new @Nullable Operation[NUMBERS];
+
+    static {
+        for (Operation operation : values()) {
+            BY_NUMBER[operation.number] = operation;
+        }
+    }
 
     private final int number;
     private final String ncclName;
@@ -73,15 +79,6 @@ public enum Operation {
         this.receivers = receivers;
     }
 
-    private static @Nullable Operation[] byNumber() {
-        Operation[] all = values();
-        @Nullable Operation[] found = new Operation[all[all.length - 1].number + 1];
-        for (Operation operation : all) {
-            found[operation.number] = operation;
-        }
-        return found;
-    }
-
     /** The value of {@code ncclFunc_t}. */
     public int number() {
         return number;
@@ -97,19 +94,9 @@ public enum Operation {
         return in;
     }
 
-    /** The ranks that have an input. */
-    public Ranks senders() {
-        return senders;
-    }
-
     /** The parts of an output. */
     public Parts out() {
         return out;
-    }
-
-    /** The ranks that have an output. */
-    public Ranks receivers() {
-        return receivers;
     }
 
     /**
@@ -174,6 +161,6 @@ public enum Operation {
 
     /** The operation with this number, or null if there is none. */
     public static @Nullable Operation of(int number) {
-        return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : null;
+        return number >= 0 && number < NUMBERS ? BY_NUMBER[number] : null;
     }
 }

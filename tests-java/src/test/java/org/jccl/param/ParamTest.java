@@ -9,10 +9,7 @@ import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
 import org.jccl.log.LogTap;
-import org.jccl.param.Param.Choice;
-import org.jccl.param.Param.Flag;
-import org.jccl.param.Param.Seconds;
-import org.jccl.param.Param.Word;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 import java.nio.file.Files;
@@ -44,12 +41,12 @@ class ParamTest {
 
     @Test
     void readsSwitches() {
-        Flag off = new Flag("JCCL_TEST", false);
+        Param<Boolean> off = Param.flag("JCCL_TEST", false);
         assertFalse(off.get());
         assertTrue(off.get("1"));
         assertTrue(off.get(" 0x10 "));
         assertFalse(off.get("0"));
-        Choice choice = new Choice("JCCL_TEST");
+        Param<@Nullable Boolean> choice = Param.choice("JCCL_TEST");
         assertNull(choice.get());
         assertEquals(false, choice.get("0"));
         assertEquals(true, choice.get("1"));
@@ -57,7 +54,7 @@ class ParamTest {
 
     @Test
     void readsWords() {
-        Word order = new Word("JCCL_TEST", List.of("node", "rank"));
+        Param<String> order = Param.word("JCCL_TEST", List.of("node", "rank"));
         assertEquals("node", order.get());
         assertEquals("rank", order.get(" rank "));
         assertEquals("node", order.defaultText());
@@ -65,12 +62,12 @@ class ParamTest {
 
     @Test
     void readsSecondsAsMilliseconds() {
-        Seconds time = new Seconds("JCCL_TEST", 120);
-        assertEquals(120_000, time.getMs());
+        Param<Long> time = Param.seconds("JCCL_TEST", 120);
+        assertEquals(120_000, time.get());
         assertEquals(1_500, time.get("1.5"));
         assertEquals(1, time.get("1e-9"));
         assertEquals(0, time.get("0"));
-        assertEquals("none", new Seconds("JCCL_TEST", 0).defaultText());
+        assertEquals("none", Param.seconds("JCCL_TEST", 0).defaultText());
     }
 
     /** In a process that logs what is wrong with its variables. */
@@ -79,16 +76,16 @@ class ParamTest {
         public void run(Rank rank) {
             List<String> lines = new ArrayList<>();
             try (LogTap _ = new LogTap(lines::add)) {
-                Flag first = new Flag("JCCL_FIRST", false);
+                Param<Boolean> first = Param.flag("JCCL_FIRST", false);
                 assertFalse(first.get("nine"));
                 assertTrue(first.get("9"));
-                Seconds time = new Seconds("JCCL_TIME", 10);
+                Param<Long> time = Param.seconds("JCCL_TIME", 10);
                 for (String value : List.of("-1", "ten", "1e10", "NaN")) {
                     assertEquals(10_000, time.get(value));
                 }
-                assertTrue(new Flag("JCCL_FLAG", true).get("yes"));
-                assertNull(new Choice("JCCL_CHOICE").get("maybe"));
-                assertEquals("a", new Word("JCCL_WORD", List.of("a", "b")).get("c"));
+                assertTrue(Param.flag("JCCL_FLAG", true).get("yes"));
+                assertNull(Param.choice("JCCL_CHOICE").get("maybe"));
+                assertEquals("a", Param.word("JCCL_WORD", List.of("a", "b")).get("c"));
             }
             assertEquals(8, lines.size(), lines::toString);
             says("JCCL_FIRST value 'nine' is not valid, leaving it set at 0", lines.getFirst());

@@ -153,7 +153,7 @@ final class ErrorCatalogueTest {
         String path = path(entry);
         boolean tells = SITES.stream().anyMatch(each -> each.kind().equals(path) && each.tells());
         text.append("\n### ").append(entry.name()).append("\n\n`");
-        text.append(entry.result().ncclName()).append('`');
+        text.append(NumbersTest.ncclName(entry.says("").result())).append('`');
         text.append(tells ? ", or the code of the failure that it tells of" : "").append('\n');
         List<String> sentences = said(path);
         if (!sentences.isEmpty()) {

@@ -27,6 +27,9 @@ final class NumbersTest {
     private static final String BEGIN = " written by NumbersTest ";
     private static final String END = " end ";
 
+    private static final int ROOT = 0;
+    private static final int OTHER = 1;
+
     /** The second names in {@code nccl.h}. */
     private static final Map<DataType, String> SHORT_NAMES =
             Map.of(
@@ -43,7 +46,7 @@ final class NumbersTest {
             String text() {
                 return lines(
                         Arrays.stream(NcclResult.values()),
-                        each -> "    " + each.ncclName() + " = " + each.code() + ",\n");
+                        each -> "    " + ncclName(each) + " = " + each.code() + ",\n");
             }
         },
         C_TYPES("java-core/src/main/c/nccl.h", "ncclDataType_t") {
@@ -91,9 +94,9 @@ final class NumbersTest {
                                         "OPERATION(%s, %s, %s, %s, %s, %s)\n",
                                         each.ncclName(),
                                         each.in(),
-                                        each.senders(),
+                                        ranks(each.in(), each.sends(OTHER, ROOT)),
                                         each.out(),
-                                        each.receivers(),
+                                        ranks(each.out(), each.receives(OTHER, ROOT)),
                                         numbers(each)));
             }
 
@@ -120,9 +123,9 @@ final class NumbersTest {
                                         each.ncclName(),
                                         snake(each.ncclName()),
                                         each.in(),
-                                        each.senders(),
+                                        ranks(each.in(), each.sends(OTHER, ROOT)),
                                         each.out(),
-                                        each.receivers(),
+                                        ranks(each.out(), each.receives(OTHER, ROOT)),
                                         each.reduces() ? "True" : "False"));
             }
 
@@ -166,6 +169,11 @@ final class NumbersTest {
 
         abstract String text();
 
+        /** Which ranks have a buffer of these parts. */
+        private static String ranks(Operation.Parts parts, boolean others) {
+            return parts == Operation.Parts.NONE || others ? "ALL" : "ROOT";
+        }
+
         private static String constant(String name, int value) {
             return name + ": Final = " + value + "\n";
         }
@@ -174,6 +182,13 @@ final class NumbersTest {
                 Stream<T> values, java.util.function.Function<T, String> line) {
             return values.map(line).collect(Collectors.joining());
         }
+    }
+
+    /** The name in {@code nccl.h}. */
+    static String ncclName(NcclResult result) {
+        return Arrays.stream(result.name().split("_", -1))
+                .map(word -> word.charAt(0) + word.substring(1).toLowerCase(Locale.ROOT))
+                .collect(Collectors.joining("", "nccl", ""));
     }
 
     @ParameterizedTest
