@@ -16,14 +16,15 @@ import org.jccl.transport.Region;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 
 /**
@@ -70,7 +71,13 @@ final class Setup {
     private final @Nullable Peer[] peers;
     private Nodes nodes;
     private Phase phase = Phase.REGION;
+
+    /** The members that are reached over TCP, and the connections with them, if there are any. */
+    private int[] far = {};
+
     private @Nullable LinkSetup linkSetup;
+
+    /** Why this rank has given up. */
     private @Nullable NcclException local;
     private @Nullable Links links;
 
@@ -88,20 +95,13 @@ final class Setup {
 
     /** Begins the first round. */
     void begin() {
+        contribute(this::makeRegion);
+    }
+
+    /** Begins a round with what this makes or, if that fails, with the reason. */
+    private void contribute(Supplier<byte[]> contribution) {
         try {
-            long nonce0 = RANDOM.nextLong();
-            long nonce1 = RANDOM.nextLong();
-            Region own = Region.create(nRanks, rank, nonce0, nonce1);
-            regions[rank] = own;
-            if (own.descriptor() < 0) {
-                Log.info(
-                        Subsystem.INIT,
-                        "rank %d offers other processes no shared memory, which the system"
-                                + " refuses: TCP",
-                        rank);
-            }
-            ByteBuffer blob = ByteBuffer.allocate(REGION_BLOB_BYTES).putInt(own.descriptor());
-            rounds.begin(blob.putLong(nonce0).putLong(nonce1).putLong(own.base()).array());
+            rounds.begin(contribution.get());
         } catch (NcclException e) {
             giveUp(e);
         }
@@ -112,6 +112,22 @@ final class Setup {
         if (rounds.giveUp(why)) {
             throw why;
         }
+    }
+
+    private byte[] makeRegion() {
+        long nonce0 = RANDOM.nextLong();
+        long nonce1 = RANDOM.nextLong();
+        Region own = Region.create(nRanks, rank, nonce0, nonce1);
+        regions[rank] = own;
+        if (own.descriptor() < 0) {
+            Log.info(
+                    Subsystem.INIT,
+                    "rank %d offers other processes no shared memory, which the system refuses:"
+                            + " TCP",
+                    rank);
+        }
+        ByteBuffer blob = ByteBuffer.allocate(REGION_BLOB_BYTES).putInt(own.descriptor());
+        return blob.putLong(nonce0).putLong(nonce1).putLong(own.base()).array();
     }
 
     /**
@@ -144,11 +160,11 @@ final class Setup {
         } catch (NcclException after) {
             throw local == null ? after : local;
         }
-        checkFailures();
+        rounds.throwIfAnyGaveUp(members.participants, rank, local);
         switch (phase) {
             case REGION -> {
                 phase = Phase.MAPPED;
-                mapMates();
+                contribute(this::mapMates);
             }
             case MAPPED -> {
                 phase = Phase.LINKED;
@@ -159,23 +175,8 @@ final class Setup {
         return true;
     }
 
-    /** A rank's own reason tells more than its word for another one's. */
-    private void checkFailures() {
-        NcclException found = local;
-        for (int q = 0; q < nRanks; q++) {
-            NcclException theirs = rounds.failure(members.participants[q]);
-            boolean says = found == null || found.result() == NcclResult.REMOTE_ERROR;
-            if (q != rank && theirs != null && says) {
-                found =
-                        ErrorKind.PEER_GAVE_UP.says(
-                                theirs, "rank %s gave up: %s", q, theirs.getMessage());
-            }
-        }
-        NcclException.throwIfAny(found);
-    }
-
-    /** Maps the mates, and tells the others which of them it could not map. */
-    private void mapMates() {
+    /** Maps the mates; answers which of them it could not map, as {@link AgreedSharing} has it. */
+    private byte[] mapMates() {
         BitSet unmapped = new BitSet();
         boolean mayRead = Params.P2P_READ_ENABLE.get() && !Params.P2P_DISABLE.get();
         unmapped.set(nRanks, !mayRead);
@@ -185,8 +186,7 @@ final class Setup {
             }
             byte[] blob = rounds.payload(members.participants[q]);
             if (blob.length != REGION_BLOB_BYTES) {
-                giveUp(ErrorKind.NONSENSE.says("rank %s sent no region at init", q));
-                return;
+                throw ErrorKind.NONSENSE.says("rank %s sent no region at init", q);
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
             try {
@@ -206,7 +206,7 @@ final class Setup {
                         String.valueOf(e.getMessage()));
             }
         }
-        rounds.begin(unmapped.toByteArray());
+        return unmapped.toByteArray();
     }
 
     private void agreeOnMates() {
@@ -221,35 +221,23 @@ final class Setup {
                 regions[q] = null;
             }
         }
-        int[] far = IntStream.range(0, nRanks).filter(q -> regions[q] == null).toArray();
-        if (far.length == 0) {
-            return;
-        }
-        SocketAddress[] listeners = new SocketAddress[nRanks];
-        Arrays.setAll(listeners, q -> infos[q].listener());
-        try {
-            linkSetup = new LinkSetup(members.key, members.commId, rank, listeners, far);
-        } catch (NcclException e) {
-            phase = Phase.CONFIRM;
-            giveUp(e);
-        }
+        far = IntStream.range(0, nRanks).filter(q -> regions[q] == null).toArray();
     }
 
+    /** Whether this rank's own connections are there, or it has given up. */
     private boolean connect() {
-        LinkSetup setup = linkSetup;
-        if (setup != null) {
-            try {
-                if (!setup.advance()) {
+        try {
+            if (far.length > 0) {
+                LinkSetup connecting = linkSetup == null ? beginLinks() : linkSetup;
+                if (!connecting.advance()) {
                     rounds.exchange.check(missing());
                     return false;
                 }
-            } catch (NcclException e) {
-                giveUp(e);
-                return true;
             }
-        }
-        try {
-            links = assemble(setup);
+            for (int q = 0; q < nRanks; q++) {
+                peers[q] = peer(q);
+            }
+            links = new Links(rank, Arrays.copyOf(peers, nRanks, Peer[].class));
             rounds.begin(new byte[0]);
         } catch (NcclException e) {
             giveUp(e);
@@ -257,21 +245,20 @@ final class Setup {
         return true;
     }
 
-    private Links assemble(@Nullable LinkSetup setup) {
-        Peer[] all = new Peer[nRanks];
-        for (int q = 0; q < nRanks; q++) {
-            all[q] = peer(setup, q);
-            peers[q] = all[q];
-        }
-        return new Links(rank, all);
+    private LinkSetup beginLinks() {
+        SocketAddress[] listeners = new SocketAddress[nRanks];
+        Arrays.setAll(listeners, q -> infos[q].listener());
+        LinkSetup begun = new LinkSetup(members.key, members.commId, rank, listeners, far);
+        linkSetup = begun;
+        return begun;
     }
 
-    private Peer peer(@Nullable LinkSetup setup, int q) {
+    private Peer peer(int q) {
         Region region = regions[q];
-        if (region == null && setup != null) {
+        if (region == null && linkSetup != null) {
             SocketAddress where = infos[q].listener();
             Log.info(Subsystem.INIT, "Channel 00 : %d -> %d via NET/Socket/%s", rank, q, where);
-            return link(setup, q);
+            return link(linkSetup, q);
         }
         if (region == null) {
             throw ErrorKind.IMPOSSIBLE.says("rank %s has no region", q);
@@ -319,11 +306,7 @@ final class Setup {
 
     /** The connected ranks; once, if {@link #connected}. */
     Links links() {
-        Links all = links;
-        if (all == null) {
-            throw new IllegalStateException("not connected");
-        }
-        return all;
+        return Objects.requireNonNull(links);
     }
 
     /** By member, whether it is reached over TCP. */
@@ -342,33 +325,28 @@ final class Setup {
 
     /** Participants that have not come as far, as well as known. */
     int[] missing() {
-        LinkSetup setup = linkSetup;
-        return phase == Phase.LINKED && setup != null
-                ? IntStream.of(setup.missing()).map(q -> members.participants[q]).sorted().toArray()
+        return phase == Phase.LINKED && linkSetup != null
+                ? Arrays.stream(linkSetup.missing())
+                        .map(q -> members.participants[q])
+                        .sorted()
+                        .toArray()
                 : rounds.exchange.missing();
     }
 
     void awaitActivity(int maxMs) {
-        LinkSetup setup = linkSetup;
-        if (phase == Phase.LINKED && setup != null) {
-            setup.awaitActivity(maxMs);
+        if (phase == Phase.LINKED && linkSetup != null) {
+            linkSetup.awaitActivity(maxMs);
         } else {
             rounds.exchange.awaitActivity(maxMs);
         }
     }
 
-    /** Frees what belongs to nobody else: everything after a failure, else the rest. */
-    void close(boolean well) {
-        LinkSetup setup = linkSetup;
-        if (setup != null) {
-            setup.close();
+    /** Frees what belongs to nobody else: everything, unless this rank is {@link #connected}. */
+    void close() {
+        if (linkSetup != null) {
+            linkSetup.close();
         }
-        if (well) {
-            return;
-        }
-        Links all = links;
-        if (all != null) {
-            all.close();
+        if (links != null) {
             return;
         }
         for (int q = 0; q < nRanks; q++) {
