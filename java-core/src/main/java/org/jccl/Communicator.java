@@ -241,8 +241,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
             Doors.given(function, "stream", stream);
             Doors.given(function, "op", call.redOp() == ABSENT ? null : call);
             Operations.numbers(comm, call.inStream(stream.handle()));
-            long in = Doors.readable(comm, call, send);
-            Operations.buffers(comm, call.buffers(in, Doors.writable(comm, call, recv)));
+            long in = Doors.address(comm, call, send, true);
+            Operations.buffers(comm, call.buffers(in, Doors.address(comm, call, recv, false)));
             finish(Operations.begin(comm, call));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));

@@ -160,7 +160,7 @@ public abstract class Creation implements Group.GroupJob, Job {
 
     @Override
     public final boolean advance() {
-        NcclException.throwIfAny(meeting.stopRequest());
+        NcclException.throwIfAny(meeting.stopRequest);
         if (!opened) {
             opened = true;
             rounds = new Rounds(open());

@@ -48,15 +48,9 @@ record RankInfo(
     /** This process, for a communicator with this configuration. */
     static RankInfo own(NcclConfig config, @Nullable Device device) {
         ProcessIdentity self = ProcessIdentity.current();
-        String host = config.hostId();
-        if (host == null) {
-            host = Params.HOSTID.text();
-        }
-        if (host == null) {
-            host = self.hostName() + "/" + self.bootId();
-        }
+        String given = config.hostId() == null ? Params.HOSTID.text() : config.hostId();
         return new RankInfo(
-                host,
+                given == null ? self.hostName() + "/" + self.bootId() : given,
                 self.pid(),
                 self.startTime(),
                 PROCESS_NONCE,
@@ -96,8 +90,7 @@ record RankInfo(
         if (!hostId.equals(other.hostId)) {
             return false;
         }
-        boolean byShm = shm && other.shm;
-        return sameProcess(other) ? byShm || (p2p && other.p2p) : byShm;
+        return (shm && other.shm) || (p2p && other.p2p && sameProcess(other));
     }
 
     /** The first setting in which the ranks differ, as a sentence, or null. */

@@ -312,8 +312,8 @@ final class Setup {
     /** By member, whether it is reached over TCP. */
     boolean[] net() {
         boolean[] net = new boolean[nRanks];
-        for (int q = 0; q < nRanks; q++) {
-            net[q] = regions[q] == null;
+        for (int q : far) {
+            net[q] = true;
         }
         return net;
     }

@@ -97,11 +97,11 @@ final class SplitJob extends Creation {
         members.sort(Comparator.comparingInt(Member::key).thenComparingInt(Member::parentRank));
         int[] participants = members.stream().mapToInt(Member::parentRank).toArray();
         RankInfo[] infos = new RankInfo[participants.length];
-        Arrays.setAll(infos, i -> meeting.info(participants[i]));
+        Arrays.setAll(infos, i -> meeting.infos[participants[i]]);
         int rank = members.indexOf(new Member(meeting.rank(), key));
         comm.placed(rank, infos.length, childName());
         byte[] context = ByteBuffer.allocate(12).putLong(number).putInt(color).array();
-        byte[] childKey = Keys.derive(meeting.key(), "split", context);
+        byte[] childKey = Keys.derive(meeting.key, "split", context);
         byte[] id = Arrays.copyOf(Keys.derive(childKey, "name"), 16);
         setup(new Setup.Members(infos, participants, childKey, id));
         return true;
