@@ -358,16 +358,11 @@ public final class Communicator extends Collectives implements AutoCloseable {
         used();
         if (result != NcclResult.SUCCESS) {
             NcclException failure = comm.failure();
-            if (failure == null) {
-                comm.ensureReady();
+            if (failure != null) {
+                throw failure.on(comm.identity());
             }
-            throw failure != null
-                    ? failure.on(comm.identity())
-                    : ErrorKind.FAILED_BEFORE.says(
-                            result,
-                            "%s failed and is destroyed by now: %s",
-                            comm.identity(),
-                            result.text());
+            // It has been destroyed meanwhile, which tells of no failure any more.
+            comm.ensureReady();
         }
     }
 

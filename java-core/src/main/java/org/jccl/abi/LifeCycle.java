@@ -110,23 +110,19 @@ final class LifeCycle {
      */
     private static NcclResult begin(Opening opening, boolean waits, NcclResult begun) {
         if (Group.current().open()) {
-            return queue(opening);
+            try {
+                Group.current().add(opening.creation);
+                return NcclResult.SUCCESS;
+            } catch (RuntimeException | Error e) {
+                opening.run();
+                throw e;
+            }
         }
         if (waits) {
             return Parking.current().await(opening.creation, opening);
         }
         opening.creation.start();
         return begun;
-    }
-
-    private static NcclResult queue(Opening opening) {
-        try {
-            Group.current().add(opening.creation);
-            return NcclResult.SUCCESS;
-        } catch (RuntimeException | Error e) {
-            opening.run();
-            throw e;
-        }
     }
 
     static NcclResult initAll(long comms, int nDev, long devList) {
@@ -145,7 +141,7 @@ final class LifeCycle {
                 NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
                 Creation creation = Creation.initBlocking(id, nDev, rank, config);
                 openings.add(present(creation, comms + 8L * rank));
-                queue(openings.getLast());
+                group.add(creation);
             }
         } catch (Throwable t) {
             group.remember(Unforeseen.of(t, "in CommInitAll"));

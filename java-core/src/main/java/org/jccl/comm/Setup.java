@@ -255,13 +255,10 @@ final class Setup {
 
     private Peer peer(int q) {
         Region region = regions[q];
-        if (region == null && linkSetup != null) {
+        if (region == null) {
             SocketAddress where = infos[q].listener();
             Log.info(Subsystem.INIT, "Channel 00 : %d -> %d via NET/Socket/%s", rank, q, where);
-            return link(linkSetup, q);
-        }
-        if (region == null) {
-            throw ErrorKind.IMPOSSIBLE.says("rank %s has no region", q);
+            return link(q);
         }
         boolean here = infos[q].sameProcess(infos[rank]);
         if (q != rank) {
@@ -271,9 +268,9 @@ final class Setup {
         return new Mate(region, here ? null : watch(q), infos[q].pid());
     }
 
-    private NetLink link(LinkSetup setup, int q) {
+    private NetLink link(int q) {
         Region mirror = Region.mirror(nRanks, q);
-        int descriptor = setup.descriptor(q);
+        int descriptor = Objects.requireNonNull(linkSetup).descriptor(q);
         try {
             return new NetLink(descriptor, nRanks, mirror);
         } catch (RuntimeException | Error e) {
