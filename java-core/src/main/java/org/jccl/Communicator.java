@@ -38,8 +38,9 @@ import java.util.concurrent.locks.LockSupport;
  * <p><b>When they are done.</b> On a blocking communicator, the default, a method returns when its
  * operation is complete on this rank. On another one it queues the operation, and {@link
  * #asyncError} tells when everything is done. On a device ({@link Config#withDevice}) it returns
- * once the operation is in its {@link Stream}: synchronize that, then look at {@link #asyncError}.
- * Between {@link Group#start} and {@link Group#end} methods only note what is to be done.
+ * once the operation is in its {@link Stream}, the default one unless it is called {@link
+ * #inStream}: synchronize that, then look at {@link #asyncError}. Between {@link Group#start} and
+ * {@link Group#end} methods only note what is to be done.
  *
  * <p><b>Buffers.</b> A buffer is a native memory segment at any address; on a device, a segment at
  * an address of its memory. It holds at least the elements that its parameter names, and stays
@@ -233,7 +234,16 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
+    /** The same operations in a stream of the communicator's device. */
+    public Collectives inStream(Stream stream) {
+        return new InStream(this, stream);
+    }
+
     @Override
+    void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
+        run(call, send, recv, Stream.DEFAULT);
+    }
+
     void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
         try {
             String function = call.operation().ncclName();
