@@ -106,15 +106,10 @@ public final class NcclApi {
         return run(Operation.ALL_REDUCE, send, recv, count, type, op, 0, comm, stream);
     }
 
-    /** ncclBroadcast; only the root looks at {@code send}. */
+    /** ncclBroadcast, and ncclBcast in place; only the root looks at {@code send}. */
     public static int broadcast(
             long send, long recv, long count, int type, int root, long comm, long stream) {
         return run(Operation.BROADCAST, send, recv, count, type, 0, root, comm, stream);
-    }
-
-    /** ncclBcast: broadcast in place. */
-    public static int bcast(long buffer, long count, int type, int root, long comm, long stream) {
-        return broadcast(buffer, buffer, count, type, root, comm, stream);
     }
 
     /** ncclAllGather; {@code count} elements are sent by each rank. */
@@ -218,12 +213,7 @@ public final class NcclApi {
         return Answer.done(0, () -> LifeCycle.getUniqueId(id));
     }
 
-    /** ncclCommInitRank. */
-    public static int commInitRank(long commOut, int nRanks, long id, int rank) {
-        return commInitRankConfig(commOut, nRanks, id, rank, 0);
-    }
-
-    /** ncclCommInitRankConfig. */
+    /** ncclCommInitRankConfig, and ncclCommInitRank, which has no {@code config}. */
     public static int commInitRankConfig(long commOut, int nRanks, long id, int rank, long config) {
         return Answer.of(0, () -> LifeCycle.initRank(commOut, nRanks, id, rank, config));
     }

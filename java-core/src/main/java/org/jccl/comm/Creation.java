@@ -121,9 +121,8 @@ public abstract class Creation implements Group.GroupJob, Job {
 
     final void setup(Setup.Members members) {
         comm.met(members);
-        Setup next = new Setup(rounds(), members, comm.rank());
-        setup = next;
-        next.begin();
+        setup = new Setup(rounds(), members, comm.rank());
+        setup.begin();
     }
 
     /** Whether the exchange was opened, or was to be, and has not finished all rounds. */

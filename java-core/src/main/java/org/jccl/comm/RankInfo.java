@@ -41,7 +41,6 @@ record RankInfo(
         boolean shm,
         boolean p2p,
         String settings) {
-    private static final String IN_ORDER = "\nJCCL_DETERMINISTIC=";
     private static final int MAX_TEXT = 400;
     private static final long PROCESS_NONCE = new java.security.SecureRandom().nextLong();
 
@@ -57,13 +56,9 @@ record RankInfo(
                 Listener.address(),
                 !Params.SHM_DISABLE.get(),
                 !Params.P2P_DISABLE.get(),
-                agreed() + "\ndevice=" + (device == null ? Devices.HOST : device.kind()));
-    }
-
-    private static String agreed() {
-        return Sentence.of(
+                Sentence.of(
                         "layout=%s\ntiny bytes=%s\nsmall bytes=%s\ndirect bytes=%s\nring=%s x %s\n"
-                                + "fifo=%s x %s",
+                                + "fifo=%s x %s\nJCCL_DETERMINISTIC=%s\ndevice=%s",
                         RegionLayout.WIRE_VERSION,
                         RegionLayout.TINY_BYTES,
                         RegionLayout.SMALL_BYTES,
@@ -71,14 +66,14 @@ record RankInfo(
                         RegionLayout.RING_SLOTS,
                         RegionLayout.RING_SLOT_BYTES,
                         RegionLayout.FIFO_SLOTS,
-                        RegionLayout.FIFO_SLOT_BYTES)
-                + IN_ORDER
-                + Params.DETERMINISTIC.get();
+                        RegionLayout.FIFO_SLOT_BYTES,
+                        Params.DETERMINISTIC.get(),
+                        device == null ? Devices.HOST : device.kind()));
     }
 
     /** Whether all reductions fold in rank order. */
     boolean reducesInRankOrder() {
-        return settings.contains(IN_ORDER + "rank");
+        return settings.contains("\nJCCL_DETERMINISTIC=rank");
     }
 
     boolean sameProcess(RankInfo other) {

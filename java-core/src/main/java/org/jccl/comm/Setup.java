@@ -138,39 +138,28 @@ final class Setup {
      */
     boolean advance() {
         while (phase != Phase.DONE) {
-            if (!advancePhase()) {
+            if (phase == Phase.LINKED && !connect()) {
                 return false;
             }
-        }
-        return true;
-    }
-
-    /** Whether the next phase was reached, whose round has begun and wants to be sent. */
-    private boolean advancePhase() {
-        if (phase == Phase.LINKED) {
-            if (!connect()) {
-                return false;
+            try {
+                if (!rounds.advance()) {
+                    return false;
+                }
+            } catch (NcclException after) {
+                throw local == null ? after : local;
             }
-            phase = Phase.CONFIRM;
-        }
-        try {
-            if (!rounds.advance()) {
-                return false;
+            rounds.throwIfAnyGaveUp(members.participants, rank, local);
+            switch (phase) {
+                case REGION -> {
+                    phase = Phase.MAPPED;
+                    contribute(this::mapMates);
+                }
+                case MAPPED -> {
+                    phase = Phase.LINKED;
+                    agreeOnMates();
+                }
+                default -> phase = Phase.DONE;
             }
-        } catch (NcclException after) {
-            throw local == null ? after : local;
-        }
-        rounds.throwIfAnyGaveUp(members.participants, rank, local);
-        switch (phase) {
-            case REGION -> {
-                phase = Phase.MAPPED;
-                contribute(this::mapMates);
-            }
-            case MAPPED -> {
-                phase = Phase.LINKED;
-                agreeOnMates();
-            }
-            default -> phase = Phase.DONE;
         }
         return true;
     }
@@ -224,7 +213,7 @@ final class Setup {
         far = IntStream.range(0, nRanks).filter(q -> regions[q] == null).toArray();
     }
 
-    /** Whether this rank's own connections are there, or it has given up. */
+    /** Whether this rank's own connections are there, or it has given up: then a round begins. */
     private boolean connect() {
         try {
             if (far.length > 0) {
@@ -242,6 +231,7 @@ final class Setup {
         } catch (NcclException e) {
             giveUp(e);
         }
+        phase = Phase.CONFIRM;
         return true;
     }
 

@@ -30,8 +30,6 @@ final class SplitJob extends Creation {
     private final int key;
     private final long number;
 
-    private record Member(int parentRank, int key) {}
-
     private SplitJob(Comm parent, Comm child, int color, int key, long number) {
         super(child, parent, "ncclCommSplit", ROUNDS);
         this.color = color;
@@ -83,22 +81,24 @@ final class SplitJob extends Creation {
         if (color == NOCOLOR) {
             return true;
         }
-        List<Member> members = new ArrayList<>();
-        for (int q = 0; q < meeting.nRanks(); q++) {
+        int[] keys = new int[meeting.nRanks()];
+        List<Integer> members = new ArrayList<>();
+        for (int q = 0; q < keys.length; q++) {
             byte[] blob = rounds().payload(q);
             if (blob.length != 8) {
                 throw ErrorKind.NONSENSE.says("rank %s sent no colour", q);
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
             if (in.getInt() == color) {
-                members.add(new Member(q, in.getInt()));
+                members.add(q);
+                keys[q] = in.getInt();
             }
         }
-        members.sort(Comparator.comparingInt(Member::key).thenComparingInt(Member::parentRank));
-        int[] participants = members.stream().mapToInt(Member::parentRank).toArray();
-        RankInfo[] infos = new RankInfo[participants.length];
-        Arrays.setAll(infos, i -> meeting.infos[participants[i]]);
-        int rank = members.indexOf(new Member(meeting.rank(), key));
+        // Ranks with equal keys stay in the parent's order.
+        members.sort(Comparator.comparingInt(q -> keys[q]));
+        int[] participants = members.stream().mapToInt(q -> q).toArray();
+        RankInfo[] infos = members.stream().map(q -> meeting.infos[q]).toArray(RankInfo[]::new);
+        int rank = members.indexOf(meeting.rank());
         comm.placed(rank, infos.length, childName());
         byte[] context = ByteBuffer.allocate(12).putLong(number).putInt(color).array();
         byte[] childKey = Keys.derive(meeting.key, "split", context);

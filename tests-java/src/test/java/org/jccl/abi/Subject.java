@@ -167,7 +167,7 @@ final class Subject implements AutoCloseable {
         return switch (call) {
             case "AllReduce" -> NcclApi.allReduce(in, in, 4, FLOAT32, SUM, handle, 0);
             case "Broadcast" -> NcclApi.broadcast(in, in, 4, FLOAT32, 1, handle, 0);
-            case "Bcast" -> NcclApi.bcast(in, 4, FLOAT32, 1, handle, 0);
+            case "Bcast" -> NcclApi.broadcast(in, in, 4, FLOAT32, 1, handle, 0);
             case "AllGather" -> NcclApi.allGather(in, in, 4, FLOAT32, handle, 0);
             case "ReduceScatter" -> NcclApi.reduceScatter(in, in, 4, FLOAT32, SUM, handle, 0);
             case "Reduce" -> NcclApi.reduce(in, in, 4, FLOAT32, SUM, 0, handle, 0);
