@@ -93,12 +93,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
 
     /** Its thread, jccl-cleaner, ends communicators that a user has lost. */
     private static final Cleaner CLEANER =
-            Cleaner.create(
-                    loop -> {
-                        Thread thread = new Thread(loop, "jccl-cleaner");
-                        thread.setDaemon(true);
-                        return thread;
-                    });
+            Cleaner.create(Thread.ofPlatform().daemon().name("jccl-cleaner").factory());
 
     private final Comm comm;
 

@@ -110,19 +110,23 @@ final class LifeCycle {
      */
     private static NcclResult begin(Opening opening, boolean waits, NcclResult begun) {
         if (Group.current().open()) {
-            try {
-                Group.current().add(opening.creation);
-                return NcclResult.SUCCESS;
-            } catch (RuntimeException | Error e) {
-                opening.run();
-                throw e;
-            }
+            queue(opening);
+            return NcclResult.SUCCESS;
         }
         if (waits) {
             return Parking.current().await(opening.creation, opening);
         }
         opening.creation.start();
         return begun;
+    }
+
+    private static void queue(Opening opening) {
+        try {
+            Group.current().add(opening.creation);
+        } catch (RuntimeException | Error e) {
+            opening.run();
+            throw e;
+        }
     }
 
     static NcclResult initAll(long comms, int nDev, long devList) {
@@ -141,7 +145,7 @@ final class LifeCycle {
                 NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
                 Creation creation = Creation.initBlocking(id, nDev, rank, config);
                 openings.add(present(creation, comms + 8L * rank));
-                group.add(creation);
+                queue(openings.getLast());
             }
         } catch (Throwable t) {
             group.remember(Unforeseen.of(t, "in CommInitAll"));

@@ -180,20 +180,19 @@ public final class Comm implements GroupMember {
     }
 
     Planner planner() {
-        Planner made = planner;
-        if (made == null) {
-            throw life.notReady();
-        }
-        return made;
+        return made(planner);
     }
 
     @Override
     public CommExecutor executor() {
-        CommExecutor made = executor;
-        if (made == null) {
+        return made(executor);
+    }
+
+    private <T> T made(@Nullable T part) {
+        if (part == null) {
             throw life.notReady();
         }
-        return made;
+        return part;
     }
 
     @Override

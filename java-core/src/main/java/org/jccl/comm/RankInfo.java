@@ -19,6 +19,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.util.Arrays;
 
 /**
  * A rank tells the others this about itself at init.
@@ -95,14 +96,10 @@ record RankInfo(
         }
         String[] left = of.settings.split("\n", -1);
         String[] right = than.settings.split("\n", -1);
-        for (int i = 0; i < Math.max(left.length, right.length); i++) {
-            String l = i < left.length ? left[i] : "nothing";
-            String r = i < right.length ? right[i] : "nothing";
-            if (!l.equals(r)) {
-                return "rank " + a + " has " + shown(l) + ", rank " + b + " has " + shown(r);
-            }
-        }
-        return null;
+        int at = Arrays.mismatch(left, right);
+        String l = at < left.length ? left[at] : "nothing";
+        String r = at < right.length ? right[at] : "nothing";
+        return "rank " + a + " has " + shown(l) + ", rank " + b + " has " + shown(r);
     }
 
     private static String shown(String setting) {
