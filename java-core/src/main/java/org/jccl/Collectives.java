@@ -14,8 +14,6 @@ public abstract sealed class Collectives permits Communicator, InStream {
     /** Stands for the number of a type or reduction that is null. */
     static final int ABSENT = Integer.MIN_VALUE;
 
-    Collectives() {}
-
     /** Runs the call, or queues it in the thread's group. */
     abstract void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv);
 

@@ -57,7 +57,7 @@ public final class Comm implements GroupMember {
     /** Set by abort, destroy or an interrupt, to end background jobs. */
     volatile @Nullable NcclException stopRequest;
 
-    private final CustomOps customOps;
+    private final CustomOps customOps = new CustomOps();
 
     /** The time limit of operations, 0 for none; any thread changes it (volatile). */
     private volatile long timeLimitMs;
@@ -69,7 +69,6 @@ public final class Comm implements GroupMember {
         this.config = config;
         this.blocking = config.blocking();
         this.device = device;
-        this.customOps = new CustomOps(device != null);
         this.rank = rank;
         this.nRanks = nRanks;
         this.commHash = commHash;

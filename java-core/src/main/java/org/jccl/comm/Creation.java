@@ -308,7 +308,16 @@ public abstract class Creation implements Group.GroupJob, Job {
             return over;
         }
         try {
-            return run(untilNs);
+            int ranks = meeting.nRanks();
+            int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
+            while (!over && !JobAgent.step(this)) {
+                long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
+                if (leftNs <= 0) {
+                    return false;
+                }
+                awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
+            }
+            return true;
         } finally {
             giveBack();
         }
@@ -335,19 +344,6 @@ public abstract class Creation implements Group.GroupJob, Job {
     private synchronized void giveBack() {
         taken = false;
         notifyAll();
-    }
-
-    private boolean run(long untilNs) {
-        int ranks = meeting.nRanks();
-        int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
-        while (!over && !JobAgent.step(this)) {
-            long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
-            if (leftNs <= 0) {
-                return false;
-            }
-            awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
-        }
-        return true;
     }
 
     @Override
