@@ -223,10 +223,12 @@ final class Setup {
                     return false;
                 }
             }
+            Peer[] all = new Peer[nRanks];
             for (int q = 0; q < nRanks; q++) {
-                peers[q] = peer(q);
+                all[q] = peer(q);
+                peers[q] = all[q];
             }
-            links = new Links(rank, Arrays.copyOf(peers, nRanks, Peer[].class));
+            links = new Links(rank, all);
             rounds.begin(new byte[0]);
         } catch (NcclException e) {
             giveUp(e);
