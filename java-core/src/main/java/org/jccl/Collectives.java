@@ -10,13 +10,12 @@ import org.jspecify.annotations.Nullable;
 import java.lang.foreign.MemorySegment;
 
 /** The operations of a {@link Communicator}, which says what is true of all of them. */
-abstract sealed class Collectives permits Communicator {
+public abstract sealed class Collectives permits Communicator, InStream {
     /** Stands for the number of a type or reduction that is null. */
     static final int ABSENT = Integer.MIN_VALUE;
 
     /** Runs the call, or queues it in the thread's group. */
-    abstract void run(
-            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream);
+    abstract void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv);
 
     /**
      * Combines the elements of all ranks one by one; every rank gets the result.
@@ -31,19 +30,8 @@ abstract sealed class Collectives permits Communicator {
      */
     public void allReduce(
             MemorySegment send, MemorySegment recv, long count, DataType type, Reduction op) {
-        allReduce(send, recv, count, type, op, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void allReduce(
-            MemorySegment send,
-            MemorySegment recv,
-            long count,
-            DataType type,
-            Reduction op,
-            Stream stream) {
         Call call = call(Operation.ALL_REDUCE, count, type);
-        run(call.reducedBy(number(op)), send, recv, stream);
+        run(call.reducedBy(number(op)), send, recv);
     }
 
     /**
@@ -58,18 +46,7 @@ abstract sealed class Collectives permits Communicator {
      */
     public void broadcast(
             @Nullable MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
-        broadcast(send, recv, count, type, root, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void broadcast(
-            @Nullable MemorySegment send,
-            MemorySegment recv,
-            long count,
-            DataType type,
-            int root,
-            Stream stream) {
-        run(call(Operation.BROADCAST, count, type).with(root), send, recv, stream);
+        run(call(Operation.BROADCAST, count, type).with(root), send, recv);
     }
 
     /**
@@ -83,13 +60,7 @@ abstract sealed class Collectives permits Communicator {
      * @throws NcclException as {@link Communicator} says of all operations
      */
     public void allGather(MemorySegment send, MemorySegment recv, long sendCount, DataType type) {
-        allGather(send, recv, sendCount, type, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void allGather(
-            MemorySegment send, MemorySegment recv, long sendCount, DataType type, Stream stream) {
-        run(call(Operation.ALL_GATHER, sendCount, type), send, recv, stream);
+        run(call(Operation.ALL_GATHER, sendCount, type), send, recv);
     }
 
     /**
@@ -105,19 +76,8 @@ abstract sealed class Collectives permits Communicator {
      */
     public void reduceScatter(
             MemorySegment send, MemorySegment recv, long recvCount, DataType type, Reduction op) {
-        reduceScatter(send, recv, recvCount, type, op, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void reduceScatter(
-            MemorySegment send,
-            MemorySegment recv,
-            long recvCount,
-            DataType type,
-            Reduction op,
-            Stream stream) {
         Call call = call(Operation.REDUCE_SCATTER, recvCount, type);
-        run(call.reducedBy(number(op)), send, recv, stream);
+        run(call.reducedBy(number(op)), send, recv);
     }
 
     /**
@@ -140,20 +100,8 @@ abstract sealed class Collectives permits Communicator {
             DataType type,
             Reduction op,
             int root) {
-        reduce(send, recv, count, type, op, root, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void reduce(
-            MemorySegment send,
-            @Nullable MemorySegment recv,
-            long count,
-            DataType type,
-            Reduction op,
-            int root,
-            Stream stream) {
         Call call = call(Operation.REDUCE, count, type).with(root);
-        run(call.reducedBy(number(op)), send, recv, stream);
+        run(call.reducedBy(number(op)), send, recv);
     }
 
     /**
@@ -168,13 +116,7 @@ abstract sealed class Collectives permits Communicator {
      *     ranks than there is room for elements of this size ({@code TOO_MANY_RANKS})
      */
     public void allToAll(MemorySegment send, MemorySegment recv, long count, DataType type) {
-        allToAll(send, recv, count, type, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void allToAll(
-            MemorySegment send, MemorySegment recv, long count, DataType type, Stream stream) {
-        run(call(Operation.ALL_TO_ALL, count, type), send, recv, stream);
+        run(call(Operation.ALL_TO_ALL, count, type), send, recv);
     }
 
     /**
@@ -191,18 +133,7 @@ abstract sealed class Collectives permits Communicator {
      */
     public void gather(
             MemorySegment send, @Nullable MemorySegment recv, long count, DataType type, int root) {
-        gather(send, recv, count, type, root, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void gather(
-            MemorySegment send,
-            @Nullable MemorySegment recv,
-            long count,
-            DataType type,
-            int root,
-            Stream stream) {
-        run(call(Operation.GATHER, count, type).with(root), send, recv, stream);
+        run(call(Operation.GATHER, count, type).with(root), send, recv);
     }
 
     /**
@@ -219,18 +150,7 @@ abstract sealed class Collectives permits Communicator {
      */
     public void scatter(
             @Nullable MemorySegment send, MemorySegment recv, long count, DataType type, int root) {
-        scatter(send, recv, count, type, root, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void scatter(
-            @Nullable MemorySegment send,
-            MemorySegment recv,
-            long count,
-            DataType type,
-            int root,
-            Stream stream) {
-        run(call(Operation.SCATTER, count, type).with(root), send, recv, stream);
+        run(call(Operation.SCATTER, count, type).with(root), send, recv);
     }
 
     /**
@@ -245,12 +165,7 @@ abstract sealed class Collectives permits Communicator {
      *     peer receives another number or type of elements ({@code UNMATCHED})
      */
     public void send(MemorySegment buffer, long count, DataType type, int peer) {
-        send(buffer, count, type, peer, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        run(call(Operation.SEND, count, type).with(peer), buffer, null, stream);
+        run(call(Operation.SEND, count, type).with(peer), buffer, null);
     }
 
     /**
@@ -263,12 +178,7 @@ abstract sealed class Collectives permits Communicator {
      * @throws NcclException as of {@link #send}
      */
     public void recv(MemorySegment buffer, long count, DataType type, int peer) {
-        recv(buffer, count, type, peer, Stream.DEFAULT);
-    }
-
-    /** The same in a stream of the communicator's device. */
-    public void recv(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        run(call(Operation.RECV, count, type).with(peer), null, buffer, stream);
+        run(call(Operation.RECV, count, type).with(peer), null, buffer);
     }
 
     private static Call call(Operation operation, long count, @Nullable DataType type) {

@@ -38,8 +38,9 @@ import java.util.concurrent.locks.LockSupport;
  * <p><b>When they are done.</b> On a blocking communicator, the default, a method returns when its
  * operation is complete on this rank. On another one it queues the operation, and {@link
  * #asyncError} tells when everything is done. On a device ({@link Config#withDevice}) it returns
- * once the operation is in its {@link Stream}: synchronize that, then look at {@link #asyncError}.
- * Between {@link Group#start} and {@link Group#end} methods only note what is to be done.
+ * once the operation is in its {@link Stream}, the default one unless it is called {@link
+ * #inStream}: synchronize that, then look at {@link #asyncError}. Between {@link Group#start} and
+ * {@link Group#end} methods only note what is to be done.
  *
  * <p><b>Buffers.</b> A buffer is a native memory segment at any address; on a device, a segment at
  * an address of its memory. It holds at least the elements that its parameter names, and stays
@@ -92,12 +93,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
 
     /** Its thread, jccl-cleaner, ends communicators that a user has lost. */
     private static final Cleaner CLEANER =
-            Cleaner.create(
-                    loop -> {
-                        Thread thread = new Thread(loop, "jccl-cleaner");
-                        thread.setDaemon(true);
-                        return thread;
-                    });
+            Cleaner.create(Thread.ofPlatform().daemon().name("jccl-cleaner").factory());
 
     private final Comm comm;
 
@@ -233,7 +229,16 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
+    /** The same operations in a stream of the communicator's device. */
+    public Collectives inStream(Stream stream) {
+        return new InStream(this, stream);
+    }
+
     @Override
+    void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
+        run(call, send, recv, Stream.DEFAULT);
+    }
+
     void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
         try {
             String function = call.operation().ncclName();
@@ -241,8 +246,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
             Doors.given(function, "stream", stream);
             Doors.given(function, "op", call.redOp() == ABSENT ? null : call);
             Operations.numbers(comm, call.inStream(stream.handle()));
-            long in = Doors.readable(comm, call, send);
-            Operations.buffers(comm, call.buffers(in, Doors.writable(comm, call, recv)));
+            long in = Doors.address(comm, call, send, true);
+            Operations.buffers(comm, call.buffers(in, Doors.address(comm, call, recv, false)));
             finish(Operations.begin(comm, call));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
@@ -358,16 +363,11 @@ public final class Communicator extends Collectives implements AutoCloseable {
         used();
         if (result != NcclResult.SUCCESS) {
             NcclException failure = comm.failure();
-            if (failure == null) {
-                comm.ensureReady();
+            if (failure != null) {
+                throw failure.on(comm.identity());
             }
-            throw failure != null
-                    ? failure.on(comm.identity())
-                    : ErrorKind.FAILED_BEFORE.says(
-                            result,
-                            "%s failed and is destroyed by now: %s",
-                            comm.identity(),
-                            result.text());
+            // It has been destroyed meanwhile, which tells of no failure any more.
+            comm.ensureReady();
         }
     }
 

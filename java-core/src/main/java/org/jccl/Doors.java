@@ -6,6 +6,7 @@ import org.jccl.comm.Operations;
 import org.jccl.type.DataType;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
+import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
@@ -23,30 +24,34 @@ final class Doors {
     }
 
     /**
-     * The address of a segment that the operation reads.
+     * The address of a buffer, which holds the elements that the operation reads or writes.
      *
      * @param segment may be null if the operation looks at no element of it
+     * @param sent whether it is sendbuff
      */
-    static long readable(Comm comm, Call call, @Nullable MemorySegment segment) {
+    static long address(Comm comm, Call call, @Nullable MemorySegment segment, boolean sent) {
+        Operation op = call.operation();
+        String function = op.ncclName();
         if (!Operations.fits(comm, call)) {
             throw ErrorKind.COUNT_UNFIT.says(
                     "%s: %s is no count of %s; count elements from 0 on, not bytes",
-                    call.operation().ncclName(), call.count(), call.type().ncclName());
+                    function, call.count(), call.type().ncclName());
         }
-        boolean sends = call.operation().sends(comm.rank(), call.peer());
-        long elements = sends ? call.operation().inSize(call.count(), comm.nRanks()) : 0;
-        return address(call, "sendbuff", segment, elements);
-    }
-
-    private static long address(
-            Call call, String name, @Nullable MemorySegment segment, long elements) {
-        String function = call.operation().ncclName();
         if (segment == null) {
             return 0;
         }
-        if (elements == 0) {
+        boolean used =
+                sent ? op.sends(comm.rank(), call.peer()) : op.receives(comm.rank(), call.peer());
+        if (used && !sent && segment.isReadOnly()) {
+            throw ErrorKind.BUFFER_READ_ONLY.says(
+                    "%s: recvbuff is read-only; pass a buffer that may be written", function);
+        }
+        int n = comm.nRanks();
+        long elements = sent ? op.inSize(call.count(), n) : op.outSize(call.count(), n);
+        if (!used || elements == 0) {
             return segment.isNative() ? segment.address() : 0;
         }
+        String name = sent ? "sendbuff" : "recvbuff";
         if (!segment.isNative()) {
             throw ErrorKind.BUFFER_ON_HEAP.says(
                     "%s: %s is on the heap; allocate it from an Arena", function, name);
@@ -74,18 +79,6 @@ final class Doors {
                             + "pass a smaller count",
                     function, name, segment.byteSize(), elements, type.ncclName(), needed);
         }
-    }
-
-    /** The same for a segment that the operation writes. */
-    static long writable(Comm comm, Call call, @Nullable MemorySegment segment) {
-        boolean receives = call.operation().receives(comm.rank(), call.peer());
-        if (receives && segment != null && segment.isReadOnly()) {
-            throw ErrorKind.BUFFER_READ_ONLY.says(
-                    "%s: recvbuff is read-only; pass a buffer that may be written",
-                    call.operation().ncclName());
-        }
-        long elements = receives ? call.operation().outSize(call.count(), comm.nRanks()) : 0;
-        return address(call, "recvbuff", segment, elements);
     }
 
     /** Makes an open group remember the error; answers it. */

@@ -3,8 +3,10 @@ package org.jccl;
 import org.jccl.executor.Counters;
 import org.jccl.type.Operation;
 
-import java.util.EnumMap;
+import java.util.Arrays;
 import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
 
 /**
  * Counters of one rank of a communicator since it was made.
@@ -20,16 +22,15 @@ public record Statistics(
         long sharedMemoryBytes,
         long netBytes) {
     static Statistics of(Counters counters) {
-        Map<Operation, Long> calls = new EnumMap<>(Operation.class);
-        Map<Operation, Long> bytes = new EnumMap<>(Operation.class);
-        for (Operation operation : Operation.values()) {
-            calls.put(operation, counters.calls(operation));
-            bytes.put(operation, counters.payloadBytes(operation));
-        }
         return new Statistics(
-                Map.copyOf(calls),
-                Map.copyOf(bytes),
+                ofEach(counters::calls),
+                ofEach(counters::payloadBytes),
                 counters.sharedMemoryBytes(),
                 counters.netBytes());
+    }
+
+    private static Map<Operation, Long> ofEach(Function<Operation, Long> counter) {
+        return Arrays.stream(Operation.values())
+                .collect(Collectors.toUnmodifiableMap(Function.identity(), counter));
     }
 }

@@ -9,7 +9,7 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
 
 import java.util.Arrays;
-import java.util.function.Supplier;
+import java.util.concurrent.Callable;
 
 /** Makes the result code that a C caller gets of what a function does, or fails with. */
 final class Answer {
@@ -25,9 +25,9 @@ final class Answer {
      *
      * @param comm the handle of the communicator whose rank their sentences name, 0 for none
      */
-    static int of(long comm, Supplier<NcclResult> function) {
+    static int of(long comm, Callable<NcclResult> function) {
         try {
-            return function.get().code();
+            return function.call().code();
         } catch (Throwable t) {
             return refused(comm, t);
         }
@@ -35,18 +35,18 @@ final class Answer {
 
     /** The same for a function that succeeds if it returns. */
     static int done(long comm, Action function) {
-        try {
-            function.run();
-            return NcclResult.SUCCESS.code();
-        } catch (Throwable t) {
-            return refused(comm, t);
-        }
+        return of(
+                comm,
+                () -> {
+                    function.run();
+                    return NcclResult.SUCCESS;
+                });
     }
 
     /** The result of a function whose failures are in the log already. */
-    static int told(Supplier<NcclResult> function) {
+    static int told(Callable<NcclResult> function) {
         try {
-            return function.get().code();
+            return function.call().code();
         } catch (Throwable t) {
             return failed(t);
         }

@@ -61,12 +61,11 @@ final class Handles {
 
     /** Forgets a handle; true only for the caller that did so. */
     static synchronized boolean remove(long handle) {
-        @Nullable Entry[] table = entries;
-        int slot = slot(handle);
-        Entry entry = slot < table.length ? table[slot] : null;
-        if (entry == null || entry.handle != handle) {
+        if (find(handle) == null) {
             return false;
         }
+        @Nullable Entry[] table = entries;
+        int slot = slot(handle);
         table[slot] = null;
         firstFree = Math.min(firstFree, slot);
         entries = table;
@@ -88,10 +87,10 @@ final class Handles {
      */
     static Comm get(long handle, String function) {
         Comm comm = find(handle);
-        if (comm != null) {
-            return comm;
+        if (comm == null) {
+            throw unknown(handle, function);
         }
-        throw unknown(handle, function);
+        return comm;
     }
 
     /** The communicator with this handle, or null. */

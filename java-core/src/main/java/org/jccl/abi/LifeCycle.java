@@ -42,33 +42,18 @@ final class LifeCycle {
      * no handle behind; in a group the caller keeps the handle, to abort it.
      */
     private record Opening(Creation creation, long handle, long commOut) implements Runnable {
-        /** Puts it into the open group. */
-        NcclResult queue() {
-            try {
-                Group.current().add(creation);
-                return NcclResult.SUCCESS;
-            } catch (RuntimeException | Error e) {
-                forget();
-                throw e;
-            }
-        }
-
         /** Aborts the communicator, however far it has come, and forgets its handle. */
         void undo() {
             try {
                 creation.comm().abort();
             } finally {
-                forget();
+                run();
             }
         }
 
-        /** Undoes it after it failed, by itself: memory may be too short for another object. */
+        /** Forgets the handle: by itself, since memory may be too short for another object. */
         @Override
         public void run() {
-            forget();
-        }
-
-        private void forget() {
             Handles.remove(handle);
             if (commOut != 0) {
                 Memory.putLong(commOut, 0);
@@ -109,9 +94,7 @@ final class LifeCycle {
         try {
             handle = Handles.add(creation.comm());
             Opening opening = new Opening(creation, handle, commOut);
-            if (commOut != 0) {
-                Memory.putLong(commOut, handle);
-            }
+            Memory.putLong(commOut, handle);
             return opening;
         } catch (RuntimeException | Error e) {
             Handles.remove(handle);
@@ -127,13 +110,23 @@ final class LifeCycle {
      */
     private static NcclResult begin(Opening opening, boolean waits, NcclResult begun) {
         if (Group.current().open()) {
-            return opening.queue();
+            queue(opening);
+            return NcclResult.SUCCESS;
         }
         if (waits) {
             return Parking.current().await(opening.creation, opening);
         }
         opening.creation.start();
         return begun;
+    }
+
+    private static void queue(Opening opening) {
+        try {
+            Group.current().add(opening.creation);
+        } catch (RuntimeException | Error e) {
+            opening.run();
+            throw e;
+        }
     }
 
     static NcclResult initAll(long comms, int nDev, long devList) {
@@ -152,7 +145,7 @@ final class LifeCycle {
                 NcclConfig config = NcclConfig.DEFAULT.withDevice(device);
                 Creation creation = Creation.initBlocking(id, nDev, rank, config);
                 openings.add(present(creation, comms + 8L * rank));
-                openings.getLast().queue();
+                queue(openings.getLast());
             }
         } catch (Throwable t) {
             group.remember(Unforeseen.of(t, "in CommInitAll"));

@@ -85,12 +85,13 @@ public final class NcclApi {
 
     /** Not done yet; see DIFFERENCES.md. */
     public static int groupSimulateEnd(long simInfo) {
-        return Answer.done(
+        return Answer.of(
                 0,
                 () -> {
-                    Group.current().remember(notDone("ncclGroupSimulateEnd"));
+                    NcclException why = notDone("ncclGroupSimulateEnd");
+                    Group.current().remember(why);
                     Group.current().end();
-                    throw notDone("ncclGroupSimulateEnd");
+                    throw why;
                 });
     }
 
@@ -210,12 +211,7 @@ public final class NcclApi {
         return Answer.done(0, () -> LifeCycle.getUniqueId(id));
     }
 
-    /** ncclCommInitRank. */
-    public static int commInitRank(long commOut, int nRanks, long id, int rank) {
-        return commInitRankConfig(commOut, nRanks, id, rank, 0);
-    }
-
-    /** ncclCommInitRankConfig. */
+    /** ncclCommInitRankConfig, and ncclCommInitRank, which has no {@code config}. */
     public static int commInitRankConfig(long commOut, int nRanks, long id, int rank, long config) {
         return Answer.of(0, () -> LifeCycle.initRank(commOut, nRanks, id, rank, config));
     }
@@ -258,19 +254,19 @@ public final class NcclApi {
 
     /** ncclCommGetAsyncError. */
     public static int commGetAsyncError(long comm, long out) {
-        try {
-            Comm found = Handles.get(comm, "CommGetAsyncError");
-            Checked.pointer("CommGetAsyncError", "asyncError", out);
-            NcclResult result = found.asyncError();
-            NcclException why = found.failure();
-            if (why != null) {
-                LastError.setForThread(String.valueOf(why.on(found.identity()).getMessage()));
-            }
-            Memory.putInt(out, result.code());
-            return SUCCESS;
-        } catch (Throwable t) {
-            return Answer.refused(comm, t);
-        }
+        return Answer.done(
+                comm,
+                () -> {
+                    Comm found = Handles.get(comm, "CommGetAsyncError");
+                    Checked.pointer("CommGetAsyncError", "asyncError", out);
+                    NcclResult result = found.asyncError();
+                    NcclException why = found.failure();
+                    if (why != null) {
+                        String said = String.valueOf(why.on(found.identity()).getMessage());
+                        LastError.setForThread(said);
+                    }
+                    Memory.putInt(out, result.code());
+                });
     }
 
     /** ncclCommCount. */
@@ -360,12 +356,12 @@ public final class NcclApi {
     public static int abandonGroup() {
         return Answer.done(
                 0,
-                () -> {
-                    String why =
-                            "the body of a group threw an exception, so that nothing of the group"
-                                    + " was launched";
-                    Group.current().remember(ErrorKind.GROUP_ABANDONED.says(why));
-                });
+                () ->
+                        Group.current()
+                                .remember(
+                                        ErrorKind.GROUP_ABANDONED.says(
+                                                "the body of a group threw an exception, so that"
+                                                        + " nothing of the group was launched")));
     }
 
     /** jcclWaitCompletion: waits until the count of finished started operations changes. */

@@ -68,6 +68,11 @@ final class Resources {
         byte[] factor = new byte[later ? 0 : of.sizeBytes()];
         Memory.copyOut(scalar, factor, 0, factor.length);
         comm.ensureReady();
+        if (later && comm.device() != null) {
+            throw ErrorKind.NOT_DONE_YET.says(
+                    "a factor of ncclRedOpCreatePreMulSum in memory of a device is not done yet "
+                            + "in JCCL; pass ncclScalarHostImmediate; see DIFFERENCES.md");
+        }
         Memory.putInt(out, comm.customOps().preMulSum(of, factor, later ? scalar : 0).number());
     }
 }

@@ -48,16 +48,16 @@ public final class Comm implements GroupMember {
     private volatile long commHash;
     private volatile @Nullable CommExecutor executor;
     private volatile @Nullable Planner planner;
-    private volatile RankInfo[] infos = {};
-    private volatile byte[] key = {};
+    volatile RankInfo[] infos = {};
+    volatile byte[] key = {};
 
     /** The device of the buffers, null for the host. */
     private final @Nullable Device device;
 
     /** Set by abort, destroy or an interrupt, to end background jobs. */
-    private volatile @Nullable NcclException stopRequest;
+    volatile @Nullable NcclException stopRequest;
 
-    private final CustomOps customOps;
+    private final CustomOps customOps = new CustomOps();
 
     /** The time limit of operations, 0 for none; any thread changes it (volatile). */
     private volatile long timeLimitMs;
@@ -69,7 +69,6 @@ public final class Comm implements GroupMember {
         this.config = config;
         this.blocking = config.blocking();
         this.device = device;
-        this.customOps = new CustomOps(device != null);
         this.rank = rank;
         this.nRanks = nRanks;
         this.commHash = commHash;
@@ -172,18 +171,6 @@ public final class Comm implements GroupMember {
         return config;
     }
 
-    RankInfo info(int q) {
-        return infos[q];
-    }
-
-    byte[] key() {
-        return key;
-    }
-
-    @Nullable NcclException stopRequest() {
-        return stopRequest;
-    }
-
     /** The name of the communicator in logs and errors. */
     public String identity() {
         String name = config.commName() == null ? "" : " \"" + config.commName() + "\"";
@@ -192,20 +179,19 @@ public final class Comm implements GroupMember {
     }
 
     Planner planner() {
-        Planner made = planner;
-        if (made == null) {
-            throw life.notReady();
-        }
-        return made;
+        return made(planner);
     }
 
     @Override
     public CommExecutor executor() {
-        CommExecutor made = executor;
-        if (made == null) {
+        return made(executor);
+    }
+
+    private <T> T made(@Nullable T part) {
+        if (part == null) {
             throw life.notReady();
         }
-        return made;
+        return part;
     }
 
     @Override
@@ -238,16 +224,16 @@ public final class Comm implements GroupMember {
         if (now == CommState.INITIALIZING || life.splits > 0) {
             return NcclResult.IN_PROGRESS;
         }
-        if (ex != null) {
-            boolean polled = !blocking && (ex.callersWait() || now == CommState.FINALIZED);
-            if (polled && ex.busy()) {
-                return NcclResult.IN_PROGRESS;
-            }
-            ex.lookForLoss(NOBODY);
-            NcclException found = ex.failure();
-            return found == null ? NcclResult.SUCCESS : found.result();
+        if (ex == null) {
+            return NcclResult.SUCCESS;
         }
-        return NcclResult.SUCCESS;
+        boolean polled = !blocking && (ex.callersWait() || now == CommState.FINALIZED);
+        if (polled && ex.busy()) {
+            return NcclResult.IN_PROGRESS;
+        }
+        ex.lookForLoss(NOBODY);
+        NcclException found = ex.failure();
+        return found == null ? NcclResult.SUCCESS : found.result();
     }
 
     /** Whether operations or splits are under way. */
@@ -277,10 +263,7 @@ public final class Comm implements GroupMember {
 
     /** Refuses a call after a failure of a split or group; the executor knows all others. */
     void ensureUnfailed() {
-        NcclException failed = life.failure;
-        if (failed != null) {
-            throw failed;
-        }
+        NcclException.throwIfAny(life.failure);
     }
 
     /** As {@link #ensureReady}; refuses with the failure of an operation, too. */

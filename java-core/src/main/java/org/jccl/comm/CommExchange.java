@@ -87,11 +87,10 @@ final class CommExchange implements Exchange {
 
     @Override
     public boolean advance() {
-        Task running = task;
-        if (running == null || !executor.look(running)) {
+        if (task == null || !executor.look(task)) {
             return false;
         }
-        NcclException.throwIfAny(running.failure());
+        NcclException.throwIfAny(task.failure());
         if (messageBytes == SHORT_BYTES && anyIsLong()) {
             gather(longBytes);
             return false;
@@ -151,18 +150,18 @@ final class CommExchange implements Exchange {
 
     @Override
     public void awaitActivity(int maxMs) {
-        Task running = task;
-        if (running != null) {
-            Wait.of(executor, running).await(System.nanoTime() + maxMs * 1_000_000L);
+        await(System.nanoTime() + maxMs * 1_000_000L);
+    }
+
+    private void await(long untilNs) {
+        if (task != null) {
+            Wait.of(executor, task).await(untilNs);
         }
     }
 
     @Override
     public void close() {
-        Task running = task;
-        if (running != null) {
-            Wait.of(executor, running).await(0);
-        }
+        await(0);
         buffers.close();
     }
 }

@@ -12,18 +12,13 @@ final class ConfigDefaults {
     private ConfigDefaults() {}
 
     static NcclConfig resolve(NcclConfig config) {
-        NcclConfig resolved = config;
         Boolean blocking = Params.COMM_BLOCKING.get();
-        if (blocking != null) {
-            resolved = resolved.withBlocking(blocking);
-        }
-        if (resolved.timeoutMs() == 0) {
-            resolved = resolved.withTimeoutMs(Params.TIMEOUT.get());
-        }
-        if (resolved.device() == null) {
-            resolved = resolved.withDevice(Params.DEVICE.text());
-        }
-        return resolved;
+        return new NcclConfig(
+                blocking == null ? config.blocking() : blocking,
+                config.commName(),
+                config.timeoutMs() == 0 ? Params.TIMEOUT.get() : config.timeoutMs(),
+                config.hostId(),
+                config.device() == null ? Params.DEVICE.text() : config.device());
     }
 
     /** The device of a communicator's buffers, null for the host. */

@@ -1,21 +1,26 @@
 package org.jccl.comm;
 
-import org.jccl.bootstrap.Rendezvous;
+import org.jccl.bootstrap.Exchange;
 import org.jccl.group.Group;
 import org.jccl.log.Log;
-import org.jccl.log.Subsystem;
-import org.jccl.reduce.Warmup;
+import org.jccl.param.Params;
+import org.jccl.platform.WatchedTime;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.Sentence;
 import org.jccl.type.Unforeseen;
 import org.jccl.type.UniqueId;
-import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
-/** A communicator in the making: its job, run by the thread that waits or in the background. */
-public final class Creation implements Group.GroupJob, Job {
+import java.util.Objects;
+
+/**
+ * A communicator in the making: its ranks meet, connect and confirm, with a time limit. The thread
+ * that waits for it does this, or the background does; one thread at a time.
+ */
+public abstract class Creation implements Group.GroupJob, Job {
     /** Every rank that waits wakes this often, to see that it is asked to stop. */
     private static final int STEP_WAIT_MS = 10;
 
@@ -25,7 +30,24 @@ public final class Creation implements Group.GroupJob, Job {
     private static final int RANKS_PER_MS = 8;
     private static final long MS = 1_000_000;
 
-    private final SetupJob job;
+    /** The communicator that is being made. */
+    final Comm comm;
+
+    /** The communicator whose ranks meet, and whose end stops the job. */
+    final Comm meeting;
+
+    /** The call in sentences. */
+    private final String what;
+
+    private final int allRounds;
+    private final long limitNs = Params.INIT_TIMEOUT.get() * MS;
+    private final WatchedTime waited = new WatchedTime();
+    private long warnAfterNs = Params.LATE_WARN.get() * MS;
+    private @Nullable Rounds rounds;
+    private @Nullable Setup setup;
+    private boolean opened;
+    private boolean met;
+    private @Nullable NcclException failed;
 
     /** Written under the monitor of this, read by anybody (volatile). */
     private volatile boolean over;
@@ -38,8 +60,17 @@ public final class Creation implements Group.GroupJob, Job {
 
     private @Nullable NcclException failure;
 
-    Creation(SetupJob job) {
-        this.job = job;
+    /**
+     * The making of {@code comm}, for which the ranks of {@code meeting} meet.
+     *
+     * @param allRounds how many rounds each of them takes part in, even if it is no member or has
+     *     failed; 0 if one that gives up ends them all
+     */
+    Creation(Comm comm, Comm meeting, String what, int allRounds) {
+        this.comm = comm;
+        this.meeting = meeting;
+        this.what = what;
+        this.allRounds = allRounds;
     }
 
     /**
@@ -49,29 +80,12 @@ public final class Creation implements Group.GroupJob, Job {
      * @throws NcclException INVALID_ARGUMENT for a bad rank or size
      */
     public static Creation init(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return initResolved(id, nRanks, rank, ConfigDefaults.resolve(config));
+        return InitJob.begin(id, nRanks, rank, ConfigDefaults.resolve(config));
     }
 
     /** As {@link #init}, but blocking whatever the environment says. */
     public static Creation initBlocking(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        return initResolved(id, nRanks, rank, ConfigDefaults.resolve(config).withBlocking(true));
-    }
-
-    private static Creation initResolved(UniqueId id, int nRanks, int rank, NcclConfig config) {
-        if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            throw ErrorKind.RANK_OUTSIDE.says(
-                    "ncclCommInitRank: rank %s of %s ranks; the rank must lie in [0, nranks)",
-                    rank, nRanks);
-        }
-        Log.refresh();
-        Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
-        UniqueId meeting = Rendezvous.effective(id);
-        long hash = Rendezvous.publicNumber(meeting);
-        Comm comm = new Comm(config, ConfigDefaults.device(config), rank, nRanks, hash);
-        Warmup.start();
-        Object[] of = {comm.identity(), config.blocking() ? 1 : 0};
-        Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
-        return new Creation(new InitJob(comm, meeting));
+        return InitJob.begin(id, nRanks, rank, ConfigDefaults.resolve(config).withBlocking(true));
     }
 
     /**
@@ -82,71 +96,180 @@ public final class Creation implements Group.GroupJob, Job {
      * @param config null to inherit
      */
     public static Creation split(Comm parent, int color, int key, @Nullable NcclConfig config) {
-        parent.ensureUnbroken();
-        SplitJob.checkColor(color);
-        NcclConfig own = parent.config();
-        NcclConfig resolved = config == null ? own : ConfigDefaults.resolve(config);
-        ConfigDefaults.requireParentsDevice(config, parent.device());
-        if (resolved.hostId() == null) {
-            resolved = resolved.withHostId(own.hostId());
-        }
-        long number = parent.life.beginSplit();
-        try {
-            Comm child = new Comm(resolved, parent.device(), -1, 0, parent.commHash());
-            Object[] of = {parent.identity(), parent.blocking() ? 1 : 0, number, color, key};
-            Log.info(
-                    Subsystem.INIT,
-                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
-                            + " START",
-                    of);
-            return new Creation(new SplitJob(parent, child, color, key, number));
-        } catch (RuntimeException | Error e) {
-            parent.life.endSplit(null);
-            throw e;
-        }
+        return SplitJob.begin(parent, color, key, config);
+    }
+
+    /** The exchange to meet through. */
+    abstract Exchange open();
+
+    /**
+     * Learns who takes part, and calls {@link #setup} unless this rank joins nobody.
+     *
+     * @return whether it has come so far
+     */
+    abstract boolean meet();
+
+    /** The job is over, and has left nobody yet. */
+    void ending(@Nullable NcclException why) {}
+
+    /** The job needs nothing any more, and its communicator is not yet ready. */
+    void released(@Nullable NcclException why) {}
+
+    final Rounds rounds() {
+        return Objects.requireNonNull(rounds);
+    }
+
+    final void setup(Setup.Members members) {
+        comm.met(members);
+        setup = new Setup(rounds(), members, comm.rank());
+        setup.begin();
+    }
+
+    /** Whether the exchange was opened, or was to be, and has not finished all rounds. */
+    final boolean cutShort() {
+        return opened && (rounds == null || rounds.finished != allRounds);
     }
 
     /** The communicator, which exists from the beginning. */
-    public Comm comm() {
-        return job.comm;
+    public final Comm comm() {
+        return comm;
     }
 
     @Override
-    public boolean blocking() {
-        return job.comm.blocking();
+    public final boolean blocking() {
+        return comm.blocking();
     }
 
-    /** If the system gives no thread, the job has failed at once; a caller that polls sees that. */
+    /**
+     * If the system gives no thread, the job has failed at once, as if in its first step, since the
+     * other ranks may have begun and wait for this one; a caller that polls sees that.
+     */
     @Override
-    public void start() {
+    public final void start() {
         synchronized (this) {
             taken = true;
         }
         try {
             JobAgent.start(this);
         } catch (RuntimeException | Error e) {
-            ended(job.unstartable(e));
+            opened = true;
+            ended(Unforeseen.of(e, "in " + what).on(meeting.identity()));
         }
     }
 
     @Override
-    public boolean advance() {
-        return job.advance();
+    public final boolean advance() {
+        NcclException.throwIfAny(meeting.stopRequest);
+        if (!opened) {
+            opened = true;
+            rounds = new Rounds(open());
+        }
+        lookAtTime();
+        met = met || meet();
+        return met && connect();
+    }
+
+    private void lookAtTime() {
+        long waitedNs = waited.lookNs();
+        if (limitNs > 0 && waitedNs > limitNs) {
+            throw ErrorKind.INIT_TIMEOUT.says(
+                    "rank %s waited %s in %s for %s; were all started? (JCCL_INIT_TIMEOUT sets the"
+                            + " limit in seconds)",
+                    meeting.rank(), time(limitNs), what, awaited());
+        }
+        // A split's wait for others is an operation of the parent, which warns by itself.
+        if (meeting == comm && warnAfterNs > 0 && waitedNs > warnAfterNs) {
+            warnAfterNs = 2 * waitedNs;
+            Log.warn(
+                    Sentence.of(
+                            "rank %s has waited %s in %s for %s",
+                            meeting.rank(), time(waitedNs), what, awaited()));
+        }
+    }
+
+    private static String time(long ns) {
+        return ns < 1000 * MS ? ns / MS + " ms" : ns / (1000 * MS) + " s";
+    }
+
+    private String awaited() {
+        String unreachable = rounds().exchange.unreachable();
+        if (unreachable != null) {
+            return unreachable;
+        }
+        int[] missing = setup != null ? setup.missing() : rounds().exchange.missing();
+        String who = missing.length == 0 ? "the others" : Sentence.ranks(missing);
+        return who + " of " + meeting.nRanks() + " ranks";
+    }
+
+    /** Connects the members. One that is none, or has failed, takes part in what remains. */
+    private boolean connect() {
+        try {
+            if (setup != null && !setup.advance()) {
+                return false;
+            }
+        } catch (NcclException e) {
+            failed = e;
+        }
+        if (setup != null) {
+            leave(setup);
+            if (failed == null) {
+                return true;
+            }
+        }
+        try {
+            if (!restOfRounds()) {
+                return false;
+            }
+        } catch (NcclException after) {
+            throw failed == null ? after : failed;
+        }
+        NcclException.throwIfAny(failed);
+        return true;
+    }
+
+    /**
+     * If this rank is connected, its links are the communicator's, even if the job has failed: the
+     * others may be ready and wait for it, and it tells them as the rank of one that ends.
+     */
+    private void leave(Setup connecting) {
+        if (connecting.connected()) {
+            comm.connected(connecting);
+        }
+        setup = null;
+        connecting.close();
+    }
+
+    private boolean restOfRounds() {
+        while (rounds().finished < allRounds) {
+            if (rounds().begun == rounds().finished) {
+                rounds().begin(new byte[0]);
+            }
+            if (!rounds().advance()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     @Override
-    public void awaitActivity(int maxMs) {
-        job.awaitActivity(maxMs);
+    public final void awaitActivity(int maxMs) {
+        if (setup != null) {
+            setup.awaitActivity(maxMs);
+        } else {
+            rounds().exchange.awaitActivity(maxMs);
+        }
     }
 
     @Override
-    public void ended(@Nullable NcclException why) {
+    public final void ended(@Nullable NcclException why) {
         NcclException end = why;
         try {
-            job.ended(why);
+            ending(why);
+            // The child of a split that has found no place yet has no rank to be named by.
+            close(why == null || comm.rank() >= 0 ? why : why.on(meeting.identity()));
         } catch (RuntimeException | Error e) {
-            end = why != null ? why : Unforeseen.of(e, "at the end of " + job.what);
-            job.comm.setupEnded(end, job.what);
+            end = why != null ? why : Unforeseen.of(e, "at the end of " + what);
+            comm.setupEnded(end, what);
         } finally {
             synchronized (this) {
                 failure = end;
@@ -156,18 +279,45 @@ public final class Creation implements Group.GroupJob, Job {
         }
     }
 
+    private void close(@Nullable NcclException why) {
+        try {
+            if (setup != null) {
+                leave(setup);
+            }
+            if (rounds != null) {
+                if (why != null) {
+                    // The others need not wait, and this rank does not wait until they know.
+                    rounds.exchange.giveUp(why);
+                }
+                rounds.exchange.close();
+            }
+        } finally {
+            released(why);
+        }
+        comm.setupEnded(why, what);
+    }
+
     @Override
-    public void drop(NcclException why) {
+    public final void drop(NcclException why) {
         ended(why);
     }
 
     @Override
-    public boolean await(long untilNs) {
+    public final boolean await(long untilNs) {
         if (!take(untilNs)) {
             return over;
         }
         try {
-            return run(untilNs);
+            int ranks = meeting.nRanks();
+            int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
+            while (!over && !JobAgent.step(this)) {
+                long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
+                if (leftNs <= 0) {
+                    return false;
+                }
+                awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
+            }
+            return true;
         } finally {
             giveBack();
         }
@@ -196,30 +346,16 @@ public final class Creation implements Group.GroupJob, Job {
         notifyAll();
     }
 
-    private boolean run(long untilNs) {
-        int ranks = job.meeting.nRanks();
-        int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
-        while (!over && !JobAgent.step(this)) {
-            long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
-            if (leftNs <= 0) {
-                return false;
-            }
-            job.awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
-        }
-        return true;
-    }
-
     @Override
-    public synchronized NcclResult result() {
-        NcclException why = failure;
-        if (why != null) {
-            throw why.on(job.meeting.identity());
+    public final synchronized NcclResult result() {
+        if (failure != null) {
+            throw failure.on(meeting.identity());
         }
         return NcclResult.SUCCESS;
     }
 
     @Override
-    public void interrupt() {
-        job.meeting.interrupt();
+    public final void interrupt() {
+        meeting.interrupt();
     }
 }

@@ -20,26 +20,15 @@ public final class CustomOps {
     private static final int MOST = 1 << 16;
 
     private final Map<Integer, PreMulSum> byNumber = new ConcurrentHashMap<>();
-    private final boolean onDevice;
-
-    CustomOps(boolean onDevice) {
-        this.onDevice = onDevice;
-    }
 
     /**
      * Creates a sum whose inputs this rank multiplies by a factor first.
      *
      * @param factor as it lies in memory; empty if there is an address
      * @param address where it is read when operations begin, else 0
-     * @throws NcclException INVALID_USAGE for a factor that is memory of a device, or if there are
-     *     too many
+     * @throws NcclException INVALID_USAGE if there are too many
      */
     public PreMulSum preMulSum(DataType type, byte[] factor, long address) {
-        if (address != 0 && onDevice) {
-            throw ErrorKind.NOT_DONE_YET.says(
-                    "a factor of ncclRedOpCreatePreMulSum in memory of a device is not done yet "
-                            + "in JCCL; pass ncclScalarHostImmediate; see DIFFERENCES.md");
-        }
         if (byNumber.size() >= MOST) {
             throw ErrorKind.TOO_MANY_PENDING.says(
                     "there are %s reduction operations of one communicator that were not "

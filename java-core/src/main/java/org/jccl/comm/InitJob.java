@@ -4,16 +4,22 @@ import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.bootstrap.RendezvousClient;
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
+import org.jccl.reduce.Warmup;
 import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
+import org.jccl.type.Version;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /** Creates a communicator: the ranks meet at a unique id and describe themselves, then connect. */
-final class InitJob extends SetupJob {
+final class InitJob extends Creation {
     /** Each rank adds so many, so that each communicator has a key and a number of its own. */
     private static final int FRESH_BYTES = 16;
 
@@ -26,40 +32,51 @@ final class InitJob extends SetupJob {
     /** Why this rank cannot take part. */
     private @Nullable NcclException unfit;
 
-    InitJob(Comm comm, UniqueId id) {
-        super(comm, comm, "ncclCommInitRank");
+    private InitJob(Comm comm, UniqueId id) {
+        super(comm, comm, "ncclCommInitRank", 0);
         this.id = id;
     }
 
-    @Override
-    protected Exchange open() {
-        if (comm.nRanks() == 1) {
-            return new Alone();
+    static InitJob begin(UniqueId id, int nRanks, int rank, NcclConfig config) {
+        if (nRanks < 1 || rank < 0 || rank >= nRanks) {
+            throw ErrorKind.RANK_OUTSIDE.says(
+                    "ncclCommInitRank: rank %s of %s ranks; the rank must lie in [0, nranks)",
+                    rank, nRanks);
         }
-        RendezvousClient meeting = new RendezvousClient(id, comm.nRanks(), comm.rank());
-        client = meeting;
-        return meeting;
+        Log.refresh();
+        Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
+        UniqueId meeting = Rendezvous.effective(id);
+        long hash = Rendezvous.publicNumber(meeting);
+        Comm comm = new Comm(config, ConfigDefaults.device(config), rank, nRanks, hash);
+        Warmup.start();
+        Object[] of = {comm.identity(), config.blocking() ? 1 : 0};
+        Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
+        return new InitJob(comm, meeting);
     }
 
     @Override
-    protected boolean meet() {
+    Exchange open() {
+        if (comm.nRanks() == 1) {
+            return new Alone();
+        }
+        client = new RendezvousClient(id, comm.nRanks(), comm.rank());
+        return client;
+    }
+
+    @Override
+    boolean meet() {
         if (rounds().begun == 0) {
             describe();
         }
         if (!rounds().advance()) {
             return false;
         }
-        NcclException.throwIfAny(unfit);
         int n = comm.nRanks();
+        int[] participants = IntStream.range(0, n).toArray();
+        rounds().throwIfAnyGaveUp(participants, comm.rank(), unfit);
         RankInfo[] infos = new RankInfo[n];
         byte[][] allFresh = new byte[n][];
-        int[] participants = new int[n];
         for (int q = 0; q < n; q++) {
-            NcclException failed = rounds().failure(q);
-            if (failed != null) {
-                throw ErrorKind.PEER_GAVE_UP.says(
-                        failed, "rank %s gave up: %s", q, failed.getMessage());
-            }
             byte[] blob = rounds().payload(q);
             if (blob.length < FRESH_BYTES) {
                 throw ErrorKind.NONSENSE.says("rank %s described itself badly: too short", q);
@@ -70,7 +87,6 @@ final class InitJob extends SetupJob {
                     q > 0 && sameInfo(blob, rounds().payload(q - 1))
                             ? infos[q - 1]
                             : RankInfo.decode(q, blob, FRESH_BYTES);
-            participants[q] = q;
         }
         for (int q = 1; q < n; q++) {
             String difference = RankInfo.difference(0, infos[0], q, infos[q]);
@@ -81,11 +97,10 @@ final class InitJob extends SetupJob {
                         difference);
             }
         }
-        RendezvousClient met = client;
-        if (met == null) {
+        if (client == null) {
             Rendezvous.useAlone(id);
         }
-        byte[] key = met == null ? Keys.random(Keys.BYTES) : met.communicatorKey(allFresh);
+        byte[] key = client == null ? Keys.random(Keys.BYTES) : client.communicatorKey(allFresh);
         byte[] name = Keys.derive(key, "name");
         if (Rendezvous.isShared(id)) {
             comm.named(ByteBuffer.wrap(name).getLong());
@@ -107,6 +122,31 @@ final class InitJob extends SetupJob {
         } catch (NcclException e) {
             unfit = e;
             rounds().beginFailed(e);
+        }
+    }
+
+    /** The exchange of a communicator with one rank. */
+    static final class Alone implements Exchange {
+        private byte[] mine = {};
+
+        @Override
+        public void begin(byte[] blob) {
+            mine = blob;
+        }
+
+        @Override
+        public boolean advance() {
+            return true;
+        }
+
+        @Override
+        public byte[][] result() {
+            return new byte[][] {mine};
+        }
+
+        @Override
+        public boolean giveUp(NcclException why) {
+            return true;
         }
     }
 }

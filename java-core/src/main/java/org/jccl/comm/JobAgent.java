@@ -95,11 +95,7 @@ final class JobAgent implements Runnable {
     @Override
     public void run() {
         int fruitless = 0;
-        while (true) {
-            Job job = take();
-            if (job == null) {
-                return;
-            }
+        for (Job job = take(); job != null; job = take()) {
             if (step(job)) {
                 fruitless = 0;
                 continue;

@@ -19,6 +19,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.util.Arrays;
 
 /**
  * A rank tells the others this about itself at init.
@@ -41,35 +42,24 @@ record RankInfo(
         boolean shm,
         boolean p2p,
         String settings) {
-    private static final String IN_ORDER = "\nJCCL_DETERMINISTIC=";
     private static final int MAX_TEXT = 400;
     private static final long PROCESS_NONCE = new java.security.SecureRandom().nextLong();
 
     /** This process, for a communicator with this configuration. */
     static RankInfo own(NcclConfig config, @Nullable Device device) {
         ProcessIdentity self = ProcessIdentity.current();
-        String host = config.hostId();
-        if (host == null) {
-            host = Params.HOSTID.text();
-        }
-        if (host == null) {
-            host = self.hostName() + "/" + self.bootId();
-        }
+        String given = config.hostId() == null ? Params.HOSTID.text() : config.hostId();
         return new RankInfo(
-                host,
+                given == null ? self.hostName() + "/" + self.bootId() : given,
                 self.pid(),
                 self.startTime(),
                 PROCESS_NONCE,
                 Listener.address(),
                 !Params.SHM_DISABLE.get(),
                 !Params.P2P_DISABLE.get(),
-                agreed() + "\ndevice=" + (device == null ? Devices.HOST : device.kind()));
-    }
-
-    private static String agreed() {
-        return Sentence.of(
+                Sentence.of(
                         "layout=%s\ntiny bytes=%s\nsmall bytes=%s\ndirect bytes=%s\nring=%s x %s\n"
-                                + "fifo=%s x %s",
+                                + "fifo=%s x %s\nJCCL_DETERMINISTIC=%s\ndevice=%s",
                         RegionLayout.WIRE_VERSION,
                         RegionLayout.TINY_BYTES,
                         RegionLayout.SMALL_BYTES,
@@ -77,14 +67,14 @@ record RankInfo(
                         RegionLayout.RING_SLOTS,
                         RegionLayout.RING_SLOT_BYTES,
                         RegionLayout.FIFO_SLOTS,
-                        RegionLayout.FIFO_SLOT_BYTES)
-                + IN_ORDER
-                + Params.DETERMINISTIC.get();
+                        RegionLayout.FIFO_SLOT_BYTES,
+                        Params.DETERMINISTIC.get(),
+                        device == null ? Devices.HOST : device.kind()));
     }
 
     /** Whether all reductions fold in rank order. */
     boolean reducesInRankOrder() {
-        return settings.contains(IN_ORDER + "rank");
+        return settings.contains("\nJCCL_DETERMINISTIC=rank");
     }
 
     boolean sameProcess(RankInfo other) {
@@ -96,8 +86,7 @@ record RankInfo(
         if (!hostId.equals(other.hostId)) {
             return false;
         }
-        boolean byShm = shm && other.shm;
-        return sameProcess(other) ? byShm || (p2p && other.p2p) : byShm;
+        return (shm && other.shm) || (p2p && other.p2p && sameProcess(other));
     }
 
     /** The first setting in which the ranks differ, as a sentence, or null. */
@@ -107,14 +96,10 @@ record RankInfo(
         }
         String[] left = of.settings.split("\n", -1);
         String[] right = than.settings.split("\n", -1);
-        for (int i = 0; i < Math.max(left.length, right.length); i++) {
-            String l = i < left.length ? left[i] : "nothing";
-            String r = i < right.length ? right[i] : "nothing";
-            if (!l.equals(r)) {
-                return "rank " + a + " has " + shown(l) + ", rank " + b + " has " + shown(r);
-            }
-        }
-        return null;
+        int at = Arrays.mismatch(left, right);
+        String l = at < left.length ? left[at] : "nothing";
+        String r = at < right.length ? right[at] : "nothing";
+        return "rank " + a + " has " + shown(l) + ", rank " + b + " has " + shown(r);
     }
 
     private static String shown(String setting) {

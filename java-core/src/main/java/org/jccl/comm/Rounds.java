@@ -87,6 +87,28 @@ final class Rounds {
     }
 
     /**
+     * Ends the rounds of one that has given up, and of all who hear of it. A member's own reason
+     * tells more than its word for another one's.
+     *
+     * @param members the participants that matter, by their numbers as members
+     * @param self this one's number as a member
+     * @param own why it has given up, or null
+     */
+    void throwIfAnyGaveUp(int[] members, int self, @Nullable NcclException own) {
+        NcclException found = own;
+        for (int q = 0; q < members.length; q++) {
+            NcclException theirs = failure(members[q]);
+            boolean says = found == null || found.result() == NcclResult.REMOTE_ERROR;
+            if (q != self && theirs != null && says) {
+                found =
+                        ErrorKind.PEER_GAVE_UP.says(
+                                theirs, "rank %s gave up: %s", q, theirs.getMessage());
+            }
+        }
+        NcclException.throwIfAny(found);
+    }
+
+    /**
      * The payload that the participant sent.
      *
      * @throws NcclException if it gave up, or its message is unreadable

@@ -16,14 +16,15 @@ import org.jccl.transport.Region;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 
 /**
@@ -70,7 +71,13 @@ final class Setup {
     private final @Nullable Peer[] peers;
     private Nodes nodes;
     private Phase phase = Phase.REGION;
+
+    /** The members that are reached over TCP, and the connections with them, if there are any. */
+    private int[] far = {};
+
     private @Nullable LinkSetup linkSetup;
+
+    /** Why this rank has given up. */
     private @Nullable NcclException local;
     private @Nullable Links links;
 
@@ -88,20 +95,13 @@ final class Setup {
 
     /** Begins the first round. */
     void begin() {
+        contribute(this::makeRegion);
+    }
+
+    /** Begins a round with what this makes or, if that fails, with the reason. */
+    private void contribute(Supplier<byte[]> contribution) {
         try {
-            long nonce0 = RANDOM.nextLong();
-            long nonce1 = RANDOM.nextLong();
-            Region own = Region.create(nRanks, rank, nonce0, nonce1);
-            regions[rank] = own;
-            if (own.descriptor() < 0) {
-                Log.info(
-                        Subsystem.INIT,
-                        "rank %d offers other processes no shared memory, which the system"
-                                + " refuses: TCP",
-                        rank);
-            }
-            ByteBuffer blob = ByteBuffer.allocate(REGION_BLOB_BYTES).putInt(own.descriptor());
-            rounds.begin(blob.putLong(nonce0).putLong(nonce1).putLong(own.base()).array());
+            rounds.begin(contribution.get());
         } catch (NcclException e) {
             giveUp(e);
         }
@@ -114,6 +114,22 @@ final class Setup {
         }
     }
 
+    private byte[] makeRegion() {
+        long nonce0 = RANDOM.nextLong();
+        long nonce1 = RANDOM.nextLong();
+        Region own = Region.create(nRanks, rank, nonce0, nonce1);
+        regions[rank] = own;
+        if (own.descriptor() < 0) {
+            Log.info(
+                    Subsystem.INIT,
+                    "rank %d offers other processes no shared memory, which the system refuses:"
+                            + " TCP",
+                    rank);
+        }
+        ByteBuffer blob = ByteBuffer.allocate(REGION_BLOB_BYTES).putInt(own.descriptor());
+        return blob.putLong(nonce0).putLong(nonce1).putLong(own.base()).array();
+    }
+
     /**
      * Goes as far as possible.
      *
@@ -122,60 +138,34 @@ final class Setup {
      */
     boolean advance() {
         while (phase != Phase.DONE) {
-            if (!advancePhase()) {
+            if (phase == Phase.LINKED && !connect()) {
                 return false;
+            }
+            try {
+                if (!rounds.advance()) {
+                    return false;
+                }
+            } catch (NcclException after) {
+                throw local == null ? after : local;
+            }
+            rounds.throwIfAnyGaveUp(members.participants, rank, local);
+            switch (phase) {
+                case REGION -> {
+                    phase = Phase.MAPPED;
+                    contribute(this::mapMates);
+                }
+                case MAPPED -> {
+                    phase = Phase.LINKED;
+                    agreeOnMates();
+                }
+                default -> phase = Phase.DONE;
             }
         }
         return true;
     }
 
-    /** Whether the next phase was reached, whose round has begun and wants to be sent. */
-    private boolean advancePhase() {
-        if (phase == Phase.LINKED) {
-            if (!connect()) {
-                return false;
-            }
-            phase = Phase.CONFIRM;
-        }
-        try {
-            if (!rounds.advance()) {
-                return false;
-            }
-        } catch (NcclException after) {
-            throw local == null ? after : local;
-        }
-        checkFailures();
-        switch (phase) {
-            case REGION -> {
-                phase = Phase.MAPPED;
-                mapMates();
-            }
-            case MAPPED -> {
-                phase = Phase.LINKED;
-                agreeOnMates();
-            }
-            default -> phase = Phase.DONE;
-        }
-        return true;
-    }
-
-    /** A rank's own reason tells more than its word for another one's. */
-    private void checkFailures() {
-        NcclException found = local;
-        for (int q = 0; q < nRanks; q++) {
-            NcclException theirs = rounds.failure(members.participants[q]);
-            boolean says = found == null || found.result() == NcclResult.REMOTE_ERROR;
-            if (q != rank && theirs != null && says) {
-                found =
-                        ErrorKind.PEER_GAVE_UP.says(
-                                theirs, "rank %s gave up: %s", q, theirs.getMessage());
-            }
-        }
-        NcclException.throwIfAny(found);
-    }
-
-    /** Maps the mates, and tells the others which of them it could not map. */
-    private void mapMates() {
+    /** Maps the mates; answers which of them it could not map, as {@link AgreedSharing} has it. */
+    private byte[] mapMates() {
         BitSet unmapped = new BitSet();
         boolean mayRead = Params.P2P_READ_ENABLE.get() && !Params.P2P_DISABLE.get();
         unmapped.set(nRanks, !mayRead);
@@ -185,8 +175,7 @@ final class Setup {
             }
             byte[] blob = rounds.payload(members.participants[q]);
             if (blob.length != REGION_BLOB_BYTES) {
-                giveUp(ErrorKind.NONSENSE.says("rank %s sent no region at init", q));
-                return;
+                throw ErrorKind.NONSENSE.says("rank %s sent no region at init", q);
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
             try {
@@ -206,7 +195,7 @@ final class Setup {
                         String.valueOf(e.getMessage()));
             }
         }
-        rounds.begin(unmapped.toByteArray());
+        return unmapped.toByteArray();
     }
 
     private void agreeOnMates() {
@@ -221,60 +210,47 @@ final class Setup {
                 regions[q] = null;
             }
         }
-        int[] far = IntStream.range(0, nRanks).filter(q -> regions[q] == null).toArray();
-        if (far.length == 0) {
-            return;
-        }
-        SocketAddress[] listeners = new SocketAddress[nRanks];
-        Arrays.setAll(listeners, q -> infos[q].listener());
-        try {
-            linkSetup = new LinkSetup(members.key, members.commId, rank, listeners, far);
-        } catch (NcclException e) {
-            phase = Phase.CONFIRM;
-            giveUp(e);
-        }
+        far = IntStream.range(0, nRanks).filter(q -> regions[q] == null).toArray();
     }
 
+    /** Whether this rank's own connections are there, or it has given up: then a round begins. */
     private boolean connect() {
-        LinkSetup setup = linkSetup;
-        if (setup != null) {
-            try {
-                if (!setup.advance()) {
+        try {
+            if (far.length > 0) {
+                LinkSetup connecting = linkSetup == null ? beginLinks() : linkSetup;
+                if (!connecting.advance()) {
                     rounds.exchange.check(missing());
                     return false;
                 }
-            } catch (NcclException e) {
-                giveUp(e);
-                return true;
             }
-        }
-        try {
-            links = assemble(setup);
+            Peer[] all = new Peer[nRanks];
+            for (int q = 0; q < nRanks; q++) {
+                all[q] = peer(q);
+                peers[q] = all[q];
+            }
+            links = new Links(rank, all);
             rounds.begin(new byte[0]);
         } catch (NcclException e) {
             giveUp(e);
         }
+        phase = Phase.CONFIRM;
         return true;
     }
 
-    private Links assemble(@Nullable LinkSetup setup) {
-        Peer[] all = new Peer[nRanks];
-        for (int q = 0; q < nRanks; q++) {
-            all[q] = peer(setup, q);
-            peers[q] = all[q];
-        }
-        return new Links(rank, all);
+    private LinkSetup beginLinks() {
+        SocketAddress[] listeners = new SocketAddress[nRanks];
+        Arrays.setAll(listeners, q -> infos[q].listener());
+        LinkSetup begun = new LinkSetup(members.key, members.commId, rank, listeners, far);
+        linkSetup = begun;
+        return begun;
     }
 
-    private Peer peer(@Nullable LinkSetup setup, int q) {
+    private Peer peer(int q) {
         Region region = regions[q];
-        if (region == null && setup != null) {
+        if (region == null) {
             SocketAddress where = infos[q].listener();
             Log.info(Subsystem.INIT, "Channel 00 : %d -> %d via NET/Socket/%s", rank, q, where);
-            return link(setup, q);
-        }
-        if (region == null) {
-            throw ErrorKind.IMPOSSIBLE.says("rank %s has no region", q);
+            return link(q);
         }
         boolean here = infos[q].sameProcess(infos[rank]);
         if (q != rank) {
@@ -284,9 +260,9 @@ final class Setup {
         return new Mate(region, here ? null : watch(q), infos[q].pid());
     }
 
-    private NetLink link(LinkSetup setup, int q) {
+    private NetLink link(int q) {
         Region mirror = Region.mirror(nRanks, q);
-        int descriptor = setup.descriptor(q);
+        int descriptor = Objects.requireNonNull(linkSetup).descriptor(q);
         try {
             return new NetLink(descriptor, nRanks, mirror);
         } catch (RuntimeException | Error e) {
@@ -319,18 +295,14 @@ final class Setup {
 
     /** The connected ranks; once, if {@link #connected}. */
     Links links() {
-        Links all = links;
-        if (all == null) {
-            throw new IllegalStateException("not connected");
-        }
-        return all;
+        return Objects.requireNonNull(links);
     }
 
     /** By member, whether it is reached over TCP. */
     boolean[] net() {
         boolean[] net = new boolean[nRanks];
-        for (int q = 0; q < nRanks; q++) {
-            net[q] = regions[q] == null;
+        for (int q : far) {
+            net[q] = true;
         }
         return net;
     }
@@ -342,33 +314,28 @@ final class Setup {
 
     /** Participants that have not come as far, as well as known. */
     int[] missing() {
-        LinkSetup setup = linkSetup;
-        return phase == Phase.LINKED && setup != null
-                ? IntStream.of(setup.missing()).map(q -> members.participants[q]).sorted().toArray()
+        return phase == Phase.LINKED && linkSetup != null
+                ? Arrays.stream(linkSetup.missing())
+                        .map(q -> members.participants[q])
+                        .sorted()
+                        .toArray()
                 : rounds.exchange.missing();
     }
 
     void awaitActivity(int maxMs) {
-        LinkSetup setup = linkSetup;
-        if (phase == Phase.LINKED && setup != null) {
-            setup.awaitActivity(maxMs);
+        if (phase == Phase.LINKED && linkSetup != null) {
+            linkSetup.awaitActivity(maxMs);
         } else {
             rounds.exchange.awaitActivity(maxMs);
         }
     }
 
-    /** Frees what belongs to nobody else: everything after a failure, else the rest. */
-    void close(boolean well) {
-        LinkSetup setup = linkSetup;
-        if (setup != null) {
-            setup.close();
+    /** Frees what belongs to nobody else: everything, unless this rank is {@link #connected}. */
+    void close() {
+        if (linkSetup != null) {
+            linkSetup.close();
         }
-        if (well) {
-            return;
-        }
-        Links all = links;
-        if (all != null) {
-            all.close();
+        if (links != null) {
             return;
         }
         for (int q = 0; q < nRanks; q++) {

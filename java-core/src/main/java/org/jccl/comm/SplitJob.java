@@ -2,8 +2,11 @@ package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
 import org.jccl.bootstrap.Keys;
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
 import org.jccl.progress.Parting;
 import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
@@ -19,39 +22,56 @@ import java.util.List;
  * is finished and then leaves its peers. A rank that cannot take part to the end fails the parent,
  * whose ranks would be out of step.
  */
-final class SplitJob extends SetupJob {
+final class SplitJob extends Creation {
     private static final int ROUNDS = 4;
     private static final int NOCOLOR = -1;
 
-    private final Comm parent;
     private final int color;
     private final int key;
     private final long number;
 
-    private record Member(int parentRank, int key) {}
-
-    SplitJob(Comm parent, Comm child, int color, int key, long number) {
-        super(child, parent, "ncclCommSplit");
-        this.parent = parent;
+    private SplitJob(Comm parent, Comm child, int color, int key, long number) {
+        super(child, parent, "ncclCommSplit", ROUNDS);
         this.color = color;
         this.key = key;
         this.number = number;
     }
 
-    static void checkColor(int color) {
+    static SplitJob begin(Comm parent, int color, int key, @Nullable NcclConfig config) {
+        parent.ensureUnbroken();
         if (color < NOCOLOR) {
             throw ErrorKind.SPLIT_COLOR.says(
                     "CommSplit : color %s must be NCCL_SPLIT_NOCOLOR (-1) or not negative", color);
         }
+        NcclConfig own = parent.config();
+        NcclConfig resolved = config == null ? own : ConfigDefaults.resolve(config);
+        ConfigDefaults.requireParentsDevice(config, parent.device());
+        if (resolved.hostId() == null) {
+            resolved = resolved.withHostId(own.hostId());
+        }
+        long number = parent.life.beginSplit();
+        try {
+            Comm child = new Comm(resolved, parent.device(), -1, 0, parent.commHash());
+            Object[] of = {parent.identity(), parent.blocking() ? 1 : 0, number, color, key};
+            Log.info(
+                    Subsystem.INIT,
+                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
+                            + " START",
+                    of);
+            return new SplitJob(parent, child, color, key, number);
+        } catch (RuntimeException | Error e) {
+            parent.life.endSplit(null);
+            throw e;
+        }
     }
 
     @Override
-    protected Exchange open() {
-        return new CommExchange(parent);
+    Exchange open() {
+        return new CommExchange(meeting);
     }
 
     @Override
-    protected boolean meet() {
+    boolean meet() {
         if (rounds().begun == 0) {
             rounds().begin(ByteBuffer.allocate(8).putInt(color).putInt(key).array());
         }
@@ -61,60 +81,47 @@ final class SplitJob extends SetupJob {
         if (color == NOCOLOR) {
             return true;
         }
-        List<Member> members = new ArrayList<>();
-        for (int q = 0; q < parent.nRanks(); q++) {
+        int[] keys = new int[meeting.nRanks()];
+        List<Integer> members = new ArrayList<>();
+        for (int q = 0; q < keys.length; q++) {
             byte[] blob = rounds().payload(q);
             if (blob.length != 8) {
                 throw ErrorKind.NONSENSE.says("rank %s sent no colour", q);
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
             if (in.getInt() == color) {
-                members.add(new Member(q, in.getInt()));
+                members.add(q);
+                keys[q] = in.getInt();
             }
         }
-        members.sort(Comparator.comparingInt(Member::key).thenComparingInt(Member::parentRank));
-        int[] participants = members.stream().mapToInt(Member::parentRank).toArray();
-        RankInfo[] infos = new RankInfo[participants.length];
-        Arrays.setAll(infos, i -> parent.info(participants[i]));
-        int rank = members.indexOf(new Member(parent.rank(), key));
+        // Ranks with equal keys stay in the parent's order.
+        members.sort(Comparator.comparingInt(q -> keys[q]));
+        int[] participants = members.stream().mapToInt(q -> q).toArray();
+        RankInfo[] infos = members.stream().map(q -> meeting.infos[q]).toArray(RankInfo[]::new);
+        int rank = members.indexOf(meeting.rank());
         comm.placed(rank, infos.length, childName());
         byte[] context = ByteBuffer.allocate(12).putLong(number).putInt(color).array();
-        byte[] childKey = Keys.derive(parent.key(), "split", context);
+        byte[] childKey = Keys.derive(meeting.key, "split", context);
         byte[] id = Arrays.copyOf(Keys.derive(childKey, "name"), 16);
         setup(new Setup.Members(infos, participants, childKey, id));
         return true;
     }
 
     private long childName() {
-        long h = parent.commHash() * 0x9e3779b97f4a7c15L + number;
+        long h = meeting.commHash() * 0x9e3779b97f4a7c15L + number;
         return (h ^ h >>> 31) * 0xbf58476d1ce4e5b9L + color;
     }
 
     @Override
-    protected boolean restOfRounds() {
-        while (rounds().finished < ROUNDS) {
-            if (rounds().begun == rounds().finished) {
-                rounds().begin(new byte[0]);
-            }
-            if (!rounds().advance()) {
-                return false;
-            }
+    void ending(@Nullable NcclException why) {
+        if (why != null && cutShort()) {
+            Parting.stop(meeting.executor(), why);
         }
-        return true;
-    }
-
-    @Override
-    public void ended(@Nullable NcclException why) {
-        if (why != null && cutShort(ROUNDS)) {
-            Parting.stop(parent.executor(), why);
-        }
-        // A child that has found no place yet has no rank to be named by.
-        super.ended(why == null || comm.rank() >= 0 ? why : why.on(parent.identity()));
     }
 
     /** A thread that sees that the child is ready may use the parent again. */
     @Override
-    protected void released(@Nullable NcclException why) {
-        parent.splitEnded(why, cutShort(ROUNDS));
+    void released(@Nullable NcclException why) {
+        meeting.splitEnded(why, cutShort());
     }
 }

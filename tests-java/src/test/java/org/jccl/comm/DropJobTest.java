@@ -82,31 +82,31 @@ final class DropJobTest {
     }
 
     /** A job of a communicator in the making that fails with this in its first or last step. */
-    private static final class Failing extends SetupJob {
+    private static final class Failing extends Creation {
         private final Error failure;
         private final boolean atEnd;
 
         Failing(Comm comm, Error failure, boolean atEnd) {
-            super(comm, comm, "the planted job");
+            super(comm, comm, "the planted job", 0);
             this.failure = failure;
             this.atEnd = atEnd;
         }
 
         @Override
-        protected Exchange open() {
+        Exchange open() {
             if (!atEnd) {
                 throw failure;
             }
-            return new Alone();
+            return new InitJob.Alone();
         }
 
         @Override
-        protected boolean meet() {
+        boolean meet() {
             return true;
         }
 
         @Override
-        protected void released(@Nullable NcclException why) {
+        void released(@Nullable NcclException why) {
             if (atEnd) {
                 throw failure;
             }
@@ -116,7 +116,7 @@ final class DropJobTest {
     private static void assertFails(Error failure, boolean atEnd, NcclResult as, String says)
             throws InterruptedException {
         Comm comm = creation(2).comm();
-        Creation failing = new Creation(new Failing(comm, failure, atEnd));
+        Creation failing = new Failing(comm, failure, atEnd);
         failing.start();
         while (comm.asyncError() == NcclResult.IN_PROGRESS) {
             TimeUnit.MILLISECONDS.sleep(1);

@@ -256,9 +256,9 @@ final class DeviceFailureTest {
                     rank.await("nothing");
                 }
                 if (rank.number() == 0) {
-                    comm.recv(data, LARGE, DataType.INT32, 1, place.stream());
+                    comm.inStream(place.stream()).recv(data, LARGE, DataType.INT32, 1);
                 }
-                comm.allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM, place.stream());
+                comm.inStream(place.stream()).allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
                 place.await();
             } finally {
                 comm.abort();

@@ -45,22 +45,22 @@ final class DeviceTest {
         MemorySegment all = seat.device.allocate(4L * count * n);
         MemorySegment sent = seat.device.allocate(4L * count * n);
         seat.sum(sum, count);
-        comm.broadcast(sum, part, count, type, n - 1, seat.stream);
+        comm.inStream(seat.stream).broadcast(sum, part, count, type, n - 1);
         MemorySegment own = all.asSlice(4L * count * me, 4L * count);
         seat.device.run(seat.stream.handle(), () -> seat.device.put(own, seat.content(part)));
-        comm.allGather(own, all, count, type, seat.stream);
+        comm.inStream(seat.stream).allGather(own, all, count, type);
         Group.run(
                 () -> {
                     for (int q = 0; q < n; q++) {
                         long at = 4L * count * q;
-                        comm.send(all.asSlice(at, 4L * count), count, type, q, seat.stream);
+                        comm.inStream(seat.stream).send(all.asSlice(at, 4L * count), count, type, q);
                     }
                     for (int q = 0; q < n; q++) {
                         long at = 4L * count * q;
-                        comm.recv(sent.asSlice(at, 4L * count), count, type, q, seat.stream);
+                        comm.inStream(seat.stream).recv(sent.asSlice(at, 4L * count), count, type, q);
                     }
                 });
-        comm.reduceScatter(sent, part, count, type, RedOp.MAX, seat.stream);
+        comm.inStream(seat.stream).reduceScatter(sent, part, count, type, RedOp.MAX);
         seat.synchronize();
         assertEquals(NcclResult.SUCCESS, comm.asyncError());
         Sums.checkSum(seat.content(part), n, count);
@@ -172,22 +172,19 @@ final class DeviceTest {
                                 refused(
                                         "stream 0x7777",
                                         () ->
-                                                seat.comm.send(
-                                                        there,
-                                                        0,
-                                                        DataType.INT32,
-                                                        0,
-                                                        new Stream(0x7777)));
+                                                seat.comm
+                                                        .inStream(new Stream(0x7777))
+                                                        .send(there, 0, DataType.INT32, 0));
                                 refused(
                                         "means nothing on host ranks",
                                         () ->
-                                                onHost.broadcast(
-                                                        here,
-                                                        here,
-                                                        10,
-                                                        DataType.INT32,
-                                                        0,
-                                                        new Stream(1)));
+                                                onHost.inStream(new Stream(1))
+                                                        .broadcast(
+                                                                here,
+                                                                here,
+                                                                10,
+                                                                DataType.INT32,
+                                                                0));
                                 refused(
                                         "where its parent is",
                                         () ->

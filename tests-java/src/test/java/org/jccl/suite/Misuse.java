@@ -152,7 +152,7 @@ public final class Misuse implements Scenario {
         add(
                 "stream null",
                 Misuse::oneRank,
-                s -> s.comm().allReduce(s.x, s.y, 1, FLOAT32, SUM, null));
+                s -> s.comm().inStream(null).allReduce(s.x, s.y, 1, FLOAT32, SUM));
         add("null in a group", Misuse::oneRank, Misuse::nullInAGroup);
     }
 

@@ -27,7 +27,7 @@ final class NonBlocking {
                 Place place = places.get(i);
                 MemorySegment own = place.holding(Sums.filled(place.host(), comm.rank(), count));
                 data.add(own);
-                comm.allReduce(own, own, count, DataType.INT32, RedOp.SUM, place.stream());
+                comm.inStream(place.stream()).allReduce(own, own, count, DataType.INT32, RedOp.SUM);
             }
             for (int i = 0; i < comms.size(); i++) {
                 places.get(i).await();

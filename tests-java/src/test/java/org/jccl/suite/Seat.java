@@ -79,7 +79,7 @@ final class Seat implements AutoCloseable {
     }
 
     void sum(MemorySegment data, int count) {
-        comm.allReduce(data, data, count, DataType.INT32, RedOp.SUM, stream);
+        comm.inStream(stream).allReduce(data, data, count, DataType.INT32, RedOp.SUM);
     }
 
     @Override

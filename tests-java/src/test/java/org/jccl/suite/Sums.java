@@ -21,7 +21,7 @@ final class Sums {
     static void allReduce(Communicator comm, int count) {
         try (Place place = Place.of(comm)) {
             MemorySegment data = place.holding(filled(place.host(), comm.rank(), count));
-            comm.allReduce(data, data, count, DataType.INT32, RedOp.SUM, place.stream());
+            comm.inStream(place.stream()).allReduce(data, data, count, DataType.INT32, RedOp.SUM);
             place.await();
             checkSum(place.get(data), comm.count(), count);
         }
@@ -61,7 +61,7 @@ final class Sums {
         }
         MemorySegment own = place.holding(content);
         MemorySegment all = place.allocate(4L * count * nRanks);
-        comm.allGather(own, all, count, DataType.INT32, place.stream());
+        comm.inStream(place.stream()).allGather(own, all, count, DataType.INT32);
         place.await();
         checkGathered(place.get(all), nRanks, count);
     }
@@ -80,7 +80,7 @@ final class Sums {
             MemorySegment vote = place.host().allocate(4, 8);
             vote.set(ValueLayout.JAVA_INT, 0, mine ? 1 : 0);
             MemorySegment word = place.holding(vote);
-            comm.allReduce(word, word, 1, DataType.INT32, RedOp.MIN, place.stream());
+            comm.inStream(place.stream()).allReduce(word, word, 1, DataType.INT32, RedOp.MIN);
             place.await();
             return place.get(word).get(ValueLayout.JAVA_INT, 0) == 1;
         }
