@@ -9,7 +9,6 @@ import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Wait;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
-import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 

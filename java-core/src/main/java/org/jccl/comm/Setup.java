@@ -79,6 +79,7 @@ final class Setup {
 
     /** Why this rank has given up. */
     private @Nullable NcclException local;
+
     private @Nullable Links links;
 
     /** A setup of these members, of which this rank is one. */

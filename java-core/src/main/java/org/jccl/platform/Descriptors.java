@@ -24,8 +24,7 @@ final class Descriptors {
     static int open(String path, int flags) {
         try (Arena arena = Arena.ofConfined()) {
             long name = arena.allocateFrom(path).address();
-            return (int)
-                    SystemCall.call(SystemCall.OPENAT, AT_FDCWD, name, flags | CLOEXEC, 0600);
+            return (int) SystemCall.call(SystemCall.OPENAT, AT_FDCWD, name, flags | CLOEXEC, 0600);
         }
     }
 }

@@ -258,7 +258,8 @@ final class DeviceFailureTest {
                 if (rank.number() == 0) {
                     comm.inStream(place.stream()).recv(data, LARGE, DataType.INT32, 1);
                 }
-                comm.inStream(place.stream()).allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
+                comm.inStream(place.stream())
+                        .allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
                 place.await();
             } finally {
                 comm.abort();

@@ -53,11 +53,13 @@ final class DeviceTest {
                 () -> {
                     for (int q = 0; q < n; q++) {
                         long at = 4L * count * q;
-                        comm.inStream(seat.stream).send(all.asSlice(at, 4L * count), count, type, q);
+                        comm.inStream(seat.stream)
+                                .send(all.asSlice(at, 4L * count), count, type, q);
                     }
                     for (int q = 0; q < n; q++) {
                         long at = 4L * count * q;
-                        comm.inStream(seat.stream).recv(sent.asSlice(at, 4L * count), count, type, q);
+                        comm.inStream(seat.stream)
+                                .recv(sent.asSlice(at, 4L * count), count, type, q);
                     }
                 });
         comm.inStream(seat.stream).reduceScatter(sent, part, count, type, RedOp.MAX);
@@ -180,11 +182,7 @@ final class DeviceTest {
                                         () ->
                                                 onHost.inStream(new Stream(1))
                                                         .broadcast(
-                                                                here,
-                                                                here,
-                                                                10,
-                                                                DataType.INT32,
-                                                                0));
+                                                                here, here, 10, DataType.INT32, 0));
                                 refused(
                                         "where its parent is",
                                         () ->

@@ -64,7 +64,8 @@ final class FailureTest {
             try (Place place = Place.of(comm)) {
                 MemorySegment data = place.allocate(4L * LARGE);
                 for (int i = 0; true; i++) {
-                    comm.inStream(place.stream()).allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
+                    comm.inStream(place.stream())
+                            .allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
                     place.await();
                     if (i == 1) {
                         rank.say("busy");
@@ -129,7 +130,8 @@ final class FailureTest {
                 int count = rank.intArgument(0);
                 MemorySegment data = place.allocate(8L * count);
                 if (rank.number() == 0) {
-                    comm.inStream(place.stream()).allReduce(data, data, count, DataType.FLOAT32, RedOp.MAX);
+                    comm.inStream(place.stream())
+                            .allReduce(data, data, count, DataType.FLOAT32, RedOp.MAX);
                 } else {
                     comm.inStream(place.stream()).broadcast(data, data, count, DataType.INT64, 1);
                     // A stream may still copy from the buffer when the next call throws.
