@@ -39,3 +39,18 @@ def test_planted_faults_apply() -> None:
         if tried.returncode != 0:
             stale.append(f"{patch.name}: {tried.stderr.strip()}")
     assert not stale, "make these patches again: " + "; ".join(stale)
+
+
+def test_planted_faults_name_tests_that_exist() -> None:
+    junit = {path.stem for path in (_ROOT / "tests-java").rglob("*Test.java")}
+    unknown = []
+    for patch in sorted((_ROOT / ".ci" / "faults").glob("*.patch")):
+        _, _, names = patch.read_text(encoding="utf-8").splitlines()[1].partition(": ")
+        tests = [name.strip() for name in names.split(",")]
+        assert tests
+        unknown += [
+            f"{patch.name}: {test}"
+            for test in tests
+            if test not in junit and not (test.endswith(".py") and (_ROOT / test).exists())
+        ]
+    assert not unknown, "no such tests: " + ", ".join(unknown)

@@ -49,14 +49,8 @@ public abstract class Creation implements Group.GroupJob, Job {
     private boolean met;
     private @Nullable NcclException failed;
 
-    /** Written under the monitor of this, read by anybody (volatile). */
-    private volatile boolean over;
-
-    /**
-     * Whether a thread has its turn to run the job: one that waits gives it back, the background
-     * does not. Guarded by this, as the one below.
-     */
-    private boolean taken;
+    /** Whether the job is over; only the thread that runs the job writes it, and reads it. */
+    private boolean over;
 
     private @Nullable NcclException failure;
 
@@ -146,9 +140,6 @@ public abstract class Creation implements Group.GroupJob, Job {
      */
     @Override
     public final void start() {
-        synchronized (this) {
-            taken = true;
-        }
         try {
             JobAgent.start(this);
         } catch (RuntimeException | Error e) {
@@ -271,11 +262,8 @@ public abstract class Creation implements Group.GroupJob, Job {
             end = why != null ? why : Unforeseen.of(e, "at the end of " + what);
             comm.setupEnded(end, what);
         } finally {
-            synchronized (this) {
-                failure = end;
-                over = true;
-                notifyAll();
-            }
+            failure = end;
+            over = true;
         }
     }
 
@@ -304,50 +292,20 @@ public abstract class Creation implements Group.GroupJob, Job {
 
     @Override
     public final boolean await(long untilNs) {
-        if (!take(untilNs)) {
-            return over;
-        }
-        try {
-            int ranks = meeting.nRanks();
-            int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
-            while (!over && !JobAgent.step(this)) {
-                long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
-                if (leftNs <= 0) {
-                    return false;
-                }
-                awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
-            }
-            return true;
-        } finally {
-            giveBack();
-        }
-    }
-
-    /** Waits until no other thread has its turn; false if the job is over or the time is up. */
-    private synchronized boolean take(long untilNs) {
-        while (taken && !over) {
-            long leftMs = untilNs == 0 ? STEP_WAIT_MS : (untilNs - System.nanoTime()) / MS;
-            if (leftMs <= 0) {
+        int ranks = meeting.nRanks();
+        int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
+        while (!over && !JobAgent.step(this)) {
+            long leftNs = untilNs == 0 ? Long.MAX_VALUE : untilNs - System.nanoTime();
+            if (leftNs <= 0) {
                 return false;
             }
-            try {
-                wait(leftMs);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return false;
-            }
+            awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
         }
-        taken = !over;
-        return taken;
-    }
-
-    private synchronized void giveBack() {
-        taken = false;
-        notifyAll();
+        return true;
     }
 
     @Override
-    public final synchronized NcclResult result() {
+    public final NcclResult result() {
         if (failure != null) {
             throw failure.on(meeting.identity());
         }
