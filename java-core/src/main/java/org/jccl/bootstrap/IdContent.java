@@ -77,11 +77,8 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
      *
      * @param fresh the bytes that the members have sent each other for this communicator alone
      */
-    byte[] communicatorKey(byte[]... fresh) {
-        byte[][] context = new byte[fresh.length + 1][];
-        context[0] = number;
-        System.arraycopy(fresh, 0, context, 1, fresh.length);
-        return Keys.derive(secret, "communicator", context);
+    byte[] communicatorKey(byte[] fresh) {
+        return Keys.derive(secret, "communicator", number, fresh);
     }
 
     /** Hides the content. */

@@ -34,11 +34,12 @@ final class Member extends Pollable {
         remindNs = nowNs + REMIND_NS;
     }
 
-    void tell(byte[]... messages) {
+    void tell(byte[] messages) {
         channel.send(messages);
     }
 
-    void deliver(byte[][] messages) {
+    /** The result of the round for which it waited. */
+    void deliver(byte[] messages) {
         remindNs = NEVER;
         tell(messages);
     }

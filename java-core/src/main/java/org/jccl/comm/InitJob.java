@@ -52,7 +52,7 @@ final class InitJob extends SetupJob {
         NcclException.throwIfAny(unfit);
         int n = comm.nRanks();
         RankInfo[] infos = new RankInfo[n];
-        byte[][] allFresh = new byte[n][];
+        ByteBuffer allFresh = ByteBuffer.allocate(n * FRESH_BYTES);
         int[] participants = new int[n];
         for (int q = 0; q < n; q++) {
             NcclException failed = rounds().failure(q);
@@ -64,7 +64,7 @@ final class InitJob extends SetupJob {
             if (blob.length < FRESH_BYTES) {
                 throw ErrorKind.NONSENSE.says("rank %s described itself badly: too short", q);
             }
-            allFresh[q] = Arrays.copyOf(blob, FRESH_BYTES);
+            allFresh.put(blob, 0, FRESH_BYTES);
             // Ranks of one process describe themselves alike.
             infos[q] =
                     q > 0 && sameInfo(blob, rounds().payload(q - 1))
@@ -85,7 +85,7 @@ final class InitJob extends SetupJob {
         if (met == null) {
             Rendezvous.useAlone(id);
         }
-        byte[] key = met == null ? Keys.random(Keys.BYTES) : met.communicatorKey(allFresh);
+        byte[] key = met == null ? Keys.random(Keys.BYTES) : met.communicatorKey(allFresh.array());
         byte[] name = Keys.derive(key, "name");
         if (Rendezvous.isShared(id)) {
             comm.named(ByteBuffer.wrap(name).getLong());
