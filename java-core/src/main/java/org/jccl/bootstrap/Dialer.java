@@ -59,7 +59,7 @@ final class Dialer implements AutoCloseable {
      *     yet
      */
     Dialer(SocketAddress target, Hello hello, byte[] key, byte[] payload, boolean mayComeLater) {
-        this.target = target;
+        this.target = mayComeLater ? target : fromHere(target);
         this.hello = hello;
         this.key = key;
         this.payload = payload;
@@ -70,7 +70,7 @@ final class Dialer implements AutoCloseable {
      * An address that another process gave as its own, in the form that this machine needs: the
      * scope of a link-local one is a number that has a meaning on one machine only.
      */
-    static SocketAddress fromHere(SocketAddress address) {
+    private static SocketAddress fromHere(SocketAddress address) {
         if (!address.isLinkLocal()) {
             return address;
         }

@@ -28,18 +28,6 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
     }
 
     /**
-     * The content that a rank with this id uses. If the id means a root at a known address, the
-     * secret comes from the environment.
-     *
-     * @throws NcclException with INVALID_ARGUMENT if JCCL did not make it, INVALID_USAGE if the
-     *     secret is missing
-     */
-    static IdContent of(UniqueId id) {
-        IdContent content = decode(id);
-        return CommId.isOne(content) ? CommId.withSecret(content) : content;
-    }
-
-    /**
      * Reads an id.
      *
      * @throws NcclException with INVALID_ARGUMENT if JCCL did not make it

@@ -48,14 +48,14 @@ final class IncomingConnection extends Pollable {
     }
 
     /** Whether it is a link that has come before its target. */
-    private boolean isEarly() {
+    boolean isEarly() {
         return hello != null && nonce == null && !done();
     }
 
     @Override
     void release() {
-        unproven.remove(this);
-        channel.close();
+        unproven.remove(fd);
+        super.release();
     }
 
     /** Closes it and says why. */
@@ -68,11 +68,10 @@ final class IncomingConnection extends Pollable {
     @Override
     void ready(long nowNs) {
         String why = advance(nowNs);
-        // The end may be that of a rank that gave up, or of a port scan.
-        dropFor(why == null && channel.ended() ? channel.endText() : why, nowNs);
-    }
-
-    private void dropFor(@Nullable String why, long nowNs) {
+        if (why == null && channel.ended()) {
+            // A rank that gave up, or a port scan.
+            why = channel.endText();
+        }
         if (why != null && !done()) {
             drop(why, nowNs);
         }
@@ -81,35 +80,29 @@ final class IncomingConnection extends Pollable {
     /** Goes as far as the bytes that are there allow; why it is to be dropped, or null. */
     private @Nullable String advance(long nowNs) {
         if (hello == null) {
-            String why = readHello();
-            if (hello == null || why != null) {
+            boolean complete = channel.fill(Hello.BYTES);
+            if (!channel.mayBeHello()) {
+                return "it does not speak JCCL";
+            }
+            if (!complete) {
+                return null;
+            }
+            hello = Hello.decode(channel.take(Hello.BYTES));
+            if (hello == null) {
+                return "its hello is malformed";
+            }
+        }
+        if (nonce == null) {
+            String why = answer(hello);
+            if (why != null) {
                 return why;
             }
         }
-        if (nonce != null) {
-            return readProof(hello, nonce, nowNs);
+        if (nonce == null) {
+            // Nothing may come before the challenge; this finds the end of the connection.
+            return channel.fill(1) ? "it speaks out of turn" : null;
         }
-        // Nothing may come before the challenge; this finds the end of the connection.
-        return channel.fill(1) ? "it speaks out of turn" : null;
-    }
-
-    private @Nullable String readHello() {
-        boolean complete = channel.fill(Hello.BYTES);
-        if (!channel.mayBeHello()) {
-            return "it does not speak JCCL";
-        }
-        if (!complete) {
-            return null;
-        }
-        hello = Hello.decode(channel.take(Hello.BYTES));
-        return hello == null ? "its hello is malformed" : answer(hello);
-    }
-
-    /** Goes on if it waits for a target that is there now. */
-    void lookForTarget(long nowNs) {
-        if (hello != null && isEarly()) {
-            dropFor(answer(hello), nowNs);
-        }
+        return readProof(hello, nonce, nowNs);
     }
 
     /** Challenges it, unless it has come before its target; why it is to be dropped, or null. */
@@ -127,14 +120,12 @@ final class IncomingConnection extends Pollable {
     }
 
     private @Nullable Root root(Hello received) {
-        if (received.kind() != Hello.RENDEZVOUS) {
+        Number16 number = Number16.of(received.number());
+        Root found = rootOfSocket == null ? unproven.roots.find(number) : rootOfSocket;
+        if (found == null || received.kind() != Hello.RENDEZVOUS) {
             return null;
         }
-        Root only = rootOfSocket;
-        if (only == null) {
-            return unproven.roots.find(received.number());
-        }
-        return only.number.equals(Number16.of(received.number())) ? only : null;
+        return found.number.equals(number) ? found : null;
     }
 
     private @Nullable String challenge(Hello received, byte[] itsKey) {
@@ -186,7 +177,7 @@ final class IncomingConnection extends Pollable {
     /** From now on the descriptor has another owner. */
     private void handOver() {
         channel.configure();
-        unproven.remove(this);
+        unproven.remove(fd);
         leave();
     }
 }

@@ -57,7 +57,7 @@ public final class RendezvousClient implements Exchange {
      *     is not in 0…nRanks-1; INVALID_USAGE for one that needs a secret
      */
     public RendezvousClient(UniqueId id, int nRanks, int rank) {
-        this(IdContent.of(id), hello(id, nRanks, rank));
+        this(CommId.withSecret(IdContent.decode(id)), hello(id, nRanks, rank));
     }
 
     /** A rank that introduces itself by this hello. */
@@ -71,7 +71,7 @@ public final class RendezvousClient implements Exchange {
         missing = known && hello.rank() != 0 ? new int[] {0} : NONE;
         dialer =
                 new Dialer(
-                        known ? id.root() : Dialer.fromHere(id.root()),
+                        id.root(),
                         Hello.create(Hello.RENDEZVOUS, 0, 0, id.number()),
                         id.key(),
                         hello.encode(),
@@ -101,9 +101,6 @@ public final class RendezvousClient implements Exchange {
     @Override
     public void begin(byte[] contribution) {
         NcclException.throwIfAny(failure);
-        if (!isComplete()) {
-            throw new IllegalStateException("round " + round + " is not complete");
-        }
         if (contribution.length > MAX_BLOB_BYTES) {
             throw ErrorKind.IMPOSSIBLE.says(
                     "a contribution of %s bytes is too large", contribution.length);
@@ -255,8 +252,10 @@ public final class RendezvousClient implements Exchange {
             case RootMessage.RESULT -> readResult(message);
             case RootMessage.WAITING -> readWaiting(message);
             case RootMessage.FAILED -> {
-                NcclException told = RootMessage.readFailure(message);
-                throw told == null ? nonsense() : told;
+                if (message.remaining() < Integer.BYTES) {
+                    throw nonsense();
+                }
+                throw RootMessage.readFailure(message);
             }
             default -> throw nonsense();
         }

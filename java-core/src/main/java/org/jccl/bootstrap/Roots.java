@@ -44,8 +44,8 @@ final class Roots {
     }
 
     /** The root with this number, or null if it is not known. */
-    synchronized @Nullable Root find(byte[] number16) {
-        return known.get(Number16.of(number16));
+    synchronized @Nullable Root find(Number16 number) {
+        return known.get(number);
     }
 
     /** No connection can be accepted for now; on the thread jccl-net. */
