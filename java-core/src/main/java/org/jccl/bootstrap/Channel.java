@@ -12,9 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.Deque;
-import java.util.Objects;
 
 /**
  * A non-blocking connection that reads messages of known size and queues what it cannot send yet.
@@ -36,6 +34,10 @@ final class Channel {
     private int inFrom;
     private int inCount;
     private int outOffset;
+
+    /** How much to read at least, if it is there: no more than wanted, or {@link #AHEAD_BYTES}. */
+    private int atLeast;
+
     private boolean ended;
     private int errno;
 
@@ -80,23 +82,16 @@ final class Channel {
 
     /** Sends and receives what it can; whether the next {@code wanted} bytes are there then. */
     boolean fill(int wanted) {
-        return fill(wanted, 0);
-    }
-
-    private boolean fill(int wanted, int ahead) {
         if (inCount >= wanted) {
             return true;
         }
         flush();
         long staging = STAGING.get().address();
         while (inCount < wanted && !ended) {
-            int room = Math.min(Math.max(wanted - inCount, ahead), STAGING_BYTES);
+            int room = Math.min(Math.max(wanted - inCount, atLeast), STAGING_BYTES);
             long received = Sockets.recv(fd, staging, room);
             if (received > 0) {
-                int bytes = (int) received;
-                makeRoom(Math.max(wanted, inCount + bytes));
-                Memory.copyOut(staging, in, inFrom + inCount, bytes);
-                inCount += bytes;
+                append(staging, (int) received, wanted);
             } else if (received == -Errno.EAGAIN) {
                 return false;
             } else {
@@ -107,14 +102,14 @@ final class Channel {
         return inCount >= wanted;
     }
 
-    /** Makes room for this many bytes, including those that are there. */
-    private void makeRoom(int bytes) {
-        if (inFrom + bytes > in.length) {
-            byte[] larger = bytes > in.length ? new byte[bytes] : in;
-            System.arraycopy(in, inFrom, larger, 0, inCount);
-            in = larger;
+    private void append(long staging, int bytes, int wanted) {
+        int room = Math.max(wanted, inCount + bytes);
+        if (inFrom + room > in.length) {
+            in = Arrays.copyOfRange(in, inFrom, inFrom + room);
             inFrom = 0;
         }
+        Memory.copyOut(staging, in, inFrom + inCount, bytes);
+        inCount += bytes;
     }
 
     /** Whether the bytes that are there may become a hello. */
@@ -135,7 +130,8 @@ final class Channel {
      * length that no message has ends the channel, after a message of a type that nobody knows.
      */
     @Nullable ByteBuffer message() {
-        if (!fill(RootMessage.HEADER_BYTES, AHEAD_BYTES)) {
+        atLeast = AHEAD_BYTES;
+        if (!fill(RootMessage.HEADER_BYTES)) {
             return null;
         }
         int length = ByteBuffer.wrap(in).getInt(inFrom);
@@ -144,7 +140,7 @@ final class Channel {
             ended = true;
             return known ? null : ByteBuffer.wrap(new byte[] {RootMessage.NONSENSE});
         }
-        if (!fill(RootMessage.HEADER_BYTES + length, AHEAD_BYTES)) {
+        if (!fill(RootMessage.HEADER_BYTES + length)) {
             return null;
         }
         ByteBuffer message = ByteBuffer.wrap(take(RootMessage.HEADER_BYTES + length));
@@ -161,8 +157,8 @@ final class Channel {
      * Queues bytes, which nobody may change any more, and gives the socket what it takes now.
      * Several channels may share them.
      */
-    void send(byte[]... messages) {
-        Collections.addAll(out, messages);
+    void send(byte[] bytes) {
+        out.add(bytes);
         flush();
     }
 
@@ -174,7 +170,9 @@ final class Channel {
     private void flush() {
         long staging = STAGING.get().address();
         while (!out.isEmpty() && !ended) {
-            int staged = stage(staging);
+            byte[] head = out.element();
+            int staged = Math.min(head.length - outOffset, STAGING_BYTES);
+            Memory.copyIn(head, outOffset, staging, staged);
             long sent = Sockets.send(fd, staging, staged);
             if (sent == -Errno.EAGAIN) {
                 return;
@@ -182,39 +180,15 @@ final class Channel {
             if (sent < 0) {
                 // The last words of the peer may still be read.
                 out.clear();
+                outOffset = 0;
                 errno = (int) -sent;
                 return;
             }
-            drop((int) sent);
-        }
-    }
-
-    private int stage(long staging) {
-        int staged = 0;
-        int offset = outOffset;
-        for (byte[] each : out) {
-            int bytes = Math.min(each.length - offset, STAGING_BYTES - staged);
-            Memory.copyIn(each, offset, staging + staged, bytes);
-            staged += bytes;
-            offset = 0;
-            if (staged == STAGING_BYTES) {
-                break;
+            outOffset += (int) sent;
+            if (outOffset == head.length) {
+                out.remove();
+                outOffset = 0;
             }
-        }
-        return staged;
-    }
-
-    private void drop(int sent) {
-        int left = sent;
-        while (left > 0) {
-            int head = Objects.requireNonNull(out.peek()).length - outOffset;
-            if (head > left) {
-                outOffset += left;
-                return;
-            }
-            left -= head;
-            outOffset = 0;
-            out.remove();
         }
     }
 

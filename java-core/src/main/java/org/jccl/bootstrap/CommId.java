@@ -69,12 +69,16 @@ final class CommId {
     }
 
     /**
-     * The same id with the secret of this process's environment.
+     * The same id, with the secret of this process's environment if it means a root at a known
+     * address.
      *
      * @throws NcclException with INVALID_USAGE if there is none and the address needs one, or if it
      *     cannot be used
      */
     static IdContent withSecret(IdContent id) {
+        if (!isOne(id)) {
+            return id;
+        }
         byte[] secret = secret();
         if (secret != null) {
             byte[] key = Keys.derive(secret, "NCCL_COMM_ID");

@@ -15,24 +15,22 @@ import org.jspecify.annotations.Nullable;
  * time.
  */
 final class Dialer implements AutoCloseable {
-    private static final long MS_NS = 1_000_000;
-    private static final long FIRST_PAUSE_NS = 5 * MS_NS;
-    private static final long LONGEST_PAUSE_NS = 500 * MS_NS;
+    private static final long FIRST_PAUSE_NS = 5_000_000;
+    private static final long LONGEST_PAUSE_NS = 500_000_000;
 
     /**
      * The address came from a process that listened there: a rank that is refused for this long has
      * come after the end of that process.
      */
-    private static final long REFUSED_NS = 2_000 * MS_NS;
+    private static final long REFUSED_NS = 2_000_000_000L;
 
-    private static final long ATTEMPT_LIMIT_NS = 12_000 * MS_NS;
-    private static final long LONGEST_WAIT_MS = 60_000;
+    private static final long ATTEMPT_LIMIT_NS = 12_000_000_000L;
+    private static final int LONGEST_WAIT_MS = 60_000;
 
     private enum State {
         CONNECTING,
         CHALLENGED,
-        PROVEN,
-        ACCEPTED
+        PROVEN
     }
 
     final SocketAddress target;
@@ -61,7 +59,7 @@ final class Dialer implements AutoCloseable {
      *     yet
      */
     Dialer(SocketAddress target, Hello hello, byte[] key, byte[] payload, boolean mayComeLater) {
-        this.target = target;
+        this.target = mayComeLater ? target : fromHere(target);
         this.hello = hello;
         this.key = key;
         this.payload = payload;
@@ -72,7 +70,7 @@ final class Dialer implements AutoCloseable {
      * An address that another process gave as its own, in the form that this machine needs: the
      * scope of a link-local one is a number that has a meaning on one machine only.
      */
-    static SocketAddress fromHere(SocketAddress address) {
+    private static SocketAddress fromHere(SocketAddress address) {
         if (!address.isLinkLocal()) {
             return address;
         }
@@ -101,10 +99,11 @@ final class Dialer implements AutoCloseable {
 
     /** Milliseconds until it does something by itself, at least 1. */
     int dueInMs() {
-        // Then it only waits for the other end.
-        boolean connected = channel != null && state != State.CONNECTING;
-        long ms = connected ? LONGEST_WAIT_MS : (untilNs - System.nanoTime()) / MS_NS + 1;
-        return (int) Math.max(1, Math.min(LONGEST_WAIT_MS, ms));
+        if (state != State.CONNECTING) {
+            // It waits for the other end alone.
+            return LONGEST_WAIT_MS;
+        }
+        return (int) Math.max(1, (untilNs - System.nanoTime()) / 1_000_000 + 1);
     }
 
     /**
@@ -114,8 +113,12 @@ final class Dialer implements AutoCloseable {
      * @throws NcclException if the other end can never be the right one
      */
     @Nullable Channel advance() {
-        if (channel == null && state != State.ACCEPTED && System.nanoTime() - untilNs >= 0) {
-            start();
+        if (channel == null && System.nanoTime() - untilNs >= 0) {
+            int fd = Sockets.socket(target.isIpv6());
+            if (fd < 0) {
+                throw ErrorKind.CANNOT_CONNECT.says("cannot make a socket: %s", Errno.text(-fd));
+            }
+            start(fd);
         }
         Channel open = channel;
         if (open != null && state == State.CONNECTING) {
@@ -124,22 +127,11 @@ final class Dialer implements AutoCloseable {
         if (open != null && state == State.CHALLENGED) {
             answerChallenge(open);
         }
-        if (open != null && state == State.PROVEN) {
-            awaitAcceptance(open);
-        }
-        if (state != State.ACCEPTED) {
+        if (open == null || state != State.PROVEN || !isAccepted(open)) {
             return null;
         }
         channel = null;
         return open;
-    }
-
-    private void start() {
-        int fd = Sockets.socket(target.isIpv6());
-        if (fd < 0) {
-            throw ErrorKind.CANNOT_CONNECT.says("cannot make a socket: %s", Errno.text(-fd));
-        }
-        start(fd);
     }
 
     /** Begins an attempt with this socket, which the dialer closes. */
@@ -166,13 +158,12 @@ final class Dialer implements AutoCloseable {
             }
             return;
         }
+        // If nobody listens there, a local port may have been connected to itself.
+        if (result == 0 && target.equals(Sockets.localAddress(open.fd))) {
+            result = -Errno.ECONNREFUSED;
+        }
         if (result < 0) {
             failed(-result);
-            return;
-        }
-        // If nobody listens there, a local port may have been connected to itself.
-        if (target.equals(Sockets.localAddress(open.fd))) {
-            failed(Errno.ECONNREFUSED);
             return;
         }
         refusedSinceNs = 0;
@@ -184,11 +175,10 @@ final class Dialer implements AutoCloseable {
     }
 
     private void answerChallenge(Channel open) {
-        if (!open.fill(Hello.REPLY_BYTES)) {
-            retryIfEnded(open);
+        byte[] reply = read(open, Hello.REPLY_BYTES);
+        if (reply == null) {
             return;
         }
-        byte[] reply = open.take(Hello.REPLY_BYTES);
         if (reply[0] == Hello.UNKNOWN) {
             throw ErrorKind.ROOT_FORGOT.says(
                     "the process at %s does not know this unique id: the process that made "
@@ -204,22 +194,23 @@ final class Dialer implements AutoCloseable {
         state = State.PROVEN;
     }
 
-    private void awaitAcceptance(Channel open) {
-        if (!open.fill(Hello.ACCEPTED.length)) {
-            retryIfEnded(open);
-            return;
-        }
-        if (!Keys.same(open.take(Hello.ACCEPTED.length), Hello.ACCEPTED)) {
+    private boolean isAccepted(Channel open) {
+        byte[] reply = read(open, Hello.ACCEPTED.length);
+        if (reply != null && !Keys.same(reply, Hello.ACCEPTED)) {
             throw ErrorKind.ROOT_NONSENSE.says("the process at %s answers nonsense", target);
         }
-        state = State.ACCEPTED;
-        obstacle = "";
+        return reply != null;
     }
 
-    private void retryIfEnded(Channel open) {
+    /** The listener's next bytes, or null if they are not there, or will never be. */
+    private byte @Nullable [] read(Channel open, int bytes) {
+        if (open.fill(bytes)) {
+            return open.take(bytes);
+        }
         if (open.ended()) {
             retry(open.endText());
         }
+        return null;
     }
 
     private void failed(int errno) {

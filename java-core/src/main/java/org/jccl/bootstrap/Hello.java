@@ -3,7 +3,6 @@ package org.jccl.bootstrap;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
@@ -31,8 +30,8 @@ record Hello(int kind, int from, int to, byte[] number, byte[] nonce) {
     static final byte UNKNOWN = 2;
     static final byte[] ACCEPTED = {'J', 'C', 'O', 'K'};
     private static final byte[] MAGIC = {'J', 'C', 'C', 'L', 'n', 'e', 't', 1};
-    private static final byte[] LISTENER = "jccl listener".getBytes(StandardCharsets.US_ASCII);
-    private static final byte[] CONNECTOR = "jccl connector".getBytes(StandardCharsets.US_ASCII);
+    private static final String LISTENER = "jccl listener";
+    private static final String CONNECTOR = "jccl connector";
 
     static Hello create(int kind, int from, int to, byte[] number) {
         return new Hello(kind, from, to, number, Keys.random(Keys.BYTES));
@@ -78,7 +77,7 @@ record Hello(int kind, int from, int to, byte[] number, byte[] nonce) {
     byte[] challenge(byte[] key, byte[] listenerNonce) {
         ByteBuffer out = ByteBuffer.allocate(REPLY_BYTES);
         out.put(CHALLENGE).put(new byte[3]).put(listenerNonce);
-        return out.put(Keys.authenticate(key, LISTENER, encode(), listenerNonce)).array();
+        return out.put(Keys.derive(key, LISTENER, encode(), listenerNonce)).array();
     }
 
     /** The listener's answer when it does not know the number. */
@@ -96,7 +95,7 @@ record Hello(int kind, int from, int to, byte[] number, byte[] nonce) {
 
     /** The connector's last message: payload and proof. */
     byte[] proof(byte[] key, byte[] listenerNonce, byte[] payload) {
-        byte[] proof = Keys.authenticate(key, CONNECTOR, encode(), listenerNonce, payload);
+        byte[] proof = Keys.derive(key, CONNECTOR, encode(), listenerNonce, payload);
         return ByteBuffer.allocate(payload.length + proof.length).put(payload).put(proof).array();
     }
 

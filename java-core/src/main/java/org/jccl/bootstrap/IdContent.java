@@ -28,18 +28,6 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
     }
 
     /**
-     * The content that a rank with this id uses. If the id means a root at a known address, the
-     * secret comes from the environment.
-     *
-     * @throws NcclException with INVALID_ARGUMENT if JCCL did not make it, INVALID_USAGE if the
-     *     secret is missing
-     */
-    static IdContent of(UniqueId id) {
-        IdContent content = decode(id);
-        return CommId.isOne(content) ? CommId.withSecret(content) : content;
-    }
-
-    /**
      * Reads an id.
      *
      * @throws NcclException with INVALID_ARGUMENT if JCCL did not make it
@@ -77,11 +65,8 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
      *
      * @param fresh the bytes that the members have sent each other for this communicator alone
      */
-    byte[] communicatorKey(byte[]... fresh) {
-        byte[][] context = new byte[fresh.length + 1][];
-        context[0] = number;
-        System.arraycopy(fresh, 0, context, 1, fresh.length);
-        return Keys.derive(secret, "communicator", context);
+    byte[] communicatorKey(byte[] fresh) {
+        return Keys.derive(secret, "communicator", number, fresh);
     }
 
     /** Hides the content. */

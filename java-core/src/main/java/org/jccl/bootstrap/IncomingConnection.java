@@ -2,6 +2,8 @@ package org.jccl.bootstrap;
 
 import org.jspecify.annotations.Nullable;
 
+import java.util.Objects;
+
 /**
  * An accepted connection until it has proved itself; then it is handed over. Belongs to the thread
  * jccl-net.
@@ -46,14 +48,14 @@ final class IncomingConnection extends Pollable {
     }
 
     /** Whether it is a link that has come before its target. */
-    private boolean isEarly() {
+    boolean isEarly() {
         return hello != null && nonce == null && !done();
     }
 
     @Override
     void release() {
-        unproven.remove(this);
-        channel.close();
+        unproven.remove(fd);
+        super.release();
     }
 
     /** Closes it and says why. */
@@ -63,136 +65,119 @@ final class IncomingConnection extends Pollable {
         close();
     }
 
-    /**
-     * Goes as far as the bytes that are there allow. Answers are short: the socket takes one at
-     * once, or the connection is dropped.
-     */
     @Override
     void ready(long nowNs) {
-        if (hello == null) {
-            readHello(nowNs);
-        }
-        // Nothing may come before the challenge; this finds the end of the connection.
-        if (isEarly() && channel.fill(1)) {
-            drop("it speaks out of turn", nowNs);
-        }
-        if (hello != null && nonce != null && !done()) {
-            readProof(hello, nonce, nowNs);
-        }
-        if (!done() && channel.ended()) {
+        String why = advance(nowNs);
+        if (why == null && channel.ended()) {
             // A rank that gave up, or a port scan.
-            drop(channel.endText(), nowNs);
+            why = channel.endText();
+        }
+        if (why != null && !done()) {
+            drop(why, nowNs);
         }
     }
 
-    private void readHello(long nowNs) {
-        boolean complete = channel.fill(Hello.BYTES);
-        if (!channel.mayBeHello()) {
-            drop("it does not speak JCCL", nowNs);
-            return;
+    /** Goes as far as the bytes that are there allow; why it is to be dropped, or null. */
+    private @Nullable String advance(long nowNs) {
+        if (hello == null) {
+            boolean complete = channel.fill(Hello.BYTES);
+            if (!channel.mayBeHello()) {
+                return "it does not speak JCCL";
+            }
+            if (!complete) {
+                return null;
+            }
+            hello = Hello.decode(channel.take(Hello.BYTES));
+            if (hello == null) {
+                return "its hello is malformed";
+            }
         }
-        if (!complete) {
-            return;
+        if (nonce == null) {
+            String why = answer(hello);
+            if (why != null) {
+                return why;
+            }
         }
-        Hello received = Hello.decode(channel.take(Hello.BYTES));
-        if (received == null) {
-            drop("its hello is malformed", nowNs);
-            return;
+        if (nonce == null) {
+            // Nothing may come before the challenge; this finds the end of the connection.
+            return channel.fill(1) ? "it speaks out of turn" : null;
         }
-        hello = received;
+        return readProof(hello, nonce, nowNs);
+    }
+
+    /** Challenges it, unless it has come before its target; why it is to be dropped, or null. */
+    private @Nullable String answer(Hello received) {
         if (received.kind() == Hello.LINK && rootOfSocket == null) {
-            lookForTarget(nowNs);
-            return;
+            target = unproven.target(received);
+            return target == null ? null : challenge(received, target.key);
         }
         root = root(received);
         if (root == null) {
             channel.send(Hello.unknown());
-            drop("its unique id is not known here", nowNs);
-            return;
+            return "its unique id is not known here";
         }
-        challenge(received, root.key, nowNs);
+        return challenge(received, root.key);
     }
 
     private @Nullable Root root(Hello received) {
-        if (received.kind() != Hello.RENDEZVOUS) {
+        Number16 number = Number16.of(received.number());
+        Root found = rootOfSocket == null ? unproven.roots.find(number) : rootOfSocket;
+        if (found == null || received.kind() != Hello.RENDEZVOUS) {
             return null;
         }
-        Root only = rootOfSocket;
-        if (only == null) {
-            return unproven.roots.find(received.number());
-        }
-        return only.number.equals(Number16.of(received.number())) ? only : null;
+        return found.number.equals(number) ? found : null;
     }
 
-    /** Goes on if it waits for a target that is there now. */
-    void lookForTarget(long nowNs) {
-        if (hello == null || !isEarly()) {
-            return;
-        }
-        target = unproven.target(hello);
-        if (target != null) {
-            challenge(hello, target.key, nowNs);
-        }
-    }
-
-    private void challenge(Hello received, byte[] itsKey, long nowNs) {
-        byte[] fresh = Keys.random(Keys.BYTES);
+    private @Nullable String challenge(Hello received, byte[] itsKey) {
         key = itsKey;
-        nonce = fresh;
-        tell(received.challenge(itsKey, fresh), nowNs);
+        nonce = Keys.random(Keys.BYTES);
+        return tell(received.challenge(itsKey, nonce));
     }
 
-    private void tell(byte[] message, long nowNs) {
+    /** Answers are short: the socket takes one at once, or the connection is dropped. */
+    private @Nullable String tell(byte[] message) {
         channel.send(message);
-        if (!channel.idle()) {
-            drop("it does not read", nowNs);
-        }
+        return channel.idle() ? null : "it does not read";
     }
 
-    private void readProof(Hello received, byte[] challenged, long nowNs) {
+    private @Nullable String readProof(Hello received, byte[] challenged, long nowNs) {
         int payloadBytes = received.kind() == Hello.RENDEZVOUS ? MemberHello.BYTES : 0;
         if (!channel.fill(payloadBytes + Keys.BYTES)) {
-            return;
+            return null;
         }
         byte[] message = channel.take(payloadBytes + Keys.BYTES);
         byte[] payload = received.verifyProof(key, challenged, message);
         if (payload == null) {
-            drop("its proof is wrong", nowNs);
-            return;
+            return "its proof is wrong";
         }
-        if (root != null && root.isTaken()) {
+        if (target != null) {
+            return joinTarget(received.from(), target);
+        }
+        Root its = Objects.requireNonNull(root);
+        if (its.isTaken()) {
             // The rank comes again until the next root is open.
-            drop("the communicator that meets here is complete", nowNs);
-        } else if (root != null) {
-            joinRoot(root, MemberHello.decode(payload), nowNs);
-        } else if (target != null) {
-            joinTarget(received, target, nowNs);
+            return "the communicator that meets here is complete";
         }
-    }
-
-    private void joinRoot(Root its, MemberHello member, long nowNs) {
-        Member admitted = its.admit(channel, member);
+        Member admitted = its.admit(channel, MemberHello.decode(payload));
         handOver();
         its.join(admitted, nowNs);
+        return null;
     }
 
-    private void joinTarget(Hello received, LinkTarget itsTarget, long nowNs) {
-        String refusal = itsTarget.refusal(received.from());
-        if (refusal != null) {
-            drop(refusal, nowNs);
-            return;
-        }
-        tell(Hello.ACCEPTED, nowNs);
-        if (!done()) {
+    private @Nullable String joinTarget(int from, LinkTarget its) {
+        String refusal = its.refusal(from);
+        String why = refusal == null ? tell(Hello.ACCEPTED) : refusal;
+        if (why == null) {
             handOver();
-            itsTarget.offer(received.from(), channel.fd);
+            its.offer(from, channel.fd);
         }
+        return why;
     }
 
     /** From now on the descriptor has another owner. */
     private void handOver() {
         channel.configure();
-        unproven.remove(this);
+        unproven.remove(fd);
         leave();
     }
 }

@@ -8,7 +8,7 @@ import java.security.SecureRandom;
 import java.util.Arrays;
 
 /**
- * HMAC-SHA256 (RFC 2104): proofs, and keys made from keys. It uses the digest alone: the first
+ * HMAC-SHA256 (RFC 2104): makes proofs, and keys from keys. It uses the digest alone: the first
  * {@code javax.crypto.Mac} of a process starts every provider of cryptography and reads its
  * policies, which takes a fifth of the time of an init.
  */
@@ -25,14 +25,27 @@ public final class Keys {
     private Keys() {}
 
     /**
-     * A key for one purpose. It tells nothing about {@code key}, or about the keys of other labels
-     * and contexts.
+     * A key for one purpose, or a proof. It tells nothing about {@code key}, or about what is made
+     * with other labels and contexts. The lengths of all parts are bound in, so that parts cannot
+     * be shifted.
      */
     public static byte[] derive(byte[] key, String label, byte[]... context) {
-        byte[][] parts = new byte[context.length + 1][];
-        parts[0] = label.getBytes(StandardCharsets.UTF_8);
-        System.arraycopy(context, 0, parts, 1, context.length);
-        return authenticate(key, parts);
+        MessageDigest digest = digest();
+        byte[] block =
+                Arrays.copyOf(key.length > BLOCK_BYTES ? digest.digest(key) : key, BLOCK_BYTES);
+        digest.update(masked(block, INNER));
+        update(digest, label.getBytes(StandardCharsets.UTF_8));
+        for (byte[] part : context) {
+            update(digest, part);
+        }
+        byte[] inside = digest.digest();
+        digest.update(masked(block, OUTER));
+        return digest.digest(inside);
+    }
+
+    private static void update(MessageDigest digest, byte[] part) {
+        digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(part.length).array());
+        digest.update(part);
     }
 
     /** Fresh random bytes. */
@@ -40,21 +53,6 @@ public final class Keys {
         byte[] fresh = new byte[bytes];
         RANDOM.nextBytes(fresh);
         return fresh;
-    }
-
-    /** A proof over the parts; their lengths are bound in, so that parts cannot be shifted. */
-    static byte[] authenticate(byte[] key, byte[]... parts) {
-        MessageDigest digest = digest();
-        byte[] block =
-                Arrays.copyOf(key.length > BLOCK_BYTES ? digest.digest(key) : key, BLOCK_BYTES);
-        digest.update(masked(block, INNER));
-        for (byte[] part : parts) {
-            digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(part.length).array());
-            digest.update(part);
-        }
-        byte[] inside = digest.digest();
-        digest.update(masked(block, OUTER));
-        return digest.digest(inside);
     }
 
     private static MessageDigest digest() {

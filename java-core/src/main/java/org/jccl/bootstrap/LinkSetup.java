@@ -6,7 +6,6 @@ import org.jccl.type.NcclException;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -15,7 +14,6 @@ import java.util.Map;
  * connects to the higher rank's listener. Used by one thread at a time.
  */
 public final class LinkSetup implements AutoCloseable {
-    private final int[] peers;
     private final Listener listener;
     private final LinkTarget target;
 
@@ -35,20 +33,18 @@ public final class LinkSetup implements AutoCloseable {
      */
     public LinkSetup(
             byte[] key32, byte[] commId16, int rank, SocketAddress[] listenerOfRank, int[] peers) {
-        this.peers = peers.clone();
         byte[] key = Keys.derive(key32, "link", commId16);
-        boolean[] expected = new boolean[listenerOfRank.length];
         for (int peer : peers) {
-            expected[peer] = peer < rank;
             if (peer > rank) {
-                SocketAddress where = Dialer.fromHere(listenerOfRank[peer]);
                 Hello hello = Hello.create(Hello.LINK, rank, peer, commId16.clone());
-                dialers.put(peer, new Dialer(where, hello, key, new byte[0], false));
+                byte[] payload = {};
+                dialers.put(peer, new Dialer(listenerOfRank[peer], hello, key, payload, false));
             }
         }
         listener = Listener.shared();
         pollfds = Arena.ofAuto().allocate((dialers.size() + 1L) * Sockets.POLLFD_BYTES, 8);
-        target = new LinkTarget(new LinkTarget.Name(Number16.of(commId16), rank), key, expected);
+        LinkTarget.Name name = new LinkTarget.Name(Number16.of(commId16), rank);
+        target = new LinkTarget(name, key, listenerOfRank.length, peers);
         try {
             listener.register(target);
         } catch (RuntimeException | Error noMemory) {
@@ -66,7 +62,7 @@ public final class LinkSetup implements AutoCloseable {
     public boolean advance() {
         target.wakeup.drain();
         dialers.entrySet().removeIf(each -> connects(each.getKey(), each.getValue()));
-        boolean complete = Arrays.stream(peers).allMatch(target::isThere);
+        boolean complete = missing().length == 0;
         String obstacle = target.obstacle();
         if (!complete && obstacle != null) {
             throw Listener.cannotAccept(obstacle);
@@ -107,7 +103,7 @@ public final class LinkSetup implements AutoCloseable {
 
     /** The peers whose connection is not there yet. */
     public int[] missing() {
-        return Arrays.stream(peers).filter(peer -> !target.isThere(peer)).toArray();
+        return target.missing();
     }
 
     /** Closes what was not taken. */

@@ -5,6 +5,7 @@ import org.jccl.platform.Wakeup;
 import org.jspecify.annotations.Nullable;
 
 import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
  * The connections of one rank of one communicator, until it takes them: the thread jccl-net offers
@@ -17,6 +18,7 @@ final class LinkTarget {
 
     private static final int ABSENT = -1;
     private static final int TAKEN = -2;
+    private static final int UNWANTED = -3;
 
     final Name name;
     final byte[] key;
@@ -24,30 +26,25 @@ final class LinkTarget {
     /** Signalled when a connection has come, or when nothing more can come. */
     final Wakeup wakeup = new Wakeup();
 
-    private final boolean[] expected;
-
-    /** By rank: the connection, or ABSENT or TAKEN. */
+    /** By rank: the connection, or ABSENT, TAKEN or UNWANTED. */
     private final int[] descriptors;
 
-    private boolean closed;
     private @Nullable String obstacle;
 
-    /**
-     * The target of a rank, which itself connects to those that it does not expect.
-     *
-     * @param expected by rank, whether it connects to this one
-     */
-    LinkTarget(Name name, byte[] key, boolean[] expected) {
+    /** The target of a rank: the lower ones of its peers connect to it, and it to the higher. */
+    LinkTarget(Name name, byte[] key, int nRanks, int[] peers) {
         this.name = name;
         this.key = key;
-        this.expected = expected;
-        this.descriptors = new int[expected.length];
-        Arrays.fill(descriptors, ABSENT);
+        this.descriptors = new int[nRanks];
+        Arrays.fill(descriptors, UNWANTED);
+        for (int peer : peers) {
+            descriptors[peer] = ABSENT;
+        }
     }
 
     /** Why a connection from this rank is not wanted, or null if it is. */
     synchronized @Nullable String refusal(int from) {
-        if (closed || from >= descriptors.length || !expected[from]) {
+        if (from >= name.rank() || descriptors[from] == UNWANTED) {
             return "rank " + name.rank() + " expects none from rank " + from;
         }
         return descriptors[from] == TAKEN
@@ -57,7 +54,7 @@ final class LinkTarget {
 
     /** Gives it a connection with a rank, which replaces an older one that was not taken yet. */
     synchronized void offer(int from, int fd) {
-        if (closed || descriptors[from] == TAKEN) {
+        if (descriptors[from] == TAKEN || descriptors[from] == UNWANTED) {
             Sockets.close(fd);
             return;
         }
@@ -79,8 +76,11 @@ final class LinkTarget {
         return obstacle;
     }
 
-    synchronized boolean isThere(int from) {
-        return descriptors[from] != ABSENT;
+    /** The peers whose connection is not there yet. */
+    synchronized int[] missing() {
+        return IntStream.range(0, descriptors.length)
+                .filter(each -> descriptors[each] == ABSENT)
+                .toArray();
     }
 
     /** The connection from this rank; the caller closes it. */
@@ -93,17 +93,14 @@ final class LinkTarget {
         return fd;
     }
 
-    /** Closes what was not taken. */
+    /** Closes what was not taken; nothing is wanted any more. */
     synchronized void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
         for (int fd : descriptors) {
             if (fd >= 0) {
                 Sockets.close(fd);
             }
         }
+        Arrays.fill(descriptors, UNWANTED);
         wakeup.close();
     }
 }

@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.platform.Epoll;
 import org.jccl.platform.Errno;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
@@ -44,7 +45,7 @@ public final class Listener {
         this.agent = agent;
         agent.serve(new ListeningSocket(this, fd, null));
         roots = new Roots(agent);
-        unproven = new UnprovenConnections(roots);
+        unproven = new UnprovenConnections(new Epoll(UnprovenConnections.READY_PER_TURN), roots);
         agent.serve(unproven);
         address = Sockets.localAddress(fd);
         int reserve = Sockets.socket(address.isIpv6());
@@ -119,7 +120,7 @@ public final class Listener {
     /** The root of this id, if this process made it and remembers it. */
     static synchronized @Nullable Root rootHere(IdContent id) {
         return shared != null && shared.address.equals(id.root())
-                ? shared.roots.find(id.number())
+                ? shared.roots.find(Number16.of(id.number()))
                 : null;
     }
 
@@ -132,13 +133,19 @@ public final class Listener {
         agent.submit(() -> unproven.forget(target));
     }
 
-    /** Serves a new root at a socket of its own, which listens already. */
-    Root openRoot(int fd, IdContent id) {
-        Root root = new Root(roots, id);
-        ListeningSocket socket = new ListeningSocket(this, fd, root);
-        root.socket = socket;
-        agent.submit(() -> agent.serve(socket));
-        return root;
+    /** Serves a new root at a socket of its own, which listens already and is closed on failure. */
+    static Root openRoot(int fd, IdContent id) {
+        try {
+            Listener here = shared();
+            Root root = new Root(here.roots, id);
+            ListeningSocket socket = new ListeningSocket(here, fd, root);
+            root.socket = socket;
+            here.agent.submit(() -> here.agent.serve(socket));
+            return root;
+        } catch (RuntimeException | Error failure) {
+            Sockets.close(fd);
+            throw failure;
+        }
     }
 
     /** A socket can accept connections, whether there are any or not. */

@@ -37,31 +37,28 @@ final class ListeningSocket extends Pollable {
                 Interfaces.select(Params.SOCKET_IFNAME.text(), Params.SOCKET_FAMILY.text())
                         .getFirst();
         int[] range = Params.PORT_RANGE.get();
-        int first = range == null ? 0 : range[0];
-        int last = range == null ? 0 : range[1];
-        int result = 0;
-        for (int port = first; port <= last; port++) {
-            result = open(chosen.address().withPort(port));
-            if (result >= 0) {
-                Log.info(
-                        Subsystem.BOOTSTRAP,
-                        "Bootstrap: Using %s, listening on %s",
-                        chosen.name(),
-                        Sockets.localAddress(result));
-                return result;
-            }
-            if (result != -Errno.EADDRINUSE) {
-                break;
-            }
+        int port = range == null ? 0 : range[0];
+        int fd = open(chosen.address().withPort(port));
+        while (fd == -Errno.EADDRINUSE && range != null && port < range[1]) {
+            port++;
+            fd = open(chosen.address().withPort(port));
         }
-        throw ErrorKind.CANNOT_LISTEN.says(
-                "cannot listen on %s: %s%s",
-                chosen, Errno.text(-result), range == null ? "" : rangeText(first, last, result));
+        if (fd < 0) {
+            throw ErrorKind.CANNOT_LISTEN.says(
+                    "cannot listen on %s: %s%s",
+                    chosen, Errno.text(-fd), range == null ? "" : rangeText(range, -fd));
+        }
+        Log.info(
+                Subsystem.BOOTSTRAP,
+                "Bootstrap: Using %s, listening on %s",
+                chosen.name(),
+                Sockets.localAddress(fd));
+        return fd;
     }
 
-    private static String rangeText(int first, int last, int result) {
-        String range = "JCCL_PORT_RANGE " + first + "-" + last;
-        return result == -Errno.EADDRINUSE
+    private static String rangeText(int[] bounds, int errno) {
+        String range = "JCCL_PORT_RANGE " + bounds[0] + "-" + bounds[1];
+        return errno == Errno.EADDRINUSE
                 ? "; all ports of " + range + " are taken: each process needs one, widen the range"
                 : "; the port is the first of " + range + " that was tried and not taken";
     }
@@ -109,10 +106,5 @@ final class ListeningSocket extends Pollable {
     @Override
     void failed(long nowNs) {
         rest(nowNs);
-    }
-
-    @Override
-    void release() {
-        Sockets.close(fd);
     }
 }

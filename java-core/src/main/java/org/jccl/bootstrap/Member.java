@@ -1,7 +1,5 @@
 package org.jccl.bootstrap;
 
-import org.jccl.type.NcclException;
-
 import java.nio.ByteBuffer;
 
 /** A rank's connection as its root sees it. Belongs to the thread jccl-net. */
@@ -34,11 +32,15 @@ final class Member extends Pollable {
         remindNs = nowNs + REMIND_NS;
     }
 
-    void tell(byte[]... messages) {
-        channel.send(messages);
+    void tell(byte[] messages) {
+        // Once it is closed, its descriptor may be that of something else.
+        if (!done()) {
+            channel.send(messages);
+        }
     }
 
-    void deliver(byte[][] messages) {
+    /** The result of the round for which it waited. */
+    void deliver(byte[] messages) {
         remindNs = NEVER;
         tell(messages);
     }
@@ -67,16 +69,14 @@ final class Member extends Pollable {
     private void read(ByteBuffer message, long nowNs) {
         byte type = message.get();
         boolean mayAct = joined && !left && message.remaining() >= Integer.BYTES;
-        NcclException failure =
-                type == RootMessage.FAILED && mayAct ? RootMessage.readFailure(message) : null;
         if (type == RootMessage.BYE) {
             left = true;
             remindNs = NEVER;
             root.left(this);
         } else if (type == RootMessage.BLOB && mayAct) {
             root.contribute(this, message.getInt(), RootMessage.rest(message), nowNs);
-        } else if (failure != null) {
-            root.gaveUp(hello.name(), failure);
+        } else if (type == RootMessage.FAILED && mayAct) {
+            root.gaveUp(hello.name(), RootMessage.readFailure(message));
         } else if (joined) {
             end("it sent nonsense");
         }
@@ -97,13 +97,15 @@ final class Member extends Pollable {
         }
     }
 
+    @Override
+    void failed(long nowNs) {
+        if (!done()) {
+            end("the root failed to serve it");
+        }
+    }
+
     private void end(String how) {
         close();
         root.gone(this, how);
-    }
-
-    @Override
-    void release() {
-        channel.close();
     }
 }

@@ -39,7 +39,9 @@ abstract class Pollable {
     void expired(long nowNs) {}
 
     /** Closes the descriptor; called once. */
-    abstract void release();
+    void release() {
+        Sockets.close(fd);
+    }
 
     /** Its code failed, maybe for want of memory. */
     void failed(long nowNs) {
@@ -80,14 +82,10 @@ abstract class Pollable {
                 expired(nowNs);
             }
         } catch (RuntimeException | Error failure) {
-            survive(failure, nowNs);
+            // It alone suffers from that.
+            failed(nowNs);
+            Log.survived("a bootstrap connection failed: ", failure);
         }
-    }
-
-    /** Its code has failed: it alone suffers from that. */
-    final void survive(Throwable failure, long nowNs) {
-        failed(nowNs);
-        Log.survived("a bootstrap connection failed: ", failure);
     }
 
     /** Whether the agent is to forget it; its descriptor is closed or given away. */

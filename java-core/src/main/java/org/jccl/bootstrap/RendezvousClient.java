@@ -22,9 +22,8 @@ public final class RendezvousClient implements Exchange {
     /** How long a rank that gets no socket tries to tell the others so. */
     private static final long TELLING_NS = 2_000_000_000L;
 
+    private final MemberHello self;
     private final int nRanks;
-    private final int rank;
-    private final boolean rootHere;
     private final IdContent id;
     private final Dialer dialer;
 
@@ -58,27 +57,26 @@ public final class RendezvousClient implements Exchange {
      *     is not in 0…nRanks-1; INVALID_USAGE for one that needs a secret
      */
     public RendezvousClient(UniqueId id, int nRanks, int rank) {
-        this(IdContent.of(id), hello(id, nRanks, rank));
+        this(CommId.withSecret(IdContent.decode(id)), hello(id, nRanks, rank));
     }
 
     /** A rank that introduces itself by this hello. */
     RendezvousClient(IdContent id, MemberHello hello) {
         this.id = id;
+        self = hello;
         nRanks = hello.nRanks();
-        rank = hello.rank();
         received = nRanks;
-        rootHere = hello.inRootProcess();
         boolean known = CommId.isOne(id);
         rankOfRoot = known ? 0 : -1;
-        missing = known && rank != 0 ? new int[] {0} : NONE;
+        missing = known && hello.rank() != 0 ? new int[] {0} : NONE;
         dialer =
                 new Dialer(
-                        known ? id.root() : Dialer.fromHere(id.root()),
+                        id.root(),
                         Hello.create(Hello.RENDEZVOUS, 0, 0, id.number()),
                         id.key(),
                         hello.encode(),
                         known);
-        opening = known && rank == 0 ? new RootOpening(id) : null;
+        opening = known && hello.rank() == 0 ? new RootOpening(id) : null;
     }
 
     private static MemberHello hello(UniqueId id, int nRanks, int rank) {
@@ -93,25 +91,22 @@ public final class RendezvousClient implements Exchange {
     /**
      * A key that the members of this rendezvous can compute and nobody else.
      *
-     * @param fresh what the members have sent each other for this communicator alone
+     * @param fresh what the members have sent each other for this communicator alone, each as many
+     *     bytes
      */
-    public byte[] communicatorKey(byte[]... fresh) {
+    public byte[] communicatorKey(byte[] fresh) {
         return id.communicatorKey(fresh);
     }
 
     @Override
     public void begin(byte[] contribution) {
-        throwFailure();
-        if (!isComplete()) {
-            throw new IllegalStateException("round " + round + " is not complete");
-        }
+        NcclException.throwIfAny(failure);
         if (contribution.length > MAX_BLOB_BYTES) {
             throw ErrorKind.IMPOSSIBLE.says(
                     "a contribution of %s bytes is too large", contribution.length);
         }
         round++;
         received = 0;
-        missing = channel == null ? missing : NONE;
         blobs = new byte[nRanks][];
         mine = contribution.clone();
     }
@@ -122,7 +117,7 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public boolean advance() {
-        throwFailure();
+        NcclException.throwIfAny(failure);
         if (!isComplete()) {
             progress();
         }
@@ -131,7 +126,7 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public void check(int[] awaited) {
-        throwFailure();
+        NcclException.throwIfAny(failure);
         if (channel != null) {
             progress();
         }
@@ -156,10 +151,10 @@ public final class RendezvousClient implements Exchange {
      * fails.
      */
     private void tellRootHere(NcclException why) {
-        if (channel == null && rootHere) {
+        if (channel == null && self.inRootProcess()) {
             Root root = opening == null ? Listener.rootHere(id) : opening.root();
             if (root != null) {
-                root.giveUp(rank, why);
+                root.giveUp(self.rank(), why);
             }
         }
     }
@@ -170,11 +165,9 @@ public final class RendezvousClient implements Exchange {
             return true;
         }
         failure = why;
-        Channel open = channel;
-        if (open == null) {
-            tellRootHere(why);
-        } else {
-            open.send(RootMessage.failed(why));
+        tellRootHere(why);
+        if (channel != null) {
+            channel.send(RootMessage.failed(why));
         }
         return true;
     }
@@ -187,10 +180,10 @@ public final class RendezvousClient implements Exchange {
         }
         while (!inRound || !isComplete()) {
             ByteBuffer message = open.message();
-            if (message == null && open.ended()) {
-                throw rootHasGone(open);
-            }
             if (message == null) {
+                if (open.ended()) {
+                    throw rootHasGone(open);
+                }
                 return;
             }
             read(message);
@@ -206,41 +199,41 @@ public final class RendezvousClient implements Exchange {
     }
 
     private @Nullable Channel connect() {
-        RootOpening own = opening;
-        if (own != null && !own.advance()) {
+        if (opening != null && !opening.advance()) {
             return null;
         }
-        NcclException why = shortage;
         try {
             channel = dialer.advance();
         } catch (NcclException refused) {
-            if (why == null && mayTell(refused)) {
+            if (shortage != null) {
+                throw shortage;
+            }
+            if (mayTell(refused)) {
                 return null;
             }
-            throw why != null ? why : CommId.isOne(id) ? CommId.explain(refused) : refused;
+            throw CommId.isOne(id) ? CommId.explain(refused) : refused;
         }
-        Channel open = channel;
-        if (open == null) {
+        if (channel == null) {
             long sinceNs = dialing.lookNs();
-            if (rootHere && sinceNs > DIALING_NS) {
+            if (self.inRootProcess() && sinceNs > DIALING_NS) {
                 Listener.throwObstacle();
             }
-            if (why != null && sinceNs > TELLING_NS) {
-                throw why;
+            if (sinceNs > TELLING_NS) {
+                NcclException.throwIfAny(shortage);
             }
             return null;
         }
         missing = NONE;
-        if (why != null) {
-            giveUp(why);
-            throw why;
+        if (shortage != null) {
+            giveUp(shortage);
+            throw shortage;
         }
-        return open;
+        return channel;
     }
 
     /** Whether this rank, which gets no socket, connects by the spare one to tell the others. */
     private boolean mayTell(NcclException refused) {
-        if (rootHere || refused.kind() != ErrorKind.CANNOT_CONNECT) {
+        if (self.inRootProcess() || refused.kind() != ErrorKind.CANNOT_CONNECT) {
             return false;
         }
         int spare = Listener.takeSpare(dialer.target.isIpv6());
@@ -259,8 +252,10 @@ public final class RendezvousClient implements Exchange {
             case RootMessage.RESULT -> readResult(message);
             case RootMessage.WAITING -> readWaiting(message);
             case RootMessage.FAILED -> {
-                NcclException told = RootMessage.readFailure(message);
-                throw told == null ? nonsense() : told;
+                if (message.remaining() < Integer.BYTES) {
+                    throw nonsense();
+                }
+                throw RootMessage.readFailure(message);
             }
             default -> throw nonsense();
         }
@@ -301,14 +296,12 @@ public final class RendezvousClient implements Exchange {
     }
 
     private NcclException rootHasGone(Channel open) {
-        String maker =
-                rankOfRoot < 0
-                        ? "the process that made the unique id (" + dialer.target + ")"
-                        : "rank " + rankOfRoot + ", whose process made the unique id,";
         String who =
                 CommId.isOne(id)
                         ? "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),"
-                        : maker;
+                        : rankOfRoot < 0
+                                ? "the process that made the unique id (" + dialer.target + ")"
+                                : "rank " + rankOfRoot + ", whose process made the unique id,";
         return ErrorKind.ROOT_GONE.says(
                 "%s has gone during the initialisation: its process ended or its "
                         + "connection broke (%s)",
@@ -317,12 +310,6 @@ public final class RendezvousClient implements Exchange {
 
     private NcclException nonsense() {
         return ErrorKind.ROOT_NONSENSE.says("the rendezvous at %s sent nonsense", dialer.target);
-    }
-
-    private void throwFailure() {
-        if (failure != null) {
-            throw failure;
-        }
     }
 
     @Override
@@ -344,9 +331,8 @@ public final class RendezvousClient implements Exchange {
         if (channel != null) {
             return null;
         }
-        RootOpening own = opening;
-        if (own != null && own.root() == null) {
-            return own.obstacle();
+        if (opening != null && opening.root() == null) {
+            return opening.obstacle();
         }
         return CommId.isOne(id)
                 ? Sentence.of(
@@ -359,11 +345,9 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public void awaitActivity(int maxMs) {
-        Channel open = channel;
-        RootOpening own = opening;
-        if (open != null) {
-            Sockets.pollOne(open.fd, open.events(), maxMs);
-        } else if (own != null && own.root() == null) {
+        if (channel != null) {
+            Sockets.pollOne(channel.fd, channel.events(), maxMs);
+        } else if (opening != null && opening.root() == null) {
             Sockets.pollOne(-1, (short) 0, Math.min(maxMs, RootOpening.PAUSE_MS));
         } else {
             int sleepMs = Math.min(maxMs, dialer.dueInMs());
@@ -374,15 +358,14 @@ public final class RendezvousClient implements Exchange {
     @Override
     public void close() {
         dialer.close();
-        Channel open = channel;
-        channel = null;
-        if (open != null) {
-            open.send(RootMessage.bye());
-            Sockets.shutdown(open.fd);
-            while (open.message() != null) {
+        if (channel != null) {
+            channel.send(RootMessage.bye());
+            Sockets.shutdown(channel.fd);
+            while (channel.message() != null) {
                 // Unread data would turn the end of the stream into a reset.
             }
-            open.close();
+            channel.close();
+            channel = null;
         }
         if (opening != null) {
             opening.close();

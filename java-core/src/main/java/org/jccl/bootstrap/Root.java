@@ -9,6 +9,7 @@ import org.jccl.type.NcclException;
 import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
+import java.io.ByteArrayOutputStream;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.stream.IntStream;
@@ -21,7 +22,6 @@ final class Root {
     private static final String USED =
             "this unique id has been used already: an id makes one communicator, call"
                     + " ncclGetUniqueId for the next one";
-    private static final long MS_NS = 1_000_000;
 
     /** The members' own limits come first, since they say more. */
     private static final long GRACE_MS = 5_000;
@@ -40,8 +40,8 @@ final class Root {
     private int connected;
     private int round;
     private int rankHere = -1;
-    // How long somebody has waited for the round, or null; looked at with each reminder.
-    private @Nullable WatchedTime waiting;
+    // How long somebody has waited for the round; looked at with each contribution and reminder.
+    private final WatchedTime waiting = new WatchedTime();
     private int complaints;
     // Written by jccl-net, read by the thread of the rank that opened the root; volatile.
     private volatile @Nullable NcclException failure;
@@ -57,6 +57,7 @@ final class Root {
         this.roots = roots;
         number = Number16.of(id.number());
         key = id.key();
+        waiting.stop();
     }
 
     /**
@@ -121,15 +122,13 @@ final class Root {
         if (refusal == null && isClosed()) {
             refusal = ErrorKind.ID_USED.says(USED);
         }
+        String problem = refusal == null ? problem(hello) : null;
+        if (problem != null) {
+            refusal = ErrorKind.RANKS_DISAGREE.says(problem);
+            fail(refusal);
+        }
         if (refusal != null) {
             member.tell(RootMessage.failed(refusal));
-            return;
-        }
-        String problem = problem(hello);
-        if (problem != null) {
-            NcclException why = ErrorKind.RANKS_DISAGREE.says(problem);
-            member.tell(RootMessage.failed(why));
-            fail(why);
             return;
         }
         if (first == null) {
@@ -184,9 +183,7 @@ final class Root {
         }
         blobs[rank] = blob;
         contributed++;
-        if (waiting == null) {
-            waiting = new WatchedTime();
-        }
+        waiting.lookNs();
         for (Member each : members) {
             if (each != null && each.left) {
                 failSince(each.hello.name());
@@ -201,26 +198,26 @@ final class Root {
     }
 
     private void deliver() {
-        byte[][] frames = new byte[members.length][];
-        for (int rank = 0; rank < frames.length; rank++) {
+        ByteArrayOutputStream results = new ByteArrayOutputStream();
+        for (int rank = 0; rank < members.length; rank++) {
             boolean here = Objects.requireNonNull(members[rank]).hello.inRootProcess();
             byte[] blob = Objects.requireNonNull(blobs[rank]);
-            frames[rank] = RootMessage.result(round, rank, here, blob);
-            blobs[rank] = null;
+            results.writeBytes(RootMessage.result(round, rank, here, blob));
         }
+        blobs = new byte[members.length][];
         round++;
         contributed = 0;
-        waiting = null;
+        waiting.stop();
+        byte[] all = results.toByteArray();
         for (Member member : members) {
-            Objects.requireNonNull(member).deliver(frames);
+            Objects.requireNonNull(member).deliver(all);
         }
     }
 
     /** Tells a waiting member whom it waits for, or that it has waited long enough. */
     void remind(Member member, long nowNs) {
         long limitMs = Params.INIT_TIMEOUT.get();
-        WatchedTime watched = waiting;
-        long waitedMs = watched == null ? 0 : watched.lookNs() / MS_NS;
+        long waitedMs = waiting.lookNs() / 1_000_000;
         if (limitMs > 0 && waitedMs > limitMs + GRACE_MS) {
             fail(
                     ErrorKind.INIT_TIMEOUT.says(
@@ -263,8 +260,7 @@ final class Root {
      * a rank of this process is among these, it says so as well, and names itself.
      */
     void cannotAccept(String why) {
-        boolean named = rankHere >= 0 || ++complaints > UNNAMED_COMPLAINTS;
-        if (joined < members.length && named) {
+        if (joined < members.length && (rankHere >= 0 || ++complaints > UNNAMED_COMPLAINTS)) {
             fail(
                     ErrorKind.CANNOT_CONNECT.says(
                             "%s cannot accept connections: %s",

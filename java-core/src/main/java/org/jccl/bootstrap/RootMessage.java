@@ -4,7 +4,6 @@ import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Utf8;
-import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
 
@@ -66,11 +65,8 @@ final class RootMessage {
         return create(FAILED, 4 + utf8.length).putInt(why.result().code()).put(utf8).array();
     }
 
-    /** The failure that a message of the type FAILED tells of, or null if it is malformed. */
-    static @Nullable NcclException readFailure(ByteBuffer content) {
-        if (content.remaining() < Integer.BYTES) {
-            return null;
-        }
+    /** The failure that a message of the type FAILED, with a result code at least, tells of. */
+    static NcclException readFailure(ByteBuffer content) {
         NcclResult result = NcclResult.ofFailure(content.getInt());
         content.limit(Math.min(content.limit(), content.position() + MAX_TEXT_BYTES));
         return ErrorKind.RENDEZVOUS_FAILED.says(result, Utf8.decode(rest(content)));

@@ -1,7 +1,6 @@
 package org.jccl.bootstrap;
 
 import org.jccl.platform.Errno;
-import org.jccl.platform.Sockets;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
@@ -43,15 +42,12 @@ final class RootOpening implements AutoCloseable {
      */
     boolean advance() {
         if (root != null) {
-            NcclException failure = root.failure();
-            if (failure != null) {
-                throw failure;
-            }
+            NcclException.throwIfAny(root.failure());
             return true;
         }
         int fd = ListeningSocket.open(id.root());
         if (fd >= 0) {
-            serve(fd);
+            root = Listener.openRoot(fd, id);
             return true;
         }
         if (fd != -Errno.EADDRINUSE || System.nanoTime() - sinceNs > BUSY_NS) {
@@ -67,15 +63,6 @@ final class RootOpening implements AutoCloseable {
                                     + " free port");
         }
         return false;
-    }
-
-    private void serve(int fd) {
-        try {
-            root = Listener.shared().openRoot(fd, id);
-        } catch (RuntimeException | Error e) {
-            Sockets.close(fd);
-            throw e;
-        }
     }
 
     /** Rank 0 needs it no longer. */

@@ -2,8 +2,11 @@ package org.jccl.bootstrap;
 
 import org.jspecify.annotations.Nullable;
 
-import java.util.LinkedHashMap;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.SequencedSet;
 
 /**
  * The rendezvous whose ids this process made. Those that have ended and those that nobody ever used
@@ -17,10 +20,10 @@ final class Roots {
     final NetAgent agent;
 
     /** Guarded by this object, as the two below. */
-    private final LinkedHashMap<Number16, Root> unused = new LinkedHashMap<>();
+    private final Map<Number16, Root> known = new HashMap<>();
 
-    private final LinkedHashMap<Number16, Root> active = new LinkedHashMap<>();
-    private final LinkedHashMap<Number16, Root> ended = new LinkedHashMap<>();
+    private final SequencedSet<Root> unused = new LinkedHashSet<>();
+    private final SequencedSet<Root> ended = new LinkedHashSet<>();
 
     Roots(NetAgent agent) {
         this.agent = agent;
@@ -29,47 +32,40 @@ final class Roots {
     /** From now on ranks can meet at this id. */
     synchronized void create(IdContent id) {
         Root made = new Root(this, id);
-        unused.put(made.number, made);
-        if (unused.size() > MAX_UNUSED) {
-            unused.pollFirstEntry();
+        known.put(made.number, made);
+        keep(unused, made, MAX_UNUSED);
+    }
+
+    private void keep(SequencedSet<Root> some, Root root, int most) {
+        some.add(root);
+        if (some.size() > most) {
+            known.remove(some.removeFirst().number);
         }
     }
 
     /** The root with this number, or null if it is not known. */
-    synchronized @Nullable Root find(byte[] number16) {
-        Number16 number = Number16.of(number16);
-        Root root = unused.get(number);
-        if (root == null) {
-            root = active.get(number);
-        }
-        return root != null ? root : ended.get(number);
+    synchronized @Nullable Root find(Number16 number) {
+        return known.get(number);
     }
 
     /** No connection can be accepted for now; on the thread jccl-net. */
     void cannotAccept(String why) {
         List<Root> all;
         synchronized (this) {
-            all = List.copyOf(active.values());
+            all = List.copyOf(known.values());
         }
         all.forEach(root -> root.cannotAccept(why));
     }
 
     /** A rank has come; whether it is the first, as far as this process knows. */
     synchronized boolean use(Root root) {
-        boolean first = unused.remove(root.number) != null;
-        if (first) {
-            active.put(root.number, root);
-        }
-        return first;
+        return unused.remove(root);
     }
 
     /** The last rank has gone. */
     synchronized void ended(Root root) {
-        if (active.remove(root.number) != null) {
-            ended.put(root.number, root);
-            if (ended.size() > MAX_ENDED) {
-                ended.pollFirstEntry();
-            }
+        if (known.containsKey(root.number)) {
+            keep(ended, root, MAX_ENDED);
         }
     }
 }

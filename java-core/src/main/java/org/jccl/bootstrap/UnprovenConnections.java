@@ -3,7 +3,6 @@ package org.jccl.bootstrap;
 import org.jccl.log.Log;
 import org.jccl.platform.Epoll;
 import org.jccl.platform.Sockets;
-import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.util.HashMap;
@@ -20,7 +19,7 @@ final class UnprovenConnections extends Pollable {
     static final int MOST = 256;
 
     /** The most that are served in one turn: the agent has other connections, too. */
-    private static final int READY_PER_TURN = 64;
+    static final int READY_PER_TURN = 64;
 
     /** A connection this young may be a rank in a burst: it is not dropped to make room. */
     private static final long YOUNG_NS = 1_000_000_000L;
@@ -33,16 +32,8 @@ final class UnprovenConnections extends Pollable {
     /** By descriptor, in the order in which they came. */
     final Map<Integer, IncomingConnection> waiting = new LinkedHashMap<>();
 
-    /**
-     * Empty at first.
-     *
-     * @throws NcclException SYSTEM_ERROR without descriptors
-     */
-    UnprovenConnections(Roots roots) {
-        this(new Epoll(READY_PER_TURN), roots);
-    }
-
-    private UnprovenConnections(Epoll epoll, Roots roots) {
+    /** Empty at first. It owns the epoll, which watches nothing yet. */
+    UnprovenConnections(Epoll epoll, Roots roots) {
         super(epoll.fd());
         this.epoll = epoll;
         this.roots = roots;
@@ -63,9 +54,8 @@ final class UnprovenConnections extends Pollable {
      * user, the agent polls it by itself; it counts and ends like the others.
      */
     void add(int fd, @Nullable Root rootOfSocket, long nowNs) {
-        IncomingConnection connection = null;
         try {
-            connection = new IncomingConnection(this, fd, rootOfSocket, nowNs);
+            IncomingConnection connection = new IncomingConnection(this, fd, rootOfSocket, nowNs);
             if (waiting.size() == MOST) {
                 oldest().drop("there are more than " + MOST + " connections without proof", nowNs);
             }
@@ -74,29 +64,24 @@ final class UnprovenConnections extends Pollable {
                 roots.agent.serve(connection);
             }
         } catch (RuntimeException | Error noMemory) {
-            if (connection == null) {
-                Sockets.close(fd);
-            } else {
-                connection.close();
-            }
+            remove(fd);
+            Sockets.close(fd);
             throw noMemory;
         }
     }
 
     /** It ends or has proved itself; its descriptor is still open. */
-    void remove(IncomingConnection connection) {
-        epoll.remove(connection.fd);
-        waiting.remove(connection.fd, connection);
+    void remove(int fd) {
+        epoll.remove(fd);
+        waiting.remove(fd);
     }
 
     /** Hands links for this target over from now on, also those that came before it. */
     void expect(LinkTarget target, long nowNs) {
         targets.put(target.name, target);
         for (IncomingConnection each : all()) {
-            try {
-                each.lookForTarget(nowNs);
-            } catch (RuntimeException | Error failure) {
-                each.survive(failure, nowNs);
+            if (each.isEarly()) {
+                each.serve(true, nowNs);
             }
         }
     }

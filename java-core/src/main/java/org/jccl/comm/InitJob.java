@@ -75,13 +75,13 @@ final class InitJob extends Creation {
         int[] participants = IntStream.range(0, n).toArray();
         rounds().throwIfAnyGaveUp(participants, comm.rank(), unfit);
         RankInfo[] infos = new RankInfo[n];
-        byte[][] allFresh = new byte[n][];
+        ByteBuffer allFresh = ByteBuffer.allocate(n * FRESH_BYTES);
         for (int q = 0; q < n; q++) {
             byte[] blob = rounds().payload(q);
             if (blob.length < FRESH_BYTES) {
                 throw ErrorKind.NONSENSE.says("rank %s described itself badly: too short", q);
             }
-            allFresh[q] = Arrays.copyOf(blob, FRESH_BYTES);
+            allFresh.put(blob, 0, FRESH_BYTES);
             // Ranks of one process describe themselves alike.
             infos[q] =
                     q > 0 && sameInfo(blob, rounds().payload(q - 1))
@@ -100,7 +100,8 @@ final class InitJob extends Creation {
         if (client == null) {
             Rendezvous.useAlone(id);
         }
-        byte[] key = client == null ? Keys.random(Keys.BYTES) : client.communicatorKey(allFresh);
+        byte[] key =
+                client == null ? Keys.random(Keys.BYTES) : client.communicatorKey(allFresh.array());
         byte[] name = Keys.derive(key, "name");
         if (Rendezvous.isShared(id)) {
             comm.named(ByteBuffer.wrap(name).getLong());

@@ -41,7 +41,7 @@ class RootsTest {
         agent.submit(
                 () -> {
                     roots.create(id);
-                    found.complete(roots.find(id.number()));
+                    found.complete(roots.find(Number16.of(id.number())));
                 });
         assertNotNull(found.join());
     }
@@ -50,7 +50,7 @@ class RootsTest {
     void idThatWasNeverMadeIsUnknown() {
         IdContent id = IdContent.create(HERE);
         CompletableFuture<@Nullable Root> found = new CompletableFuture<>();
-        agent.submit(() -> found.complete(roots.find(id.number())));
+        agent.submit(() -> found.complete(roots.find(Number16.of(id.number()))));
         assertNull(found.join());
     }
 }
