@@ -20,8 +20,8 @@ import java.util.ArrayDeque;
 
 /**
  * The sends to one peer, or the receives from it, in their order, and the interpreter of their
- * plan: {@link SendRecv}, with this rank and the peer as its pair, so that every rank in the code is
- * the peer. {@link #advance} goes as far with the first of them as the peer allows and keeps its
+ * plan: {@link SendRecv}, with this rank and the peer as its pair, so that every rank in the code
+ * is the peer. {@link #advance} goes as far with the first of them as the peer allows and keeps its
  * place in fields; it never blocks and allocates nothing.
  *
  * <p>Used by the owner of the communicator only, so its fields are plain.

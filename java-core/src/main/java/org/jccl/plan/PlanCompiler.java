@@ -133,7 +133,10 @@ final class PlanCompiler {
         }
     }
 
-    /** A frame carries the flag of its own round: those on either side of the loop do not. */
+    /**
+     * No signal in a loop completes a put before it, and no signal behind it a put in it: the flag
+     * would go out in every round.
+     */
     private void loop(Step.Loop loop) {
         int start = code.size();
         int a = args.add(loop.chunkBytes());

@@ -111,6 +111,11 @@ final class CollectiveLane extends Lane {
     }
 
     @Override
+    int[] ranks(int[] ofSchedule) {
+        return ofSchedule;
+    }
+
+    @Override
     long base() {
         return me.base;
     }

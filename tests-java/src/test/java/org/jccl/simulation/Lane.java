@@ -11,7 +11,6 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.Arrays;
 import java.util.List;
-import java.util.stream.IntStream;
 
 /** A rank's way through one call: what comes before its steps, then these. */
 abstract class Lane {
@@ -58,6 +57,9 @@ abstract class Lane {
 
     /** The rank of the communicator that a rank of the schedule is. */
     abstract int rank(int ofSchedule);
+
+    /** The same for the readers of a step. */
+    abstract int[] ranks(int[] ofSchedule);
 
     /** What the deltas of flags are counted from, outside of loops. */
     abstract long base();
@@ -106,12 +108,10 @@ abstract class Lane {
             return true;
         }
         int before = part;
-        Step step = steps.get(pc);
-        if (step instanceof Step.Loop loop) {
+        if (steps.get(pc) instanceof Step.Loop loop) {
             lacking = Math.max(0, loop.chunkBytes() - (call.shape().bytes() - moved));
-            step = loop.body().get(inner);
         }
-        if (!run(step)) {
+        if (!run(present())) {
             return part > before;
         }
         me.tick();
@@ -120,6 +120,11 @@ abstract class Lane {
             pc++;
         }
         return true;
+    }
+
+    private Step present() {
+        Step step = steps.get(pc);
+        return step instanceof Step.Loop loop ? loop.body().get(inner) : step;
     }
 
     /** Goes on in a loop after a step; whether that was the last one of the last round. */
@@ -208,10 +213,6 @@ abstract class Lane {
             }
         }
         return true;
-    }
-
-    private int[] ranks(int[] ofSchedule) {
-        return IntStream.of(ofSchedule).map(this::rank).toArray();
     }
 
     private void store(int reader, int cell, long[] terms, int time, int known) {
@@ -447,7 +448,7 @@ abstract class Lane {
     @Override
     public String toString() {
         return !ready() || pc == steps.size()
-                ? call + ""
-                : call + ", step " + pc + " round " + rounds + "." + inner + " " + steps.get(pc);
+                ? call.toString()
+                : call + ", step " + (pc + inner) + " of round " + rounds + " " + present();
     }
 }

@@ -10,7 +10,6 @@ import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 
 /**
@@ -35,10 +34,10 @@ record Transfer(int from, int to, long count, int inside) {
 
     /** The call with these schedules. */
     Call call(int number, Shape shape, Schedule send, Schedule receive) {
-        List<@Nullable Schedule> schedules =
-                new ArrayList<>(Collections.nCopies(shape.nRanks(), null));
-        schedules.set(from, send);
-        schedules.set(to, receive);
+        List<@Nullable Schedule> schedules = new ArrayList<>();
+        for (int r = 0; r < shape.nRanks(); r++) {
+            schedules.add(r == from ? send : r == to ? receive : null);
+        }
         String name = "send of " + count + " from " + from + " to " + to;
         long header = Terms.header(count, shape.elementBytes(), inside);
         return new Call(number, name, shape, from, header, schedules);

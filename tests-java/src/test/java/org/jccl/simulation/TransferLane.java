@@ -48,6 +48,11 @@ final class TransferLane extends Lane {
     }
 
     @Override
+    int[] ranks(int[] ofSchedule) {
+        return new int[] {peer};
+    }
+
+    @Override
     long base() {
         return me.passed[side][peer];
     }
