@@ -5,7 +5,6 @@ import org.jccl.transport.Links;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -18,11 +17,8 @@ import java.util.function.ObjLongConsumer;
  * <p>Used by the owner of the communicator only.
  */
 final class Lanes {
-    private static final int FIRST_SIZE = 4;
-
-    private final int rank;
-    private final Fifo fifo;
-
+    private final Links links;
+    private final Area area;
     /** By peer, made when first used: sends, then receives. */
     private final @Nullable Lane[] byPeer;
 
@@ -31,38 +27,14 @@ final class Lanes {
 
     private int size;
 
-    /** The sends to one peer, or the receives from it. */
-    private static final class Lane extends ArrayDeque<Task> {
-        private static final long serialVersionUID = 1;
-
-        final int peer;
-        private final transient Blocked blocked = new Blocked();
-
-        Lane(int peer) {
-            super(FIRST_SIZE);
-            this.peer = peer;
-        }
-
-        boolean hasArrived() {
-            Task first = peek();
-            return first != null && first.arrived();
-        }
-
-        /** What the first waits for; null if there is none. */
-        @Nullable Blocked blocked() {
-            Task first = peek();
-            return first == null ? null : blocked.of(first);
-        }
-    }
-
     /**
      * The lanes of one communicator.
      *
      * @param area where the data lies: FIFO, or EXCHANGE for those inside collectives
      */
     Lanes(Links links, Area area) {
-        this.rank = links.rank();
-        this.fifo = new Fifo(links, area);
+        this.links = links;
+        this.area = area;
         this.byPeer = new Lane[2 * links.nRanks()];
     }
 
@@ -71,7 +43,7 @@ final class Lanes {
     }
 
     void add(Task task) {
-        lane(task).add(task);
+        lane(task).tasks.add(task);
         size++;
     }
 
@@ -89,7 +61,7 @@ final class Lanes {
         Blocked found = null;
         for (int i = 0; size > 0 && i < made.size(); i++) {
             Lane lane = made.get((turn + i) % made.size());
-            if (lane.hasArrived()) {
+            if (lane.arrived() != null) {
                 return lane.blocked();
             }
             found = found == null ? lane.blocked() : found;
@@ -113,11 +85,9 @@ final class Lanes {
      */
     @Nullable Task needing(int q) {
         Lane in = byPeer[receivesFrom(q)];
-        if (in != null && in.hasArrived()) {
-            return in.peek();
-        }
         Lane out = byPeer[q];
-        return out != null && out.hasArrived() ? out.peek() : null;
+        Task received = in == null ? null : in.arrived();
+        return received != null || out == null ? received : out.arrived();
     }
 
     private int receivesFrom(int q) {
@@ -126,10 +96,11 @@ final class Lanes {
 
     private Lane lane(Task task) {
         int peer = task.peer();
-        int at = task.operation() == Operation.SEND ? peer : receivesFrom(peer);
+        boolean sends = task.operation() == Operation.SEND;
+        int at = sends ? peer : receivesFrom(peer);
         Lane lane = byPeer[at];
         if (lane == null) {
-            lane = new Lane(peer);
+            lane = new Lane(links, area, peer, sends);
             byPeer[at] = lane;
             made.add(lane);
         }
@@ -146,7 +117,7 @@ final class Lanes {
         boolean moved = selfCopies(finished);
         for (int i = 0; i < made.size(); i++) {
             Lane lane = made.get(i);
-            if (lane.peer != rank) {
+            if (lane.peer != links.rank()) {
                 moved |= progress(lane, finished);
             }
         }
@@ -154,13 +125,13 @@ final class Lanes {
     }
 
     private boolean selfCopies(Consumer<Task> finished) {
-        Lane out = byPeer[rank];
-        Lane in = byPeer[receivesFrom(rank)];
+        Lane out = byPeer[links.rank()];
+        Lane in = byPeer[receivesFrom(links.rank())];
         boolean moved = false;
-        while (out != null && in != null && out.hasArrived() && in.hasArrived()) {
-            fifo.copy(out.element(), in.element());
-            finished.accept(out.remove());
-            finished.accept(in.remove());
+        while (out != null && in != null && out.arrived() != null && in.arrived() != null) {
+            in.copy(out.tasks.element(), in.tasks.element());
+            finished.accept(out.tasks.remove());
+            finished.accept(in.tasks.remove());
             size -= 2;
             moved = true;
         }
@@ -169,15 +140,12 @@ final class Lanes {
 
     private boolean progress(Lane lane, Consumer<Task> finished) {
         boolean moved = false;
-        for (Task task = lane.peek(); task != null; task = lane.peek()) {
+        for (Task task = lane.arrived(); task != null; task = lane.arrived()) {
             long before = task.moved;
-            if (!task.arrived()) {
-                return moved;
-            }
-            if (!fifo.advance(task, lane.blocked)) {
+            if (!lane.advance(task)) {
                 return moved || task.moved != before;
             }
-            finished.accept(lane.remove());
+            finished.accept(lane.tasks.remove());
             size--;
             moved = true;
         }
@@ -187,8 +155,8 @@ final class Lanes {
     /** Empties all lanes into {@code ended}. */
     void clear(Consumer<Task> ended) {
         for (Lane lane : made) {
-            lane.forEach(ended);
-            lane.clear();
+            lane.tasks.forEach(ended);
+            lane.tasks.clear();
         }
         size = 0;
     }

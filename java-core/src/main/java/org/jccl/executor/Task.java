@@ -62,9 +62,6 @@ public final class Task extends Call {
     /** Bytes of a send or receive that have been moved; owner of the communicator only. */
     long moved;
 
-    /** Whether a send or receive has passed its first chunk. */
-    boolean begun;
-
     /** Whether a wait for it has slept. Written and read by threads that wait (plain). */
     private boolean slept;
 
@@ -98,7 +95,6 @@ public final class Task extends Call {
         way = factor() == null ? way : CallRecord.PRE_MUL_SUM;
         description = CallRecord.describe(operation().number(), typeNumber(), way, peer());
         moved = 0;
-        begun = false;
         slept = false;
         shown = false;
         failure = null;

@@ -52,6 +52,18 @@ public final class OpCode {
      */
     public static final int PULL = 14;
 
+    /** ROUND @(chunk): begin a round of a loop. This and what follows here runs in lanes only. */
+    public static final int ROUND = 15;
+
+    /** LOOP start @(chunk): end the round; go on at start, a ROUND, while bytes are left. */
+    public static final int LOOP = 16;
+
+    /** HEADER dst: write the header of the round's chunk. */
+    public static final int HEADER = 17;
+
+    /** MATCH src: compare the header of the first chunk with the own operation. */
+    public static final int MATCH = 18;
+
     private OpCode() {}
 
     /** Whether no other rank sees what this opcode does, before a later one tells it. */
@@ -67,7 +79,8 @@ public final class OpCode {
         return switch (code[at]) {
             case COPY, WAIT, TINY_FOLD, TINY_COPY, NET_SIGNAL -> 4;
             case PULL -> 5;
-            case SIGNAL, TINY_PUT, NET_TINY, DIVIDE -> 3;
+            case SIGNAL, TINY_PUT, NET_TINY, DIVIDE, LOOP -> 3;
+            case ROUND, HEADER, MATCH -> 2;
             case FOLD, FOLD_PART -> 4 + 2 * code[at + 3];
             case NET_PUT -> 7;
             default -> 1;

@@ -129,7 +129,24 @@ final class PlanCompiler {
                 int a = args.add(copy.dst().offset(), copy.length(), copy.from(), copy.message());
                 emitBarrier(OpCode.TINY_COPY, buffer(copy.dst()), copy.rank(), a);
             }
+            case Step.Loop loop -> loop(loop);
+            case Step.Header header -> emitBarrier(OpCode.HEADER, buffer(header.dst()));
+            case Step.Match match -> emitBarrier(OpCode.MATCH, buffer(match.src()));
         }
+    }
+
+    /**
+     * No signal in a loop completes a put before it, and no signal behind it a put in it: the flag
+     * would go out in every round.
+     */
+    private void loop(Step.Loop loop) {
+        int start = code.size();
+        int a = args.add(loop.chunkBytes());
+        Arrays.fill(unflaggedPut, -1);
+        emitBarrier(OpCode.ROUND, a);
+        loop.body().forEach(this::emit);
+        emitBarrier(OpCode.LOOP, start, a);
+        Arrays.fill(unflaggedPut, -1);
     }
 
     private void put(Step.Put put) {
@@ -266,6 +283,7 @@ final class PlanCompiler {
             case SMALL -> Plan.FIRST_AREA + ref.rank();
             case DIRECT -> Plan.FIRST_AREA + nRanks + ref.rank();
             case RING -> Plan.FIRST_AREA + 2 * nRanks + ref.rank();
+            case FIFO -> Plan.FIFO;
         };
     }
 

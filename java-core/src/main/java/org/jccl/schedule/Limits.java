@@ -11,6 +11,9 @@ package org.jccl.schedule;
  * @param ringSlotBytes size of one slot of {@link Space#RING}
  * @param ringSlots slots of {@link Space#RING}
  * @param flags number of flag words of a rank
+ * @param chunkBytes payload of one slot of {@link Space#FIFO}, behind a header of {@link
+ *     #HEADER_BYTES}
+ * @param chunkSlots slots of {@link Space#FIFO}
  */
 public record Limits(
         int tinyBytes,
@@ -18,4 +21,9 @@ public record Limits(
         int directBytes,
         int ringSlotBytes,
         int ringSlots,
-        int flags) {}
+        int flags,
+        int chunkBytes,
+        int chunkSlots) {
+    /** What precedes the payload of each chunk of a message. */
+    public static final int HEADER_BYTES = 64;
+}

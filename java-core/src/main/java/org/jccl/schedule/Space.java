@@ -11,10 +11,12 @@ public enum Space {
     /** A rank's slot for one larger message of this call's parity: {@link Limits#directBytes}. */
     DIRECT,
     /** A rank's ring: {@link Limits#ringSlots} slots of {@link Limits#ringSlotBytes} each. */
-    RING;
+    RING,
+    /** In a loop: that of a sender's slots for its receiver which belongs to the round's chunk. */
+    FIFO;
 
     /** Whether this is a part of a rank's region, which other ranks can read. */
     public boolean isArea() {
-        return this == SMALL || this == DIRECT || this == RING;
+        return this != IN && this != OUT;
     }
 }

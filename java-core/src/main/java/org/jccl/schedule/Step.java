@@ -99,4 +99,24 @@ public sealed interface Step {
      * @param message bytes of the message
      */
     record TinyCopy(Ref dst, int rank, long from, long length, long message) implements Step {}
+
+    /**
+     * Runs the body for each chunk of the caller's buffer, and once if that is empty. In each round
+     * IN and OUT begin with the chunk, {@link Space#FIFO} is the next slot in turn, and the base of
+     * flags is greater by one. Lengths in the body are those of a whole chunk; the last round
+     * shortens them all by what its chunk lacks. A round writes only where its own waits allow it,
+     * whatever frames of earlier rounds have still to be sent.
+     *
+     * @param chunkBytes bytes of the buffer for each round
+     */
+    record Loop(long chunkBytes, List<Step> body) implements Step {}
+
+    /** In a loop: writes what message this is to {@code dst} (own area): count, type and call. */
+    record Header(Ref dst) implements Step {}
+
+    /**
+     * In a loop: the first round compares the header at {@code src} with what this rank expects;
+     * the operation fails if they differ.
+     */
+    record Match(Ref src) implements Step {}
 }

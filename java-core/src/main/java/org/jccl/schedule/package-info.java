@@ -9,6 +9,9 @@
  * for it, after a {@link org.jccl.schedule.Step.Wait} for a {@link org.jccl.schedule.Step.Signal}
  * that followed the put. A schedule may follow {@link org.jccl.schedule.Nodes}, and is right
  * whatever lies between two ranks.
+ *
+ * <p>A message from one rank to another is two schedules, too: those of a pair, each a {@link
+ * org.jccl.schedule.Step.Loop}, which does for messages of all sizes.
  */
 @NullMarked
 package org.jccl.schedule;

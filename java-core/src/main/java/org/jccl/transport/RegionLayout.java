@@ -90,11 +90,6 @@ public final class RegionLayout {
     /** Slots of the ring. */
     public static final int RING_SLOTS = 4;
 
-    /** What a schedule may use of a region. */
-    public static final Limits LIMITS =
-            new Limits(
-                    TINY_BYTES, SMALL_BYTES, DIRECT_BYTES, RING_SLOT_BYTES, RING_SLOTS, FLAG_COUNT);
-
     /** Size of the ring area: two direct slots, then the ring. */
     public static final long RING_AREA_BYTES =
             2L * DIRECT_BYTES + (long) RING_SLOTS * RING_SLOT_BYTES;
@@ -105,11 +100,20 @@ public final class RegionLayout {
     /** Size of a FIFO slot with its header. */
     public static final int FIFO_SLOT_BYTES = 32 << 10;
 
-    /** Header of a FIFO slot: long count, int type, int unused, long call number. */
-    public static final int FIFO_HEADER_BYTES = 64;
+    /** Payload of a FIFO slot. Its header: long count, int type, int unused, long call number. */
+    public static final int FIFO_PAYLOAD = FIFO_SLOT_BYTES - Limits.HEADER_BYTES;
 
-    /** Payload of a FIFO slot. */
-    public static final int FIFO_PAYLOAD = FIFO_SLOT_BYTES - FIFO_HEADER_BYTES;
+    /** What a schedule may use of a region. */
+    public static final Limits LIMITS =
+            new Limits(
+                    TINY_BYTES,
+                    SMALL_BYTES,
+                    DIRECT_BYTES,
+                    RING_SLOT_BYTES,
+                    RING_SLOTS,
+                    FLAG_COUNT,
+                    FIFO_PAYLOAD,
+                    FIFO_SLOTS);
 
     private static final int PAGE = 4096;
 
@@ -127,18 +131,15 @@ public final class RegionLayout {
     }
 
     /**
-     * Offset of the word that counts the chunks which the owner has put for {@code peer}.
+     * Offset of a flag word that concerns {@code peer} alone.
      *
      * @param area FIFO or EXCHANGE, whose words share cache lines
+     * @param flag 0 for the head, which counts the chunks that the owner has put for {@code peer},
+     *     1 for the tail, which counts those that it has taken from {@code peer}
      */
-    public static long fifoHead(Area area, int peer) {
+    public static long fifoFlag(Area area, int peer, int flag) {
         long place = area == Area.EXCHANGE ? 8 : 0;
-        return FIFO_WORDS + (long) peer * FIFO_WORD_STRIDE + place;
-    }
-
-    /** Offset of the word that counts the chunks which the owner has taken from {@code peer}. */
-    public static long fifoTail(Area area, int peer) {
-        return fifoHead(area, peer) + 64;
+        return FIFO_WORDS + (long) peer * FIFO_WORD_STRIDE + (long) flag * LINE_BYTES + place;
     }
 
     /**

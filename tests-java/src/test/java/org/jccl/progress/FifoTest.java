@@ -60,7 +60,7 @@ final class FifoTest {
                                         exchange(
                                                 rank,
                                                 Operation.RECV,
-                                                RegionLayout.fifoHead(Area.FIFO, 1),
+                                                RegionLayout.fifoFlag(Area.FIFO, 1, 0),
                                                 wrong.count()));
         outcome.rank(1)
                 .assertFailed(
@@ -80,7 +80,7 @@ final class FifoTest {
                                         exchange(
                                                 rank,
                                                 Operation.SEND,
-                                                RegionLayout.fifoTail(Area.FIFO, 1),
+                                                RegionLayout.fifoFlag(Area.FIFO, 1, 1),
                                                 wrong.count()));
         outcome.rank(1)
                 .assertFailed(

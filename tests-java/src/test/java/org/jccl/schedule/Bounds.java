@@ -2,6 +2,9 @@ package org.jccl.schedule;
 
 import org.jccl.schedule.Step.Copy;
 import org.jccl.schedule.Step.Fold;
+import org.jccl.schedule.Step.Header;
+import org.jccl.schedule.Step.Loop;
+import org.jccl.schedule.Step.Match;
 import org.jccl.schedule.Step.Put;
 import org.jccl.schedule.Step.Signal;
 import org.jccl.schedule.Step.TinyCopy;
@@ -13,10 +16,14 @@ import org.jccl.schedule.Step.Wait;
 public final class Bounds {
     private final Shape shape;
     private final int rank;
+    private final long inBytes;
+    private final long outBytes;
 
-    private Bounds(Shape shape, int rank) {
+    private Bounds(Shape shape, int rank, long inBytes, long outBytes) {
         this.shape = shape;
         this.rank = rank;
+        this.inBytes = inBytes;
+        this.outBytes = outBytes;
     }
 
     /**
@@ -31,7 +38,7 @@ public final class Bounds {
             throw new IllegalArgumentException(schedule.nRanks() + " ranks against " + shape);
         }
         Rules.require(schedule);
-        Bounds bounds = new Bounds(shape, schedule.rank());
+        Bounds bounds = new Bounds(shape, schedule.rank(), shape.inBytes(), shape.outBytes());
         for (Step step : schedule.steps()) {
             if (!bounds.hold(step)) {
                 throw new IllegalArgumentException(step + " is outside of " + shape);
@@ -58,6 +65,12 @@ public final class Bounds {
                             && fits(fold.src(), fold.length())
                             && tiny(fold.length());
             case TinyCopy copy -> fits(copy.dst(), copy.length()) && tiny(copy.message());
+            case Loop loop -> {
+                Bounds chunk = new Bounds(shape, rank, loop.chunkBytes(), loop.chunkBytes());
+                yield loop.body().stream().allMatch(chunk::hold);
+            }
+            case Header header -> fits(header.dst(), Limits.HEADER_BYTES);
+            case Match match -> fits(match.src(), Limits.HEADER_BYTES);
         };
     }
 
@@ -71,11 +84,12 @@ public final class Bounds {
     private boolean fits(Ref ref, long length) {
         long size =
                 switch (ref.space()) {
-                    case IN -> shape.inBytes();
-                    case OUT -> shape.outBytes();
+                    case IN -> inBytes;
+                    case OUT -> outBytes;
                     case SMALL -> shape.limits().smallBytes();
                     case DIRECT -> shape.limits().directBytes();
                     case RING -> ringBytes(shape.limits());
+                    case FIFO -> Limits.HEADER_BYTES + shape.limits().chunkBytes();
                 };
         return ref.offset() >= 0 && ref.offset() <= size && length <= size - ref.offset();
     }

@@ -2,6 +2,9 @@ package org.jccl.schedule;
 
 import org.jccl.schedule.Step.Copy;
 import org.jccl.schedule.Step.Fold;
+import org.jccl.schedule.Step.Header;
+import org.jccl.schedule.Step.Loop;
+import org.jccl.schedule.Step.Match;
 import org.jccl.schedule.Step.Put;
 import org.jccl.schedule.Step.Signal;
 import org.jccl.schedule.Step.TinyCopy;
@@ -74,7 +77,17 @@ final class Rules {
                             && isRank(copy.rank())
                             && copy.from() >= 0
                             && copy.from() <= copy.message() - copy.length();
+            case Loop loop -> loop.chunkBytes() > 0 && loop.body().stream().allMatch(this::inLoop);
+            case Header header -> own(header.dst()) && header.dst().space().isArea();
+            case Match match -> match.src().space().isArea();
         };
+    }
+
+    /** A wait may look back to an earlier round. */
+    private boolean inLoop(Step step) {
+        return step instanceof Wait wait && wait.delta() < 1
+                ? isPeer(wait.rank()) && wait.flag() >= 0
+                : !(step instanceof Loop) && allow(step);
     }
 
     private boolean foldable(Fold fold) {

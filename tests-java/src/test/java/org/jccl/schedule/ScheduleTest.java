@@ -98,6 +98,15 @@ final class ScheduleTest {
     }
 
     @Test
+    void onlyAWaitInALoopLooksBack() {
+        Step back = new Step.Wait(1, 0, -1);
+        Step loop = new Step.Loop(64, List.of(back));
+        assertRefused(() -> Rules.require(of(back)));
+        assertDoesNotThrow(() -> Rules.require(of(loop)));
+        assertRefused(() -> Rules.require(of(new Step.Loop(64, List.of(loop)))));
+    }
+
+    @Test
     void aBuilderWaitsOnceForWhatItKnows() {
         ScheduleBuilder builder = new ScheduleBuilder(0, 3);
         builder.await(1, 0, 3);

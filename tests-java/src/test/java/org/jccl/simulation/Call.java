@@ -17,8 +17,15 @@ import java.util.List;
  * @param name for messages
  * @param shape of the call, for a transfer that of its sender
  * @param from sender of a transfer, else -1
+ * @param header what its chunks say of a transfer
  */
-record Call(int number, String name, Shape shape, int from, List<@Nullable Schedule> schedules) {
+record Call(
+        int number,
+        String name,
+        Shape shape,
+        int from,
+        long header,
+        List<@Nullable Schedule> schedules) {
 
     /** A call of all ranks. */
     static Call collective(int number, Algorithm algorithm, Shape shape) {
@@ -28,14 +35,16 @@ record Call(int number, String name, Shape shape, int from, List<@Nullable Sched
             Bounds.require(schedule, shape);
             schedules.add(schedule);
         }
-        return new Call(number, algorithm.name() + " " + shape, shape, -1, schedules);
+        return new Call(number, algorithm.name() + " " + shape, shape, -1, 0, schedules);
     }
 
     /** The call as {@code rank} alone takes part in it. */
     Call only(int rank) {
         List<@Nullable Schedule> one = new ArrayList<>(schedules);
-        one.replaceAll(schedule -> schedule != null && schedule.rank() == rank ? schedule : null);
-        return new Call(number, name, shape, from, one);
+        for (int r = 0; r < one.size(); r++) {
+            one.set(r, r == rank ? one.get(r) : null);
+        }
+        return new Call(number, name, shape, from, header, one);
     }
 
     boolean isCollective() {

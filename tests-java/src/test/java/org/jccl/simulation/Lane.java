@@ -1,10 +1,10 @@
 package org.jccl.simulation;
 
+import org.jccl.schedule.Limits;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
-import org.jccl.simulation.SimulatedRank.Chunk;
 import org.jccl.simulation.SimulatedRank.Published;
 import org.jccl.simulation.SimulatedRank.Tiny;
 import org.jspecify.annotations.Nullable;
@@ -12,142 +12,134 @@ import org.jspecify.annotations.Nullable;
 import java.util.Arrays;
 import java.util.List;
 
-/** A rank's way through one call: what the executor promises before it, then its steps. */
-final class Lane {
-    /** Begin; hear that all have begun the last call; publish this one; hear about the ring. */
-    private enum Phase {
-        BEGIN,
-        CREDIT,
-        PUBLISH,
-        RING_CREDIT,
-        STEPS,
-        DONE
-    }
-
-    private final Simulation simulation;
-    private final SimulatedRank me;
-    private final Call call;
+/** A rank's way through one call: what comes before its steps, then these. */
+abstract class Lane {
+    final Simulation simulation;
+    final SimulatedRank me;
+    final Call call;
     private final List<Step> steps;
-    private final int sequenceNumbers;
-    private final boolean usesRing;
     private final Buffers buffers;
-    private Phase phase = Phase.BEGIN;
+    private boolean done;
 
     /** In the rank's own time. */
     private int beganAt = Integer.MAX_VALUE;
 
-    private int number;
     private int pc;
 
-    /** How much of the present step or phase is done: readers served, ranks heard, cells moved. */
-    private int part;
+    /** In a loop: the next step of its body, the rounds that are over, and what these moved. */
+    private int inner;
+
+    private long rounds;
+    private long moved;
+
+    /** In a loop: what the chunk of this round lacks of a whole one. */
+    private long lacking;
+
+    /** How much of the present step or phase is done: readers served, ranks heard. */
+    int part;
 
     Lane(Simulation simulation, SimulatedRank rank, Call call, Schedule schedule) {
         this.simulation = simulation;
         this.me = rank;
         this.call = call;
         this.steps = schedule.steps();
-        this.sequenceNumbers = schedule.sequenceNumbers();
-        this.usesRing = steps.stream().anyMatch(Lane::touchesRing);
         this.buffers = call.buffers(rank.rank);
     }
 
-    private static boolean touchesRing(Step step) {
-        return switch (step) {
-            case Step.Put put -> put.dst().space() == Space.RING;
-            case Step.Copy copy -> copy.src().space() == Space.RING;
-            case Step.Fold fold ->
-                    fold.sources().stream().anyMatch(source -> source.space() == Space.RING);
-            default -> false;
-        };
-    }
+    /** Whether the steps may begin. */
+    abstract boolean ready();
 
-    boolean done() {
-        return phase == Phase.DONE;
+    /** Does something that comes before the steps; false if nothing can be done now. */
+    abstract boolean prepare();
+
+    /** The steps are over. */
+    abstract void end();
+
+    /** The rank of the communicator that a rank of the schedule is. */
+    abstract int rank(int ofSchedule);
+
+    /** The same for the readers of a step. */
+    abstract int[] ranks(int[] ofSchedule);
+
+    /** What the deltas of flags are counted from, outside of loops. */
+    abstract long base();
+
+    /** The number of a flag among those that its reader knows of a rank. */
+    abstract int flag(int ofSchedule, int reader);
+
+    /** What another rank, or this one, sees of a rank's areas that the steps use. */
+    abstract View view(int owner, int reader);
+
+    /** Whether a rank sees this rank's areas themselves. */
+    abstract boolean shares(int q);
+
+    /** The cell of a place in an area. */
+    abstract int cell(Ref ref);
+
+    /** No frame can still have to be sent from a cell of an area that is to be overwritten. */
+    void requireSent(int cell) {}
+
+    final boolean done() {
+        return done;
     }
 
     /** One step or a part of one; false if it cannot move. */
-    boolean advance() {
+    final boolean advance() {
         try {
-            return switch (phase) {
-                case BEGIN -> begin();
-                case CREDIT -> hear(number - 1, Phase.PUBLISH);
-                case PUBLISH -> publish();
-                case RING_CREDIT -> hear(me.lastRingCall + 1, Phase.STEPS);
-                case STEPS -> step();
-                case DONE -> false;
-            };
+            return ready() ? step() : prepare();
         } catch (Violation | IllegalArgumentException e) {
             throw new Violation("rank " + me.rank + " in " + this + ": " + e.getMessage(), e);
         }
     }
 
-    private boolean begin() {
+    final void begin() {
         me.tick();
         beganAt = me.clock[me.rank];
-        if (!call.isCollective()) {
-            phase = Phase.STEPS;
-            return true;
-        }
-        simulation.checkBase(me);
-        number = ++me.collectives;
-        phase = Phase.CREDIT;
-        return true;
     }
 
-    /** Everybody has published this call or a later one. */
-    private boolean hear(int published, Phase next) {
-        if (published <= 0 || !simulation.credits()) {
-            phase = next;
-            return true;
-        }
-        for (int q = 0; q < simulation.nRanks(); q++) {
-            if (q != me.rank && me.words[q] < published) {
-                return false;
-            }
-        }
-        for (int q = 0; q < simulation.nRanks(); q++) {
-            int[] clock = simulation.rank(q).publishedWords.get(published);
-            if (q != me.rank && clock != null) {
-                me.join(clock);
-            }
-        }
-        phase = next;
-        return true;
-    }
-
-    private boolean publish() {
-        me.publishedWords.putIfAbsent(number, me.clock.clone());
-        int before = part;
-        for (; part < simulation.nRanks(); part++) {
-            int q = part;
-            if (q == me.rank) {
-                continue;
-            }
-            if (!simulation.hasRoom(me.rank, q)) {
-                return part > before;
-            }
-            SimulatedRank reader = simulation.rank(q);
-            simulation.send(me.rank, q, () -> reader.words[me.rank] = number);
-        }
-        part = 0;
-        phase = usesRing && me.lastRingCall > 0 ? Phase.RING_CREDIT : Phase.STEPS;
-        return true;
+    /** What the deltas of flags are counted from now. */
+    final long sequence() {
+        return base() + rounds;
     }
 
     private boolean step() {
-        if (pc == (call.isCollective() ? steps.size() : 1)) {
+        if (pc == steps.size()) {
             finish();
             return true;
         }
         int before = part;
-        if (!(call.isCollective() ? run(steps.get(pc)) : transfer())) {
+        if (steps.get(pc) instanceof Step.Loop loop) {
+            lacking = Math.max(0, loop.chunkBytes() - (call.shape().bytes() - moved));
+        }
+        if (!run(present())) {
             return part > before;
         }
         me.tick();
-        pc++;
         part = 0;
+        if (!(steps.get(pc) instanceof Step.Loop loop) || isLastOf(loop)) {
+            pc++;
+        }
         return true;
+    }
+
+    private Step present() {
+        Step step = steps.get(pc);
+        return step instanceof Step.Loop loop ? loop.body().get(inner) : step;
+    }
+
+    /** Goes on in a loop after a step; whether that was the last one of the last round. */
+    private boolean isLastOf(Step.Loop loop) {
+        inner++;
+        if (inner < loop.body().size()) {
+            return false;
+        }
+        inner = 0;
+        rounds++;
+        moved += loop.chunkBytes() - lacking;
+        lacking = 0;
+        boolean last = moved >= call.shape().bytes();
+        moved = last ? 0 : moved;
+        return last;
     }
 
     private void finish() {
@@ -158,11 +150,8 @@ final class Lane {
                 throw new Violation("result [" + i + "] is " + simulation.terms().describe(term));
             }
         }
-        if (call.isCollective()) {
-            me.base += sequenceNumbers;
-            me.lastRingCall = usesRing ? number : me.lastRingCall;
-        }
-        phase = Phase.DONE;
+        end();
+        done = true;
     }
 
     private boolean run(Step step) {
@@ -172,27 +161,44 @@ final class Lane {
             case Step.Wait wait -> await(wait);
             case Step.Fold fold -> fold(fold);
             case Step.Copy copy -> {
-                write(copy.dst(), read(copy.src(), copy.length()));
+                write(copy.dst(), read(copy.src(), copy.length() - lacking));
                 yield true;
             }
             case Step.TinyPut put -> tinyPut(put);
             case Step.TinyFold fold -> tinyFold(fold);
             case Step.TinyCopy copy -> tinyCopy(copy);
+            case Step.Header header -> {
+                write(header.dst(), header());
+                yield true;
+            }
+            case Step.Match match -> match(match);
+            case Step.Loop loop -> throw new Violation("a loop in a loop");
         };
     }
 
-    /** The one step of a transfer. */
-    private boolean transfer() {
-        int from = call.from();
-        return me.rank == from ? send(call.shape().root()) : receive(from);
+    private long[] header() {
+        long[] header = new long[simulation.cells(Limits.HEADER_BYTES)];
+        Arrays.fill(header, call.header());
+        return header;
+    }
+
+    /** Reads the header of every chunk, since nothing may be put in vain; looks at the first. */
+    private boolean match(Step.Match match) {
+        long found = view(rank(match.src().rank()), me.rank).seen(cell(match.src()));
+        if (moved == 0 && found != call.header() && found != Terms.POISON) {
+            throw new Violation("the next message is " + simulation.terms().describe(found));
+        }
+        read(match.src(), Limits.HEADER_BYTES);
+        return true;
     }
 
     private boolean put(Step.Put put) {
-        int cell = simulation.area(put.dst().space(), number & 1, put.dst().offset());
-        long[] terms = read(put.src(), put.length());
+        int cell = cell(put.dst());
+        long[] terms = read(put.src(), put.length() - lacking);
         int time = me.clock[me.rank];
-        for (; part < put.readers().length; part++) {
-            int q = put.readers()[part];
+        int[] readers = ranks(put.readers());
+        for (; part < readers.length; part++) {
+            int q = readers[part];
             if (!simulation.hasRoom(me.rank, q)) {
                 return false;
             }
@@ -202,7 +208,7 @@ final class Lane {
         }
         long[] poison = new long[terms.length];
         for (int q = 0; q < simulation.nRanks(); q++) {
-            if (simulation.mates(me.rank, q) && Arrays.binarySearch(put.readers(), q) < 0) {
+            if (shares(q) && Arrays.binarySearch(readers, q) < 0) {
                 store(q, cell, poison, time, me.clock[q]);
             }
         }
@@ -210,7 +216,7 @@ final class Lane {
     }
 
     private void store(int reader, int cell, long[] terms, int time, int known) {
-        View view = simulation.view(me.rank, reader);
+        View view = view(me.rank, reader);
         for (int i = 0; i < terms.length; i++) {
             if (!view.write(cell + i, terms[i], call.number(), time, known)) {
                 throw new Violation(
@@ -227,27 +233,34 @@ final class Lane {
     }
 
     private boolean signal(Step.Signal signal) {
-        long sequence = me.base + signal.delta();
+        long sequence = sequence() + signal.delta();
+        int[] readers = ranks(signal.readers());
+        int flag = flag(signal.flag(), readers[0]);
         if (part == 0) {
-            me.signal(signal.flag(), sequence, signal.readers());
+            me.signal(flag, sequence, readers);
         }
-        for (; part < signal.readers().length; part++) {
-            int q = signal.readers()[part];
+        for (; part < readers.length; part++) {
+            int q = readers[part];
             if (!simulation.hasRoom(me.rank, q)) {
                 return false;
             }
             long[] flags = simulation.rank(q).flags[me.rank];
-            simulation.send(me.rank, q, () -> flags[signal.flag()] = sequence);
+            simulation.send(me.rank, q, () -> flags[flag] = sequence);
         }
         return true;
     }
 
     private boolean await(Step.Wait wait) {
-        long sequence = me.base + wait.delta();
-        if (me.flags[wait.rank()][wait.flag()] < sequence) {
+        long sequence = sequence() + wait.delta();
+        int q = rank(wait.rank());
+        int flag = flag(wait.flag(), me.rank);
+        if (me.flags[q][flag] < sequence) {
             return false;
         }
-        Published published = simulation.rank(wait.rank()).signalled(wait.flag(), sequence);
+        if (sequence <= 0) {
+            return true;
+        }
+        Published published = simulation.rank(q).signalled(flag, sequence);
         if (published == null || !published.unheard().remove(me.rank)) {
             throw new Violation("no signal of its own, or waited for twice");
         }
@@ -278,6 +291,7 @@ final class Lane {
     }
 
     private boolean tinyPut(Step.TinyPut put) {
+        int number = me.collectives;
         int parity = number & 1;
         long[] terms = read(put.src(), put.length());
         Tiny message = new Tiny(number, terms, me.clock.clone());
@@ -305,6 +319,7 @@ final class Lane {
 
     /** The message of a rank in this call, or null if it has not arrived. */
     private @Nullable Tiny tiny(int q, long length) {
+        int number = me.collectives;
         Tiny message = me.tiny[q][number & 1];
         if (message == null || message.call() < number) {
             return null;
@@ -318,7 +333,7 @@ final class Lane {
     private void take(int q, Tiny message) {
         if (q != me.rank) {
             me.join(message.clock());
-            me.tinyReadAt[q][number & 1] = me.clock[me.rank];
+            me.tinyReadAt[q][message.call() & 1] = me.clock[me.rank];
             simulation.countUnread(call.number(), -1);
         }
     }
@@ -355,49 +370,12 @@ final class Lane {
         return true;
     }
 
-    private boolean send(int peer) {
-        var fifo = simulation.rank(peer).fifos.get(me.rank);
-        int all = simulation.cells(call.shape().bytes());
-        do {
-            if (fifo.size() == Simulation.FIFO_CHUNKS) {
-                return false;
-            }
-            int cells = Math.min(Simulation.FIFO_CHUNK_CELLS, all - part);
-            Ref from = new Ref(Space.IN, me.rank, (long) part * simulation.elementBytes());
-            long[] terms = read(from, (long) cells * simulation.elementBytes());
-            fifo.add(new Chunk(all, terms, me.clock.clone()));
-            part += cells;
-        } while (part < all);
-        return true;
-    }
-
-    private boolean receive(int peer) {
-        var fifo = me.fifos.get(peer);
-        int all = simulation.cells(call.shape().bytes());
-        do {
-            Chunk chunk = fifo.poll();
-            if (chunk == null) {
-                return false;
-            }
-            if (chunk.messageCells() != all) {
-                throw new Violation("the message has " + chunk.messageCells() + " elements");
-            }
-            me.join(chunk.clock());
-            Ref to = new Ref(Space.OUT, me.rank, (long) part * simulation.elementBytes());
-            write(to, chunk.terms());
-            part += chunk.terms().length;
-        } while (part < all);
-        return true;
-    }
-
     private long[] read(Ref ref, long length) {
         long[] terms = new long[simulation.cells(length)];
-        boolean pulls = ref.rank() != me.rank && !ref.space().isArea();
-        Buffers theirs = pulls ? buffersOf(ref.rank()) : buffers;
-        int cell =
-                ref.space().isArea()
-                        ? simulation.area(ref.space(), number & 1, ref.offset())
-                        : simulation.cells(ref.offset());
+        int owner = rank(ref.rank());
+        boolean pulls = owner != me.rank && !ref.space().isArea();
+        Buffers theirs = pulls ? buffersOf(owner) : buffers;
+        int cell = ref.space().isArea() ? cell(ref) : simulation.cells(ref.offset() + moved);
         for (int i = 0; i < terms.length; i++) {
             terms[i] =
                     switch (ref.space()) {
@@ -409,7 +387,7 @@ final class Lane {
                                 pulls
                                         ? theirs.out(cell + i, me.rank, me.clock)
                                         : theirs.out(cell + i);
-                        case SMALL, DIRECT, RING -> readArea(ref.rank(), cell + i);
+                        case SMALL, DIRECT, RING, FIFO -> readArea(owner, cell + i);
                     };
             if (terms[i] == Terms.POISON) {
                 throw new Violation(
@@ -433,7 +411,7 @@ final class Lane {
     }
 
     private long readArea(int owner, int cell) {
-        View view = simulation.view(owner, me.rank);
+        View view = view(owner, me.rank);
         if (view.writtenAt(cell) > me.clock[owner]) {
             throw new Violation("reads cell " + cell + " of rank " + owner + " before being told");
         }
@@ -449,16 +427,19 @@ final class Lane {
 
     private void write(Ref ref, long[] terms) {
         if (ref.space() == Space.OUT) {
-            int cell = simulation.cells(ref.offset());
+            int cell = simulation.cells(ref.offset() + moved);
             for (int i = 0; i < terms.length; i++) {
                 buffers.write(cell + i, terms[i], me.clock);
             }
             return;
         }
-        int cell = simulation.area(ref.space(), number & 1, ref.offset());
+        int cell = cell(ref);
+        for (int i = 0; i < terms.length; i++) {
+            requireSent(cell + i);
+        }
         long[] poison = new long[terms.length];
         for (int q = 0; q < simulation.nRanks(); q++) {
-            if (simulation.mates(me.rank, q)) {
+            if (shares(q)) {
                 store(q, cell, q == me.rank ? terms : poison, me.clock[me.rank], me.clock[q]);
             }
         }
@@ -466,7 +447,8 @@ final class Lane {
 
     @Override
     public String toString() {
-        String at = phase == Phase.STEPS && pc < steps.size() ? "step " + pc + " " : "" + phase;
-        return call + ", " + at + (phase == Phase.STEPS && pc < steps.size() ? steps.get(pc) : "");
+        return !ready() || pc == steps.size()
+                ? call.toString()
+                : call + ", step " + (pc + inner) + " of round " + rounds + " " + present();
     }
 }

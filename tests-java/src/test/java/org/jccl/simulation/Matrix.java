@@ -28,7 +28,8 @@ record Matrix(Nodes nodes, int elementBytes, Limits limits) {
     static Matrix of(int nRanks, int elementBytes, int unitsPerSlot, int ringSlots) {
         int direct = UNIT_BYTES * (nRanks + 3);
         int slot = UNIT_BYTES * unitsPerSlot;
-        Limits limits = new Limits(320, 384, Math.max(448, direct), slot, ringSlots, 8);
+        direct = Math.max(448, direct);
+        Limits limits = new Limits(320, 384, direct, slot, ringSlots, 8, UNIT_BYTES, 2);
         return new Matrix(Nodes.one(nRanks), elementBytes, limits);
     }
 

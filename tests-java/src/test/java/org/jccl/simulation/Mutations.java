@@ -21,14 +21,14 @@ final class Mutations {
     private final int elementBytes;
     private final List<Mutation> all = new ArrayList<>();
 
-    private Mutations(Schedule schedule, int elementBytes) {
-        this.steps = schedule.steps();
+    private Mutations(List<Step> steps, int elementBytes) {
+        this.steps = steps;
         this.elementBytes = elementBytes;
     }
 
     /** Every mutation of a schedule: of each step, all that its kind allows. */
     static List<Mutation> of(Schedule schedule, int elementBytes) {
-        Mutations mutations = new Mutations(schedule, elementBytes);
+        Mutations mutations = new Mutations(schedule.steps(), elementBytes);
         for (int i = 0; i < schedule.steps().size(); i++) {
             mutations.mutate(i);
         }
@@ -115,6 +115,7 @@ final class Mutations {
                     replace(i, new Step.Copy(c.dst(), c.src(), less(c.length())));
                 }
             }
+            case Step.Loop loop -> mutate(i, loop);
             case Step.TinyCopy c -> {
                 replace(i, tinyCopy(c, shift(c.dst()), c.from()));
                 if (c.from() + elementBytes <= c.message() - c.length()) {
@@ -122,6 +123,26 @@ final class Mutations {
                 }
             }
             default -> {}
+        }
+    }
+
+    /** Also exchanges steps that follow each other, and lets a wait look one round further back. */
+    private void mutate(int i, Step.Loop loop) {
+        Mutations body = new Mutations(loop.body(), elementBytes);
+        for (int k = 0; k < loop.body().size(); k++) {
+            int at = k;
+            body.mutate(at);
+            if (at > 0) {
+                Step step = loop.body().get(at);
+                body.change(step + " earlier", list -> Collections.swap(list, at, at - 1));
+            }
+            if (loop.body().get(at) instanceof Step.Wait w && w.delta() <= 1) {
+                body.replace(at, new Step.Wait(w.rank(), w.flag(), w.delta() - 1));
+            }
+        }
+        for (Mutation mutation : body.all) {
+            Step changed = new Step.Loop(loop.chunkBytes(), mutation.steps());
+            change(mutation.what(), list -> list.set(i, changed));
         }
     }
 

@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.collective.Algorithm;
 import org.jccl.collective.Algorithms;
+import org.jccl.collective.SendRecv;
 import org.jccl.schedule.Bounds;
+import org.jccl.schedule.Limits;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
@@ -26,6 +28,9 @@ final class PlantedFaultsTest {
     private static final int ELEMENT_BYTES = 8;
     private static final int SLOTS = 4;
     private static final Matrix MATRIX = Matrix.of(N, ELEMENT_BYTES, N, SLOTS).readable();
+
+    private static final Limits LIMITS = MATRIX.limits();
+    private static final int CHUNK = LIMITS.chunkBytes() / ELEMENT_BYTES;
 
     /** Two ranks on the first node, one on the second. */
     private static final Matrix ON_NODES = MATRIX.on(Wiring.nodesOf(2, 1).nodes(N)).readable();
@@ -133,7 +138,7 @@ final class PlantedFaultsTest {
     @Test
     void sendsThatWaitForEachOtherAreFound() {
         Simulation simulation = simulation();
-        int more = Simulation.FIFO_CHUNKS * Simulation.FIFO_CHUNK_CELLS + 1;
+        int more = LIMITS.chunkSlots() * CHUNK + 1;
         simulation.transfers(new Transfer(0, 1, more), new Transfer(1, 0, more));
         simulation.run(Interleaving.roundRobin());
 
@@ -142,6 +147,55 @@ final class PlantedFaultsTest {
         Violation stuck =
                 assertThrows(Violation.class, () -> oneByOne.run(Interleaving.roundRobin()));
         assertTrue(stuck.toString().contains("nobody can move"), stuck.toString());
+    }
+
+    @Test
+    void everyMutationOfEveryStepOfAMessageIsFound() {
+        List<String> survivors = new ArrayList<>();
+        for (Wiring wiring : List.of(Wiring.node(), Wiring.wires(2))) {
+            for (int side = 0; side < 2; side++) {
+                Schedule right = SendRecv.schedule(side, LIMITS);
+                Schedule other = SendRecv.schedule(1 - side, LIMITS);
+                for (var mutation : Mutations.of(right, ELEMENT_BYTES)) {
+                    Schedule wrong = with(right, mutation.steps());
+                    List<Schedule> pair =
+                            side == SendRecv.SENDER ? List.of(wrong, other) : List.of(other, wrong);
+                    // A header and what follows it may change places.
+                    if (!isFound(wiring, pair) && !mutation.what().matches("Copy.* earlier")) {
+                        survivors.add(wiring + " rank " + side + ": " + mutation.what());
+                    }
+                }
+            }
+        }
+        assertEquals(List.of(), survivors);
+    }
+
+    /** Whether a message of many chunks is found to go wrong by these schedules. */
+    private static boolean isFound(Wiring wiring, List<Schedule> pair) {
+        Transfer transfer = new Transfer(0, 1, 17 * CHUNK + 1);
+        Simulation simulation = new Simulation(2, LIMITS, ELEMENT_BYTES, wiring);
+        try {
+            for (Schedule schedule : pair) {
+                Bounds.require(schedule, transfer.shape(2, ELEMENT_BYTES, LIMITS));
+            }
+            simulation.transfer(transfer, pair.getFirst(), pair.getLast());
+            simulation.run(Interleaving.roundRobin());
+            return false;
+        } catch (Violation | IllegalArgumentException found) {
+            return true;
+        }
+    }
+
+    @Test
+    void aMessageThatIsNotExpectedIsFound() {
+        for (Transfer other : List.of(new Transfer(0, 1, 7), new Transfer(0, 1, 5, 3))) {
+            Simulation simulation = simulation();
+            simulation.swapped(new Transfer(0, 1, 5), other);
+            Violation found =
+                    assertThrows(
+                            Violation.class, () -> simulation.run(Interleaving.roundRobin()));
+            assertTrue(found.toString().contains("the next message is"), found.toString());
+        }
     }
 
     private static void assertTooFewSlots(Operation operation, String name, int slots) {
@@ -159,13 +213,7 @@ final class PlantedFaultsTest {
             Algorithm algorithm, Shape shape, Schedule right, Mutations.Mutation mutation) {
         try {
             List<Schedule> schedules = schedules(algorithm, shape);
-            Schedule wrong =
-                    new Schedule(
-                            right.rank(),
-                            N,
-                            mutation.steps(),
-                            right.order(),
-                            right.sequenceNumbers());
+            Schedule wrong = with(right, mutation.steps());
             Bounds.require(wrong, shape);
             schedules.set(right.rank(), wrong);
             runs(simulation(), shape, schedules);
@@ -173,6 +221,11 @@ final class PlantedFaultsTest {
         } catch (Violation | IllegalArgumentException found) {
             return true;
         }
+    }
+
+    private static Schedule with(Schedule right, List<Step> steps) {
+        return new Schedule(
+                right.rank(), right.nRanks(), steps, right.order(), right.sequenceNumbers());
     }
 
     private static void assertFound(Shape shape, List<Schedule> schedules) {

@@ -1,9 +1,9 @@
 package org.jccl.simulation;
 
+import org.jccl.collective.SendRecv;
 import org.jccl.schedule.Limits;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -21,9 +21,6 @@ final class SimulatedRank {
     /** A tiny message as its reader sees it. */
     record Tiny(int call, long[] terms, int[] clock) {}
 
-    /** A part of a message of a transfer. */
-    record Chunk(long messageCells, long[] terms, int[] clock) {}
-
     final int rank;
 
     /** Vector clock: the latest time of every rank of which this rank knows. */
@@ -31,6 +28,9 @@ final class SimulatedRank {
 
     /** This rank's view of every rank's areas, its own included. */
     final @Nullable View[] views;
+
+    /** By sender and receiver: the same of the slots between them. */
+    final Map<List<Integer>, View> slots = new HashMap<>();
 
     /** By owner and flag: the sequence number that has reached this rank. */
     final long[][] flags;
@@ -43,8 +43,11 @@ final class SimulatedRank {
 
     final int[][] tinyReadAt;
 
-    /** By sender: chunks on their way to this rank. */
-    final List<ArrayDeque<Chunk>> fifos = new ArrayList<>();
+    /** By side and peer: transfers in their order, those that are over, and their chunks. */
+    final int[][] queued;
+
+    final int[][] over;
+    final long[][] passed;
 
     /** By flag and sequence number: what this rank has signalled. */
     final Map<Long, Published> signals = new HashMap<>();
@@ -74,13 +77,39 @@ final class SimulatedRank {
         clock = new int[nRanks];
         clock[rank] = 1;
         views = new View[nRanks];
-        flags = new long[nRanks][limits.flags()];
+        flags = new long[nRanks][flag(limits, 0, nRanks)];
         words = new int[nRanks];
         tiny = new Tiny[nRanks][2];
         tinyReadAt = new int[nRanks][2];
-        for (int r = 0; r < nRanks; r++) {
-            fifos.add(new ArrayDeque<>());
-        }
+        queued = new int[2][nRanks];
+        over = new int[2][nRanks];
+        passed = new long[2][nRanks];
+    }
+
+    /** The number of a flag of transfers, which concerns one reader; they follow the others. */
+    static int flag(Limits limits, int ofPair, int reader) {
+        return limits.flags() + 2 * reader + ofPair;
+    }
+
+    /**
+     * What this rank has signalled and nobody has waited for.
+     * The credits for as many chunks as there are slots are left when all is over.
+     */
+    List<String> inVain(Limits limits) {
+        List<String> all = new ArrayList<>();
+        signals.forEach(
+                (key, published) -> {
+                    int pair = (int) (key >> 48) - limits.flags();
+                    long number = key & (1L << 48) - 1;
+                    long needed =
+                            pair >= 0 && pair % 2 == 1
+                                    ? passed[SendRecv.RECEIVER][pair / 2] - limits.chunkSlots()
+                                    : number;
+                    if (number <= needed && !published.unheard().isEmpty()) {
+                        all.add(number + " to " + published.unheard());
+                    }
+                });
+        return all;
     }
 
     /** One more step of the next lane that can do one; false if none can. */

@@ -27,11 +27,6 @@ import java.util.Objects;
  * nobody read or waited for.
  */
 final class Simulation {
-    /** A message of a transfer is cut into chunks of this many elements. */
-    static final int FIFO_CHUNK_CELLS = 3;
-
-    static final int FIFO_CHUNKS = 2;
-
     private final int nRanks;
     private final Limits limits;
     private final int elementBytes;
@@ -104,7 +99,7 @@ final class Simulation {
 
     /** Adds a call of all ranks with schedules of one's own. */
     void call(String name, Shape shape, List<Schedule> schedules) {
-        call(new Call(++calls, name, shape, -1, List.copyOf(schedules)));
+        call(new Call(++calls, name, shape, -1, 0, List.copyOf(schedules)));
     }
 
     private void call(Call call) {
@@ -129,6 +124,19 @@ final class Simulation {
         Call b = other.call(++calls, nRanks, elementBytes, limits);
         stage(List.of(a.only(one.from()), b.only(other.from())));
         stage(List.of(a.only(one.to()), b.only(other.to())));
+    }
+
+    /** Adds two transfers that their receiver expects in the other order. */
+    void swapped(Transfer one, Transfer other) {
+        Call a = one.call(++calls, nRanks, elementBytes, limits);
+        Call b = other.call(++calls, nRanks, elementBytes, limits);
+        stage(List.of(a.only(one.from()), b.only(one.from()), b.only(one.to()), a.only(one.to())));
+    }
+
+    /** Adds a transfer with schedules of one's own. */
+    void transfer(Transfer transfer, Schedule send, Schedule receive) {
+        Shape shape = transfer.shape(nRanks, elementBytes, limits);
+        stage(List.of(transfer.call(++calls, shape, send, receive)));
     }
 
     private void stage(List<Call> stage) {
@@ -166,7 +174,10 @@ final class Simulation {
         for (Call call : stages.get(rank.stage)) {
             Schedule schedule = call.schedules().get(r);
             if (schedule != null) {
-                rank.lanes.add(new Lane(this, rank, call, schedule));
+                rank.lanes.add(
+                        call.isCollective()
+                                ? new CollectiveLane(this, rank, call, schedule)
+                                : new TransferLane(this, rank, call, schedule));
             }
         }
         rank.stage++;
@@ -223,6 +234,16 @@ final class Simulation {
         return view;
     }
 
+    /** What {@code reader} sees of the slots for what {@code owner} sends to {@code receiver}. */
+    View slots(int owner, int reader, int receiver) {
+        int slotBytes = Limits.HEADER_BYTES + limits.chunkBytes();
+        return ranks.get(reader)
+                .slots
+                .computeIfAbsent(
+                        List.of(owner, receiver),
+                        pair -> new View(cells((long) limits.chunkSlots() * slotBytes)));
+    }
+
     /** Cell of a place in an area: small and direct slots of both parities, then the ring. */
     int area(Space space, int parity, long offset) {
         long start =
@@ -230,7 +251,7 @@ final class Simulation {
                     case SMALL -> (long) parity * limits.smallBytes();
                     case DIRECT -> 2L * limits.smallBytes() + (long) parity * limits.directBytes();
                     case RING -> 2L * limits.smallBytes() + 2L * limits.directBytes();
-                    case IN, OUT -> throw new IllegalArgumentException(space + " is no area");
+                    case IN, OUT, FIFO -> throw new IllegalArgumentException(space + " in a call");
                 };
         return cells(start + offset);
     }
@@ -278,18 +299,9 @@ final class Simulation {
                                 + ", rank 0 with "
                                 + ranks.getFirst().base);
             }
-            rank.signals.forEach(
-                    (number, published) -> {
-                        if (!published.unheard().isEmpty()) {
-                            throw new Violation(
-                                    "rank "
-                                            + rank.rank
-                                            + " signalled in vain to "
-                                            + published.unheard());
-                        }
-                    });
-            if (rank.fifos.stream().anyMatch(fifo -> !fifo.isEmpty())) {
-                throw new Violation("rank " + rank.rank + " has not received everything");
+            List<String> inVain = rank.inVain(limits);
+            if (!inVain.isEmpty()) {
+                throw new Violation("rank " + rank.rank + " signalled in vain " + inVain);
             }
         }
         for (int call = 1; call <= calls; call++) {

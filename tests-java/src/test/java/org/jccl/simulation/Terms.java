@@ -25,6 +25,7 @@ final class Terms {
     private static final long INPUT = 1L << KIND_SHIFT;
     private static final long FOLDED = 2L << KIND_SHIFT;
     private static final long OTHER = 3L << KIND_SHIFT;
+    private static final long HEADER = 4L << KIND_SHIFT;
 
     private final int nRanks;
     private final Map<Folded, Long> others = new HashMap<>();
@@ -56,6 +57,11 @@ final class Terms {
     /** Element {@code index} of the input of {@code rank} in call {@code call}. */
     static long input(int call, int rank, long index) {
         return INPUT | (long) call << CALL_SHIFT | (long) rank << RANK_SHIFT | index;
+    }
+
+    /** What the chunks of a transfer say of it, which is a part of a collective, or of none. */
+    static long header(long count, int elementBytes, int inside) {
+        return HEADER | (long) inside << CALL_SHIFT | (long) elementBytes << RANK_SHIFT | count;
     }
 
     /** Element {@code index} of all ranks' inputs, folded once each in rank order. */
@@ -118,6 +124,7 @@ final class Terms {
             case 1 ->
                     "call " + call + " rank " + (term >>> RANK_SHIFT & 0x3ff) + " [" + index + "]";
             case 2 -> "call " + call + " folded [" + index + "]";
+            case 4 -> "a message of " + index + " elements, of collective " + call;
             default ->
                     LongStream.of(otherTerms.get((int) index))
                             .mapToObj(this::describe)

@@ -37,6 +37,16 @@ final class View {
         return readAt[cell] != 0;
     }
 
+    /** Whether what was written then has come, and was read at a time that is known. */
+    boolean wasRead(int cell, int written, int knownOfReader) {
+        return writtenAt[cell] == written && wasRead(cell) && readAt[cell] <= knownOfReader;
+    }
+
+    /** The cell as it is. */
+    long seen(int cell) {
+        return terms[cell];
+    }
+
     /** The cell, marked as read at this time. */
     long read(int cell, int time) {
         readAt[cell] = time;

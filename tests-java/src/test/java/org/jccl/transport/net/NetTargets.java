@@ -56,7 +56,7 @@ public final class NetTargets {
         return List.of(
                 frame(Area.BASE, slot, new byte[40], flag, 7, 7),
                 frame(Area.RING, 0, new byte[8], flag, 8, 0),
-                frame(Area.FIFO, 64, new byte[100], RegionLayout.fifoHead(Area.FIFO, 1), 1, 0),
+                frame(Area.FIFO, 64, new byte[100], RegionLayout.fifoFlag(Area.FIFO, 1, 0), 1, 0),
                 frame(Area.BASE, RegionLayout.STATUS_TEXT, new byte[20], RegionLayout.STATUS, 1, 0),
                 frame(Area.BASE, 0, new byte[0], -1, 0, 9));
     }

@@ -1,0 +1,40 @@
+package org.jccl.plan;
+
+import static org.jccl.collective.SendRecv.RECEIVER;
+import static org.jccl.collective.SendRecv.SENDER;
+
+import org.jccl.collective.SendRecv;
+import org.jccl.schedule.Limits;
+import org.jccl.schedule.Nodes;
+import org.jccl.schedule.Schedule;
+import org.jccl.schedule.Shape;
+import org.jccl.transport.RegionLayout;
+import org.jccl.type.Operation;
+
+/**
+ * The plans of all sends and receives. A plan knows neither the ranks nor the size of a message, so
+ * there is one for each side of a pair and each way between the two.
+ */
+public final class Transfers {
+    private static final Plan[] BY_MEMORY = {compile(SENDER, false), compile(RECEIVER, false)};
+    private static final Plan[] OVER_TCP = {compile(SENDER, true), compile(RECEIVER, true)};
+
+    private Transfers() {}
+
+    /**
+     * The plan of one side.
+     *
+     * @param side SENDER or RECEIVER of {@link SendRecv}
+     * @param net whether the other side is reached over TCP
+     */
+    public static Plan plan(int side, boolean net) {
+        return (net ? OVER_TCP : BY_MEMORY)[side];
+    }
+
+    private static Plan compile(int side, boolean net) {
+        Limits limits = RegionLayout.LIMITS;
+        Shape any = new Shape(Operation.SEND, Nodes.one(2), 0, 0, 1, false, limits);
+        Schedule schedule = SendRecv.schedule(side, limits);
+        return PlanCompiler.compile(schedule, any, new boolean[] {net, net}, false);
+    }
+}
