@@ -19,6 +19,7 @@ import java.util.function.ObjLongConsumer;
 final class Lanes {
     private final Links links;
     private final Area area;
+
     /** By peer, made when first used: sends, then receives. */
     private final @Nullable Lane[] byPeer;
 

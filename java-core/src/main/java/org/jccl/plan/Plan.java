@@ -5,8 +5,8 @@ package org.jccl.plan;
  * offsets. Free of addresses, so it serves every call of the same shape.
  *
  * <p>Buffer numbers: 0 the caller's input, 1 its output, then for rank q: {@code 2 + q} its small
- * slot, {@code 2 + n + q} its direct slot, {@code 2 + 2n + q} its ring. In a lane, 2 is the
- * slot of the round.
+ * slot, {@code 2 + n + q} its direct slot, {@code 2 + 2n + q} its ring. In a lane, 2 is the slot of
+ * the round.
  *
  * @param announce ranks behind TCP that are told of the call before the plan starts, because the
  *     plan sends them nothing else or has to know that they are in the call

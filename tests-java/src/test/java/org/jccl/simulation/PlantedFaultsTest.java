@@ -192,8 +192,7 @@ final class PlantedFaultsTest {
             Simulation simulation = simulation();
             simulation.swapped(new Transfer(0, 1, 5), other);
             Violation found =
-                    assertThrows(
-                            Violation.class, () -> simulation.run(Interleaving.roundRobin()));
+                    assertThrows(Violation.class, () -> simulation.run(Interleaving.roundRobin()));
             assertTrue(found.toString().contains("the next message is"), found.toString());
         }
     }

@@ -92,8 +92,8 @@ final class SimulatedRank {
     }
 
     /**
-     * What this rank has signalled and nobody has waited for.
-     * The credits for as many chunks as there are slots are left when all is over.
+     * What this rank has signalled and nobody has waited for. The credits for as many chunks as
+     * there are slots are left when all is over.
      */
     List<String> inVain(Limits limits) {
         List<String> all = new ArrayList<>();

@@ -87,7 +87,6 @@ final class TransferLane extends Lane {
     int cell(Ref ref) {
         Limits limits = simulation.limits();
         long slot = sequence() % limits.chunkSlots();
-        return simulation.cells(
-                slot * (Limits.HEADER_BYTES + limits.chunkBytes()) + ref.offset());
+        return simulation.cells(slot * (Limits.HEADER_BYTES + limits.chunkBytes()) + ref.offset());
     }
 }
