@@ -20,30 +20,27 @@ static inline JNIEnv* enter(ncclResult_t* why) {
 #define L(x) ((jlong)(x))
 #define I(x) ((jint)(x))
 
-#define FORWARD_IN(env, function, method, ...)                                         \
-    if (JCCL_UNLIKELY(method == NULL)) {                                               \
-        return jccl_missing(function);                                                 \
-    }                                                                                  \
-    jccl_this.inside++;                                                                \
-    jint result = (*env)->CallStaticIntMethod(env, jccl_class, method, ##__VA_ARGS__); \
-    jccl_this.inside--;                                                                \
-    if (JCCL_UNLIKELY((*env)->ExceptionCheck(env))) {                                  \
-        return jccl_thrown(env, function);                                             \
-    }                                                                                  \
+#define FORWARD(function, ...)                                                               \
+    ncclResult_t why;                                                                        \
+    JNIEnv* env = enter(&why);                                                               \
+    if (JCCL_UNLIKELY(env == NULL)) {                                                        \
+        return why;                                                                          \
+    }                                                                                        \
+    if (JCCL_UNLIKELY(jccl_methods[function] == NULL)) {                                     \
+        return jccl_missing(function);                                                       \
+    }                                                                                        \
+    jccl_this.inside++;                                                                      \
+    jint result =                                                                            \
+        (*env)->CallStaticIntMethod(env, jccl_class, jccl_methods[function], ##__VA_ARGS__); \
+    jccl_this.inside--;                                                                      \
+    if (JCCL_UNLIKELY((*env)->ExceptionCheck(env))) {                                        \
+        return jccl_thrown(env, function);                                                   \
+    }                                                                                        \
     return (ncclResult_t)result;
 
-#define FORWARD(function, ...)        \
-    ncclResult_t why;                 \
-    JNIEnv* env = enter(&why);        \
-    if (JCCL_UNLIKELY(env == NULL)) { \
-        return why;                   \
-    }                                 \
-    FORWARD_IN(env, function, jccl_methods[function], ##__VA_ARGS__)
-
 /*
- * Answers operations as NcclApi.operation does, but without the cost of JNI. Java makes it, beside
- * its callers, after so many operations. An exception that left it would end the process, so there
- * is none.
+ * Calls NcclApi.operation without the cost of JNI. Java makes it, beside its callers, after so many
+ * operations. An exception that left it would end the process, so there is none.
  */
 enum { FREQUENT = 20000 };
 typedef jint (*stub)(jint, jlong, jlong, jlong, jint, jint, jint, jlong, jlong);
@@ -68,7 +65,7 @@ static inline bool on_own_stack(void) {
     return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < jccl_this.stack_size;
 }
 
-/* What NcclApi.operationForStub could not tell by itself. */
+/* What NcclApi.operation could not tell by itself. */
 static ncclResult_t unanswered(int function, jint result) {
     const char* what = result == JCCL_NO_MEMORY  ? jccl_no_memory
                        : result == JCCL_NO_STACK ? jccl_no_stack
@@ -87,15 +84,26 @@ static inline ncclResult_t operate(int function, jint operation, jlong input, jl
         return why;
     }
     stub fast = atomic_load_explicit(&operation_stub, memory_order_acquire);
+    jint result;
     if (fast != NULL && on_own_stack()) {
         jccl_this.inside++;
-        jint result = fast(operation, input, output, count, type, reduction, root, comm, stream);
+        result = fast(operation, input, output, count, type, reduction, root, comm, stream);
         jccl_this.inside--;
-        return JCCL_UNLIKELY(result < 0) ? unanswered(function, result) : (ncclResult_t)result;
+    } else {
+        if (jccl_operation_method == NULL) {
+            return jccl_missing(function);
+        }
+        note_jni_call(env);
+        jccl_this.inside++;
+        result =
+            (*env)->CallStaticIntMethod(env, jccl_class, jccl_operation_method, operation, input,
+                                        output, count, type, reduction, root, comm, stream);
+        jccl_this.inside--;
+        if (JCCL_UNLIKELY((*env)->ExceptionCheck(env))) {
+            return jccl_thrown(env, function);
+        }
     }
-    note_jni_call(env);
-    FORWARD_IN(env, function, jccl_operation_method, operation, input, output, count, type,
-               reduction, root, comm, stream)
+    return JCCL_UNLIKELY(result < 0) ? unanswered(function, result) : (ncclResult_t)result;
 }
 
 #define OPERATION(name, operation, parameters, ...)                   \

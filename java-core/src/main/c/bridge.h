@@ -158,7 +158,7 @@ const char* jccl_function_name(int function);
 
 /* ---- api.c ---- */
 
-/* What NcclApi.operationForStub returns instead of throwing. */
+/* What NcclApi.operation returns instead of throwing. */
 enum { JCCL_NO_MEMORY = -1, JCCL_NO_STACK = -2, JCCL_NOT_KNOWN = -3 };
 
 /* Whether too little is left of the stack for a call. */

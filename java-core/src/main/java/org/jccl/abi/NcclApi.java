@@ -101,7 +101,8 @@ public final class NcclApi {
     }
 
     /**
-     * ncclAllReduce and all other operations.
+     * ncclAllReduce and all other operations. C calls it by a pointer, too, which no exception may
+     * leave: this method throws nothing.
      *
      * @param operation its number in {@code jccl.h}, {@code jcclAllReduce} for example
      * @param send the address of its input, 0 for a receive
@@ -110,6 +111,7 @@ public final class NcclApi {
      * @param type a value of {@code ncclDataType_t}
      * @param reduction a value of {@code ncclRedOp_t}; means nothing to what does not reduce
      * @param rootOrPeer likewise for what has no root and no peer
+     * @return also {@link Stub#NO_MEMORY}, {@link Stub#NO_STACK} or {@link Stub#NOT_KNOWN}
      */
     public static int operation(
             int operation,
@@ -121,32 +123,22 @@ public final class NcclApi {
             int rootOrPeer,
             long comm,
             long stream) {
-        return run(operation, send, recv, count, type, reduction, rootOrPeer, comm, stream);
-    }
-
-    /**
-     * The same for C's pointer to it, which no exception may leave.
-     *
-     * @return also {@link Stub#NO_MEMORY}, {@link Stub#NO_STACK} or {@link Stub#NOT_KNOWN}
-     */
-    static int operationForStub(
-            int operation,
-            long send,
-            long recv,
-            long count,
-            int type,
-            int reduction,
-            int rootOrPeer,
-            long comm,
-            long stream) {
         try {
-            return run(operation, send, recv, count, type, reduction, rootOrPeer, comm, stream);
+            Operation called = Operation.of(operation);
+            if (called == null) {
+                throw Started.unknown("Operation", operation);
+            }
+            Comm of = Handles.get(comm, called.ncclName());
+            Call call = Group.call(called).buffers(send, recv).elements(count, type);
+            call.reducedBy(reduction).with(rootOrPeer).inStream(stream);
+            Pending pending = Operations.run(of, call);
+            return pending == null ? SUCCESS : leaveOrAwait(of, pending).code();
         } catch (Throwable t) {
-            return Stub.code(t);
+            return Stub.refused(comm, t);
         }
     }
 
-    /** Makes the pointer by which C calls {@link #operationForStub}; later stores it there. */
+    /** Makes the pointer by which C calls {@link #operation}; later stores it there. */
     public static void makeStub(long place) {
         Stub.make(place);
     }
@@ -171,31 +163,6 @@ public final class NcclApi {
     /** ncclMemFree. */
     public static int memFree(long address) {
         return Answer.done(0, () -> Resources.memFree(address));
-    }
-
-    private static int run(
-            int operation,
-            long send,
-            long recv,
-            long count,
-            int type,
-            int reduction,
-            int rootOrPeer,
-            long handle,
-            long stream) {
-        try {
-            Operation called = Operation.of(operation);
-            if (called == null) {
-                throw Started.unknown("Operation", operation);
-            }
-            Comm comm = Handles.get(handle, called.ncclName());
-            Call call = Group.call(called).buffers(send, recv).elements(count, type);
-            call.reducedBy(reduction).with(rootOrPeer).inStream(stream);
-            Pending pending = Operations.run(comm, call);
-            return pending == null ? SUCCESS : leaveOrAwait(comm, pending).code();
-        } catch (Throwable t) {
-            return Answer.refused(handle, t);
-        }
     }
 
     private static NcclResult leaveOrAwait(Comm comm, Pending pending) {

@@ -14,9 +14,9 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 
 /**
- * The pointer by which C calls {@link NcclApi#operationForStub}. A call through it costs a third of
- * one through JNI, but the first stub of a process takes some 50 ms to make: so it is made beside
- * the callers, by the thread {@code jccl-stub}, and only where operations are frequent.
+ * The pointer by which C calls {@link NcclApi#operation}. A call through it costs a third of one
+ * through JNI, but the first stub of a process takes some 50 ms to make: so it is made beside the
+ * callers, by the thread {@code jccl-stub}, and only where operations are frequent.
  */
 final class Stub {
     /** Java ran out of memory, and so could not say it. */
@@ -51,20 +51,26 @@ final class Stub {
 
     @SuppressWarnings("restricted")
     private static long made() throws ReflectiveOperationException {
-        FunctionDescriptor operation =
+        FunctionDescriptor described =
                 FunctionDescriptor.of(
                         JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT,
                         JAVA_INT, JAVA_LONG, JAVA_LONG);
         MethodHandle target =
                 MethodHandles.lookup()
-                        .findStatic(NcclApi.class, "operationForStub", operation.toMethodType());
-        return Linker.nativeLinker().upcallStub(target, operation, Arena.global()).address();
+                        .findStatic(NcclApi.class, "operation", described.toMethodType());
+        return Linker.nativeLinker().upcallStub(target, described, Arena.global()).address();
     }
 
-    /** What C is told of a failure that nobody could put into words. */
-    static int code(Throwable t) {
-        return t instanceof OutOfMemoryError
-                ? NO_MEMORY
-                : t instanceof StackOverflowError ? NO_STACK : NOT_KNOWN;
+    /** The result of an operation that failed with this, whatever becomes of its sentence. */
+    static int refused(long comm, Throwable t) {
+        try {
+            return Answer.refused(comm, t);
+        } catch (OutOfMemoryError e) {
+            return NO_MEMORY;
+        } catch (StackOverflowError e) {
+            return NO_STACK;
+        } catch (Throwable e) {
+            return NOT_KNOWN;
+        }
     }
 }
