@@ -32,7 +32,7 @@ final class PlanCompiler {
     private final boolean[] net;
     private final int rank;
     private final int nRanks;
-    private final IntList code = new IntList();
+    private final LongList code = new LongList();
     private final LongList args = new LongList();
     private final int[] unflaggedPut;
     private final boolean[] addressed;
@@ -73,7 +73,7 @@ final class PlanCompiler {
         }
         boolean anyNetPeer = false;
         boolean hearsAll = true;
-        IntList announce = new IntList();
+        LongList announce = new LongList();
         for (int q = 0; q < nRanks; q++) {
             anyNetPeer |= net[q];
             hearsAll &= q == rank || heard[q];
@@ -86,8 +86,8 @@ final class PlanCompiler {
         }
         code.add(OpCode.END);
         return new Plan(
-                announce.toArray(),
-                code.toArray(),
+                announce.toInts(),
+                code.toInts(),
                 args.toArray(),
                 schedule.sequenceNumbers(),
                 usesArea,
@@ -234,7 +234,7 @@ final class PlanCompiler {
         if (mergeableCopy >= 0
                 && code.get(mergeableCopy + 1) == to
                 && code.get(mergeableCopy + 2) == from) {
-            int a = code.get(mergeableCopy + 3);
+            int a = (int) code.get(mergeableCopy + 3);
             long end = args.get(a + 2);
             if (args.get(a) + end == dst.offset() && args.get(a + 1) + end == src.offset()) {
                 args.set(a + 2, end + length);
@@ -246,7 +246,7 @@ final class PlanCompiler {
         mergeableCopy = at;
     }
 
-    private void emitBarrier(int... words) {
+    private void emitBarrier(long... words) {
         mergeableCopy = -1;
         code.add(words);
     }
