@@ -64,8 +64,7 @@ public final class Algorithms {
                     always(new Tiny(REDUCE_SCATTER)),
                     new Choice(new ReduceScatterHierarchical(), Algorithms::isWorthRelaying),
                     new Choice(new Pulled(REDUCE_SCATTER), Algorithms::isWorthPulling),
-                    always(new ReduceScatterSliced()),
-                    always(new ReduceScatterChunked()),
+                    always(new FoldSliced(REDUCE_SCATTER)),
                     always(new Tiny(BROADCAST)),
                     new Choice(new BroadcastHierarchical(), Algorithms::isWorthRelaying),
                     new Choice(new Flat(BROADCAST), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
@@ -123,11 +122,10 @@ public final class Algorithms {
      * @throws IllegalArgumentException if there is none
      */
     public static Algorithm choose(Shape shape) {
-        for (Choice choice : TABLE) {
-            if (choice.is(shape)) {
-                return choice.algorithm();
-            }
-        }
-        throw new IllegalArgumentException("no algorithm for " + shape);
+        return TABLE.stream()
+                .filter(choice -> choice.is(shape))
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException("no algorithm for " + shape))
+                .algorithm();
     }
 }

@@ -48,7 +48,7 @@ final class AllGatherHierarchical extends Algorithm {
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         Slices cut = Slices.atMost(shape.bytes(), partBytes(shape));
-        Chunks chunks = new Chunks(cut, Staging.ring(shape.limits()), cut.stride());
+        Chunks chunks = new Chunks(shape, cut, Staging.ring(shape.limits()), cut.stride());
         Call call = new Call(shape, rank, steps, chunks, new Mates(shape, rank));
         Lookahead.order(chunks.count(), shape.limits(), call::contribute, call::gather);
         return chunks.count();
@@ -66,7 +66,7 @@ final class AllGatherHierarchical extends Algorithm {
             int[] readers = mates.othersAndFarAgents();
             steps.put(src, chunks.staged(rank, chunk, 0), chunks.length(chunk), readers);
             steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
-            steps.copyOwnPart(shape, chunks.start(chunk), chunks.length(chunk));
+            steps.copyOwnPart(chunks.start(chunk), chunks.length(chunk));
         }
 
         void gather(int chunk) {

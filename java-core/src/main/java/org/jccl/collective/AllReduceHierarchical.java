@@ -1,15 +1,12 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
-import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
-import java.util.List;
 import java.util.stream.IntStream;
 
 /**
@@ -54,14 +51,17 @@ final class AllReduceHierarchical extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        SlicedChunks chunks = new SlicedChunks(shape);
+        SlicedChunks chunks = SlicedChunks.of(shape);
         Mates mates = new Mates(shape, rank);
+        NodeFolds folds = new NodeFolds(steps, chunks, mates);
         Pulls pulls = pulls(shape) ? new Pulls(shape, rank, steps) : null;
-        Call call = new Call(rank, steps, chunks, shape.nodes(), mates, pulls);
+        Call call = new Call(steps, chunks, mates, folds, pulls);
         Lookahead.interleave(
                 chunks.count(), call::contribute, call::foldNode, call::fold, call::gather);
         if (pulls != null) {
-            call.end();
+            // Nobody reads the buffers any more when it is over.
+            steps.signal(Flags.ENDED, 1, mates.others());
+            steps.awaitAll(mates.others(), Flags.ENDED, 1);
         }
         return chunks.count();
     }
@@ -79,16 +79,22 @@ final class AllReduceHierarchical extends Algorithm {
      * @param pulls null where the ranks of a node exchange through the ring
      */
     private record Call(
-            int rank,
             ScheduleBuilder steps,
             SlicedChunks chunks,
-            Nodes nodes,
             Mates mates,
+            NodeFolds folds,
             @Nullable Pulls pulls) {
 
-        /** Those of {@code ranks} that own something of a chunk. */
-        private int[] owners(int chunk, int[] ranks) {
-            return IntStream.of(ranks).filter(q -> chunks.length(chunk, q) > 0).toArray();
+        /** The ranks that own something of a chunk with which {@code mate} deals. */
+        private int[] owners(int chunk, int mate) {
+            return IntStream.of(mates.owners(mate))
+                    .filter(q -> chunks.length(chunk, q) > 0)
+                    .toArray();
+        }
+
+        /** The same, but for the mate itself. */
+        private int[] farOwners(int chunk, int mate) {
+            return IntStream.of(owners(chunk, mate)).filter(q -> q != mate).toArray();
         }
 
         /** Whether a rank of the own node deals with anything of a chunk. */
@@ -98,7 +104,7 @@ final class AllReduceHierarchical extends Algorithm {
 
         void contribute(int chunk) {
             if (pulls == null) {
-                put(chunk);
+                folds.contribute(chunk);
             }
             if (pulls == null || chunk == 0) {
                 int[] readers =
@@ -107,75 +113,38 @@ final class AllReduceHierarchical extends Algorithm {
             }
         }
 
-        private void put(int chunk) {
-            for (int q = 0; q < nodes.nRanks(); q++) {
-                int agent = mates.agent(q);
-                if (agent != rank) {
-                    Ref src = steps.in(chunks.at(chunk, q));
-                    Ref dst = chunks.staged(rank, chunk, q);
-                    steps.put(src, dst, chunks.length(chunk, q), agent);
-                }
-            }
-        }
-
-        /** Nobody reads the buffers any more when it is over. */
-        void end() {
-            steps.signal(Flags.ENDED, 1, mates.others());
-            steps.awaitAll(mates.others(), Flags.ENDED, 1);
-        }
-
         void foldNode(int chunk) {
-            int[] owners = owners(chunk, mates.owners(rank));
-            if (owners.length == 0) {
+            int rank = steps.rank();
+            if (!deals(chunk, rank)) {
                 return;
             }
             steps.awaitAll(mates.others(), Flags.CONTRIBUTED, pulls == null ? chunk + 1 : 1);
-            for (int owner : owners) {
+            for (int owner : owners(chunk, rank)) {
+                long at = chunks.at(chunk, owner);
                 long length = chunks.length(chunk, owner);
-                foldNode(chunk, owner, length);
+                if (pulls == null || mates.none()) {
+                    folds.foldNode(chunk, owner, steps.out(at));
+                } else {
+                    pulls.fold(mates.all(), at, at, length);
+                }
                 if (owner != rank) {
-                    Ref dst = chunks.staged(rank, chunk, owner);
-                    steps.put(nodeSum(chunk, owner), dst, length, owner);
+                    Ref sum = folds.nodeSum(chunk, owner, steps.out(at));
+                    steps.put(sum, chunks.staged(rank, chunk, owner), length, owner);
                 }
             }
-            int[] far = IntStream.of(owners).filter(q -> q != rank).toArray();
-            steps.signal(Flags.PART_REDUCED, chunk + 1, far);
-        }
-
-        /** Where the sum of the own node is: the input, if there is nobody else. */
-        private Ref nodeSum(int chunk, int owner) {
-            long at = chunks.at(chunk, owner);
-            return mates.none() ? steps.in(at) : steps.out(at);
-        }
-
-        private void foldNode(int chunk, int owner, long length) {
-            long at = chunks.at(chunk, owner);
-            if (mates.none()) {
-                return;
-            }
-            if (pulls != null) {
-                pulls.fold(mates.all(), at, at, length);
-            } else {
-                List<Ref> sources =
-                        steps.contributions(
-                                mates.all(), steps.in(at), q -> chunks.staged(q, chunk, owner));
-                steps.add(new Step.Fold(steps.out(at), sources, length, false));
-            }
+            steps.signal(Flags.PART_REDUCED, chunk + 1, farOwners(chunk, rank));
         }
 
         void fold(int chunk) {
+            int rank = steps.rank();
             long length = chunks.length(chunk, rank);
             if (length == 0) {
                 return;
             }
-            Ref own = nodeSum(chunk, rank);
-            List<Ref> sources =
-                    steps.contributions(
-                            mates.ownAgents(), own, agent -> chunks.staged(agent, chunk, rank));
             int[] far = mates.farAgents();
             steps.awaitAll(far, Flags.PART_REDUCED, chunk + 1);
             Ref result = steps.out(chunks.at(chunk, rank));
-            steps.fold(result, sources, length);
+            folds.fold(chunk, result);
             int[] readers = pulls == null ? mates.othersAndFarAgents() : far;
             steps.put(result, chunks.staged(rank, chunk, rank), length, readers);
             steps.signal(Flags.REDUCED, chunk + 1, far);
@@ -184,7 +153,7 @@ final class AllReduceHierarchical extends Algorithm {
         void gather(int chunk) {
             relay(chunk);
             for (int mate : mates.others()) {
-                for (int owner : owners(chunk, mates.owners(mate))) {
+                for (int owner : owners(chunk, mate)) {
                     steps.await(mate, Flags.RELAYED, chunk + 1);
                     long at = chunks.at(chunk, owner);
                     Ref staged = chunks.staged(mate, chunk, owner);
@@ -195,16 +164,14 @@ final class AllReduceHierarchical extends Algorithm {
         }
 
         private void relay(int chunk) {
-            for (int owner : owners(chunk, mates.owners(rank))) {
-                if (owner != rank) {
-                    long length = chunks.length(chunk, owner);
-                    Ref result = steps.out(chunks.at(chunk, owner));
-                    steps.await(owner, Flags.REDUCED, chunk + 1);
-                    steps.copy(result, chunks.staged(owner, chunk, owner), length);
-                    if (pulls == null) {
-                        Ref place = chunks.staged(rank, chunk, owner);
-                        steps.put(result, place, length, mates.others());
-                    }
+            int rank = steps.rank();
+            for (int owner : farOwners(chunk, rank)) {
+                long length = chunks.length(chunk, owner);
+                Ref result = steps.out(chunks.at(chunk, owner));
+                steps.await(owner, Flags.REDUCED, chunk + 1);
+                steps.copy(result, chunks.staged(owner, chunk, owner), length);
+                if (pulls == null) {
+                    steps.put(result, chunks.staged(rank, chunk, owner), length, mates.others());
                 }
             }
             if (deals(chunk, rank)) {

@@ -1,11 +1,15 @@
 package org.jccl.collective;
 
+import static java.util.stream.Collectors.collectingAndThen;
+import static java.util.stream.Collectors.groupingBy;
+import static java.util.stream.Collectors.toList;
+
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Shape;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.stream.IntStream;
 
 /** A rank's node in a call, and which of its ranks deals with which rank's data. */
@@ -14,24 +18,28 @@ final class Mates {
     private final int node;
     private final int[] others;
     private final int[] ownAgents;
-    private final int[] farAgents;
-    private final int[][] owners;
+    private final int[] farAgentsByNode;
+    private final Map<Integer, int[]> owners;
 
     Mates(Shape shape, int rank) {
         this.nodes = shape.nodes();
         this.node = nodes.of(rank);
         this.others = IntStream.of(all()).filter(q -> q != rank).toArray();
         this.ownAgents = IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray();
-        this.farAgents = IntStream.of(ownAgents).filter(q -> q != rank).sorted().toArray();
-        List<List<Integer>> dealt = new ArrayList<>();
-        for (int mate = 0; mate < all().length; mate++) {
-            dealt.add(new ArrayList<>());
-        }
-        for (int q = 0; q < nodes.nRanks(); q++) {
-            dealt.get(place(agent(q))).add(q);
-        }
-        this.owners = new int[dealt.size()][];
-        Arrays.setAll(owners, i -> dealt.get(i).stream().mapToInt(Integer::intValue).toArray());
+        this.farAgentsByNode = IntStream.of(ownAgents).filter(q -> q != rank).toArray();
+        this.owners =
+                IntStream.range(0, nodes.nRanks())
+                        .boxed()
+                        .collect(groupingBy(this::agent, collectingAndThen(toList(), Mates::ints)));
+    }
+
+    private static int[] ints(List<Integer> list) {
+        return list.stream().mapToInt(Integer::intValue).toArray();
+    }
+
+    /** Ranks of the communicator. */
+    int nRanks() {
+        return nodes.nRanks();
     }
 
     /** The ranks of the own node, the own included. */
@@ -59,9 +67,14 @@ final class Mates {
         return ownAgents;
     }
 
-    /** The ranks of the other nodes that deal with what the own rank owns, ascending. */
+    /** The ranks of the other nodes that deal with what the own rank owns, in the order of nodes. */
+    int[] farAgentsByNode() {
+        return farAgentsByNode;
+    }
+
+    /** The same, ascending. */
     int[] farAgents() {
-        return farAgents;
+        return IntStream.of(farAgentsByNode).sorted().toArray();
     }
 
     /**
@@ -69,7 +82,8 @@ final class Mates {
      * ascending.
      */
     int[] othersAndFarAgents() {
-        return IntStream.concat(IntStream.of(others), IntStream.of(farAgents)).sorted().toArray();
+        IntStream both = IntStream.concat(IntStream.of(others), IntStream.of(farAgentsByNode));
+        return both.sorted().toArray();
     }
 
     /** The ranks of other nodes whose data {@code agent}, a rank of the own node, deals with. */
@@ -82,10 +96,6 @@ final class Mates {
      * ascending.
      */
     int[] owners(int agent) {
-        return owners[place(agent)];
-    }
-
-    private int place(int mate) {
-        return Arrays.binarySearch(all(), mate);
+        return Objects.requireNonNull(owners.get(agent));
     }
 }

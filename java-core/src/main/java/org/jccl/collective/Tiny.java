@@ -31,8 +31,8 @@ final class Tiny extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        int[] readers = steps.others(shape::receives);
-        if (shape.sends(rank) && readers.length > 0) {
+        int[] readers = steps.takers();
+        if (readers.length > 0) {
             steps.add(new Step.TinyPut(steps.in(0), shape.inBytes(), readers));
         }
         if (!operation().reduces()) {
@@ -44,13 +44,11 @@ final class Tiny extends Algorithm {
     }
 
     private static void copy(Shape shape, int rank, ScheduleBuilder steps) {
-        steps.copyOwnPart(shape);
-        for (int q : steps.othersFromNext()) {
-            if (shape.sends(q) && shape.receives(rank)) {
-                Ref dst = steps.out(shape.outStart(q));
-                long from = shape.inStart(rank);
-                steps.add(new Step.TinyCopy(dst, q, from, shape.bytes(), shape.inBytes()));
-            }
+        steps.copyOwnPart();
+        for (int q : steps.fromNext(steps.givers())) {
+            Ref dst = steps.out(shape.outStart(q));
+            long from = shape.inStart(rank);
+            steps.add(new Step.TinyCopy(dst, q, from, shape.bytes(), shape.inBytes()));
         }
     }
 

@@ -91,35 +91,26 @@ public final class Nodes {
         int[] names = new int[nRanks];
         List<List<Integer>> nodes = new ArrayList<>();
         for (int q = 0; q < nRanks; q++) {
-            int node = 0;
-            while (node < nodes.size() && !sharesWithAll(sharing, q, nodes.get(node))) {
-                node++;
-            }
-            if (node == nodes.size()) {
-                nodes.add(new ArrayList<>());
-            }
-            names[q] = node;
-            addKind(sharing, q, nodes.get(node));
+            names[q] = join(nodes, q, sharing);
         }
         return of(names);
     }
 
-    private static boolean sharesWithAll(Sharing sharing, int q, List<Integer> ofEachKind) {
-        for (int r : ofEachKind) {
-            if (!sharing.between(q, r)) {
-                return false;
-            }
+    /** Puts a rank on a node; the lists hold one rank of each kind there. */
+    private static int join(List<List<Integer>> nodes, int q, Sharing sharing) {
+        int node = 0;
+        while (node < nodes.size()
+                && !nodes.get(node).stream().allMatch(r -> sharing.between(q, r))) {
+            node++;
         }
-        return true;
-    }
-
-    private static void addKind(Sharing sharing, int q, List<Integer> ofEachKind) {
-        for (int r : ofEachKind) {
-            if (sharing.kind(r) == sharing.kind(q)) {
-                return;
-            }
+        if (node == nodes.size()) {
+            nodes.add(new ArrayList<>());
         }
-        ofEachKind.add(q);
+        List<Integer> ofEachKind = nodes.get(node);
+        if (ofEachKind.stream().noneMatch(r -> sharing.kind(r) == sharing.kind(q))) {
+            ofEachKind.add(q);
+        }
+        return node;
     }
 
     /** Number of nodes. */

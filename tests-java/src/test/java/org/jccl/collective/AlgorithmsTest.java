@@ -257,7 +257,7 @@ final class AlgorithmsTest {
     void aChunkOfTwoRanksTakesFewSteps() {
         assertEquals(8, stepsPerChunk(Operation.ALL_REDUCE, "FoldSliced", 2));
         assertEquals(5, stepsPerChunk(Operation.ALL_GATHER, "CopyChunked", 2));
-        assertEquals(4, stepsPerChunk(Operation.REDUCE_SCATTER, "ReduceScatterSliced", 2));
+        assertEquals(4, stepsPerChunk(Operation.REDUCE_SCATTER, "FoldSliced", 2));
         assertEquals(4, stepsPerChunk(Operation.BROADCAST, "CopyChunked", 2));
     }
 
@@ -265,7 +265,7 @@ final class AlgorithmsTest {
     void aChunkOfMoreRanksTakesFourOrLessStepsMorePerRank() {
         assertEquals(8 + 4 * 6, stepsPerChunk(Operation.ALL_REDUCE, "FoldSliced", 8));
         assertEquals(5 + 2 * 6, stepsPerChunk(Operation.ALL_GATHER, "CopyChunked", 8));
-        assertEquals(4 + 2 * 6, stepsPerChunk(Operation.REDUCE_SCATTER, "ReduceScatterSliced", 8));
+        assertEquals(4 + 2 * 6, stepsPerChunk(Operation.REDUCE_SCATTER, "FoldSliced", 8));
         assertEquals(4 + 6, stepsPerChunk(Operation.BROADCAST, "CopyChunked", 8));
     }
 

@@ -99,7 +99,7 @@ final class ScheduleTest {
 
     @Test
     void aBuilderWaitsOnceForWhatItKnows() {
-        ScheduleBuilder builder = new ScheduleBuilder(0, 3);
+        ScheduleBuilder builder = new ScheduleBuilder(shape(Nodes.one(3)), 0);
         builder.await(1, 0, 3);
         builder.await(1, 0, 2);
         builder.await(1, 0, 3);
