@@ -35,7 +35,7 @@ final class ScheduleTest {
     void refusesToReadBuffersOfOtherCallersThatAreNotReadable() {
         Schedule pulls = of(new Step.Copy(OUT, new Ref(Space.IN, 1, 0), 8));
         assertRefused(() -> Bounds.require(pulls, shape(Nodes.one(2))));
-        Shape onNodes = shape(Nodes.of(new int[] {0, 1}).withReadableBuffers());
+        Shape onNodes = shape(NamedNodes.of(new int[] {0, 1}).withReadableBuffers());
         assertRefused(() -> Bounds.require(pulls, onNodes));
         assertDoesNotThrow(() -> Bounds.require(pulls, shape(Nodes.one(2).withReadableBuffers())));
     }
