@@ -5,7 +5,6 @@ import org.jccl.schedule.Schedule;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
-import org.jspecify.annotations.Nullable;
 
 import java.util.stream.IntStream;
 
@@ -52,10 +51,10 @@ final class AllReduceHierarchical extends Algorithm {
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         SlicedChunks chunks = SlicedChunks.of(shape);
-        Mates mates = new Mates(shape, rank);
-        NodeFolds folds = new NodeFolds(steps, chunks, mates);
+        Mates mates = Mates.of(shape, rank);
         Pulls pulls = pulls(shape) ? new Pulls(shape, rank, steps) : null;
-        Call call = new Call(steps, chunks, mates, folds, pulls);
+        NodeFolds folds = new NodeFolds(steps, chunks, mates, pulls);
+        Call call = new Call(steps, chunks, mates, folds, pulls == null);
         Lookahead.interleave(
                 chunks.count(), call::contribute, call::foldNode, call::fold, call::gather);
         if (pulls != null) {
@@ -76,14 +75,14 @@ final class AllReduceHierarchical extends Algorithm {
     /**
      * What a rank does in a call.
      *
-     * @param pulls null where the ranks of a node exchange through the ring
+     * @param byRing whether the ranks of a node exchange through the ring
      */
     private record Call(
             ScheduleBuilder steps,
             SlicedChunks chunks,
             Mates mates,
             NodeFolds folds,
-            @Nullable Pulls pulls) {
+            boolean byRing) {
 
         /** The ranks that own something of a chunk with which {@code mate} deals. */
         private int[] owners(int chunk, int mate) {
@@ -103,10 +102,10 @@ final class AllReduceHierarchical extends Algorithm {
         }
 
         void contribute(int chunk) {
-            if (pulls == null) {
+            if (byRing) {
                 folds.contribute(chunk);
             }
-            if (pulls == null || chunk == 0) {
+            if (byRing || chunk == 0) {
                 int[] readers =
                         IntStream.of(mates.others()).filter(mate -> deals(chunk, mate)).toArray();
                 steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
@@ -118,19 +117,9 @@ final class AllReduceHierarchical extends Algorithm {
             if (!deals(chunk, rank)) {
                 return;
             }
-            steps.awaitAll(mates.others(), Flags.CONTRIBUTED, pulls == null ? chunk + 1 : 1);
+            steps.awaitAll(mates.others(), Flags.CONTRIBUTED, byRing ? chunk + 1 : 1);
             for (int owner : owners(chunk, rank)) {
-                long at = chunks.at(chunk, owner);
-                long length = chunks.length(chunk, owner);
-                if (pulls == null || mates.none()) {
-                    folds.foldNode(chunk, owner, steps.out(at));
-                } else {
-                    pulls.fold(mates.all(), at, at, length);
-                }
-                if (owner != rank) {
-                    Ref sum = folds.nodeSum(chunk, owner, steps.out(at));
-                    steps.put(sum, chunks.staged(rank, chunk, owner), length, owner);
-                }
+                folds.foldNode(chunk, owner, steps.out(chunks.at(chunk, owner)));
             }
             steps.signal(Flags.PART_REDUCED, chunk + 1, farOwners(chunk, rank));
         }
@@ -145,7 +134,7 @@ final class AllReduceHierarchical extends Algorithm {
             steps.awaitAll(far, Flags.PART_REDUCED, chunk + 1);
             Ref result = steps.out(chunks.at(chunk, rank));
             folds.fold(chunk, result);
-            int[] readers = pulls == null ? mates.othersAndFarAgents() : far;
+            int[] readers = byRing ? mates.othersAndFarAgents() : far;
             steps.put(result, chunks.staged(rank, chunk, rank), length, readers);
             steps.signal(Flags.REDUCED, chunk + 1, far);
         }
@@ -157,7 +146,7 @@ final class AllReduceHierarchical extends Algorithm {
                     steps.await(mate, Flags.RELAYED, chunk + 1);
                     long at = chunks.at(chunk, owner);
                     Ref staged = chunks.staged(mate, chunk, owner);
-                    Ref src = pulls == null ? staged : steps.out(mate, at);
+                    Ref src = byRing ? staged : steps.out(mate, at);
                     steps.copy(steps.out(at), src, chunks.length(chunk, owner));
                 }
             }
@@ -170,7 +159,7 @@ final class AllReduceHierarchical extends Algorithm {
                 Ref result = steps.out(chunks.at(chunk, owner));
                 steps.await(owner, Flags.REDUCED, chunk + 1);
                 steps.copy(result, chunks.staged(owner, chunk, owner), length);
-                if (pulls == null) {
+                if (byRing) {
                     steps.put(result, chunks.staged(rank, chunk, owner), length, mates.others());
                 }
             }

@@ -13,7 +13,8 @@ import org.jccl.type.Operation;
  * <p>Where there is a root, readers say that they have taken a chunk before its slot is used again.
  *
  * @param cut of what it sends, or of each part
- * @param stride from a part's place in a slot to the next one's; 0 if all readers read the same
+ * @param stride from a place in a slot to the next one; parts have one each, else the own chunk has
+ *     the first
  */
 record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements Pieces {
     /** Root and readers of a broadcast work at the same time only if there are several chunks. */
@@ -104,10 +105,14 @@ record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements 
         return length(chunk);
     }
 
-    /** Where {@code writer} has its chunk for {@code reader}. */
+    /** A place in the slot that {@code writer} has for a chunk. */
     @Override
-    public Ref staged(int writer, int chunk, int reader) {
-        return staging.of(writer, chunk).plus(reader * stride);
+    public Ref staged(int writer, int chunk, int place) {
+        return staging.of(writer, chunk).plus(place * stride);
+    }
+
+    private boolean isInParts() {
+        return shape.operation().in() == Operation.Parts.EACH;
     }
 
     /**
@@ -119,13 +124,13 @@ record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements 
         if (shape.operation().rooted() && chunk >= staging.slots()) {
             steps.awaitAll(readers, Flags.TAKEN, chunk - staging.slots() + 1);
         }
-        if (stride == 0) {
+        if (isInParts()) {
+            for (int q : readers) {
+                put(steps, chunk, q, q);
+            }
+        } else {
             Ref src = shape.sends(rank) ? steps.in(start(chunk)) : steps.out(start(chunk));
             steps.put(src, staged(rank, chunk, 0), length(chunk), readers);
-        } else {
-            for (int q : readers) {
-                steps.put(steps.in(at(chunk, q)), staged(rank, chunk, q), length(chunk), q);
-            }
         }
         steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
         if (!shape.operation().reduces()) {
@@ -136,9 +141,9 @@ record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements 
     /** Writes the steps by which the own rank copies what these ranks, ascending, give it. */
     void take(ScheduleBuilder steps, int chunk, int... givers) {
         for (int q : steps.fromNext(givers)) {
-            Ref dst = steps.out(shape.outStart(q) + start(chunk));
+            Ref src = staged(q, chunk, isInParts() ? steps.rank() : 0);
             steps.await(q, Flags.CONTRIBUTED, chunk + 1);
-            steps.copy(dst, staged(q, chunk, steps.rank()), length(chunk));
+            steps.copy(steps.out(shape.outStart(q) + start(chunk)), src, length(chunk));
         }
         if (shape.operation().rooted() && chunk + staging.slots() < count()) {
             steps.signal(Flags.TAKEN, chunk + 1, givers);

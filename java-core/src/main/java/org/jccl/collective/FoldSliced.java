@@ -23,9 +23,9 @@ import java.util.List;
  * contributions to chunk c+2, which come after their folds of chunk c; a rank that folds chunk c+4
  * has seen the root's to chunk c+3, which comes after the root has gathered chunk c.
  *
- * <p>In a reduce-scatter a rank owns its part and nobody gathers: either the same chunk of all parts
- * is in a slot, or, among so many ranks that it has no line for each, a chunk of all parts in a row.
- * It needs no acknowledgement either ({@link Lookahead}).
+ * <p>In a reduce-scatter a rank owns its part and nobody gathers: either the same chunk of all
+ * parts is in a slot, or, among so many ranks that it has no line for each, a chunk of all parts in
+ * a row. It needs no acknowledgement either ({@link Lookahead}).
  *
  * <p>Source: Rabenseifner's all-reduce and reduce in their direct form, software-pipelined. Cost: 2
  * &alpha; + s ((2 - 1/n) &beta; + &gamma;); of several chunks only the first waits for an &alpha;;
@@ -85,8 +85,7 @@ final class FoldSliced extends Algorithm {
 
         void contribute(int chunk) {
             for (int q : steps.others()) {
-                Ref src = steps.in(pieces.at(chunk, q));
-                steps.put(src, pieces.staged(rank, chunk, q), pieces.length(chunk, q), q);
+                pieces.put(steps, chunk, q, q);
             }
             steps.signal(Flags.CONTRIBUTED, chunk + 1, steps.others(q -> hears(chunk, q)));
         }

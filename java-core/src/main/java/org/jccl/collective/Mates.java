@@ -12,39 +12,45 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.stream.IntStream;
 
-/** A rank's node in a call, and which of its ranks deals with which rank's data. */
-final class Mates {
-    private final Nodes nodes;
-    private final int node;
-    private final int[] others;
-    private final int[] ownAgents;
-    private final int[] farAgentsByNode;
-    private final Map<Integer, int[]> owners;
+/**
+ * A rank's node in a call, and which of its ranks deals with which rank's data.
+ *
+ * @param rank the own rank
+ * @param others the other ranks of its node
+ * @param ownAgents the ranks that deal with what the own rank owns, itself included, in the order
+ *     of nodes
+ * @param ownersOf by rank of the own node, the ranks whose data it deals with, ascending
+ */
+@SuppressWarnings("ArrayRecordComponent") // made once, nobody changes them
+record Mates(
+        Nodes nodes, int rank, int[] others, int[] ownAgents, Map<Integer, int[]> ownersOf) {
 
-    Mates(Shape shape, int rank) {
-        this.nodes = shape.nodes();
-        this.node = nodes.of(rank);
-        this.others = IntStream.of(all()).filter(q -> q != rank).toArray();
-        this.ownAgents = IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray();
-        this.farAgentsByNode = IntStream.of(ownAgents).filter(q -> q != rank).toArray();
-        this.owners =
+    /** The mates of a rank in a call. */
+    static Mates of(Shape shape, int rank) {
+        Nodes nodes = shape.nodes();
+        int node = nodes.of(rank);
+        Map<Integer, int[]> ownersOf =
                 IntStream.range(0, nodes.nRanks())
                         .boxed()
-                        .collect(groupingBy(this::agent, collectingAndThen(toList(), Mates::ints)));
+                        .collect(
+                                groupingBy(
+                                        q -> nodes.agent(node, q),
+                                        collectingAndThen(toList(), Mates::ints)));
+        return new Mates(
+                nodes,
+                rank,
+                IntStream.of(nodes.ranks(node)).filter(q -> q != rank).toArray(),
+                IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray(),
+                ownersOf);
     }
 
     private static int[] ints(List<Integer> list) {
         return list.stream().mapToInt(Integer::intValue).toArray();
     }
 
-    /** Ranks of the communicator. */
-    int nRanks() {
-        return nodes.nRanks();
-    }
-
     /** The ranks of the own node, the own included. */
     int[] all() {
-        return nodes.ranks(node);
+        return nodes.ranks(nodes.of(rank));
     }
 
     /** Whether nobody else is on the own node. */
@@ -52,29 +58,19 @@ final class Mates {
         return others.length == 0;
     }
 
-    /** The other ranks of the own node. */
-    int[] others() {
-        return others;
-    }
-
     /** The rank of the own node that deals with what {@code owner} owns. */
     int agent(int owner) {
-        return nodes.agent(node, owner);
+        return nodes.agent(nodes.of(rank), owner);
     }
 
-    /** The ranks that deal with what the own rank owns, itself included, in the order of nodes. */
-    int[] ownAgents() {
-        return ownAgents;
-    }
-
-    /** The ranks of the other nodes that deal with what the own rank owns, in the order of nodes. */
+    /** The ranks of other nodes that deal with what the own rank owns, in the order of nodes. */
     int[] farAgentsByNode() {
-        return farAgentsByNode;
+        return IntStream.of(ownAgents).filter(q -> q != rank).toArray();
     }
 
     /** The same, ascending. */
     int[] farAgents() {
-        return IntStream.of(farAgentsByNode).sorted().toArray();
+        return IntStream.of(farAgentsByNode()).sorted().toArray();
     }
 
     /**
@@ -82,8 +78,9 @@ final class Mates {
      * ascending.
      */
     int[] othersAndFarAgents() {
-        IntStream both = IntStream.concat(IntStream.of(others), IntStream.of(farAgentsByNode));
-        return both.sorted().toArray();
+        return IntStream.concat(IntStream.of(others), IntStream.of(farAgentsByNode()))
+                .sorted()
+                .toArray();
     }
 
     /** The ranks of other nodes whose data {@code agent}, a rank of the own node, deals with. */
@@ -96,6 +93,6 @@ final class Mates {
      * ascending.
      */
     int[] owners(int agent) {
-        return Objects.requireNonNull(owners.get(agent));
+        return Objects.requireNonNull(ownersOf.get(agent));
     }
 }

@@ -1,6 +1,7 @@
 package org.jccl.collective;
 
 import org.jccl.schedule.Ref;
+import org.jccl.schedule.ScheduleBuilder;
 
 /** What is reduced in a call, in chunks; of each chunk, every rank owns a piece or nothing. */
 interface Pieces {
@@ -15,4 +16,10 @@ interface Pieces {
 
     /** Where rank {@code owner}'s piece of a chunk lies in the slot of rank {@code writer}. */
     Ref staged(int writer, int chunk, int owner);
+
+    /** Makes what the own rank contributes to a rank's piece of a chunk readable by one rank. */
+    default void put(ScheduleBuilder steps, int chunk, int owner, int reader) {
+        Ref dst = staged(steps.rank(), chunk, owner);
+        steps.put(steps.in(at(chunk, owner)), dst, length(chunk, owner), reader);
+    }
 }

@@ -52,8 +52,8 @@ final class ReduceScatterHierarchical extends Algorithm {
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         Slices cut = Slices.atMost(shape.bytes(), partBytes(shape));
         Chunks chunks = new Chunks(shape, cut, Staging.ring(shape.limits()), cut.stride());
-        Mates mates = new Mates(shape, rank);
-        Call call = new Call(steps, chunks, mates, new NodeFolds(steps, chunks, mates));
+        Mates mates = Mates.of(shape, rank);
+        Call call = new Call(steps, chunks, mates, new NodeFolds(steps, chunks, mates, null));
         IntConsumer foldNode = call::foldNode;
         Lookahead.interleave(chunks.count(), call::contribute, foldNode.andThen(call::fold));
         return chunks.count();
@@ -72,10 +72,7 @@ final class ReduceScatterHierarchical extends Algorithm {
             steps.awaitAll(mates.others(), Flags.CONTRIBUTED, chunk + 1);
             folds.foldNode(chunk, rank, result(chunk));
             for (int owner : far) {
-                Ref sum = chunks.staged(rank, chunk, owner);
-                folds.foldNode(chunk, owner, sum);
-                Ref src = folds.nodeSum(chunk, owner, sum);
-                steps.put(src, sum, chunks.length(chunk), owner);
+                folds.foldNode(chunk, owner, chunks.staged(rank, chunk, owner));
             }
             steps.signal(Flags.PART_REDUCED, chunk + 1, far);
         }
