@@ -74,13 +74,12 @@ final class PlanCompiler {
      * @param copiesInput whether the call gives a copy of its input
      */
     static Plan compile(Schedule schedule, Shape shape, boolean[] net, boolean copiesInput) {
-        return new PlanCompiler(schedule, shape, net).compile(copiesInput);
+        PlanCompiler compiler = new PlanCompiler(schedule, shape, net);
+        schedule.steps().forEach(compiler::emit);
+        return compiler.plan(copiesInput);
     }
 
-    private Plan compile(boolean copiesInput) {
-        for (Step step : schedule.steps()) {
-            emit(step);
-        }
+    private Plan plan(boolean copiesInput) {
         boolean usesRing = touched.contains(Space.RING);
         int[] far = IntStream.range(0, nRanks).filter(q -> net[q]).toArray();
         if (far.length > 0) {
