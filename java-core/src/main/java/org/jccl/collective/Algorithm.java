@@ -55,7 +55,7 @@ public abstract class Algorithm {
         if (!isTrivial(shape)) {
             return builder.build(order(), write(shape, rank, builder));
         }
-        builder.copyOwnPart();
+        builder.copyOwnPart(0, shape.bytes());
         return builder.build(order(), 0);
     }
 

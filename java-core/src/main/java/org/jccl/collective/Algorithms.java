@@ -14,6 +14,7 @@ import org.jccl.type.Operation;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
@@ -45,11 +46,7 @@ public final class Algorithms {
     private static final long PULLED_BY_ALL_BYTES = 4 << 20;
 
     /** An algorithm and the calls that it is good for, of those that it supports. */
-    private record Choice(Algorithm algorithm, Predicate<Shape> suits) {
-        boolean is(Shape shape) {
-            return algorithm.supports(shape) && suits.test(shape);
-        }
-    }
+    private record Choice(Algorithm algorithm, Predicate<Shape> suits) {}
 
     /** The first that is good for a call does it: those with the least latency come first. */
     private static final List<Choice> TABLE = new ArrayList<>();
@@ -107,7 +104,7 @@ public final class Algorithms {
 
     /** Whether there is one for a call. */
     public static boolean exist(Shape shape) {
-        return TABLE.stream().anyMatch(choice -> choice.is(shape));
+        return find(shape).isPresent();
     }
 
     /**
@@ -116,10 +113,14 @@ public final class Algorithms {
      * @throws IllegalArgumentException if there is none
      */
     public static Algorithm choose(Shape shape) {
+        return find(shape)
+                .orElseThrow(() -> new IllegalArgumentException("no algorithm for " + shape));
+    }
+
+    private static Optional<Algorithm> find(Shape shape) {
         return TABLE.stream()
-                .filter(choice -> choice.is(shape))
-                .findFirst()
-                .orElseThrow(() -> new IllegalArgumentException("no algorithm for " + shape))
-                .algorithm();
+                .filter(row -> row.algorithm.supports(shape) && row.suits.test(shape))
+                .map(Choice::algorithm)
+                .findFirst();
     }
 }

@@ -6,6 +6,7 @@ import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
+import java.util.List;
 import java.util.stream.IntStream;
 
 /**
@@ -85,20 +86,18 @@ final class AllReduceHierarchical extends Algorithm {
             boolean byRing) {
 
         /** The ranks that own something of a chunk with which {@code mate} deals. */
-        private int[] owners(int chunk, int mate) {
-            return IntStream.of(mates.owners(mate))
-                    .filter(q -> chunks.length(chunk, q) > 0)
-                    .toArray();
+        private List<Integer> owners(int chunk, int mate) {
+            return mates.owners(mate).stream().filter(q -> chunks.length(chunk, q) > 0).toList();
         }
 
         /** The same, but for the mate itself. */
         private int[] farOwners(int chunk, int mate) {
-            return IntStream.of(owners(chunk, mate)).filter(q -> q != mate).toArray();
+            return owners(chunk, mate).stream().mapToInt(q -> q).filter(q -> q != mate).toArray();
         }
 
         /** Whether a rank of the own node deals with anything of a chunk. */
         private boolean deals(int chunk, int mate) {
-            return chunks.length(chunk, mates.owners(mate)[0]) > 0;
+            return chunks.length(chunk, mates.owners(mate).getFirst()) > 0;
         }
 
         void contribute(int chunk) {

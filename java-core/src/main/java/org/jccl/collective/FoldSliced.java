@@ -29,9 +29,9 @@ import java.util.List;
  *
  * <p>Source: Rabenseifner's all-reduce and reduce in their direct form, software-pipelined. Cost: 2
  * &alpha; + s ((2 - 1/n) &beta; + &gamma;); of several chunks only the first waits for an &alpha;;
- * of a reduce-scatter &alpha; + s (1 - 1/n) &beta; + s &gamma;, s the whole input; m &alpha; of m
- * chunks of all parts in a row.
- * Limits: of more than one chunk, two to four slots. Order of reduction: ranks 0 to n-1.
+ * of a reduce-scatter &alpha; + s (1 - 1/n) &beta; + s &gamma;, s the whole input, or m &alpha; for
+ * m chunks of all parts in a row. Limits: of more than one chunk, three slots, of a reduce four, of
+ * a reduce-scatter two. Order of reduction: ranks 0 to n-1.
  */
 final class FoldSliced extends Algorithm {
     private static final int LEAST_SLOTS = 3;

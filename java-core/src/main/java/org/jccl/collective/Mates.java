@@ -1,8 +1,6 @@
 package org.jccl.collective;
 
-import static java.util.stream.Collectors.collectingAndThen;
 import static java.util.stream.Collectors.groupingBy;
-import static java.util.stream.Collectors.toList;
 
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Shape;
@@ -23,29 +21,24 @@ import java.util.stream.IntStream;
  */
 @SuppressWarnings("ArrayRecordComponent") // made once, nobody changes them
 record Mates(
-        Nodes nodes, int rank, int[] others, int[] ownAgents, Map<Integer, int[]> ownersOf) {
+        Nodes nodes,
+        int rank,
+        int[] others,
+        int[] ownAgents,
+        Map<Integer, List<Integer>> ownersOf) {
 
     /** The mates of a rank in a call. */
     static Mates of(Shape shape, int rank) {
         Nodes nodes = shape.nodes();
         int node = nodes.of(rank);
-        Map<Integer, int[]> ownersOf =
-                IntStream.range(0, nodes.nRanks())
-                        .boxed()
-                        .collect(
-                                groupingBy(
-                                        q -> nodes.agent(node, q),
-                                        collectingAndThen(toList(), Mates::ints)));
         return new Mates(
                 nodes,
                 rank,
                 IntStream.of(nodes.ranks(node)).filter(q -> q != rank).toArray(),
                 IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray(),
-                ownersOf);
-    }
-
-    private static int[] ints(List<Integer> list) {
-        return list.stream().mapToInt(Integer::intValue).toArray();
+                IntStream.range(0, nodes.nRanks())
+                        .boxed()
+                        .collect(groupingBy(q -> nodes.agent(node, q))));
     }
 
     /** The ranks of the own node, the own included. */
@@ -85,14 +78,14 @@ record Mates(
 
     /** The ranks of other nodes whose data {@code agent}, a rank of the own node, deals with. */
     int[] farOwners(int agent) {
-        return IntStream.of(owners(agent)).filter(q -> q != agent).toArray();
+        return owners(agent).stream().mapToInt(q -> q).filter(q -> q != agent).toArray();
     }
 
     /**
      * The ranks whose data {@code agent}, a rank of the own node, deals with, itself included;
      * ascending.
      */
-    int[] owners(int agent) {
+    List<Integer> owners(int agent) {
         return Objects.requireNonNull(ownersOf.get(agent));
     }
 }

@@ -35,7 +35,7 @@ record NodeFolds(ScheduleBuilder steps, Pieces pieces, Mates mates, @Nullable Pu
         int rank = steps.rank();
         long at = pieces.at(chunk, owner);
         long length = pieces.length(chunk, owner);
-        if (pulls != null && !mates.none()) {
+        if (!mates.none() && pulls != null) {
             pulls.fold(mates.all(), at, sum.offset(), length);
         } else if (!mates.none()) {
             List<Ref> sources =

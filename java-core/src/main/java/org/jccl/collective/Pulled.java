@@ -42,7 +42,7 @@ final class Pulled extends Algorithm {
             Pulls pulls = new Pulls(shape, rank, steps);
             pulls.fold(all, shape.inStart(rank), 0, shape.bytes());
         } else {
-            steps.copyOwnPart();
+            steps.copyOwnPart(0, shape.bytes());
             for (int q : steps.fromNext(givers)) {
                 Ref src = steps.in(q, shape.inStart(rank));
                 steps.await(q, Flags.CONTRIBUTED, 1);

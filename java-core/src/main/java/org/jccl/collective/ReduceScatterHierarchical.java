@@ -6,8 +6,6 @@ import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
-import java.util.function.IntConsumer;
-
 /**
  * {@link FoldSliced} for ranks on several nodes: on every other node a rank has an agent,
  * which folds the contributions of its node to the rank's part and sends it the sum.
@@ -53,37 +51,25 @@ final class ReduceScatterHierarchical extends Algorithm {
         Slices cut = Slices.atMost(shape.bytes(), partBytes(shape));
         Chunks chunks = new Chunks(shape, cut, Staging.ring(shape.limits()), cut.stride());
         Mates mates = Mates.of(shape, rank);
-        Call call = new Call(steps, chunks, mates, new NodeFolds(steps, chunks, mates, null));
-        IntConsumer foldNode = call::foldNode;
-        Lookahead.interleave(chunks.count(), call::contribute, foldNode.andThen(call::fold));
+        NodeFolds folds = new NodeFolds(steps, chunks, mates, null);
+        int[] far = mates.farOwners(rank);
+        Lookahead.interleave(
+                chunks.count(),
+                c -> {
+                    folds.contribute(c);
+                    steps.signal(Flags.CONTRIBUTED, c + 1, mates.others());
+                },
+                c -> {
+                    Ref result = steps.out(chunks.start(c));
+                    steps.awaitAll(mates.others(), Flags.CONTRIBUTED, c + 1);
+                    folds.foldNode(c, rank, result);
+                    for (int owner : far) {
+                        folds.foldNode(c, owner, chunks.staged(rank, c, owner));
+                    }
+                    steps.signal(Flags.PART_REDUCED, c + 1, far);
+                    steps.awaitAll(mates.farAgentsByNode(), Flags.PART_REDUCED, c + 1);
+                    folds.fold(c, result);
+                });
         return chunks.count();
-    }
-
-    private record Call(ScheduleBuilder steps, Chunks chunks, Mates mates, NodeFolds folds) {
-
-        void contribute(int chunk) {
-            folds.contribute(chunk);
-            steps.signal(Flags.CONTRIBUTED, chunk + 1, mates.others());
-        }
-
-        void foldNode(int chunk) {
-            int rank = steps.rank();
-            int[] far = mates.farOwners(rank);
-            steps.awaitAll(mates.others(), Flags.CONTRIBUTED, chunk + 1);
-            folds.foldNode(chunk, rank, result(chunk));
-            for (int owner : far) {
-                folds.foldNode(chunk, owner, chunks.staged(rank, chunk, owner));
-            }
-            steps.signal(Flags.PART_REDUCED, chunk + 1, far);
-        }
-
-        void fold(int chunk) {
-            steps.awaitAll(mates.farAgentsByNode(), Flags.PART_REDUCED, chunk + 1);
-            folds.fold(chunk, result(chunk));
-        }
-
-        private Ref result(int chunk) {
-            return steps.out(chunks.start(chunk));
-        }
     }
 }

@@ -37,7 +37,7 @@ final class Tiny extends Algorithm {
         }
         long from = shape.inStart(rank);
         if (!operation().reduces()) {
-            steps.copyOwnPart();
+            steps.copyOwnPart(0, shape.bytes());
             for (int q : steps.fromNext(steps.givers())) {
                 Ref dst = steps.out(shape.outStart(q));
                 steps.add(new Step.TinyCopy(dst, q, from, shape.bytes(), shape.inBytes()));

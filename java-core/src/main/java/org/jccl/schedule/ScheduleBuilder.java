@@ -134,12 +134,7 @@ public final class ScheduleBuilder {
         }
     }
 
-    /** Copies what the own rank has for itself, unless the call is in place. */
-    public void copyOwnPart() {
-        copyOwnPart(0, shape.bytes());
-    }
-
-    /** The same for a range of that part. */
+    /** Copies a range of what the own rank has for itself, unless the call is in place. */
     public void copyOwnPart(long start, long length) {
         if (shape.sends(rank) && shape.receives(rank) && !shape.inPlace()) {
             Ref src = in(shape.inStart(rank) + start);
