@@ -51,11 +51,11 @@ public abstract class Algorithm {
         if (!supports(shape)) {
             throw new IllegalArgumentException(name() + " does not support " + shape);
         }
-        ScheduleBuilder builder = new ScheduleBuilder(rank, shape.nRanks());
+        ScheduleBuilder builder = new ScheduleBuilder(shape, rank);
         if (!isTrivial(shape)) {
             return builder.build(order(), write(shape, rank, builder));
         }
-        builder.copyOwnPart(shape);
+        builder.copyOwnPart(0, shape.bytes());
         return builder.build(order(), 0);
     }
 

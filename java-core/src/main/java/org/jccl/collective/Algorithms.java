@@ -10,8 +10,12 @@ import static org.jccl.type.Operation.REDUCE_SCATTER;
 import static org.jccl.type.Operation.SCATTER;
 
 import org.jccl.schedule.Shape;
+import org.jccl.type.Operation;
 
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
 import java.util.function.Predicate;
 
 /** All algorithms, and which one a call gets unless somebody says otherwise. */
@@ -42,52 +46,38 @@ public final class Algorithms {
     private static final long PULLED_BY_ALL_BYTES = 4 << 20;
 
     /** An algorithm and the calls that it is good for, of those that it supports. */
-    private record Choice(Algorithm algorithm, Predicate<Shape> suits) {
-        boolean is(Shape shape) {
-            return algorithm.supports(shape) && suits.test(shape);
-        }
-    }
+    private record Choice(Algorithm algorithm, Predicate<Shape> suits) {}
 
     /** The first that is good for a call does it: those with the least latency come first. */
-    private static final List<Choice> TABLE =
-            List.of(
-                    always(new Tiny(ALL_REDUCE)),
-                    new Choice(new AllReduceHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new Flat(ALL_REDUCE), Algorithms::foldsLittle),
-                    new Choice(new AllReducePulled(), Algorithms::isWorthPulling),
-                    always(new FoldSliced(ALL_REDUCE)),
-                    always(new Tiny(ALL_GATHER)),
-                    new Choice(new AllGatherHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new Pulled(ALL_GATHER), Algorithms::isWorthPullingByAll),
-                    always(new Flat(ALL_GATHER)),
-                    always(new CopyChunked(ALL_GATHER)),
-                    always(new Tiny(REDUCE_SCATTER)),
-                    new Choice(new ReduceScatterHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new Pulled(REDUCE_SCATTER), Algorithms::isWorthPulling),
-                    always(new ReduceScatterSliced()),
-                    always(new ReduceScatterChunked()),
-                    always(new Tiny(BROADCAST)),
-                    new Choice(new BroadcastHierarchical(), Algorithms::isWorthRelaying),
-                    new Choice(new Flat(BROADCAST), s -> s.bytes() <= FLAT_BROADCAST_BYTES),
-                    new Choice(new Pulled(BROADCAST), Algorithms::isWorthPulling),
-                    always(new CopyChunked(BROADCAST)),
-                    always(new Tiny(REDUCE)),
-                    new Choice(new Flat(REDUCE), Algorithms::foldsLittle),
-                    always(new FoldSliced(REDUCE)),
-                    always(new Tiny(ALL_TO_ALL)),
-                    new Choice(new Pulled(ALL_TO_ALL), Algorithms::isWorthPulling),
-                    always(new CopyChunked(ALL_TO_ALL)),
-                    always(new Tiny(GATHER)),
-                    new Choice(new Pulled(GATHER), Algorithms::isWorthPulling),
-                    always(new CopyChunked(GATHER)),
-                    always(new Tiny(SCATTER)),
-                    new Choice(new Pulled(SCATTER), Algorithms::isWorthPulling),
-                    always(new CopyChunked(SCATTER)));
+    private static final List<Choice> TABLE = new ArrayList<>();
+
+    static {
+        Operation[] folds = {ALL_REDUCE, REDUCE, REDUCE_SCATTER};
+        Operation[] copies = {ALL_GATHER, BROADCAST, ALL_TO_ALL, GATHER, SCATTER};
+        Operation[] pulls = {REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, GATHER, SCATTER};
+        add(Tiny::new, shape -> true, folds);
+        add(Tiny::new, shape -> true, copies);
+        add(op -> new AllReduceHierarchical(), Algorithms::isWorthRelaying, ALL_REDUCE);
+        add(op -> new AllGatherHierarchical(), Algorithms::isWorthRelaying, ALL_GATHER);
+        add(op -> new ReduceScatterHierarchical(), Algorithms::isWorthRelaying, REDUCE_SCATTER);
+        add(op -> new BroadcastHierarchical(), Algorithms::isWorthRelaying, BROADCAST);
+        add(Flat::new, Algorithms::foldsLittle, ALL_REDUCE, REDUCE);
+        add(Flat::new, shape -> shape.bytes() <= FLAT_BROADCAST_BYTES, BROADCAST);
+        add(Flat::new, shape -> true, ALL_GATHER);
+        add(op -> new AllReducePulled(), Algorithms::isWorthPulling, ALL_REDUCE);
+        add(Pulled::new, Algorithms::isWorthPullingByAll, ALL_GATHER);
+        add(Pulled::new, Algorithms::isWorthPulling, pulls);
+        add(FoldSliced::new, shape -> true, folds);
+        add(CopyChunked::new, shape -> true, copies);
+    }
 
     private Algorithms() {}
 
-    private static Choice always(Algorithm algorithm) {
-        return new Choice(algorithm, shape -> true);
+    private static void add(
+            Function<Operation, Algorithm> make, Predicate<Shape> suits, Operation... operations) {
+        for (Operation operation : operations) {
+            TABLE.add(new Choice(make.apply(operation), suits));
+        }
     }
 
     private static boolean foldsLittle(Shape shape) {
@@ -114,7 +104,7 @@ public final class Algorithms {
 
     /** Whether there is one for a call. */
     public static boolean exist(Shape shape) {
-        return TABLE.stream().anyMatch(choice -> choice.is(shape));
+        return find(shape).isPresent();
     }
 
     /**
@@ -123,11 +113,14 @@ public final class Algorithms {
      * @throws IllegalArgumentException if there is none
      */
     public static Algorithm choose(Shape shape) {
-        for (Choice choice : TABLE) {
-            if (choice.is(shape)) {
-                return choice.algorithm();
-            }
-        }
-        throw new IllegalArgumentException("no algorithm for " + shape);
+        return find(shape)
+                .orElseThrow(() -> new IllegalArgumentException("no algorithm for " + shape));
+    }
+
+    private static Optional<Algorithm> find(Shape shape) {
+        return TABLE.stream()
+                .filter(row -> row.algorithm.supports(shape) && row.suits.test(shape))
+                .map(Choice::algorithm)
+                .findFirst();
     }
 }

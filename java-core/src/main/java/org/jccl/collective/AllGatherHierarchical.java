@@ -6,6 +6,8 @@ import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
+import java.util.stream.IntStream;
+
 /**
  * {@link CopyChunked} for ranks on several nodes: a rank sends its input to one agent on every
  * other node, which makes it readable there.
@@ -36,44 +38,37 @@ final class AllGatherHierarchical extends Algorithm {
      */
     private static long partBytes(Shape shape) {
         Nodes nodes = shape.nodes();
-        int most = 0;
-        for (int node = 0; node < nodes.count(); node++) {
-            int size = nodes.ranks(node).length;
-            int relayed = size == 1 ? 0 : (nodes.nRanks() - size + size - 1) / size;
-            most = Math.max(most, relayed);
-        }
+        IntStream sizes = IntStream.range(0, nodes.count()).map(node -> nodes.ranks(node).length);
+        int least = sizes.filter(size -> size > 1).min().orElseThrow();
+        int most = Math.ceilDiv(nodes.nRanks() - least, least);
         return shape.limits().ringSlotBytes() / (1 + most);
     }
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         Slices cut = Slices.atMost(shape.bytes(), partBytes(shape));
-        Chunks chunks = new Chunks(cut, Staging.ring(shape.limits()), cut.stride());
-        Call call = new Call(shape, rank, steps, chunks, new Mates(shape, rank));
-        Lookahead.order(chunks.count(), shape.limits(), call::contribute, call::gather);
+        Chunks chunks = new Chunks(shape, cut, Staging.ring(shape.limits()), cut.stride());
+        Mates mates = Mates.of(shape, rank);
+        Call call = new Call(shape, steps, chunks, mates);
+        Lookahead.order(
+                chunks.count(),
+                shape.limits(),
+                c -> chunks.give(steps, c, mates.othersAndFarAgents()),
+                call::gather);
         return chunks.count();
     }
 
     /** In a slot's first place is the own chunk. */
-    private record Call(Shape shape, int rank, ScheduleBuilder steps, Chunks chunks, Mates mates) {
+    private record Call(Shape shape, ScheduleBuilder steps, Chunks chunks, Mates mates) {
 
         private Ref out(int chunk, int owner) {
             return steps.out(owner * shape.bytes() + chunks.start(chunk));
         }
 
-        void contribute(int chunk) {
-            Ref src = steps.in(chunks.start(chunk));
-            int[] readers = mates.othersAndFarAgents();
-            steps.put(src, chunks.staged(rank, chunk, 0), chunks.length(chunk), readers);
-            steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
-            steps.copyOwnPart(shape, chunks.start(chunk), chunks.length(chunk));
-        }
-
         void gather(int chunk) {
             relay(chunk);
             for (int mate : mates.others()) {
-                steps.await(mate, Flags.CONTRIBUTED, chunk + 1);
-                steps.copy(out(chunk, mate), chunks.staged(mate, chunk, 0), chunks.length(chunk));
+                chunks.take(steps, chunk, mate);
                 int place = 0;
                 for (int owner : mates.farOwners(mate)) {
                     Ref src = chunks.staged(mate, chunk, ++place);
@@ -85,12 +80,10 @@ final class AllGatherHierarchical extends Algorithm {
 
         private void relay(int chunk) {
             int place = 0;
-            for (int owner : mates.farOwners(rank)) {
-                Ref result = out(chunk, owner);
-                Ref dst = chunks.staged(rank, chunk, ++place);
-                steps.await(owner, Flags.CONTRIBUTED, chunk + 1);
-                steps.copy(result, chunks.staged(owner, chunk, 0), chunks.length(chunk));
-                steps.put(result, dst, chunks.length(chunk), mates.others());
+            for (int owner : mates.farOwners(mates.rank())) {
+                Ref dst = chunks.staged(mates.rank(), chunk, ++place);
+                chunks.take(steps, chunk, owner);
+                steps.put(out(chunk, owner), dst, chunks.length(chunk), mates.others());
             }
             if (place > 0) {
                 steps.signal(Flags.RELAYED, chunk + 1, mates.others());

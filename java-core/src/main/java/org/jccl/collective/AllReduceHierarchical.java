@@ -1,13 +1,10 @@
 package org.jccl.collective;
 
-import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
-import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
-import org.jspecify.annotations.Nullable;
 
 import java.util.List;
 import java.util.stream.IntStream;
@@ -54,14 +51,17 @@ final class AllReduceHierarchical extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        SlicedChunks chunks = new SlicedChunks(shape);
-        Mates mates = new Mates(shape, rank);
+        SlicedChunks chunks = SlicedChunks.of(shape);
+        Mates mates = Mates.of(shape, rank);
         Pulls pulls = pulls(shape) ? new Pulls(shape, rank, steps) : null;
-        Call call = new Call(rank, steps, chunks, shape.nodes(), mates, pulls);
+        NodeFolds folds = new NodeFolds(steps, chunks, mates, pulls);
+        Call call = new Call(steps, chunks, mates, folds, pulls == null);
         Lookahead.interleave(
                 chunks.count(), call::contribute, call::foldNode, call::fold, call::gather);
         if (pulls != null) {
-            call.end();
+            // Nobody reads the buffers any more when it is over.
+            steps.signal(Flags.ENDED, 1, mates.others());
+            steps.awaitAll(mates.others(), Flags.ENDED, 1);
         }
         return chunks.count();
     }
@@ -76,107 +76,64 @@ final class AllReduceHierarchical extends Algorithm {
     /**
      * What a rank does in a call.
      *
-     * @param pulls null where the ranks of a node exchange through the ring
+     * @param byRing whether the ranks of a node exchange through the ring
      */
     private record Call(
-            int rank,
             ScheduleBuilder steps,
             SlicedChunks chunks,
-            Nodes nodes,
             Mates mates,
-            @Nullable Pulls pulls) {
+            NodeFolds folds,
+            boolean byRing) {
 
-        /** Those of {@code ranks} that own something of a chunk. */
-        private int[] owners(int chunk, int[] ranks) {
-            return IntStream.of(ranks).filter(q -> chunks.length(chunk, q) > 0).toArray();
+        /** The ranks that own something of a chunk with which {@code mate} deals. */
+        private List<Integer> owners(int chunk, int mate) {
+            return mates.owners(mate).stream().filter(q -> chunks.length(chunk, q) > 0).toList();
+        }
+
+        /** The same, but for the mate itself. */
+        private int[] farOwners(int chunk, int mate) {
+            return owners(chunk, mate).stream().mapToInt(q -> q).filter(q -> q != mate).toArray();
         }
 
         /** Whether a rank of the own node deals with anything of a chunk. */
         private boolean deals(int chunk, int mate) {
-            return chunks.length(chunk, mates.owners(mate)[0]) > 0;
+            return chunks.length(chunk, mates.owners(mate).getFirst()) > 0;
         }
 
         void contribute(int chunk) {
-            if (pulls == null) {
-                put(chunk);
+            if (byRing) {
+                folds.contribute(chunk);
             }
-            if (pulls == null || chunk == 0) {
+            if (byRing || chunk == 0) {
                 int[] readers =
                         IntStream.of(mates.others()).filter(mate -> deals(chunk, mate)).toArray();
                 steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
             }
         }
 
-        private void put(int chunk) {
-            for (int q = 0; q < nodes.nRanks(); q++) {
-                int agent = mates.agent(q);
-                if (agent != rank) {
-                    Ref src = steps.in(chunks.at(chunk, q));
-                    Ref dst = chunks.staged(rank, chunk, q);
-                    steps.put(src, dst, chunks.length(chunk, q), agent);
-                }
-            }
-        }
-
-        /** Nobody reads the buffers any more when it is over. */
-        void end() {
-            steps.signal(Flags.ENDED, 1, mates.others());
-            steps.awaitAll(mates.others(), Flags.ENDED, 1);
-        }
-
         void foldNode(int chunk) {
-            int[] owners = owners(chunk, mates.owners(rank));
-            if (owners.length == 0) {
+            int rank = steps.rank();
+            if (!deals(chunk, rank)) {
                 return;
             }
-            steps.awaitAll(mates.others(), Flags.CONTRIBUTED, pulls == null ? chunk + 1 : 1);
-            for (int owner : owners) {
-                long length = chunks.length(chunk, owner);
-                foldNode(chunk, owner, length);
-                if (owner != rank) {
-                    Ref dst = chunks.staged(rank, chunk, owner);
-                    steps.put(nodeSum(chunk, owner), dst, length, owner);
-                }
+            steps.awaitAll(mates.others(), Flags.CONTRIBUTED, byRing ? chunk + 1 : 1);
+            for (int owner : owners(chunk, rank)) {
+                folds.foldNode(chunk, owner, steps.out(chunks.at(chunk, owner)));
             }
-            int[] far = IntStream.of(owners).filter(q -> q != rank).toArray();
-            steps.signal(Flags.PART_REDUCED, chunk + 1, far);
-        }
-
-        /** Where the sum of the own node is: the input, if there is nobody else. */
-        private Ref nodeSum(int chunk, int owner) {
-            long at = chunks.at(chunk, owner);
-            return mates.none() ? steps.in(at) : steps.out(at);
-        }
-
-        private void foldNode(int chunk, int owner, long length) {
-            long at = chunks.at(chunk, owner);
-            if (mates.none()) {
-                return;
-            }
-            if (pulls != null) {
-                pulls.fold(mates.all(), at, at, length);
-            } else {
-                List<Ref> sources =
-                        steps.contributions(
-                                mates.all(), steps.in(at), q -> chunks.staged(q, chunk, owner));
-                steps.add(new Step.Fold(steps.out(at), sources, length, false));
-            }
+            steps.signal(Flags.PART_REDUCED, chunk + 1, farOwners(chunk, rank));
         }
 
         void fold(int chunk) {
+            int rank = steps.rank();
             long length = chunks.length(chunk, rank);
             if (length == 0) {
                 return;
             }
-            Ref own = nodeSum(chunk, rank);
-            List<Ref> sources =
-                    steps.contributions(
-                            mates.ownAgents(), own, agent -> chunks.staged(agent, chunk, rank));
             int[] far = mates.farAgents();
             steps.awaitAll(far, Flags.PART_REDUCED, chunk + 1);
             Ref result = steps.out(chunks.at(chunk, rank));
-            steps.fold(result, sources, length);
-            int[] readers = pulls == null ? mates.othersAndFarAgents() : far;
+            folds.fold(chunk, result);
+            int[] readers = byRing ? mates.othersAndFarAgents() : far;
             steps.put(result, chunks.staged(rank, chunk, rank), length, readers);
             steps.signal(Flags.REDUCED, chunk + 1, far);
         }
@@ -184,27 +141,25 @@ final class AllReduceHierarchical extends Algorithm {
         void gather(int chunk) {
             relay(chunk);
             for (int mate : mates.others()) {
-                for (int owner : owners(chunk, mates.owners(mate))) {
+                for (int owner : owners(chunk, mate)) {
                     steps.await(mate, Flags.RELAYED, chunk + 1);
                     long at = chunks.at(chunk, owner);
                     Ref staged = chunks.staged(mate, chunk, owner);
-                    Ref src = pulls == null ? staged : steps.out(mate, at);
+                    Ref src = byRing ? staged : steps.out(mate, at);
                     steps.copy(steps.out(at), src, chunks.length(chunk, owner));
                 }
             }
         }
 
         private void relay(int chunk) {
-            for (int owner : owners(chunk, mates.owners(rank))) {
-                if (owner != rank) {
-                    long length = chunks.length(chunk, owner);
-                    Ref result = steps.out(chunks.at(chunk, owner));
-                    steps.await(owner, Flags.REDUCED, chunk + 1);
-                    steps.copy(result, chunks.staged(owner, chunk, owner), length);
-                    if (pulls == null) {
-                        Ref place = chunks.staged(rank, chunk, owner);
-                        steps.put(result, place, length, mates.others());
-                    }
+            int rank = steps.rank();
+            for (int owner : farOwners(chunk, rank)) {
+                long length = chunks.length(chunk, owner);
+                Ref result = steps.out(chunks.at(chunk, owner));
+                steps.await(owner, Flags.REDUCED, chunk + 1);
+                steps.copy(result, chunks.staged(owner, chunk, owner), length);
+                if (byRing) {
+                    steps.put(result, chunks.staged(rank, chunk, owner), length, mates.others());
                 }
             }
             if (deals(chunk, rank)) {

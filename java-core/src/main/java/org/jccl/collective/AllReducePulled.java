@@ -37,7 +37,7 @@ final class AllReducePulled extends Algorithm {
             new Pulls(shape, rank, steps).fold(all, at, at, slices.length(rank));
             steps.signal(Flags.REDUCED, 1, others);
         }
-        for (int q : steps.othersFromNext()) {
+        for (int q : steps.fromNext(others)) {
             if (slices.length(q) > 0) {
                 steps.await(q, Flags.REDUCED, 1);
                 long at = slices.start(q);

@@ -10,10 +10,13 @@ import org.jccl.type.Operation;
  * or in one slot of the call's parity that everything fits into. Where it sends a part to each
  * rank, the chunks of the same number of all parts lie side by side in one slot.
  *
+ * <p>Where there is a root, readers say that they have taken a chunk before its slot is used again.
+ *
  * @param cut of what it sends, or of each part
- * @param stride from a part's place in a slot to the next one's; 0 if all readers read the same
+ * @param stride from a place in a slot to the next one; parts have one each, else the own chunk has
+ *     the first
  */
-record Chunks(Slices cut, Staging staging, long stride) {
+record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements Pieces {
     /** Root and readers of a broadcast work at the same time only if there are several chunks. */
     private static final int CHUNKS_WANTED = 8;
 
@@ -36,7 +39,13 @@ record Chunks(Slices cut, Staging staging, long stride) {
         if (shape.operation() == Operation.BROADCAST) {
             most = Math.min(most, Math.max(LEAST_CHUNK_BYTES, bytes / CHUNKS_WANTED));
         }
-        return new Chunks(Slices.atMost(bytes, most), staging, 0);
+        return new Chunks(shape, Slices.atMost(bytes, most), staging, 0);
+    }
+
+    /** The one chunk of a call whose input fits into a slot. */
+    static Chunks one(Shape shape) {
+        Staging slot = Staging.oneChunk(shape.bytes(), shape.limits());
+        return new Chunks(shape, Slices.ofEach(shape.bytes(), shape.bytes()), slot, 0);
     }
 
     /** The chunks of a call in which a rank sends a part to each. */
@@ -48,13 +57,13 @@ record Chunks(Slices cut, Staging staging, long stride) {
             boolean aligned = n * Slices.align(bytes) <= shape.limits().directBytes();
             long stride = aligned ? Slices.align(bytes) : bytes;
             Staging slot = Staging.oneChunk(n * stride, shape.limits());
-            return new Chunks(Slices.ofEach(bytes, bytes), slot, stride);
+            return new Chunks(shape, Slices.ofEach(bytes, bytes), slot, stride);
         }
         long most = largest(shape);
         long unit = most % Slices.LINE_BYTES == 0 ? Slices.LINE_BYTES : shape.elementBytes();
         long wanted = Math.ceilDiv(bytes, most);
         long each = Math.ceilDiv(Math.ceilDiv(bytes, unit), wanted) * unit;
-        return new Chunks(Slices.ofEach(bytes, each), Staging.ring(shape.limits()), each);
+        return new Chunks(shape, Slices.ofEach(bytes, each), Staging.ring(shape.limits()), each);
     }
 
     /** Whether all parts fit into one slot. */
@@ -62,24 +71,18 @@ record Chunks(Slices cut, Staging staging, long stride) {
         return shape.nRanks() * shape.bytes() <= shape.limits().directBytes();
     }
 
-    /** Whether a slot of the ring has room for an element of every part. */
-    static boolean inElements(Shape shape) {
-        return largest(shape) > 0;
-    }
-
-    /** Whether it has room for a line of every part. */
-    static boolean inLines(Shape shape) {
-        return largest(shape) >= Slices.LINE_BYTES;
-    }
-
-    /** The bytes of a part that a slot has room for: whole lines where there is room for one. */
-    private static long largest(Shape shape) {
+    /**
+     * The bytes of each part that a slot of the ring has room for: whole lines where there is room
+     * for one, else elements.
+     */
+    static long largest(Shape shape) {
         long each = shape.limits().ringSlotBytes() / shape.nRanks();
         long unit = each < Slices.LINE_BYTES ? shape.elementBytes() : Slices.LINE_BYTES;
         return each / unit * unit;
     }
 
-    int count() {
+    @Override
+    public int count() {
         return cut.parts();
     }
 
@@ -92,35 +95,58 @@ record Chunks(Slices cut, Staging staging, long stride) {
         return cut.length(chunk);
     }
 
-    /** Where {@code writer} has its chunk for {@code reader}. */
-    Ref staged(int writer, int chunk, int reader) {
-        return staging.of(writer, chunk).plus(reader * stride);
+    @Override
+    public long at(int chunk, int owner) {
+        return shape.inStart(owner) + start(chunk);
     }
 
-    /** Writes the steps by which {@code rank} gives a chunk of its input to these readers. */
-    void give(ScheduleBuilder steps, int rank, int chunk, int[] readers) {
-        if (stride == 0) {
-            steps.put(steps.in(start(chunk)), staged(rank, chunk, 0), length(chunk), readers);
-        } else {
-            for (int q : readers) {
-                Ref src = steps.in(q * cut.bytes() + start(chunk));
-                steps.put(src, staged(rank, chunk, q), length(chunk), q);
-            }
-        }
-        steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
+    @Override
+    public long length(int chunk, int owner) {
+        return length(chunk);
     }
 
-    /** Waits until these readers have taken what was in the chunk's slot before. */
-    void awaitRoom(ScheduleBuilder steps, int chunk, int[] readers) {
-        if (chunk >= staging.slots()) {
+    /** A place in the slot that {@code writer} has for a chunk. */
+    @Override
+    public Ref staged(int writer, int chunk, int place) {
+        return staging.of(writer, chunk).plus(place * stride);
+    }
+
+    private boolean isInParts() {
+        return shape.operation().in() == Operation.Parts.EACH;
+    }
+
+    /**
+     * Writes the steps by which the own rank gives a chunk to these readers and, where nothing is
+     * reduced, to itself: of its input, or of its output if it passes on what it has taken.
+     */
+    void give(ScheduleBuilder steps, int chunk, int[] readers) {
+        int rank = steps.rank();
+        if (shape.operation().rooted() && chunk >= staging.slots()) {
             steps.awaitAll(readers, Flags.TAKEN, chunk - staging.slots() + 1);
         }
+        if (isInParts()) {
+            for (int q : readers) {
+                put(steps, chunk, q, q);
+            }
+        } else {
+            Ref src = shape.sends(rank) ? steps.in(start(chunk)) : steps.out(start(chunk));
+            steps.put(src, staged(rank, chunk, 0), length(chunk), readers);
+        }
+        steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
+        if (!shape.operation().reduces()) {
+            steps.copyOwnPart(start(chunk), length(chunk));
+        }
     }
 
-    /** Tells the writers of a chunk that it has been taken, if its slot is used again. */
-    void taken(ScheduleBuilder steps, int chunk, int... writers) {
-        if (chunk + staging.slots() < count()) {
-            steps.signal(Flags.TAKEN, chunk + 1, writers);
+    /** Writes the steps by which the own rank copies what these ranks, ascending, give it. */
+    void take(ScheduleBuilder steps, int chunk, int... givers) {
+        for (int q : steps.fromNext(givers)) {
+            Ref src = staged(q, chunk, isInParts() ? steps.rank() : 0);
+            steps.await(q, Flags.CONTRIBUTED, chunk + 1);
+            steps.copy(steps.out(shape.outStart(q) + start(chunk)), src, length(chunk));
+        }
+        if (shape.operation().rooted() && chunk + staging.slots() < count()) {
+            steps.signal(Flags.TAKEN, chunk + 1, givers);
         }
     }
 }

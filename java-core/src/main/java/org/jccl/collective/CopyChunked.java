@@ -2,10 +2,11 @@ package org.jccl.collective;
 
 import static org.jccl.type.Operation.Parts.EACH;
 
-import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
+
+import java.util.function.IntConsumer;
 
 /**
  * Every rank that sends makes its input readable, in {@link Chunks}, and those that receive copy
@@ -36,50 +37,19 @@ final class CopyChunked extends Algorithm {
             return true;
         }
         return (operation().rooted() || Lookahead.possible(shape.limits()))
-                && (!parts || Chunks.inElements(shape));
+                && (!parts || Chunks.largest(shape) > 0);
     }
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         Chunks chunks = Chunks.of(shape);
-        Call call = new Call(shape, rank, steps, chunks);
+        IntConsumer give = c -> chunks.give(steps, c, steps.takers());
+        IntConsumer take = c -> chunks.take(steps, c, steps.givers());
         if (operation().rooted()) {
-            Lookahead.interleave(chunks.count(), call::move);
+            Lookahead.interleave(chunks.count(), give.andThen(take));
         } else {
-            Lookahead.order(chunks.count(), shape.limits(), call::give, call::take);
+            Lookahead.order(chunks.count(), shape.limits(), give, take);
         }
         return chunks.count();
-    }
-
-    private record Call(Shape shape, int rank, ScheduleBuilder steps, Chunks chunks) {
-
-        /** The other ranks that read what the own one gives. */
-        private int[] takers() {
-            return steps.others(q -> shape.receives(q) && shape.sends(rank));
-        }
-
-        void give(int chunk) {
-            chunks.give(steps, rank, chunk, takers());
-            steps.copyOwnPart(shape, chunks.start(chunk), chunks.length(chunk));
-        }
-
-        void take(int chunk) {
-            for (int q : steps.othersFromNext()) {
-                if (shape.sends(q) && shape.receives(rank)) {
-                    steps.await(q, Flags.CONTRIBUTED, chunk + 1);
-                    Ref dst = steps.out(shape.outStart(q) + chunks.start(chunk));
-                    steps.copy(dst, chunks.staged(q, chunk, rank), chunks.length(chunk));
-                }
-            }
-        }
-
-        /** Gives and takes, with acknowledgements. */
-        void move(int chunk) {
-            chunks.awaitRoom(steps, chunk, takers());
-            give(chunk);
-            take(chunk);
-            int[] givers = steps.others(q -> shape.sends(q) && shape.receives(rank));
-            chunks.taken(steps, chunk, givers);
-        }
     }
 }

@@ -1,8 +1,11 @@
 package org.jccl.collective;
 
+import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
+
+import java.util.List;
 
 /**
  * Every rank that sends makes its whole input readable, and every rank that receives folds the
@@ -26,29 +29,15 @@ final class Flat extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        long bytes = shape.bytes();
-        Staging slot = Staging.oneChunk(bytes, shape.limits());
-        if (shape.sends(rank)) {
-            int[] readers = steps.others(shape::receives);
-            steps.put(steps.in(0), slot.of(rank, 0), bytes, readers);
-            steps.signal(Flags.CONTRIBUTED, 1, readers);
-        }
+        Chunks chunk = Chunks.one(shape);
+        chunk.give(steps, 0, steps.takers());
         if (!operation().reduces()) {
-            copy(shape, steps, slot);
+            chunk.take(steps, 0, steps.givers());
         } else if (shape.receives(rank)) {
             steps.awaitAll(steps.others(), Flags.CONTRIBUTED, 1);
-            steps.fold(steps.out(0), steps.contributions(0, q -> slot.of(q, 0)), bytes);
+            List<Ref> sources = steps.contributions(0, q -> chunk.staged(q, 0, rank));
+            steps.fold(steps.out(0), sources, shape.bytes());
         }
         return 1;
-    }
-
-    private static void copy(Shape shape, ScheduleBuilder steps, Staging slot) {
-        steps.copyOwnPart(shape);
-        for (int q : steps.othersFromNext()) {
-            if (shape.sends(q)) {
-                steps.await(q, Flags.CONTRIBUTED, 1);
-                steps.copy(steps.out(shape.outStart(q)), slot.of(q, 0), shape.bytes());
-            }
-        }
     }
 }

@@ -1,42 +1,49 @@
 package org.jccl.collective;
 
+import static java.util.stream.Collectors.groupingBy;
+
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Shape;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.stream.IntStream;
 
-/** A rank's node in a call, and which of its ranks deals with which rank's data. */
-final class Mates {
-    private final Nodes nodes;
-    private final int node;
-    private final int[] others;
-    private final int[] ownAgents;
-    private final int[] farAgents;
-    private final int[][] owners;
+/**
+ * A rank's node in a call, and which of its ranks deals with which rank's data.
+ *
+ * @param rank the own rank
+ * @param others the other ranks of its node
+ * @param ownAgents the ranks that deal with what the own rank owns, itself included, in the order
+ *     of nodes
+ * @param ownersOf by rank of the own node, the ranks whose data it deals with, ascending
+ */
+@SuppressWarnings("ArrayRecordComponent") // made once, nobody changes them
+record Mates(
+        Nodes nodes,
+        int rank,
+        int[] others,
+        int[] ownAgents,
+        Map<Integer, List<Integer>> ownersOf) {
 
-    Mates(Shape shape, int rank) {
-        this.nodes = shape.nodes();
-        this.node = nodes.of(rank);
-        this.others = IntStream.of(all()).filter(q -> q != rank).toArray();
-        this.ownAgents = IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray();
-        this.farAgents = IntStream.of(ownAgents).filter(q -> q != rank).sorted().toArray();
-        List<List<Integer>> dealt = new ArrayList<>();
-        for (int mate = 0; mate < all().length; mate++) {
-            dealt.add(new ArrayList<>());
-        }
-        for (int q = 0; q < nodes.nRanks(); q++) {
-            dealt.get(place(agent(q))).add(q);
-        }
-        this.owners = new int[dealt.size()][];
-        Arrays.setAll(owners, i -> dealt.get(i).stream().mapToInt(Integer::intValue).toArray());
+    /** The mates of a rank in a call. */
+    static Mates of(Shape shape, int rank) {
+        Nodes nodes = shape.nodes();
+        int node = nodes.of(rank);
+        return new Mates(
+                nodes,
+                rank,
+                IntStream.of(nodes.ranks(node)).filter(q -> q != rank).toArray(),
+                IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray(),
+                IntStream.range(0, nodes.nRanks())
+                        .boxed()
+                        .collect(groupingBy(q -> nodes.agent(node, q))));
     }
 
     /** The ranks of the own node, the own included. */
     int[] all() {
-        return nodes.ranks(node);
+        return nodes.ranks(nodes.of(rank));
     }
 
     /** Whether nobody else is on the own node. */
@@ -44,24 +51,19 @@ final class Mates {
         return others.length == 0;
     }
 
-    /** The other ranks of the own node. */
-    int[] others() {
-        return others;
-    }
-
     /** The rank of the own node that deals with what {@code owner} owns. */
     int agent(int owner) {
-        return nodes.agent(node, owner);
+        return nodes.agent(nodes.of(rank), owner);
     }
 
-    /** The ranks that deal with what the own rank owns, itself included, in the order of nodes. */
-    int[] ownAgents() {
-        return ownAgents;
+    /** The ranks of other nodes that deal with what the own rank owns, in the order of nodes. */
+    int[] farAgentsByNode() {
+        return IntStream.of(ownAgents).filter(q -> q != rank).toArray();
     }
 
-    /** The ranks of the other nodes that deal with what the own rank owns, ascending. */
+    /** The same, ascending. */
     int[] farAgents() {
-        return farAgents;
+        return IntStream.of(farAgentsByNode()).sorted().toArray();
     }
 
     /**
@@ -69,23 +71,21 @@ final class Mates {
      * ascending.
      */
     int[] othersAndFarAgents() {
-        return IntStream.concat(IntStream.of(others), IntStream.of(farAgents)).sorted().toArray();
+        return IntStream.concat(IntStream.of(others), IntStream.of(farAgentsByNode()))
+                .sorted()
+                .toArray();
     }
 
     /** The ranks of other nodes whose data {@code agent}, a rank of the own node, deals with. */
     int[] farOwners(int agent) {
-        return IntStream.of(owners(agent)).filter(q -> q != agent).toArray();
+        return owners(agent).stream().mapToInt(q -> q).filter(q -> q != agent).toArray();
     }
 
     /**
      * The ranks whose data {@code agent}, a rank of the own node, deals with, itself included;
      * ascending.
      */
-    int[] owners(int agent) {
-        return owners[place(agent)];
-    }
-
-    private int place(int mate) {
-        return Arrays.binarySearch(all(), mate);
+    List<Integer> owners(int agent) {
+        return Objects.requireNonNull(ownersOf.get(agent));
     }
 }

@@ -33,8 +33,8 @@ final class Pulled extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        int[] givers = steps.others(q -> shape.sends(q) && shape.receives(rank));
-        int[] takers = steps.others(q -> shape.receives(q) && shape.sends(rank));
+        int[] givers = steps.givers();
+        int[] takers = steps.takers();
         steps.signal(Flags.CONTRIBUTED, 1, takers);
         if (operation().reduces()) {
             steps.awaitAll(givers, Flags.CONTRIBUTED, 1);
@@ -42,21 +42,15 @@ final class Pulled extends Algorithm {
             Pulls pulls = new Pulls(shape, rank, steps);
             pulls.fold(all, shape.inStart(rank), 0, shape.bytes());
         } else {
-            copy(shape, rank, steps);
-        }
-        steps.signal(Flags.TAKEN, 1, givers);
-        steps.awaitAll(takers, Flags.TAKEN, 1);
-        return 1;
-    }
-
-    private static void copy(Shape shape, int rank, ScheduleBuilder steps) {
-        steps.copyOwnPart(shape);
-        for (int q : steps.othersFromNext()) {
-            if (shape.sends(q) && shape.receives(rank)) {
+            steps.copyOwnPart(0, shape.bytes());
+            for (int q : steps.fromNext(givers)) {
                 Ref src = steps.in(q, shape.inStart(rank));
                 steps.await(q, Flags.CONTRIBUTED, 1);
                 steps.copy(steps.out(shape.outStart(q)), src, shape.bytes());
             }
         }
+        steps.signal(Flags.TAKEN, 1, givers);
+        steps.awaitAll(takers, Flags.TAKEN, 1);
+        return 1;
     }
 }

@@ -6,8 +6,9 @@ import org.jccl.schedule.Shape;
 import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
 
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntFunction;
 
 /**
  * Folds what the callers of several ranks have in their inputs: piece by piece, each copied into
@@ -22,6 +23,7 @@ record Pulls(Shape shape, int rank, ScheduleBuilder steps) {
     /**
      * Folds a range of the inputs of these ranks, which are readable, in their order.
      *
+     * @param ranks ascending
      * @param from where in an input the range begins
      * @param to where in the own output it begins
      */
@@ -29,18 +31,16 @@ record Pulls(Shape shape, int rank, ScheduleBuilder steps) {
         boolean last = ranks.length == shape.nRanks();
         long slot = shape.limits().directBytes();
         long piece = slot / ranks.length / Slices.LINE_BYTES * Slices.LINE_BYTES;
+        IntFunction<Ref> place =
+                q -> new Ref(Space.DIRECT, rank, Arrays.binarySearch(ranks, q) * piece);
         for (long done = 0; done < length; done += piece) {
             long bytes = Math.min(piece, length - done);
-            List<Ref> sources = new ArrayList<>();
-            for (int i = 0; i < ranks.length; i++) {
-                if (ranks[i] == rank) {
-                    sources.add(steps.in(from + done));
-                    continue;
+            for (int q : ranks) {
+                if (q != rank) {
+                    steps.copy(place.apply(q), steps.in(q, from + done), bytes);
                 }
-                Ref copy = new Ref(Space.DIRECT, rank, i * piece);
-                steps.copy(copy, steps.in(ranks[i], from + done), bytes);
-                sources.add(copy);
             }
+            List<Ref> sources = steps.contributions(ranks, steps.in(from + done), place);
             steps.add(new Step.Fold(steps.out(to + done), sources, bytes, last));
         }
     }

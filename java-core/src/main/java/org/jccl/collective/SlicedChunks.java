@@ -8,37 +8,36 @@ import org.jccl.schedule.Shape;
  * holds a chunk. A slice has the same place in every slot, also where chunks differ by a line: a
  * contribution never covers an earlier chunk's result. A chunk has owners for as many ranks as it
  * has lines; the others own nothing of it.
+ *
+ * @param places the slices of a slot
  */
-final class SlicedChunks {
-    private final int nRanks;
-    private final Staging staging;
-    private final Slices chunks;
-    private final Slices places;
+record SlicedChunks(int nRanks, Staging staging, Slices chunks, Slices places) implements Pieces {
 
     /** The chunks of this call. */
-    SlicedChunks(Shape shape) {
-        nRanks = shape.nRanks();
-        staging = Staging.oneChunk(shape.bytes(), shape.limits());
-        chunks = Slices.atMost(shape.bytes(), staging.slotBytes());
-        places = new Slices(chunks.stride(), nRanks);
+    static SlicedChunks of(Shape shape) {
+        Staging staging = Staging.oneChunk(shape.bytes(), shape.limits());
+        Slices chunks = Slices.atMost(shape.bytes(), staging.slotBytes());
+        Slices places = new Slices(chunks.stride(), shape.nRanks());
+        return new SlicedChunks(shape.nRanks(), staging, chunks, places);
     }
 
     /** Whether there is one chunk only, or the ring has at least so many slots. */
     static boolean possible(Shape shape, int leastSlots) {
-        return shape.limits().ringSlots() >= leastSlots || new SlicedChunks(shape).count() == 1;
+        return shape.limits().ringSlots() >= leastSlots || of(shape).count() == 1;
     }
 
-    int count() {
+    @Override
+    public int count() {
         return chunks.parts();
     }
 
-    /** Bytes of a rank's slice of a chunk. */
-    long length(int chunk, int owner) {
+    @Override
+    public long length(int chunk, int owner) {
         return slices(chunk).length(owner);
     }
 
-    /** Where in the message a rank's slice of a chunk begins. */
-    long at(int chunk, int owner) {
+    @Override
+    public long at(int chunk, int owner) {
         return chunks.start(chunk) + slices(chunk).start(owner);
     }
 
@@ -46,8 +45,8 @@ final class SlicedChunks {
         return new Slices(chunks.length(chunk), nRanks);
     }
 
-    /** Where rank {@code owner}'s slice of a chunk lies in the slot of rank {@code writer}. */
-    Ref staged(int writer, int chunk, int owner) {
+    @Override
+    public Ref staged(int writer, int chunk, int owner) {
         return staging.of(writer, chunk).plus(places.start(owner));
     }
 }

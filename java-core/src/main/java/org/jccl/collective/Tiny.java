@@ -31,35 +31,25 @@ final class Tiny extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        int[] readers = steps.others(shape::receives);
-        if (shape.sends(rank) && readers.length > 0) {
+        int[] readers = steps.takers();
+        if (readers.length > 0) {
             steps.add(new Step.TinyPut(steps.in(0), shape.inBytes(), readers));
         }
+        long from = shape.inStart(rank);
         if (!operation().reduces()) {
-            copy(shape, rank, steps);
-        } else if (shape.receives(rank)) {
-            fold(shape, rank, steps);
-        }
-        return 0;
-    }
-
-    private static void copy(Shape shape, int rank, ScheduleBuilder steps) {
-        steps.copyOwnPart(shape);
-        for (int q : steps.othersFromNext()) {
-            if (shape.sends(q) && shape.receives(rank)) {
+            steps.copyOwnPart(0, shape.bytes());
+            for (int q : steps.fromNext(steps.givers())) {
                 Ref dst = steps.out(shape.outStart(q));
-                long from = shape.inStart(rank);
                 steps.add(new Step.TinyCopy(dst, q, from, shape.bytes(), shape.inBytes()));
             }
+        } else if (shape.receives(rank)) {
+            boolean keepsPart = operation().in() == EACH;
+            Ref result = keepsPart ? new Ref(Space.SMALL, rank, 0) : steps.out(0);
+            steps.add(new Step.TinyFold(result, steps.in(0), shape.inBytes()));
+            if (keepsPart) {
+                steps.copy(steps.out(0), result.plus(from), shape.bytes());
+            }
         }
-    }
-
-    private static void fold(Shape shape, int rank, ScheduleBuilder steps) {
-        boolean keepsPart = shape.operation().in() == EACH;
-        Ref result = keepsPart ? new Ref(Space.SMALL, rank, 0) : steps.out(0);
-        steps.add(new Step.TinyFold(result, steps.in(0), shape.inBytes()));
-        if (keepsPart) {
-            steps.copy(steps.out(0), result.plus(shape.inStart(rank)), shape.bytes());
-        }
+        return 0;
     }
 }

@@ -26,7 +26,16 @@ final class LongList {
         items[index] = item;
     }
 
+    int size() {
+        return size;
+    }
+
     long[] toArray() {
         return Arrays.copyOf(items, size);
+    }
+
+    /** The items as ints, which they must be. */
+    int[] toInts() {
+        return Arrays.stream(items, 0, size).mapToInt(Math::toIntExact).toArray();
     }
 }

@@ -7,11 +7,13 @@ import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
 import org.jccl.transport.Frame;
 
-import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.BitSet;
+import java.util.EnumSet;
 import java.util.HashMap;
-import java.util.List;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * Compiles one rank's schedule for the transports to its peers: what node mates read becomes one
@@ -23,25 +25,38 @@ import java.util.Map;
  */
 final class PlanCompiler {
     private static final int NO_FLAG = -1;
+    private static final int COPY_WORDS = 4;
 
-    /** Bytes of a buffer out of which frames may still have to be sent. */
-    private record Span(long from, long to) {}
+    /** Bytes of a buffer. What is in place is a part of the input. */
+    private record Span(int buffer, long from, long to) {
+        boolean overlaps(Span other) {
+            return buffer == other.buffer && from < other.to && to > other.from;
+        }
+    }
 
     private final Schedule schedule;
     private final Shape shape;
     private final boolean[] net;
     private final int rank;
     private final int nRanks;
-    private final IntList code = new IntList();
+    private final LongList code = new LongList();
     private final LongList args = new LongList();
-    private final int[] unflaggedPut;
-    private final boolean[] addressed;
-    private final boolean[] heard;
-    private final Map<Integer, List<Span>> pending = new HashMap<>();
-    private int mergeableCopy = -1;
-    private boolean usesArea;
-    private boolean usesRing;
+
+    /** By rank, where the last frame for it begins if no flag has followed. */
+    private final Map<Integer, Integer> unflaggedPuts = new HashMap<>();
+
+    private final BitSet addressed = new BitSet();
+    private final BitSet heard = new BitSet();
+    private final Set<Space> touched = EnumSet.noneOf(Space.class);
+
+    /** By buffer, what frames may still have to be sent out of. */
+    private final Map<Integer, Set<Span>> pending = new HashMap<>();
+
+    /** Where the last copy begins. */
+    private int lastCopy = -1;
+
     private boolean pulls;
+
     private boolean publishesTiny;
     private long mateBytes;
     private long netBytes;
@@ -52,10 +67,6 @@ final class PlanCompiler {
         this.net = net;
         this.rank = schedule.rank();
         this.nRanks = schedule.nRanks();
-        this.unflaggedPut = new int[nRanks];
-        this.addressed = new boolean[nRanks];
-        this.heard = new boolean[nRanks];
-        Arrays.fill(unflaggedPut, -1);
     }
 
     /**
@@ -65,37 +76,29 @@ final class PlanCompiler {
      * @param copiesInput whether the call gives a copy of its input
      */
     static Plan compile(Schedule schedule, Shape shape, boolean[] net, boolean copiesInput) {
-        return new PlanCompiler(schedule, shape, net).compile(copiesInput);
+        PlanCompiler compiler = new PlanCompiler(schedule, shape, net);
+        schedule.steps().forEach(compiler::emit);
+        return compiler.plan(copiesInput);
     }
 
-    private Plan compile(boolean copiesInput) {
-        for (Step step : schedule.steps()) {
-            emit(step);
-        }
-        boolean anyNetPeer = false;
-        boolean hearsAll = true;
-        IntList announce = new IntList();
-        for (int q = 0; q < nRanks; q++) {
-            anyNetPeer |= net[q];
-            hearsAll &= q == rank || heard[q];
-            if (q != rank && net[q] && (usesRing || !addressed[q])) {
-                announce.add(q);
-            }
-        }
-        if (anyNetPeer) {
+    private Plan plan(boolean copiesInput) {
+        boolean usesRing = touched.contains(Space.RING);
+        int[] far = IntStream.range(0, nRanks).filter(q -> net[q]).toArray();
+        if (far.length > 0) {
             code.add(OpCode.NET_FLUSH);
         }
         code.add(OpCode.END);
+        heard.set(rank);
         return new Plan(
-                announce.toArray(),
-                code.toArray(),
+                IntStream.of(far).filter(q -> usesRing || !addressed.get(q)).toArray(),
+                code.toInts(),
                 args.toArray(),
                 schedule.sequenceNumbers(),
-                usesArea,
+                usesRing || touched.contains(Space.DIRECT),
                 usesRing,
                 publishesTiny,
-                hearsAll,
-                anyNetPeer || pulls,
+                heard.cardinality() == nRanks,
+                far.length > 0 || pulls,
                 copiesInput,
                 mateBytes,
                 netBytes);
@@ -106,8 +109,8 @@ final class PlanCompiler {
             case Step.Put put -> put(put);
             case Step.Signal signal -> signal(signal);
             case Step.Wait wait -> {
-                heard[wait.rank()] = true;
-                emitBarrier(OpCode.WAIT, wait.rank(), wait.flag(), wait.delta());
+                heard.set(wait.rank());
+                code.add(OpCode.WAIT, wait.rank(), wait.flag(), wait.delta());
             }
             case Step.Fold fold -> fold(fold);
             case Step.Copy copy -> {
@@ -120,18 +123,18 @@ final class PlanCompiler {
             }
             case Step.TinyPut put -> tinyPut(put);
             case Step.TinyFold fold -> {
-                Arrays.fill(heard, true);
+                heard.set(0, nRanks);
                 int a = args.add(fold.dst().offset(), fold.length(), fold.src().offset());
-                emitBarrier(OpCode.TINY_FOLD, buffer(fold.dst()), buffer(fold.src()), a);
+                code.add(OpCode.TINY_FOLD, buffer(fold.dst()), buffer(fold.src()), a);
             }
             case Step.TinyCopy copy -> {
-                heard[copy.rank()] = true;
+                heard.set(copy.rank());
                 int a = args.add(copy.dst().offset(), copy.length(), copy.from(), copy.message());
-                emitBarrier(OpCode.TINY_COPY, buffer(copy.dst()), copy.rank(), a);
+                code.add(OpCode.TINY_COPY, buffer(copy.dst()), copy.rank(), a);
             }
             case Step.Loop loop -> loop(loop);
-            case Step.Header header -> emitBarrier(OpCode.HEADER, buffer(header.dst()));
-            case Step.Match match -> emitBarrier(OpCode.MATCH, buffer(match.src()));
+            case Step.Header header -> code.add(OpCode.HEADER, buffer(header.dst()));
+            case Step.Match match -> code.add(OpCode.MATCH, buffer(match.src()));
         }
     }
 
@@ -142,17 +145,17 @@ final class PlanCompiler {
     private void loop(Step.Loop loop) {
         int start = code.size();
         int a = args.add(loop.chunkBytes());
-        Arrays.fill(unflaggedPut, -1);
-        emitBarrier(OpCode.ROUND, a);
+        unflaggedPuts.clear();
+        code.add(OpCode.ROUND, a);
         loop.body().forEach(this::emit);
-        emitBarrier(OpCode.LOOP, start, a);
-        Arrays.fill(unflaggedPut, -1);
+        code.add(OpCode.LOOP, start, a);
+        unflaggedPuts.clear();
     }
 
     private void put(Step.Put put) {
         boolean mates = false;
         for (int q : put.readers()) {
-            addressed[q] = true;
+            addressed.set(q);
             if (net[q]) {
                 netPut(q, put);
             } else {
@@ -160,7 +163,6 @@ final class PlanCompiler {
                 mateBytes += put.length();
             }
         }
-        touch(put.dst());
         if (mates && !put.src().equals(put.dst())) {
             flushBefore(put.dst(), put.length());
             copy(put.dst(), put.src(), put.length());
@@ -173,73 +175,66 @@ final class PlanCompiler {
         for (long done = 0; done < put.length(); done += Frame.MAX_PAYLOAD) {
             long length = Math.min(Frame.MAX_PAYLOAD, put.length() - done);
             int a = args.add(put.dst().offset() + done, put.src().offset() + done, length);
-            unflaggedPut[q] = code.size();
-            emitBarrier(OpCode.NET_PUT, q, src, dst, NO_FLAG, 0, a);
+            unflaggedPuts.put(q, code.size());
+            code.add(OpCode.NET_PUT, q, src, dst, NO_FLAG, 0, a);
         }
         netBytes += put.length();
-        Span span = new Span(put.src().offset(), put.src().offset() + put.length());
-        List<Span> spans = pending.computeIfAbsent(src, buffer -> new ArrayList<>());
-        if (spans.isEmpty() || !spans.getLast().equals(span)) {
-            spans.add(span);
-        }
+        Span sent = span(put.src(), put.length());
+        pending.computeIfAbsent(sent.buffer, buffer -> new HashSet<>()).add(sent);
     }
 
     private void signal(Step.Signal signal) {
         boolean mates = false;
         for (int q : signal.readers()) {
-            addressed[q] = true;
+            addressed.set(q);
             if (!net[q]) {
                 mates = true;
                 continue;
             }
-            if (unflaggedPut[q] >= 0) {
-                code.set(unflaggedPut[q] + 4, signal.flag());
-                code.set(unflaggedPut[q] + 5, signal.delta());
-                unflaggedPut[q] = -1;
+            Integer put = unflaggedPuts.remove(q);
+            if (put != null) {
+                code.set(put + 4, signal.flag());
+                code.set(put + 5, signal.delta());
             } else {
-                emitBarrier(OpCode.NET_SIGNAL, q, signal.flag(), signal.delta());
+                code.add(OpCode.NET_SIGNAL, q, signal.flag(), signal.delta());
             }
         }
         if (mates) {
-            emitBarrier(OpCode.SIGNAL, signal.flag(), signal.delta());
+            code.add(OpCode.SIGNAL, signal.flag(), signal.delta());
         }
     }
 
     private void fold(Step.Fold fold) {
         flushBefore(fold.dst(), fold.length());
         int a = args.add(fold.dst().offset(), fold.length());
-        mergeableCopy = -1;
         boolean whole = fold.last() && fold.sources().size() == nRanks;
         int opcode = whole ? OpCode.FOLD : OpCode.FOLD_PART;
         code.add(opcode, buffer(fold.dst()), a, fold.sources().size());
         for (Ref source : fold.sources()) {
-            touch(source);
             code.add(buffer(source), args.add(source.offset()));
         }
-        touch(fold.dst());
         if (fold.last() && !whole) {
-            emitBarrier(OpCode.DIVIDE, buffer(fold.dst()), a);
+            code.add(OpCode.DIVIDE, buffer(fold.dst()), a);
         }
     }
 
     private void pull(Step.Copy copy) {
         Ref src = copy.src();
         pulls = true;
-        touch(copy.dst());
         int output = src.space() == Space.OUT ? 1 : 0;
         int a = args.add(copy.dst().offset(), src.offset(), copy.length());
-        emitBarrier(OpCode.PULL, buffer(copy.dst()), src.rank(), output, a);
+        code.add(OpCode.PULL, buffer(copy.dst()), src.rank(), output, a);
         mateBytes += copy.length();
     }
 
     private void tinyPut(Step.TinyPut put) {
         publishesTiny = true;
-        emitBarrier(OpCode.TINY_PUT, buffer(put.src()), args.add(put.src().offset(), put.length()));
+        code.add(OpCode.TINY_PUT, buffer(put.src()), args.add(put.src().offset(), put.length()));
         for (int q : put.readers()) {
-            addressed[q] = true;
+            addressed.set(q);
             if (net[q]) {
                 netBytes += put.length();
-                emitBarrier(OpCode.NET_TINY, q, args.add(put.length()));
+                code.add(OpCode.NET_TINY, q, args.add(put.length()));
             } else {
                 mateBytes += put.length();
             }
@@ -247,36 +242,23 @@ final class PlanCompiler {
     }
 
     private void copy(Ref dst, Ref src, long length) {
-        touch(dst);
-        touch(src);
         int to = buffer(dst);
         int from = buffer(src);
-        if (mergeableCopy >= 0
-                && code.get(mergeableCopy + 1) == to
-                && code.get(mergeableCopy + 2) == from) {
-            int a = code.get(mergeableCopy + 3);
+        boolean follows = lastCopy >= 0 && lastCopy + COPY_WORDS == code.size();
+        if (follows && code.get(lastCopy + 1) == to && code.get(lastCopy + 2) == from) {
+            int a = (int) code.get(lastCopy + 3);
             long end = args.get(a + 2);
             if (args.get(a) + end == dst.offset() && args.get(a + 1) + end == src.offset()) {
                 args.set(a + 2, end + length);
                 return;
             }
         }
-        int at = code.size();
-        emitBarrier(OpCode.COPY, to, from, args.add(dst.offset(), src.offset(), length));
-        mergeableCopy = at;
-    }
-
-    private void emitBarrier(int... words) {
-        mergeableCopy = -1;
-        code.add(words);
-    }
-
-    private void touch(Ref ref) {
-        usesRing |= ref.space() == Space.RING;
-        usesArea |= ref.space() == Space.RING || ref.space() == Space.DIRECT;
+        int a = args.add(dst.offset(), src.offset(), length);
+        lastCopy = code.add(OpCode.COPY, to, from, a);
     }
 
     private int buffer(Ref ref) {
+        touched.add(ref.space());
         return switch (ref.space()) {
             case IN -> Plan.IN;
             case OUT -> Plan.OUT;
@@ -287,39 +269,24 @@ final class PlanCompiler {
         };
     }
 
+    private Span span(Ref ref, long length) {
+        int buffer = buffer(ref);
+        long from = ref.offset();
+        if (buffer == Plan.OUT && shape.inPlace()) {
+            buffer = Plan.IN;
+            from -= shape.operation().inPlaceDistance(shape.bytes(), rank);
+        }
+        return new Span(buffer, from, from + length);
+    }
+
     /**
      * Inserts a flush if waiting frames are still to be sent out of what is about to be written.
      */
     private void flushBefore(Ref dst, long length) {
-        int to = buffer(dst);
-        for (Map.Entry<Integer, List<Span>> ofBuffer : pending.entrySet()) {
-            long shift = shift(to, ofBuffer.getKey());
-            if (shift == Long.MIN_VALUE) {
-                continue;
-            }
-            long from = dst.offset() + shift;
-            for (Span span : ofBuffer.getValue()) {
-                if (from < span.to && from + length > span.from) {
-                    emitBarrier(OpCode.NET_FLUSH);
-                    pending.clear();
-                    return;
-                }
-            }
+        Span written = span(dst, length);
+        if (pending.getOrDefault(written.buffer, Set.of()).stream().anyMatch(written::overlaps)) {
+            code.add(OpCode.NET_FLUSH);
+            pending.clear();
         }
-    }
-
-    /**
-     * The offset of a byte in {@code buffer} less the offset of the same byte in {@code to};
-     * MIN_VALUE if they have no byte in common.
-     */
-    private long shift(int to, int buffer) {
-        if (to == buffer) {
-            return 0;
-        }
-        if (!shape.inPlace() || to > Plan.OUT || buffer > Plan.OUT) {
-            return Long.MIN_VALUE;
-        }
-        long distance = shape.operation().inPlaceDistance(shape.bytes(), rank);
-        return to == Plan.OUT ? -distance : distance;
     }
 }

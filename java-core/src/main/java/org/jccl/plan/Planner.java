@@ -93,15 +93,13 @@ public final class Planner {
      * call and moves nothing.
      */
     public synchronized Plan exchange(Operation operation) {
-        Plan plan = exchange;
-        if (plan == null) {
+        if (exchange == null) {
             Shape shape = new Shape(operation, nodes, 0, 0, 1, false, RegionLayout.LIMITS);
             Schedule nothing =
                     new Schedule(rank, nodes.nRanks(), List.of(), Schedule.Order.RANKS, 0);
-            plan = PlanCompiler.compile(nothing, shape, net, false);
-            exchange = plan;
+            exchange = PlanCompiler.compile(nothing, shape, net, false);
         }
-        return plan;
+        return exchange;
     }
 
     private boolean inRankOrder(Call call) {
@@ -138,13 +136,11 @@ public final class Planner {
         Plan plan = PlanCompiler.compile(schedule, shape, net, copies);
         Log.info(
                 Subsystem.TUNING,
-                call.operation().ncclName()
-                        + ": "
-                        + call.partBytes()
-                        + " Bytes -> Algo "
-                        + algorithm.name()
-                        + " on "
-                        + name);
+                "%s: %s Bytes -> Algo %s on %s",
+                call.operation().ncclName(),
+                call.partBytes(),
+                algorithm.name(),
+                name);
         return plan;
     }
 

@@ -35,6 +35,7 @@ public final class Transfers {
         Limits limits = RegionLayout.LIMITS;
         Shape any = new Shape(Operation.SEND, Nodes.one(2), 0, 0, 1, false, limits);
         Schedule schedule = SendRecv.schedule(side, limits);
-        return PlanCompiler.compile(schedule, any, new boolean[] {net, net}, false);
+        boolean[] wires = {net && side != SENDER, net && side != RECEIVER};
+        return PlanCompiler.compile(schedule, any, wires, false);
     }
 }

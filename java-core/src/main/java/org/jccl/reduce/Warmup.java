@@ -6,8 +6,8 @@ import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 
+import java.time.Duration;
 import java.util.BitSet;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Decides which kernel folds. Vector code is a hundred times slower than any other until C2 has
@@ -85,22 +85,16 @@ public final class Warmup {
      * @return whether nothing is left to warm
      */
     public static boolean await(int ms) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ms);
         for (int slot = 0; slot < SLOTS; slot++) {
             if (COLD[slot] > 0) {
                 ask(slot);
             }
         }
+        Thread warming;
         synchronized (LOCK) {
-            while (thread != null) {
-                long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
-                if (left <= 0) {
-                    return false;
-                }
-                LOCK.wait(left);
-            }
-            return true;
+            warming = thread;
         }
+        return warming == null || warming.join(Duration.ofMillis(ms));
     }
 
     /** The kernel to use now for a call with these arguments. */
@@ -200,7 +194,6 @@ public final class Warmup {
                 PENDING.clear(slot);
             } else {
                 thread = null;
-                LOCK.notifyAll();
             }
             return slot;
         }
@@ -212,7 +205,6 @@ public final class Warmup {
             PENDING.clear();
             ASKED.set(0, SLOTS);
             thread = null;
-            LOCK.notifyAll();
         }
     }
 }

@@ -2,9 +2,7 @@ package org.jccl.schedule;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Which ranks of a communicator share a node. Nodes are numbered in the order of their first ranks,
@@ -35,21 +33,6 @@ public final class Nodes {
     /** All ranks on one node. */
     public static Nodes one(int nRanks) {
         return new Nodes(new int[nRanks], false);
-    }
-
-    /**
-     * Nodes by the name that each rank gives to its own.
-     *
-     * @param names by rank: any numbers, equal for the ranks of one node
-     */
-    public static Nodes of(int[] names) {
-        int[] nodeOf = new int[names.length];
-        Map<Integer, Integer> numbers = new HashMap<>();
-        for (int r = 0; r < names.length; r++) {
-            int next = numbers.size();
-            nodeOf[r] = numbers.computeIfAbsent(names[r], name -> next);
-        }
-        return new Nodes(nodeOf, false);
     }
 
     /** The same nodes, where every rank can read the callers' buffers of all others on its node. */
@@ -88,38 +71,29 @@ public final class Nodes {
      * ranks come first. The time grows with ranks times kinds.
      */
     public static Nodes of(int nRanks, Sharing sharing) {
-        int[] names = new int[nRanks];
+        int[] nodeOf = new int[nRanks];
         List<List<Integer>> nodes = new ArrayList<>();
         for (int q = 0; q < nRanks; q++) {
-            int node = 0;
-            while (node < nodes.size() && !sharesWithAll(sharing, q, nodes.get(node))) {
-                node++;
-            }
-            if (node == nodes.size()) {
-                nodes.add(new ArrayList<>());
-            }
-            names[q] = node;
-            addKind(sharing, q, nodes.get(node));
+            nodeOf[q] = join(nodes, q, sharing);
         }
-        return of(names);
+        return new Nodes(nodeOf, false);
     }
 
-    private static boolean sharesWithAll(Sharing sharing, int q, List<Integer> ofEachKind) {
-        for (int r : ofEachKind) {
-            if (!sharing.between(q, r)) {
-                return false;
-            }
+    /** Puts a rank on a node; the lists hold one rank of each kind there. */
+    private static int join(List<List<Integer>> nodes, int q, Sharing sharing) {
+        int node = 0;
+        while (node < nodes.size()
+                && !nodes.get(node).stream().allMatch(r -> sharing.between(q, r))) {
+            node++;
         }
-        return true;
-    }
-
-    private static void addKind(Sharing sharing, int q, List<Integer> ofEachKind) {
-        for (int r : ofEachKind) {
-            if (sharing.kind(r) == sharing.kind(q)) {
-                return;
-            }
+        if (node == nodes.size()) {
+            nodes.add(new ArrayList<>());
         }
-        ofEachKind.add(q);
+        List<Integer> ofEachKind = nodes.get(node);
+        if (ofEachKind.stream().noneMatch(r -> sharing.kind(r) == sharing.kind(q))) {
+            ofEachKind.add(q);
+        }
+        return node;
     }
 
     /** Number of nodes. */

@@ -13,15 +13,20 @@ import java.util.stream.IntStream;
  * signals to nobody, and waits for what an earlier wait has already seen.
  */
 public final class ScheduleBuilder {
+    private final Shape shape;
     private final int rank;
-    private final int nRanks;
     private final List<Step> steps = new ArrayList<>();
     private final Map<Long, Integer> seen = new HashMap<>();
 
-    /** A builder for one rank of {@code nRanks}. */
-    public ScheduleBuilder(int rank, int nRanks) {
+    /** A builder for what one rank does in a call. */
+    public ScheduleBuilder(Shape shape, int rank) {
+        this.shape = shape;
         this.rank = rank;
-        this.nRanks = nRanks;
+    }
+
+    /** The own rank. */
+    public int rank() {
+        return rank;
     }
 
     /** A place in the caller's input. */
@@ -46,25 +51,28 @@ public final class ScheduleBuilder {
 
     /** All ranks but the own, ascending. */
     public int[] others() {
-        int[] others = new int[nRanks - 1];
-        for (int i = 0; i < others.length; i++) {
-            others[i] = i < rank ? i : i + 1;
-        }
-        return others;
+        return others(q -> true);
     }
 
     /** The other ranks for which {@code such} holds, ascending. */
     public int[] others(IntPredicate such) {
-        return IntStream.of(others()).filter(such).toArray();
+        return IntStream.range(0, shape.nRanks()).filter(q -> q != rank && such.test(q)).toArray();
     }
 
-    /** The ranks after the own and then those before it: not all begin with the same peer. */
-    public int[] othersFromNext() {
-        int[] others = new int[nRanks - 1];
-        for (int i = 0; i < others.length; i++) {
-            others[i] = (rank + 1 + i) % nRanks;
-        }
-        return others;
+    /** The other ranks that receive what the own one sends, ascending. */
+    public int[] takers() {
+        return others(q -> shape.sends(rank) && shape.receives(q));
+    }
+
+    /** The other ranks that send what the own one receives, ascending. */
+    public int[] givers() {
+        return others(q -> shape.sends(q) && shape.receives(rank));
+    }
+
+    /** Ranks in an order in which not all begin with the same peer: those after the own first. */
+    public int[] fromNext(int[] ascending) {
+        IntStream after = IntStream.of(ascending).filter(q -> q > rank);
+        return IntStream.concat(after, IntStream.of(ascending).filter(q -> q < rank)).toArray();
     }
 
     /** Adds {@link Step.Put}. */
@@ -104,16 +112,12 @@ public final class ScheduleBuilder {
      * @param staged by rank, where those of the others are
      */
     public List<Ref> contributions(long offset, IntFunction<Ref> staged) {
-        return contributions(IntStream.range(0, nRanks).toArray(), in(offset), staged);
+        return contributions(IntStream.range(0, shape.nRanks()).toArray(), in(offset), staged);
     }
 
     /** The sources of a fold of what these ranks contribute, in this order. */
     public List<Ref> contributions(int[] ranks, Ref own, IntFunction<Ref> staged) {
-        List<Ref> sources = new ArrayList<>();
-        for (int q : ranks) {
-            sources.add(q == rank ? own : staged.apply(q));
-        }
-        return sources;
+        return IntStream.of(ranks).mapToObj(q -> q == rank ? own : staged.apply(q)).toList();
     }
 
     /** Adds a {@link Step.Fold} whose result has everybody's contribution. */
@@ -130,13 +134,8 @@ public final class ScheduleBuilder {
         }
     }
 
-    /** Copies what the own rank has for itself, unless the call is in place. */
-    public void copyOwnPart(Shape shape) {
-        copyOwnPart(shape, 0, shape.bytes());
-    }
-
-    /** The same for a range of that part. */
-    public void copyOwnPart(Shape shape, long start, long length) {
+    /** Copies a range of what the own rank has for itself, unless the call is in place. */
+    public void copyOwnPart(long start, long length) {
         if (shape.sends(rank) && shape.receives(rank) && !shape.inPlace()) {
             Ref src = in(shape.inStart(rank) + start);
             copy(out(shape.outStart(rank) + start), src, length);
@@ -155,6 +154,6 @@ public final class ScheduleBuilder {
      * @param sequenceNumbers as in {@link Schedule}
      */
     public Schedule build(Schedule.Order order, int sequenceNumbers) {
-        return new Schedule(rank, nRanks, steps, order, sequenceNumbers);
+        return new Schedule(rank, shape.nRanks(), steps, order, sequenceNumbers);
     }
 }

@@ -11,7 +11,7 @@ public enum Area {
     /** The same for sends and receives inside collectives, which have an order of their own. */
     EXCHANGE(3);
 
-    private static final Area[] BY_NUMBER = {BASE, RING, FIFO, EXCHANGE};
+    private static final Area[] BY_NUMBER = values();
 
     private final int number;
 
@@ -45,11 +45,10 @@ public enum Area {
 
     /** Where the area begins in a region of a communicator of {@code nRanks}. */
     public long offset(int nRanks) {
-        return switch (this) {
-            case BASE -> 0;
-            case RING -> BASE.sizeBytes(nRanks);
-            case FIFO -> RING.offset(nRanks) + RING.sizeBytes(nRanks);
-            case EXCHANGE -> FIFO.offset(nRanks) + FIFO.sizeBytes(nRanks);
-        };
+        long offset = 0;
+        for (int before = 0; before < number; before++) {
+            offset += of(before).sizeBytes(nRanks);
+        }
+        return offset;
     }
 }

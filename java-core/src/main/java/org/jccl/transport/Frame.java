@@ -20,24 +20,20 @@ public final class Frame {
     public static final int MAX_PAYLOAD = 256 << 10;
 
     private static final int MAGIC = 0x4a434652;
-    private static final int AREA = 4;
-    private static final int LENGTH = 8;
-    private static final int OFFSET = 16;
-    private static final int FLAG_OFFSET = 24;
-    private static final int FLAG_VALUE = 32;
-    private static final int CALL_NUMBER = 40;
-    private static final int CALL_DESCRIPTION = 48;
-    private static final int CALL_COUNT = 56;
 
-    private Area area = Area.BASE;
-    private long offset;
+    /** Words of the header; the upper half of the first one is the area's number. */
+    private static final int MAGIC_AND_AREA = 0;
+
+    private static final int LENGTH = 1;
+    private static final int OFFSET = 2;
+    private static final int FLAG_OFFSET = 3;
+    private static final int FLAG_VALUE = 4;
+    private static final int CALL_NUMBER = 5;
+    private static final int CALL_DESCRIPTION = 6;
+    private static final int CALL_COUNT = 7;
+
+    private final long[] header = new long[HEADER_BYTES / Long.BYTES];
     private long address;
-    private int length;
-    private long flagOffset;
-    private long flagValue;
-    private long callNumber;
-    private long callDescription;
-    private long callCount;
 
     /** Begins a frame without bytes, flag and call. */
     public Frame empty() {
@@ -51,13 +47,12 @@ public final class Frame {
      * @param from the address where they are and stay until {@link Peer#sending} is false
      */
     public Frame bytes(Area to, long place, long from, int bytes) {
-        area = to;
-        offset = place;
         address = from;
-        length = bytes;
-        flag(-1, 0);
+        header[MAGIC_AND_AREA] = (long) to.number() << 32 | MAGIC;
+        header[LENGTH] = bytes;
+        header[OFFSET] = place;
         call(0, 0, 0);
-        return this;
+        return flag(-1, 0);
     }
 
     /**
@@ -66,16 +61,16 @@ public final class Frame {
      * @param place where in the base area to store it, -1 for nowhere
      */
     public Frame flag(long place, long value) {
-        flagOffset = place;
-        flagValue = value;
+        header[FLAG_OFFSET] = place;
+        header[FLAG_VALUE] = value;
         return this;
     }
 
     /** Adds the collective call that this belongs to; number 0 for none. */
     public void call(long number, long description, long count) {
-        callNumber = number;
-        callDescription = description;
-        callCount = count;
+        header[CALL_NUMBER] = number;
+        header[CALL_DESCRIPTION] = description;
+        header[CALL_COUNT] = count;
     }
 
     /** Where the bytes are. */
@@ -85,41 +80,38 @@ public final class Frame {
 
     /** How many bytes there are. */
     public int length() {
-        return length;
+        return (int) header[LENGTH];
     }
 
     /** Writes the header. */
     public void write(long at) {
-        Memory.putInt(at, MAGIC);
-        Memory.putInt(at + AREA, area.number());
-        Memory.putInt(at + LENGTH, length);
-        Memory.putInt(at + LENGTH + 4, 0);
-        Memory.putLong(at + OFFSET, offset);
-        Memory.putLong(at + FLAG_OFFSET, flagOffset);
-        Memory.putLong(at + FLAG_VALUE, flagValue);
-        Memory.putLong(at + CALL_NUMBER, callNumber);
-        Memory.putLong(at + CALL_DESCRIPTION, callDescription);
-        Memory.putLong(at + CALL_COUNT, callCount);
+        for (int word = 0; word < header.length; word++) {
+            Memory.putLong(at + (long) word * Long.BYTES, header[word]);
+        }
+    }
+
+    private static long word(long at, int word) {
+        return Memory.getLong(at + (long) word * Long.BYTES);
     }
 
     /** The area in the header there. */
     public static Area area(long at) {
-        return Area.of(Memory.getInt(at + AREA));
+        return Area.of((int) (word(at, MAGIC_AND_AREA) >> 32));
     }
 
     /** How many bytes follow the header there. */
     public static int length(long at) {
-        return Memory.getInt(at + LENGTH);
+        return (int) word(at, LENGTH);
     }
 
     /** Where in the area the bytes belong that follow the header there. */
     public static long offset(long at) {
-        return Memory.getLong(at + OFFSET);
+        return word(at, OFFSET);
     }
 
     /** Where in the base area the flag belongs that the header there brings, -1 for no flag. */
     public static long flagOffset(long at) {
-        return Memory.getLong(at + FLAG_OFFSET);
+        return word(at, FLAG_OFFSET);
     }
 
     /**
@@ -128,11 +120,11 @@ public final class Frame {
      * @throws NcclException REMOTE_ERROR if anything in it is impossible
      */
     public static void validate(long at, int nRanks, int peer) {
-        int areaNumber = Memory.getInt(at + AREA);
-        if (Memory.getInt(at) != MAGIC || areaNumber < 0 || areaNumber >= Area.total()) {
+        long first = word(at, MAGIC_AND_AREA);
+        if ((int) first != MAGIC || first < 0 || first >> 32 >= Area.total()) {
             throw invalid(peer, "a header that is not JCCL's");
         }
-        long size = Area.of(areaNumber).sizeBytes(nRanks);
+        long size = area(at).sizeBytes(nRanks);
         int length = length(at);
         long offset = offset(at);
         if (length < 0 || length > MAX_PAYLOAD || offset < 0 || offset > size - length) {
@@ -155,11 +147,11 @@ public final class Frame {
      * @param base of the sender's mirror
      */
     public static void complete(long at, long base, int nRanks) {
-        long number = Memory.getLong(at + CALL_NUMBER);
+        long number = word(at, CALL_NUMBER);
         long flag = flagOffset(at);
         if (number != 0) {
-            long description = Memory.getLong(at + CALL_DESCRIPTION);
-            long count = Memory.getLong(at + CALL_COUNT);
+            long description = word(at, CALL_DESCRIPTION);
+            long count = word(at, CALL_COUNT);
             long word = CallRecord.word(number, CallRecord.hash(description, count));
             CallRecord.write(base, number, description, count);
             Memory.putLongRelease(base + RegionLayout.callWord(nRanks, number), word);
@@ -168,7 +160,7 @@ public final class Frame {
             }
         }
         if (flag >= 0) {
-            Memory.putLongRelease(base + flag, Memory.getLong(at + FLAG_VALUE));
+            Memory.putLongRelease(base + flag, word(at, FLAG_VALUE));
         }
     }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.schedule.Bounds;
 import org.jccl.schedule.Limits;
+import org.jccl.schedule.NamedNodes;
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
@@ -42,7 +43,7 @@ final class AlgorithmsTest {
     private static final int LARGEST_SLOT = RegionLayout.RING_SLOT_BYTES;
     private static final long LARGE_BYTES = 3 << 20;
     private static final Nodes READABLE = Nodes.one(4).withReadableBuffers();
-    private static final Nodes TWO_NODES = Nodes.of(new int[] {0, 0, 1, 1});
+    private static final Nodes TWO_NODES = NamedNodes.of(new int[] {0, 0, 1, 1});
 
     @Test
     void regionHasEveryFlag() {
@@ -118,7 +119,7 @@ final class AlgorithmsTest {
 
     /** Two ranks a node. */
     private static Nodes pairs(int nRanks) {
-        return Nodes.of(IntStream.range(0, nRanks).map(r -> r / 2).toArray());
+        return NamedNodes.of(IntStream.range(0, nRanks).map(r -> r / 2).toArray());
     }
 
     private static void check(Shape shape) {
@@ -168,7 +169,7 @@ final class AlgorithmsTest {
             assertFalse(isHierarchical(shape(operation, TWO_NODES, 1000, 4, false)));
             assertTrue(isHierarchical(shape(operation, TWO_NODES, 5000, 4, false)));
             assertFalse(isHierarchical(shape(operation, 4, 5000, 4, false)));
-            Nodes ofOne = Nodes.of(new int[] {3, 2, 1, 0});
+            Nodes ofOne = NamedNodes.of(new int[] {3, 2, 1, 0});
             assertFalse(isHierarchical(shape(operation, ofOne, 5000, 4, false)));
         }
     }
@@ -179,8 +180,8 @@ final class AlgorithmsTest {
 
     @Test
     void aNodeSendsNoMoreThanItMust() {
-        Nodes equal = Nodes.of(new int[] {0, 0, 0, 1, 1, 1, 2, 2, 2});
-        Nodes unequal = Nodes.of(new int[] {0, 0, 1, 1, 1, 1, 2, 2, 2});
+        Nodes equal = NamedNodes.of(new int[] {0, 0, 0, 1, 1, 1, 2, 2, 2});
+        Nodes unequal = NamedNodes.of(new int[] {0, 0, 1, 1, 1, 1, 2, 2, 2});
         for (Operation operation : RELAYED) {
             double times = operation == Operation.ALL_REDUCE ? 2 : 1;
             // Every byte goes to each other node once, in an all-reduce twice.
@@ -257,7 +258,7 @@ final class AlgorithmsTest {
     void aChunkOfTwoRanksTakesFewSteps() {
         assertEquals(8, stepsPerChunk(Operation.ALL_REDUCE, "FoldSliced", 2));
         assertEquals(5, stepsPerChunk(Operation.ALL_GATHER, "CopyChunked", 2));
-        assertEquals(4, stepsPerChunk(Operation.REDUCE_SCATTER, "ReduceScatterSliced", 2));
+        assertEquals(4, stepsPerChunk(Operation.REDUCE_SCATTER, "FoldSliced", 2));
         assertEquals(4, stepsPerChunk(Operation.BROADCAST, "CopyChunked", 2));
     }
 
@@ -265,7 +266,7 @@ final class AlgorithmsTest {
     void aChunkOfMoreRanksTakesFourOrLessStepsMorePerRank() {
         assertEquals(8 + 4 * 6, stepsPerChunk(Operation.ALL_REDUCE, "FoldSliced", 8));
         assertEquals(5 + 2 * 6, stepsPerChunk(Operation.ALL_GATHER, "CopyChunked", 8));
-        assertEquals(4 + 2 * 6, stepsPerChunk(Operation.REDUCE_SCATTER, "ReduceScatterSliced", 8));
+        assertEquals(4 + 2 * 6, stepsPerChunk(Operation.REDUCE_SCATTER, "FoldSliced", 8));
         assertEquals(4 + 6, stepsPerChunk(Operation.BROADCAST, "CopyChunked", 8));
     }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.call.Call;
+import org.jccl.schedule.NamedNodes;
 import org.jccl.schedule.Nodes;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
@@ -36,9 +37,10 @@ final class PlannerTest {
     @Test
     void plansAcrossNodesAreBoundedToo() {
         for (int n : new int[] {16, 255, 2048}) {
-            Nodes oneLarge = Nodes.of(IntStream.range(0, n).map(r -> Math.max(r, n / 2)).toArray());
-            Nodes two = Nodes.of(IntStream.range(0, n).map(r -> r % 2).toArray());
-            Nodes pairs = Nodes.of(IntStream.range(0, n).map(r -> r / 2).toArray());
+            int[] large = IntStream.range(0, n).map(r -> Math.max(r, n / 2)).toArray();
+            Nodes oneLarge = NamedNodes.of(large);
+            Nodes two = NamedNodes.of(IntStream.range(0, n).map(r -> r % 2).toArray());
+            Nodes pairs = NamedNodes.of(IntStream.range(0, n).map(r -> r / 2).toArray());
             for (Nodes nodes : List.of(oneLarge, two, pairs)) {
                 Planner planner = planner(nodes);
                 long most = (1L << 18) / n * (256L << 10) / 4;

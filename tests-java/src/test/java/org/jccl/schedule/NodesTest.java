@@ -13,7 +13,7 @@ import java.util.IntSummaryStatistics;
 import java.util.stream.IntStream;
 
 final class NodesTest {
-    private static final Nodes UNEQUAL = Nodes.of(new int[] {7, 3, 7, 7, 3, 9});
+    private static final Nodes UNEQUAL = NamedNodes.of(new int[] {7, 3, 7, 7, 3, 9});
 
     @Test
     void nodesAreNumberedByTheirFirstRanks() {
@@ -46,7 +46,7 @@ final class NodesTest {
             Arrays.fill(names, next, next + sizes[node], node);
             next += sizes[node];
         }
-        Nodes nodes = Nodes.of(names);
+        Nodes nodes = NamedNodes.of(names);
         for (int node = 0; node < nodes.count(); node++) {
             int[] owners = new int[nodes.nRanks()];
             for (int r = 0; r < nodes.nRanks(); r++) {
@@ -73,7 +73,7 @@ final class NodesTest {
     void deepAreSeveralNodesOfWhichOneHasSeveralRanks() {
         assertTrue(UNEQUAL.deep());
         assertFalse(Nodes.one(4).deep());
-        assertFalse(Nodes.of(new int[] {1, 2, 3}).deep());
+        assertFalse(NamedNodes.of(new int[] {1, 2, 3}).deep());
         assertThrows(IllegalArgumentException.class, () -> Nodes.one(0));
     }
 }

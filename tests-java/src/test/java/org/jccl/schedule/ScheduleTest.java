@@ -35,7 +35,7 @@ final class ScheduleTest {
     void refusesToReadBuffersOfOtherCallersThatAreNotReadable() {
         Schedule pulls = of(new Step.Copy(OUT, new Ref(Space.IN, 1, 0), 8));
         assertRefused(() -> Bounds.require(pulls, shape(Nodes.one(2))));
-        Shape onNodes = shape(Nodes.of(new int[] {0, 1}).withReadableBuffers());
+        Shape onNodes = shape(NamedNodes.of(new int[] {0, 1}).withReadableBuffers());
         assertRefused(() -> Bounds.require(pulls, onNodes));
         assertDoesNotThrow(() -> Bounds.require(pulls, shape(Nodes.one(2).withReadableBuffers())));
     }
@@ -108,7 +108,7 @@ final class ScheduleTest {
 
     @Test
     void aBuilderWaitsOnceForWhatItKnows() {
-        ScheduleBuilder builder = new ScheduleBuilder(0, 3);
+        ScheduleBuilder builder = new ScheduleBuilder(shape(Nodes.one(3)), 0);
         builder.await(1, 0, 3);
         builder.await(1, 0, 2);
         builder.await(1, 0, 3);

@@ -70,7 +70,7 @@ final class PlantedFaultsTest {
     void slotsThatAreUsedAgainTooEarlyAreFound() {
         assertTooFewSlots(Operation.ALL_REDUCE, "FoldSliced", 2);
         assertTooFewSlots(Operation.ALL_GATHER, "CopyChunked", 3);
-        assertTooFewSlots(Operation.REDUCE_SCATTER, "ReduceScatterSliced", 3);
+        assertTooFewSlots(Operation.REDUCE_SCATTER, "FoldSliced", 3);
         assertTooFewSlots(Operation.BROADCAST, "CopyChunked", 3);
         assertTooFewSlots(Operation.ALL_REDUCE, "AllReduceHierarchical", 3);
         assertTooFewSlots(Operation.ALL_GATHER, "AllGatherHierarchical", 3);

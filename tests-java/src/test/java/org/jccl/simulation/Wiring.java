@@ -1,5 +1,6 @@
 package org.jccl.simulation;
 
+import org.jccl.schedule.NamedNodes;
 import org.jccl.schedule.Nodes;
 
 import java.util.List;
@@ -52,7 +53,7 @@ record Wiring(String name, IntUnaryOperator nodeOf, int framesInFlight) {
 
     /** The nodes of this many ranks. */
     Nodes nodes(int nRanks) {
-        return Nodes.of(IntStream.range(0, nRanks).map(nodeOf).toArray());
+        return NamedNodes.of(IntStream.range(0, nRanks).map(nodeOf).toArray());
     }
 
     @Override
