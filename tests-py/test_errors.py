@@ -78,7 +78,7 @@ def _of_c() -> Iterator[Said]:
     """The sentences of jccl_fail itself, and the reasons that its callers give it."""
     # Some reasons are kept in a variable first.
     call = re.compile(
-        r"(?:what =|unattached\[\] =|jccl_fail\((\w+),"
+        r"(?:jccl_no_\w+ =|unattached\[\] =|jccl_fail\((\w+),"
         rf"|snprintf\((?:reason|failure|jdk->reason|text), [\w> .-]+,)\s*{LITERALS}"
     )
     for source in C_SOURCES:

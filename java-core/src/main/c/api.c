@@ -69,7 +69,7 @@ static inline bool on_own_stack(void) {
 static ncclResult_t unanswered(int function, jint result) {
     const char* what = result == JCCL_NO_MEMORY  ? jccl_no_memory
                        : result == JCCL_NO_STACK ? jccl_no_stack
-                                                 : "Java failed and could not say why";
+                                                 : jccl_no_reason;
     return jccl_fail(result == JCCL_NOT_KNOWN ? ncclInternalError : ncclSystemError, "%s: %s",
                      jccl_function_name(function), what);
 }

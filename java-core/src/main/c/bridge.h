@@ -103,9 +103,10 @@ jclass jccl_load_class(JNIEnv* env, const char* name);
  * sentence; else NULL, and the exception stays.
  */
 const char* jccl_exhausted(JNIEnv* env);
-/* The sentences for want of memory and of stack. */
+/* The sentences for want of memory, of stack and of anything better. */
 extern const char* const jccl_no_memory;
 extern const char* const jccl_no_stack;
+extern const char* const jccl_no_reason;
 /* Clears the pending exception and copies its text. */
 void jccl_take_exception(JNIEnv* env, char* text, size_t size);
 

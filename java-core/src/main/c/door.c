@@ -25,6 +25,7 @@ const char* const jccl_no_memory =
     "Java has no memory left: give it more (JCCL_JVM_HEAP=512m), or destroy communicators";
 const char* const jccl_no_stack =
     "too little is left of this thread's stack: JCCL needs 512 KiB of it";
+const char* const jccl_no_reason = "Java failed and could not say why";
 
 static jclass out_of_memory;
 static jclass stack_overflow;
