@@ -160,7 +160,12 @@ final class IncomingConnection extends Pollable {
         }
         Member admitted = its.admit(channel, MemberHello.decode(payload));
         handOver();
-        its.join(admitted, nowNs);
+        try {
+            its.join(admitted, nowNs);
+        } catch (RuntimeException | Error e) {
+            admitted.failed(e, nowNs);
+            throw e;
+        }
         return null;
     }
 

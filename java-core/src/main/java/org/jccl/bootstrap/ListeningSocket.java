@@ -104,7 +104,7 @@ final class ListeningSocket extends Pollable {
 
     /** Nobody could connect without it: after a failure, which may be a shortage, it rests. */
     @Override
-    void failed(long nowNs) {
+    void failed(Throwable why, long nowNs) {
         rest(nowNs);
     }
 }

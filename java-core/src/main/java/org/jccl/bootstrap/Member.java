@@ -98,9 +98,13 @@ final class Member extends Pollable {
     }
 
     @Override
-    void failed(long nowNs) {
+    void failed(Throwable why, long nowNs) {
         if (!done()) {
-            end("the root failed to serve it");
+            try {
+                root.failed(why);
+            } finally {
+                end("the root failed to serve it");
+            }
         }
     }
 

@@ -44,7 +44,7 @@ abstract class Pollable {
     }
 
     /** Its code failed, maybe for want of memory. */
-    void failed(long nowNs) {
+    void failed(Throwable why, long nowNs) {
         close();
     }
 
@@ -83,7 +83,7 @@ abstract class Pollable {
             }
         } catch (RuntimeException | Error failure) {
             // It alone suffers from that.
-            failed(nowNs);
+            failed(failure, nowNs);
             Log.survived("a bootstrap connection failed: ", failure);
         }
     }

@@ -7,9 +7,10 @@ import org.jccl.platform.WatchedTime;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Sentence;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.stream.IntStream;
@@ -198,19 +199,22 @@ final class Root {
     }
 
     private void deliver() {
-        ByteArrayOutputStream results = new ByteArrayOutputStream();
+        long bytes = 0;
+        for (byte[] blob : blobs) {
+            bytes += RootMessage.RESULT_BYTES + Objects.requireNonNull(blob).length;
+        }
+        ByteBuffer results = ByteBuffer.allocate(Math.toIntExact(bytes));
         for (int rank = 0; rank < members.length; rank++) {
             boolean here = Objects.requireNonNull(members[rank]).hello.inRootProcess();
             byte[] blob = Objects.requireNonNull(blobs[rank]);
-            results.writeBytes(RootMessage.result(round, rank, here, blob));
+            results.put(RootMessage.result(round, rank, here, blob));
         }
         blobs = new byte[members.length][];
         round++;
         contributed = 0;
         waiting.stop();
-        byte[] all = results.toByteArray();
         for (Member member : members) {
-            Objects.requireNonNull(member).deliver(all);
+            Objects.requireNonNull(member).deliver(results.array());
         }
     }
 
@@ -233,16 +237,24 @@ final class Root {
     /** A member's connection has ended. */
     void gone(Member member, String how) {
         connected--;
-        if (!member.left && member.joined) {
-            fail(
-                    ErrorKind.RANK_LEFT_INIT.says(
-                            "%s has gone during the initialisation: its process ended or its"
-                                    + " connection broke (%s)",
-                            member.hello.name(), how));
+        try {
+            if (!member.left && member.joined) {
+                fail(
+                        ErrorKind.RANK_LEFT_INIT.says(
+                                "%s has gone during the initialisation: its process ended or its"
+                                        + " connection broke (%s)",
+                                member.hello.name(), how));
+            }
+        } finally {
+            if (connected == 0) {
+                end();
+            }
         }
-        if (connected == 0) {
-            end();
-        }
+    }
+
+    /** The code that serves a member has failed; all members are told why, this one included. */
+    void failed(Throwable why) {
+        fail(Unforeseen.of(why, "at the root"));
     }
 
     /** A rank of this process cannot go on and has not reached the root; any thread may say so. */

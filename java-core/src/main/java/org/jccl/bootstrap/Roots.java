@@ -32,8 +32,8 @@ final class Roots {
     /** From now on ranks can meet at this id. */
     synchronized void create(IdContent id) {
         Root made = new Root(this, id);
-        known.put(made.number, made);
         keep(unused, made, MAX_UNUSED);
+        known.put(made.number, made);
     }
 
     private void keep(SequencedSet<Root> some, Root root, int most) {

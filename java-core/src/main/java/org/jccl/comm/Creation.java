@@ -223,11 +223,14 @@ public abstract class Creation implements Group.GroupJob, Job {
      * others may be ready and wait for it, and it tells them as the rank of one that ends.
      */
     private void leave(Setup connecting) {
-        if (connecting.connected()) {
-            comm.connected(connecting);
-        }
         setup = null;
-        connecting.close();
+        try {
+            if (connecting.connected()) {
+                comm.connected(connecting);
+            }
+        } finally {
+            connecting.close();
+        }
     }
 
     private boolean restOfRounds() {
@@ -272,6 +275,14 @@ public abstract class Creation implements Group.GroupJob, Job {
             if (setup != null) {
                 leave(setup);
             }
+        } finally {
+            leaveMeeting(why);
+        }
+        comm.setupEnded(why, what);
+    }
+
+    private void leaveMeeting(@Nullable NcclException why) {
+        try {
             if (rounds != null) {
                 if (why != null) {
                     // The others need not wait, and this rank does not wait until they know.
@@ -282,7 +293,6 @@ public abstract class Creation implements Group.GroupJob, Job {
         } finally {
             released(why);
         }
-        comm.setupEnded(why, what);
     }
 
     @Override

@@ -221,7 +221,7 @@ class StrangersTest {
                 assertEquals(0, answer(each).length);
                 each.close();
             }
-            onNet(connections -> connections.failed(System.nanoTime()));
+            onNet(connections -> connections.failed(new OutOfMemoryError(), System.nanoTime()));
             meet();
             oneMoreThanThereIsRoomForDropsOne(address);
         }
