@@ -66,7 +66,7 @@ public interface Engine {
     /**
      * Drops everything.
      *
-     * @param dropped gets each task that is not done
+     * @param dropped gets each task that is not done, and {@link #release}s it
      */
     void clear(Consumer<Task> dropped);
 

@@ -38,23 +38,10 @@ public final class Task extends Call {
     /**
      * Whether its buffers are the library's own, in host memory whatever the communicator is on.
      */
-    boolean hostData;
+    private boolean hostData;
 
-    /** Where its data is staged, and in which use of that block; set before it is submitted. */
+    /** Where its data is staged; set before it is submitted. */
     @Nullable StagingBlock block;
-
-    long blockUse;
-
-    /** Where a staged result is to go, and how much of it there is. */
-    long deviceOutput;
-
-    long deviceOutputBytes;
-
-    /** The stream that copies the result there. */
-    long copies;
-
-    /** Whether that stream will say that the result is there; owner only. */
-    boolean returning;
 
     /** Number of the collective that a send or receive is a part of, 0 for the callers' own. */
     long call;
@@ -115,18 +102,6 @@ public final class Task extends Call {
     public Task onHost() {
         hostData = true;
         return this;
-    }
-
-    /**
-     * Says that the data is, or will be, staged in this block, and that a stream copies a result of
-     * so many bytes back to what was the output. New {@link #buffers} follow.
-     */
-    void staged(StagingBlock in, long outputBytes, long stream) {
-        block = in;
-        copies = stream;
-        blockUse = in.use();
-        deviceOutput = output();
-        deviceOutputBytes = outputBytes;
     }
 
     /** Whether its input is there; on the host, always. */

@@ -292,7 +292,6 @@ public final class CommExecutor {
             if (failure == null) {
                 add(task);
             } else {
-                engine.release(task);
                 end(task, failure);
             }
         }
@@ -307,7 +306,6 @@ public final class CommExecutor {
             } finally {
                 // The task may be in no queue, so that nobody else would end it.
                 if (!task.over()) {
-                    engine.release(task);
                     end(task, failure == null ? Failures.TORN : failure);
                 }
             }
@@ -338,7 +336,9 @@ public final class CommExecutor {
         }
     }
 
+    /** Ends a task that failed, and lets its stream go on. */
     private void end(Task task, NcclException why) {
+        engine.release(task);
         task.fail(why);
         over(task);
     }
