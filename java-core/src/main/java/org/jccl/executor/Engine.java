@@ -134,9 +134,6 @@ public interface Engine {
      */
     void requireSameCall();
 
-    /** The number of a collective's call. */
-    long numberOf(Task task);
-
     /** The counters. */
     Counters counters();
 }

@@ -43,7 +43,10 @@ public final class Task extends Call {
     /** Where its data is staged; set before it is submitted. */
     @Nullable StagingBlock block;
 
-    /** Number of the collective that a send or receive is a part of, 0 for the callers' own. */
+    /**
+     * Number of the collective that this is, or a part of; 0 for the callers' own sends and
+     * receives. Set when the owner adds it, since a call that is over at once needs none.
+     */
     long call;
 
     /** Bytes of a send or receive that have been moved; owner of the communicator only. */
@@ -151,18 +154,14 @@ public final class Task extends Call {
         slept = true;
     }
 
-    /**
-     * The operation in words.
-     *
-     * @param number of its call, if it is a collective that has begun
-     */
-    public String text(long number) {
+    /** The operation in words. */
+    public String text() {
         if (!arrived()) {
             return "nccl" + operation().ncclName() + " of " + count() + " elements";
         }
         return operation().pointToPoint()
                 ? CallRecord.pointToPointText(description, count())
-                : CallRecord.text(number, description, count());
+                : CallRecord.text(call, description, count());
     }
 
     /** PENDING, DONE or FAILED. */

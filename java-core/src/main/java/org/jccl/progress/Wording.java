@@ -34,7 +34,7 @@ record Wording(Links links, Engine engine, String name) {
     private String where(Task task) {
         return Sentence.of(
                 " while rank %s waited for it in %s on %s; abort or destroy the communicator",
-                links.rank(), task.text(engine.numberOf(task)), name);
+                links.rank(), task.text(), name);
     }
 
     /** The rank that rank {@code q} blames, so that the next one who hears of it names no other. */
@@ -65,7 +65,7 @@ record Wording(Links links, Engine engine, String name) {
         String waited =
                 Sentence.of(
                         "rank %s has waited %s ms in %s on %s",
-                        links.rank(), waitedMs, task.text(engine.numberOf(task)), name);
+                        links.rank(), waitedMs, task.text(), name);
         if (!task.arrived()) {
             return waited + " for its own stream, which has not come to the operation";
         }
