@@ -62,6 +62,11 @@ final class InputCopy {
         return made;
     }
 
+    /** Whether nothing is left to make. */
+    boolean isMade() {
+        return made == bytes;
+    }
+
     /** Goes on for a while and returns whether nothing is left to make. */
     boolean make() {
         long end = Math.min(bytes, made + TURN_BYTES);
@@ -71,7 +76,7 @@ final class InputCopy {
             multiply(factor, end);
         }
         made = end;
-        return made == bytes;
+        return isMade();
     }
 
     private void multiply(PreMulSum by, long end) {

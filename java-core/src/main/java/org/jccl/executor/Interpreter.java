@@ -30,10 +30,7 @@ public final class Interpreter {
 
     private enum Phase {
         IDLE,
-        INPUT,
-        CREDIT,
-        AREAS,
-        RING_CREDIT,
+        PREPARE,
         RUN
     }
 
@@ -59,6 +56,8 @@ public final class Interpreter {
     private int step;
     private long sequence;
     private long lastRingCall;
+
+    /** Whether the last call, which may be over, has been published. */
     private boolean announced;
 
     /** Whether the call gives something in place of its input; below, what its plan has. */
@@ -98,10 +97,10 @@ public final class Interpreter {
         dice = dice * DICE_FACTOR + rank + 1;
         int turn = dice >>> 1;
         switch (phase) {
-            case CREDIT -> calls.awaitAnyOf(calls.number() - 1, turn);
-            case RING_CREDIT -> calls.awaitAnyOf(lastRingCall + 1, turn);
+            case IDLE -> {}
+            case PREPARE ->
+                    calls.awaitAnyOf(announced ? lastRingCall + 1 : calls.number() - 1, turn);
             case RUN -> remaining().awaitAnyFrom(pc, turn, blocked);
-            default -> {}
         }
     }
 
@@ -123,7 +122,7 @@ public final class Interpreter {
         if (peers) {
             peerSteps.begin(call, buffers, sequence);
         }
-        phase = copies ? Phase.INPUT : Phase.CREDIT;
+        phase = Phase.PREPARE;
     }
 
     /**
@@ -137,10 +136,7 @@ public final class Interpreter {
         if (peers) {
             peerSteps.turn();
         }
-        if (phase != Phase.RUN && !prepare()) {
-            return false;
-        }
-        if (!run()) {
+        if ((phase != Phase.RUN && !prepare()) || !run()) {
             return false;
         }
         finish();
@@ -149,7 +145,7 @@ public final class Interpreter {
 
     /** Whether {@link #advance} has stopped to let other threads in, and can go on at once. */
     boolean paused() {
-        return (peers && peerSteps.paused()) || phase == Phase.INPUT;
+        return (peers && peerSteps.paused()) || (copies && !inputCopy.isMade());
     }
 
     private void finish() {
@@ -167,34 +163,26 @@ public final class Interpreter {
         phase = Phase.IDLE;
     }
 
+    /** Each call of this goes on where the one before has stopped: what is done stays so. */
     private boolean prepare() {
         Plan plan = task.plan();
-        if (phase == Phase.INPUT) {
-            if (!inputCopy.make()) {
-                blocked.unknown();
-                return false;
-            }
-            phase = Phase.CREDIT;
+        if (copies && !inputCopy.make()) {
+            blocked.unknown();
+            return false;
         }
-        if (phase == Phase.CREDIT) {
-            if (!calls.hear(calls.number() - 1)) {
-                return false;
-            }
-            phase = Phase.AREAS;
+        if (!calls.hear(calls.number() - 1)) {
+            return false;
         }
-        if (phase == Phase.AREAS) {
-            if (!announced) {
-                calls.publish(task, buffers, !plan.publishesTiny());
-                announced = true;
-            }
-            if (peers && !peerSteps.announce(plan.announce())) {
-                return false;
-            }
-            int missing = plan.usesArea() ? bufferTable.mapAreas() : -1;
-            if (missing >= 0) {
-                return blocked.on(missing, 0, 0);
-            }
-            phase = Phase.RING_CREDIT;
+        if (!announced) {
+            calls.publish(task, buffers, !plan.publishesTiny());
+            announced = true;
+        }
+        if (peers && !peerSteps.announce(plan.announce())) {
+            return false;
+        }
+        int missing = plan.usesArea() ? bufferTable.mapAreas() : -1;
+        if (missing >= 0) {
+            return blocked.on(missing, 0, 0);
         }
         if (plan.usesRing() && lastRingCall > 0 && !calls.hear(lastRingCall + 1)) {
             return false;

@@ -37,7 +37,10 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
                         case OpCode.PULL -> c[at + 2] == q;
                         case OpCode.NET_FLUSH ->
                                 hasBegun() && !links.region(q).hasLeft() && links.peer(q).dropped();
-                        default -> sends(c, at, q) && !links.region(q).hasLeft();
+                        // A rank that has left well needs nothing that is sent to it.
+                        case OpCode.NET_PUT, OpCode.NET_SIGNAL, OpCode.NET_TINY ->
+                                c[at + 1] == q && !links.region(q).hasLeft();
+                        default -> false;
                     };
             if (needed) {
                 return true;
@@ -60,28 +63,16 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
                 calls.awaitAnyOf(calls.number(), dice);
                 return;
             }
-            if (isAwaited(c, at)) {
+            boolean flag = c[at] == OpCode.WAIT && lacksFlag(c, at);
+            if (flag || (c[at] == OpCode.TINY_COPY && lacksWord(c[at + 2]))) {
                 missing++;
                 if ((dice * missing >>> SHIFT) % missing == 0) {
-                    await(c, at, blocked);
+                    int q = flag ? c[at + 1] : c[at + 2];
+                    long address = flag ? flag(c, at) : calls.address(q);
+                    blocked.on(q, address, Memory.getLongAcquire(address));
                 }
             }
         }
-    }
-
-    private boolean isAwaited(int[] c, int at) {
-        return switch (c[at]) {
-            case OpCode.WAIT -> lacksFlag(c, at);
-            case OpCode.TINY_COPY -> lacksWord(c[at + 2]);
-            default -> false;
-        };
-    }
-
-    private void await(int[] c, int at, Blocked blocked) {
-        boolean flag = c[at] == OpCode.WAIT;
-        int q = flag ? c[at + 1] : c[at + 2];
-        long address = flag ? links.base(q) + RegionLayout.flag(c[at + 2]) : calls.address(q);
-        blocked.on(q, address, Memory.getLongAcquire(address));
     }
 
     private boolean hasBegun() {
@@ -89,8 +80,11 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
     }
 
     private boolean lacksFlag(int[] c, int at) {
-        long flag = links.base(c[at + 1]) + RegionLayout.flag(c[at + 2]);
-        return !hasBegun() || Memory.getLongAcquire(flag) - sequence < c[at + 3];
+        return !hasBegun() || Memory.getLongAcquire(flag(c, at)) - sequence < c[at + 3];
+    }
+
+    private long flag(int[] c, int at) {
+        return links.base(c[at + 1]) + RegionLayout.flag(c[at + 2]);
     }
 
     private boolean lacksWord(int q) {
@@ -104,16 +98,5 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
      */
     boolean neverEnds(long number, int q) {
         return !calls.reached(q, number - 1) || (!calls.reached(q, number) && needs(0, q));
-    }
-
-    /**
-     * Whether a step sends to rank {@code q} over TCP. A rank that has left well needs no such
-     * step.
-     */
-    private static boolean sends(int[] c, int at, int q) {
-        return switch (c[at]) {
-            case OpCode.NET_PUT, OpCode.NET_SIGNAL, OpCode.NET_TINY -> c[at + 1] == q;
-            default -> false;
-        };
     }
 }
