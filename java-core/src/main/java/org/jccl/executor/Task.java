@@ -18,15 +18,6 @@ public final class Task extends Call {
     /** The end of each list of listeners. */
     private static final Listener NOBODY = new Listener(() -> {}, null);
 
-    /** Not yet finished. */
-    public static final int PENDING = 0;
-
-    /** Finished well. */
-    public static final int DONE = 1;
-
-    /** Ended by the failure. */
-    public static final int FAILED = 2;
-
     /** The bytes of a send or receive. */
     long bytes;
 
@@ -64,12 +55,12 @@ public final class Task extends Call {
     private volatile boolean started;
 
     /** Written by the owner of the communicator (volatile), read by anybody who waits. */
-    private volatile int state = DONE;
+    private volatile boolean over = true;
 
     /** What is to run at the end, the newest first; any thread (compare and set). */
     private volatile Listener listeners = NOBODY;
 
-    /** Written before state becomes FAILED. */
+    /** Why it failed; written before it is over. */
     private @Nullable NcclException failure;
 
     /**
@@ -88,7 +79,7 @@ public final class Task extends Call {
         slept = false;
         shown = false;
         failure = null;
-        state = PENDING;
+        over = false;
         return this;
     }
 
@@ -164,17 +155,12 @@ public final class Task extends Call {
                 : CallRecord.text(call, description, count());
     }
 
-    /** PENDING, DONE or FAILED. */
-    public int state() {
-        return state;
-    }
-
     /** Whether it is over, well or not. */
     public boolean over() {
-        return state != PENDING;
+        return over;
     }
 
-    /** The failure of a FAILED task. */
+    /** Why it failed; null if it is over and went well. */
     public @Nullable NcclException failure() {
         return failure;
     }
@@ -202,14 +188,15 @@ public final class Task extends Call {
         }
     }
 
+    /** Ends it; well, unless it is {@link #fail} that does so. */
     public void done() {
-        state = DONE;
+        over = true;
         tell();
     }
 
+    /** Ends it with a failure. */
     public void fail(NcclException why) {
         failure = why;
-        state = FAILED;
-        tell();
+        done();
     }
 }

@@ -6,10 +6,12 @@ import org.jccl.executor.Counters;
 import org.jccl.executor.Engine;
 import org.jccl.executor.EngineProvider;
 import org.jccl.executor.Task;
+import org.jccl.log.Log;
 import org.jccl.plan.Plan;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.invoke.VarHandle;
@@ -164,7 +166,7 @@ public final class CommExecutor {
             }
         } catch (RuntimeException | Error e) {
             // Written here, since even the call may overflow the stack.
-            stopRequest = Failures.TORN;
+            stopRequest = Unforeseen.TORN;
             throw torn(e);
         }
         directTaken = true;
@@ -306,7 +308,7 @@ public final class CommExecutor {
             } finally {
                 // The task may be in no queue, so that nobody else would end it.
                 if (!task.over()) {
-                    end(task, failure == null ? Failures.TORN : failure);
+                    end(task, failure == null ? Unforeseen.TORN : failure);
                 }
             }
         }
@@ -314,8 +316,8 @@ public final class CommExecutor {
 
     private NcclException torn(Throwable t) {
         // First: if the rest overflows the stack as well, the next owner ends everything.
-        stopRequest = Failures.TORN;
-        NcclException why = Failures.of(t);
+        stopRequest = Unforeseen.TORN;
+        NcclException why = Unforeseen.of(t, "in an operation");
         fail(why, -1);
         return why;
     }
@@ -328,7 +330,7 @@ public final class CommExecutor {
     private void over(Task task) {
         pending.getAndDecrement();
         long ticket = task.ticket();
-        if (ticket != 0 && task.state() == Task.DONE) {
+        if (ticket != 0 && task.failure() == null) {
             tickets.forget(ticket);
         }
         if (task.isStarted()) {
@@ -371,9 +373,18 @@ public final class CommExecutor {
             }
             Notice.send(links);
             failed = true;
-            Failures.log(first);
+            log(first);
         } finally {
             failing = false;
+        }
+    }
+
+    /** Logs the failure. It stands and is known all the same if even that is too much. */
+    private static void log(NcclException why) {
+        try {
+            Log.warn(why);
+        } catch (RuntimeException | Error unsaid) {
+            // There is no stack or memory to log it.
         }
     }
 
@@ -443,14 +454,7 @@ public final class CommExecutor {
      * Whether rank {@code q} has begun the call that is {@code ahead} calls after this rank's last.
      */
     public boolean hasComeTo(int q, int ahead) {
-        if (!gate.enter()) {
-            return false;
-        }
-        try {
-            return engine.hasComeTo(q, ahead);
-        } finally {
-            gate.leave();
-        }
+        return gate.visit(() -> engine.hasComeTo(q, ahead));
     }
 
     /** Ends what is under way and closes the gate; for the owner. */

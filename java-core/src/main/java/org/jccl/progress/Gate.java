@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 
 /**
@@ -87,12 +88,18 @@ final class Gate {
 
     /** The same, unless the communicator is gone. */
     void ifFree(Runnable action) {
-        if (enter()) {
-            try {
-                own(action);
-            } finally {
-                leave();
-            }
+        visit(() -> own(action));
+    }
+
+    /** Runs an action that touches memory; false if it must not, or returns false. */
+    boolean visit(BooleanSupplier action) {
+        if (!enter()) {
+            return false;
+        }
+        try {
+            return action.getAsBoolean();
+        } finally {
+            leave();
         }
     }
 

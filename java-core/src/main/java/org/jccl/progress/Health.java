@@ -66,10 +66,12 @@ final class Health {
 
     private final WatchedTime doubtfulSplit = new WatchedTime();
 
-    /** The time of the current look; below, what it has found to wait for too long. */
+    /** The time of the last look. */
     private long nowNs;
 
-    private long suspendedNs;
+    /** The same by the clock of limits; below, what the look has found to wait for too long. */
+    private long clockNs;
+
     private @Nullable Blocked overdue;
     private @Nullable Blocked late;
     private final ObjLongConsumer<Blocked> lookAtTime = this::lookAtTime;
@@ -131,7 +133,7 @@ final class Health {
         if (lookForReports(moving) || (ask && lookForDeath())) {
             return;
         }
-        suspendedNs = Suspension.totalNs(nowNs);
+        clockNs = Suspension.clockNs(nowNs);
         overdue = null;
         late = null;
         engine.forEachBlocked(lookAtTime);
@@ -155,26 +157,31 @@ final class Health {
     }
 
     private void lookAtTime(Blocked blocked, long at) {
-        blocked.look(at, nowNs, suspendedNs, lateWarnNs);
+        blocked.look(at, clockNs, lateWarnNs);
         long limit = timeLimitMs;
-        if (limit > 0 && blocked.waitedNs(nowNs) / MS >= limit) {
+        if (limit > 0 && blocked.waitedNs(clockNs) / MS >= limit) {
             overdue = overdue == null ? blocked : overdue;
-        } else if (lateWarnNs > 0 && nowNs - blocked.warnAtNs() >= 0) {
+        } else if (lateWarnNs > 0 && clockNs - blocked.warnAtNs() >= 0) {
             // The others' turn comes with the next looks.
             late = late == null || blocked.warnAtNs() - late.warnAtNs() < 0 ? blocked : late;
         }
     }
 
+    /** How long an operation had not moved at the last look. */
+    long stuckNs(Blocked blocked) {
+        return blocked.stuckNs(clockNs);
+    }
+
     private void endOverdue(Blocked blocked) {
         if (!blocked.task().over()) {
-            long waitedMs = blocked.waitedNs(nowNs) / MS;
+            long waitedMs = blocked.waitedNs(clockNs) / MS;
             executor.fail(wording().overdue(blocked, waitedMs, timeLimitMs), -1);
         }
     }
 
     private void warn(Blocked blocked) {
-        long stuckMs = blocked.stuckNs(nowNs) / MS;
-        blocked.warned(nowNs);
+        long stuckMs = blocked.stuckNs(clockNs) / MS;
+        blocked.warned(clockNs);
         Log.warn(wording().slow(blocked, stuckMs));
     }
 

@@ -79,7 +79,7 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
             address = blocked.address();
             value = blocked.value();
             boolean told = alone && isTold(blocked);
-            ns = napNs(blocked.stuckNs(System.nanoTime()), told);
+            ns = napNs(executor.health.stuckNs(blocked), told);
             woken = executor.engine.longestNapNs() == 0 && wakes(q);
         } finally {
             executor.gate.release();
