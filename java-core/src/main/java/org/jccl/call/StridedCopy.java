@@ -78,39 +78,30 @@ public final class StridedCopy {
             return;
         }
         Extent extent = extents[depth];
-        if (depth == extents.length - 1) {
-            line(extent, source, destination);
-            return;
-        }
+        boolean innermost = depth == extents.length - 1;
         for (long i = 0; i < extent.count; i++) {
-            copy(depth + 1, source + i * extent.fromStride, destination + i * extent.toStride);
+            long from = source + i * extent.fromStride;
+            long to = destination + i * extent.toStride;
+            if (innermost) {
+                copyRun(from, to);
+            } else {
+                copy(depth + 1, from, to);
+            }
         }
     }
 
-    private void line(Extent extent, long source, long destination) {
-        long n = extent.count;
-        long s = extent.fromStride;
-        long d = extent.toStride;
+    /** A run, most often of one element; for these, a call of {@link Memory#copy} takes longer. */
+    private void copyRun(long source, long destination) {
         if (runBytes == 4) {
-            for (long i = 0; i < n; i++) {
-                Memory.putInt(destination + i * d, Memory.getInt(source + i * s));
-            }
+            Memory.putInt(destination, Memory.getInt(source));
         } else if (runBytes == 8) {
-            for (long i = 0; i < n; i++) {
-                Memory.putLong(destination + i * d, Memory.getLong(source + i * s));
-            }
+            Memory.putLong(destination, Memory.getLong(source));
         } else if (runBytes == 2) {
-            for (long i = 0; i < n; i++) {
-                Memory.putShort(destination + i * d, Memory.getShort(source + i * s));
-            }
+            Memory.putShort(destination, Memory.getShort(source));
         } else if (runBytes == 1) {
-            for (long i = 0; i < n; i++) {
-                Memory.putByte(destination + i * d, Memory.getByte(source + i * s));
-            }
+            Memory.putByte(destination, Memory.getByte(source));
         } else {
-            for (long i = 0; i < n; i++) {
-                Memory.copy(source + i * s, destination + i * d, runBytes);
-            }
+            Memory.copy(source, destination, runBytes);
         }
     }
 }

@@ -175,7 +175,7 @@ public final class Operations {
 
     private static void reduction(Comm comm, Call call) {
         int number = call.redOp();
-        if (number >= 0 && number < RedOp.NUMBERS) {
+        if (RedOp.isValid(number)) {
             return;
         }
         PreMulSum op = comm.customOps().find(number);

@@ -43,6 +43,7 @@ final class Health {
     private final CommExecutor executor;
     private final Links links;
     private final Engine engine;
+    private final Wording wording;
     private final long lateWarnNs = Params.LATE_WARN.get() * MS;
 
     /** After how long without an answer a machine counts as lost, 0 for never. */
@@ -80,6 +81,7 @@ final class Health {
         this.executor = executor;
         this.links = executor.links;
         this.engine = executor.engine;
+        this.wording = new Wording(links, engine, executor.name);
         doubtful.stop();
         doubtfulSplit.stop();
     }
@@ -175,18 +177,14 @@ final class Health {
     private void endOverdue(Blocked blocked) {
         if (!blocked.task().over()) {
             long waitedMs = blocked.waitedNs(clockNs) / MS;
-            executor.fail(wording().overdue(blocked, waitedMs, timeLimitMs), -1);
+            executor.fail(wording.overdue(blocked, waitedMs, timeLimitMs), -1);
         }
     }
 
     private void warn(Blocked blocked) {
         long stuckMs = blocked.stuckNs(clockNs) / MS;
         blocked.warned(clockNs);
-        Log.warn(wording().slow(blocked, stuckMs));
-    }
-
-    private Wording wording() {
-        return new Wording(links, engine, executor.name);
+        Log.warn(wording.slow(blocked, stuckMs));
     }
 
     /**
@@ -286,10 +284,10 @@ final class Health {
      */
     private void end(int q, boolean gaveUp, @Nullable Task needing) {
         if (!gaveUp) {
-            executor.fail(wording().loss(q, needing), q);
+            executor.fail(wording.loss(q, needing), q);
         } else {
             long status = links.region(q).status();
-            executor.fail(Wording.reported(links, q, status), Wording.culprit(links, q, status));
+            executor.fail(wording.reported(q, status), wording.culprit(q, status));
         }
     }
 }

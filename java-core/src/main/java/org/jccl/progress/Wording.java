@@ -38,19 +38,19 @@ record Wording(Links links, Engine engine, String name) {
     }
 
     /** The rank that rank {@code q} blames, so that the next one who hears of it names no other. */
-    static int culprit(Links links, int q, long status) {
+    int culprit(int q, long status) {
         int named = (int) status - 1;
         return named >= 0 && named < links.nRanks() ? named : q;
     }
 
     /** Why rank {@code q} gave up, for those who hear of it. */
-    static NcclException reported(Links links, int q, long status) {
+    NcclException reported(int q, long status) {
         int code = (int) (status >>> 32);
         String text = links.region(q).statusText();
         // Ranks that called different things are all at fault; else only the other rank is.
         boolean everybodys = code == NcclResult.INVALID_USAGE.code();
         NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
-        if (culprit(links, q, status) != q) {
+        if (culprit(q, status) != q) {
             return ErrorKind.REPORTED.says(
                     result, text.contains(REPORTED_BY) ? text : text + REPORTED_BY + q + ")");
         }
