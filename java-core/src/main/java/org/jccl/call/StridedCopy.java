@@ -46,15 +46,11 @@ public final class StridedCopy {
         extents.removeIf(extent -> extent.count <= 1);
         // The order of the elements does not matter; writes that go upwards are fastest.
         extents.sort(Comparator.comparingLong(extent -> Math.abs(extent.toStride)));
-        List<Extent> merged = new ArrayList<>();
-        boolean empty = dimensions.stream().anyMatch(extent -> extent.count == 0);
-        long run = empty ? 0 : elementBytes;
+        // The innermost one is the run of bytes.
+        List<Extent> merged = new ArrayList<>(List.of(new Extent(elementBytes, 1, 1)));
         for (Extent next : extents) {
-            Extent inner = merged.isEmpty() ? null : merged.getFirst();
-            if (inner == null && next.fromStride == run && next.toStride == run) {
-                run *= next.count;
-            } else if (inner != null
-                    && next.fromStride == inner.count * inner.fromStride
+            Extent inner = merged.getFirst();
+            if (next.fromStride == inner.count * inner.fromStride
                     && next.toStride == inner.count * inner.toStride) {
                 long count = next.count * inner.count;
                 merged.set(0, new Extent(count, inner.fromStride, inner.toStride));
@@ -62,6 +58,9 @@ public final class StridedCopy {
                 merged.addFirst(next);
             }
         }
+        boolean empty = dimensions.stream().anyMatch(extent -> extent.count == 0);
+        long run = empty ? 0 : merged.getLast().count;
+        merged.removeLast();
         return new StridedCopy(from, to, run, merged.toArray(Extent[]::new));
     }
 

@@ -52,8 +52,6 @@ final class BufferTable {
             if (!mapRing(q)) {
                 return q;
             }
-        }
-        for (int q = 0; q < nRanks; q++) {
             long area = links.region(q).address(Area.RING);
             for (int p = 0; p < 2; p++) {
                 tables[p][Plan.FIRST_AREA + nRanks + q] = area + RegionLayout.direct(p);

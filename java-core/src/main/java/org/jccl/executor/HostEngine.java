@@ -20,7 +20,7 @@ class HostEngine implements Engine {
     /** No rank can have done anything yet in a call that is so far ahead of this rank's. */
     private static final int MOST_AHEAD = 3;
 
-    private final Links links;
+    final Links links;
     private final Interpreter interpreter;
     private final Lanes lanes;
 

@@ -25,8 +25,6 @@ final class StagedEngine extends HostEngine {
     private static final int ALIGNMENT = 64;
 
     private final Device device;
-    private final int rank;
-    private final int nRanks;
     private final StagingPool pool;
 
     /** Held while an operation is put into its stream and into the queue; never by the owner. */
@@ -47,8 +45,6 @@ final class StagedEngine extends HostEngine {
     StagedEngine(Links links, Device device, Consumer<Task> over) {
         super(links, over);
         this.device = device;
-        this.rank = links.rank();
-        this.nRanks = links.nRanks();
         this.pool = new StagingPool(device);
     }
 
@@ -67,9 +63,11 @@ final class StagedEngine extends HostEngine {
     /** Gives the task's stream what comes before the operation, and queues the task. */
     private void stage(Task task, Queue<Task> inbox) {
         Operation op = task.operation();
+        int rank = links.rank();
+        int nRanks = links.nRanks();
         long in = op.sends(rank, task.peer()) ? op.inSize(task.partBytes(), nRanks) : 0;
         long out = op.receives(rank, task.peer()) ? op.outSize(task.partBytes(), nRanks) : 0;
-        boolean inPlace = in > 0 && out > 0 && overlap(task, in, out);
+        boolean inPlace = in > 0 && out > 0 && task.overlap(in, out);
         long base = inPlace ? Math.min(task.input(), task.output()) : 0;
         long inAt = inPlace ? task.input() - base : 0;
         long outAt = inPlace ? task.output() - base : (in + ALIGNMENT - 1) & -ALIGNMENT;
@@ -97,11 +95,6 @@ final class StagedEngine extends HostEngine {
             task.buffers(block.data() + inAt, block.data() + outAt);
             inbox.add(task);
         }
-    }
-
-    private static boolean overlap(Task task, long in, long out) {
-        return Long.compareUnsigned(task.output() - task.input(), in) < 0
-                || Long.compareUnsigned(task.input() - task.output(), out) < 0;
     }
 
     @Override
@@ -215,7 +208,7 @@ final class StagedEngine extends HostEngine {
             throw ErrorKind.DEVICE_FAILED.says(
                     "%s of rank %s has failed: %s; abort the communicator and start the "
                             + "process again",
-                    device.name(), rank, fault);
+                    device.name(), links.rank(), fault);
         }
     }
 }

@@ -49,11 +49,6 @@ public final class Task extends Call {
     /** Whether a look has found it first in its lane; owner only. */
     boolean shown;
 
-    private long ticket;
-
-    /** Written by the thread that starts the task (volatile), read by the owner at its end. */
-    private volatile boolean started;
-
     /** Written by the owner of the communicator (volatile), read by anybody who waits. */
     private volatile boolean over = true;
 
@@ -108,26 +103,6 @@ public final class Task extends Call {
     boolean delivered() {
         StagingBlock staging = block;
         return staging == null || staging.has(StagingBlock.DELIVERED);
-    }
-
-    /** Number of the task among those started asynchronously, 0 if it was not. */
-    public long ticket() {
-        return ticket;
-    }
-
-    /** Gives the task its number. */
-    public void ticket(long number) {
-        ticket = number;
-    }
-
-    /** Whether its end counts as a completion: somebody polls for it instead of waiting. */
-    public boolean isStarted() {
-        return started;
-    }
-
-    /** Says that its end counts as a completion. */
-    public void setStarted() {
-        started = true;
     }
 
     /** Whether its data is in host memory whatever the communicator is on. */

@@ -123,11 +123,6 @@ public final class CommExecutor {
         return pending.get() == 1;
     }
 
-    /** Whether the communicator is gone. */
-    public boolean closed() {
-        return gate.closed();
-    }
-
     /** Whether the owner has work: the gate is closed, or there are a stop request or new tasks. */
     boolean wanted() {
         return gate.closed() || (stopRequest != null && !failed) || !inbox.isEmpty();
@@ -189,25 +184,15 @@ public final class CommExecutor {
                     "the communicator can only be destroyed or aborted: %s",
                     known.getMessage());
         }
-        if (pending.incrementAndGet() > MAX_PENDING) {
-            pending.getAndDecrement();
-            throw ErrorKind.TOO_MANY_PENDING.says(
-                    "more than %s operations are under way on one communicator; wait for some",
-                    MAX_PENDING);
-        }
-        put(task);
-        wakeSleepers();
-        if (failure != null || gate.closed()) {
-            gate.own(this::drainInbox);
-        }
-    }
-
-    private void put(Task task) {
         boolean visits = usesStream(task);
+        if (visits && !gate.enter()) {
+            throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+        }
         try {
-            if (visits && !gate.enter()) {
-                visits = false;
-                throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+            if (pending.incrementAndGet() > MAX_PENDING) {
+                throw ErrorKind.TOO_MANY_PENDING.says(
+                        "more than %s operations are under way on one communicator; wait for some",
+                        MAX_PENDING);
             }
             engine.enqueue(task, inbox);
         } catch (RuntimeException | Error e) {
@@ -216,6 +201,10 @@ public final class CommExecutor {
                 gate.leave();
             }
             throw e;
+        }
+        wakeSleepers();
+        if (failure != null || gate.closed()) {
+            gate.own(this::drainInbox);
         }
     }
 
@@ -234,12 +223,7 @@ public final class CommExecutor {
 
     /** Fails the communicator if a peer has given up or an awaited one is lost. */
     public void lookForLoss(int[] awaited) {
-        gate.ifFree(
-                () -> {
-                    if (!gate.closed() && failure == null) {
-                        health.lookForLoss(awaited);
-                    }
-                });
+        gate.ifFree(() -> health.lookForLoss(awaited));
     }
 
     /** Looks at the peers of what is under way, and at its time limit. */
@@ -324,25 +308,14 @@ public final class CommExecutor {
 
     private void succeeded(Task task) {
         task.done();
-        over(task);
-    }
-
-    private void over(Task task) {
         pending.getAndDecrement();
-        long ticket = task.ticket();
-        if (ticket != 0 && task.failure() == null) {
-            tickets.forget(ticket);
-        }
-        if (task.isStarted()) {
-            Completions.add();
-        }
     }
 
     /** Ends a task that failed, and lets its stream go on. */
     private void end(Task task, NcclException why) {
         engine.release(task);
         task.fail(why);
-        over(task);
+        pending.getAndDecrement();
     }
 
     /** The waiter has seen the end of {@code task} and does not look at it any more. */

@@ -105,7 +105,7 @@ final class Health {
      */
     void look(boolean moving) {
         // What a look moves would look again.
-        if (looking || executor.failure() != null || executor.gate.closed()) {
+        if (looking || hasEnded()) {
             return;
         }
         looking = true;
@@ -114,6 +114,10 @@ final class Health {
         } finally {
             looking = false;
         }
+    }
+
+    private boolean hasEnded() {
+        return executor.failure() != null || executor.gate.closed();
     }
 
     private void lookOnce(boolean moving) {
@@ -222,13 +226,13 @@ final class Health {
 
     /** Looks for ranks that gave up, and for awaited ones that died or left; for the owner. */
     void lookForLoss(int[] awaited) {
-        if (links.anyNet()) {
+        if (!hasEnded() && links.anyNet()) {
             executor.progress();
         }
         boolean any = false;
         for (int q : links.watched()) {
-            if (executor.failure() != null) {
-                break;
+            if (hasEnded()) {
+                return;
             }
             boolean gaveUp = hasGivenUp(q);
             if (gaveUp || (Arrays.binarySearch(awaited, q) >= 0 && isGone(q))) {

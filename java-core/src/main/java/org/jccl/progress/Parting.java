@@ -25,7 +25,7 @@ public final class Parting {
 
     private static boolean stopped(CommExecutor executor) {
         executor.tryProgress();
-        return executor.failure() != null || executor.closed();
+        return executor.failure() != null || executor.gate.closed();
     }
 
     /**
@@ -74,7 +74,7 @@ public final class Parting {
         }
         try {
             Links links = executor.links;
-            if (executor.closed()) {
+            if (executor.gate.closed()) {
                 return false;
             }
             executor.failIfStopped();

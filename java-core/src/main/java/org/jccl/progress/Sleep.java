@@ -94,7 +94,7 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
 
     /** For the owner: what is waited for, null for a communicator or a task that has ended. */
     private @Nullable Blocked look(@Nullable Task task) {
-        if (executor.closed()) {
+        if (executor.gate.closed()) {
             return null;
         }
         executor.health.look(false);

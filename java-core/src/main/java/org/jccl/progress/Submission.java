@@ -87,7 +87,7 @@ public final class Submission {
                             ? Wait.of(executor, task).await(System.nanoTime() + ms * MS)
                             : executor.look(task) || linger(executor, task);
             if (!over) {
-                Completions.expect(task);
+                task.whenOver(Completions::add);
                 StreamAgent.attend(executor);
             }
             return over;
