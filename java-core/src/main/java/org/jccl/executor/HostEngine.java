@@ -191,7 +191,6 @@ class HostEngine implements Engine {
 
     @Override
     public void clear(Consumer<Task> dropped) {
-        interpreter.drop();
         Task running = current;
         current = null;
         exchanging = false;

@@ -28,12 +28,6 @@ public final class Interpreter {
 
     private static final int DICE_FACTOR = 0x5bd1e995;
 
-    private enum Phase {
-        IDLE,
-        PREPARE,
-        RUN
-    }
-
     private final Links links;
     private final int rank;
     private final int nRanks;
@@ -47,7 +41,6 @@ public final class Interpreter {
     /** The calls of this communicator. */
     final CallWords calls;
 
-    private Phase phase = Phase.IDLE;
     private Task task = new Task();
     private int[] code = {OpCode.END};
     private long[] args = {};
@@ -57,8 +50,10 @@ public final class Interpreter {
     private long sequence;
     private long lastRingCall;
 
-    /** Whether the last call, which may be over, has been published. */
+    /** Whether the last call, which may be over, has been published; below, whether its plan runs. */
     private boolean announced;
+
+    private boolean running;
 
     /** Whether the call gives something in place of its input; below, what its plan has. */
     private boolean copies;
@@ -96,11 +91,10 @@ public final class Interpreter {
         }
         dice = dice * DICE_FACTOR + rank + 1;
         int turn = dice >>> 1;
-        switch (phase) {
-            case IDLE -> {}
-            case PREPARE ->
-                    calls.awaitAnyOf(announced ? lastRingCall + 1 : calls.number() - 1, turn);
-            case RUN -> remaining().awaitAnyFrom(pc, turn, blocked);
+        if (running) {
+            remaining().awaitAnyFrom(pc, turn, blocked);
+        } else {
+            calls.awaitAnyOf(announced ? lastRingCall + 1 : calls.number() - 1, turn);
         }
     }
 
@@ -113,6 +107,7 @@ public final class Interpreter {
         pc = 0;
         step = 0;
         announced = false;
+        running = false;
         calls.next(call.description, call.count());
         buffers = tables[calls.parity()];
         copies = plan.copiesInput() || call.factor() != null;
@@ -122,7 +117,6 @@ public final class Interpreter {
         if (peers) {
             peerSteps.begin(call, buffers, sequence);
         }
-        phase = Phase.PREPARE;
     }
 
     /**
@@ -136,7 +130,7 @@ public final class Interpreter {
         if (peers) {
             peerSteps.turn();
         }
-        if ((phase != Phase.RUN && !prepare()) || !run()) {
+        if ((!running && !prepare()) || !run()) {
             return false;
         }
         finish();
@@ -160,7 +154,6 @@ public final class Interpreter {
         if (copies) {
             inputCopy.release();
         }
-        phase = Phase.IDLE;
     }
 
     /** Each call of this goes on where the one before has stopped: what is done stays so. */
@@ -187,7 +180,7 @@ public final class Interpreter {
         if (plan.usesRing() && lastRingCall > 0 && !calls.hear(lastRingCall + 1)) {
             return false;
         }
-        phase = Phase.RUN;
+        running = true;
         return true;
     }
 
@@ -387,17 +380,13 @@ public final class Interpreter {
     }
 
     /**
-     * Whether the running call cannot end without something more from rank {@code q}; for the slow
-     * look at the health of its ranks.
+     * Whether the call, which has begun and is not over, cannot end without something more from rank
+     * {@code q}; for the slow look at the health of its ranks.
      */
     boolean needs(int q) {
-        if (phase == Phase.IDLE) {
-            return false;
-        }
-        if (q == blocked.rank() || (phase != Phase.RUN && lacksCredit(q))) {
-            return true;
-        }
-        return remaining().needs(pc, q);
+        return q == blocked.rank()
+                || (!running && lacksCredit(q))
+                || remaining().needs(pc, q);
     }
 
     private Remaining remaining() {
@@ -409,11 +398,6 @@ public final class Interpreter {
         return !calls.reached(q, calls.number() - 1)
                 || (plan.usesRing() && lastRingCall > 0 && !calls.reached(q, lastRingCall + 1))
                 || (plan.usesArea() && !links.region(q).hasRing());
-    }
-
-    /** Drops the running call, after a failure. */
-    public void drop() {
-        phase = Phase.IDLE;
     }
 
     /** Frees what calls have used. */

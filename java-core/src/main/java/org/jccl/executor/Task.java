@@ -145,10 +145,7 @@ public final class Task extends Call {
      * the task runs it.
      */
     public void whenOver(Runnable action) {
-        Listener first;
-        do {
-            first = listeners;
-        } while (!LISTENERS.compareAndSet(this, first, new Listener(action, first)));
+        LISTENERS.getAndUpdate(this, first -> new Listener(action, first));
         if (over()) {
             tell();
         }

@@ -202,21 +202,16 @@ public final class Group {
                 all.fail(Unforeseen.of(e, "in a group"));
             }
         }
-        List<Launch.Submitted> awaited = new ArrayList<>(submitted.size());
         // This begins when all are submitted: operations of one stream may need each other.
-        for (Launch.Submitted each : submitted) {
-            if (!streamWaits(each, all)) {
-                awaited.add(each);
-            }
-        }
+        submitted.removeIf(each -> streamWaits(each, all));
         if (!all.blocking) {
             all.jobs.forEach(GroupJob::start);
         }
         Map<CommExecutor, List<Task>> tasks = new LinkedHashMap<>();
-        for (Launch.Submitted each : awaited) {
+        for (Launch.Submitted each : submitted) {
             tasks.computeIfAbsent(each.executor(), e -> new ArrayList<>()).add(each.task());
         }
-        return new Launch(awaited, Wait.ofAll(tasks), all);
+        return new Launch(submitted, Wait.ofAll(tasks), all);
     }
 
     private static boolean streamWaits(Launch.Submitted operation, Content all) {

@@ -237,14 +237,10 @@ public final class CommExecutor {
      * @return whether anything moved
      */
     boolean progress() {
-        if (gate.closed()) {
-            // Ends new tasks. There is a failure, so that no memory is touched.
-            drainInbox();
-            return false;
-        }
         failIfStopped();
         drainInbox();
-        if (failure != null) {
+        if (failure != null || gate.closed()) {
+            // Tasks that came have been ended; no memory is touched.
             return false;
         }
         try {

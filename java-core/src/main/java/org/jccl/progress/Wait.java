@@ -27,7 +27,10 @@ public final class Wait {
     private final @Nullable Task only;
 
     private int turn;
-    private boolean slept;
+
+    /** Knows whether the wait has slept: the only task, which tells all waits for it. */
+    private final Task sleeper;
+
     private final Looks looks = new Looks();
 
     /** What a look at all communicators has found. */
@@ -81,6 +84,7 @@ public final class Wait {
         this.shares = shares;
         boolean single = shares.length == 1 && shares[0].tasks.size() == 1;
         this.only = single ? shares[0].tasks.getFirst() : null;
+        this.sleeper = only == null ? new Task() : only;
     }
 
     /** A wait for a task that was submitted; also for later uses of the same object. */
@@ -153,7 +157,7 @@ public final class Wait {
     }
 
     private boolean lend(long untilNs) {
-        int round = hasSlept() ? Patience.TIRED : 0;
+        int round = sleeper.hasSlept() ? Patience.TIRED : 0;
         boolean lone = shares.length > 0 && shares[0].executor.loneOnCores;
         long sinceNs = 0;
         while (true) {
@@ -182,18 +186,6 @@ public final class Wait {
         }
     }
 
-    private boolean hasSlept() {
-        return only == null ? slept : only.hasSlept();
-    }
-
-    private void sleeps() {
-        if (only == null) {
-            slept = true;
-        } else {
-            only.sleeps();
-        }
-    }
-
     /** Looks at all communicators now and then, since a sleep looks at its own only. */
     private void lookAtPeers() {
         if (shares.length > 1 && looks.areDue(shares.length)) {
@@ -207,7 +199,7 @@ public final class Wait {
 
     /** Sleeps on the communicators in turn, so that news for any of them ends a sleep. */
     private void sleep(long untilNs) {
-        sleeps();
+        sleeper.sleeps();
         for (int i = 0; i < shares.length; i++) {
             turn = turn + 1 < shares.length ? turn + 1 : 0;
             Share share = shares[turn];
