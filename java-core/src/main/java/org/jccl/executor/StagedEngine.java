@@ -142,13 +142,13 @@ final class StagedEngine extends HostEngine {
     @Override
     public boolean progress() {
         boolean moved = super.progress();
-        Task first = delivering.peek();
-        while (first != null && first.delivered()) {
+        for (Task first = delivering.peek();
+                first != null && first.delivered();
+                first = delivering.peek()) {
             delivering.remove();
             release(first);
             finished.accept(first);
             moved = true;
-            first = delivering.peek();
         }
         return moved;
     }

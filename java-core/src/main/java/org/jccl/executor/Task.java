@@ -6,6 +6,7 @@ import org.jccl.transport.CallRecord;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 
 /** One operation on its way: what the caller asked for, and how far it has come. */
@@ -25,11 +26,6 @@ public final class Task extends Call {
     long description;
 
     private @Nullable Plan plan;
-
-    /**
-     * Whether its buffers are the library's own, in host memory whatever the communicator is on.
-     */
-    private boolean hostData;
 
     /** Where its data is staged; set before it is submitted. */
     @Nullable StagingBlock block;
@@ -80,17 +76,7 @@ public final class Task extends Call {
 
     /** What a collective does. */
     Plan plan() {
-        Plan compiled = plan;
-        if (compiled == null) {
-            throw new IllegalStateException("a task without a plan");
-        }
-        return compiled;
-    }
-
-    /** Says that its buffers are in host memory whatever the communicator is on. */
-    public Task onHost() {
-        hostData = true;
-        return this;
+        return Objects.requireNonNull(plan);
     }
 
     /** Whether its input is there; on the host, always. */
@@ -105,9 +91,12 @@ public final class Task extends Call {
         return staging == null || staging.has(StagingBlock.DELIVERED);
     }
 
-    /** Whether its data is in host memory whatever the communicator is on. */
+    /**
+     * Whether its buffers are in host memory whatever the communicator is on: those of a split are
+     * the library's own.
+     */
     public boolean isOnHost() {
-        return hostData;
+        return redOp() == CallRecord.SPLIT;
     }
 
     /** Whether a wait for it has slept. */

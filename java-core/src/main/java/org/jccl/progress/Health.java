@@ -226,7 +226,7 @@ final class Health {
 
     /** Looks for ranks that gave up, and for awaited ones that died or left; for the owner. */
     void lookForLoss(int[] awaited) {
-        if (!hasEnded() && links.anyNet()) {
+        if (links.anyNet()) {
             executor.progress();
         }
         boolean any = false;

@@ -51,10 +51,9 @@ public final class Parting {
         if (!leave(executor, goodbye)) {
             return;
         }
-        executor.gate.wakeAllSleepers(executor.links);
         for (int round = 0; executor.gate.visitors() > 0; round++) {
-            Threads.pause(round);
             executor.gate.wakeAllSleepers(executor.links);
+            Threads.pause(round);
         }
         try {
             executor.engine.close();

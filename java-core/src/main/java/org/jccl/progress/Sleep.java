@@ -92,11 +92,8 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
         }
     }
 
-    /** For the owner: what is waited for, null for a communicator or a task that has ended. */
+    /** For the owner: what is waited for, null if that has ended. */
     private @Nullable Blocked look(@Nullable Task task) {
-        if (executor.gate.closed()) {
-            return null;
-        }
         executor.health.look(false);
         return task != null && task.over() ? null : executor.engine.blocked(task);
     }
