@@ -22,11 +22,8 @@ public final class Counters {
 
     void collective(Task task) {
         Composed composed = task.exchanges() ? task.composed() : null;
-        count(
-                task.operation(),
-                composed == null
-                        ? task.operation().size(task.partBytes(), links.nRanks())
-                        : composed.bytes());
+        long whole = task.operation().size(task.partBytes(), links.nRanks());
+        count(task.operation(), composed == null ? whole : composed.bytes());
         mateBytes += task.plan().mateBytes();
         netBytes += task.plan().netBytes();
     }

@@ -77,7 +77,7 @@ public final class Interpreter {
         this.peerSteps = new PeerSteps(links, calls, blocked);
         this.inputCopy = new InputCopy(nRanks);
         this.bufferTable = new BufferTable(links, calls);
-        this.tables = bufferTable.tables();
+        this.tables = bufferTable.tables;
         this.buffers = tables[0];
     }
 

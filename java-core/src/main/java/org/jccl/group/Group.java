@@ -40,7 +40,7 @@ public final class Group {
         void drop(NcclException why);
     }
 
-    private record Operation(GroupMember member, Task task) {}
+    record Operation(GroupMember member, Task task) {}
 
     /** What the thread has asked for since it opened the group. */
     static final class Content {
@@ -170,11 +170,9 @@ public final class Group {
         }
         Content all = content;
         content = new Content();
-        try {
-            return endOutermost(all);
-        } finally {
-            Reference.reachabilityFence(all);
-        }
+        Launch launch = endOutermost(all);
+        Reference.reachabilityFence(all);
+        return launch;
     }
 
     private static @Nullable Launch endOutermost(Content all) {
@@ -192,12 +190,11 @@ public final class Group {
     }
 
     private static Launch launch(Content all) {
-        List<Launch.Submitted> submitted = new ArrayList<>(all.operations.size());
+        List<Operation> submitted = new ArrayList<>(all.operations.size());
         for (Operation operation : all.operations) {
             try {
-                CommExecutor executor = operation.member.executor();
-                executor.submit(operation.task);
-                submitted.add(new Launch.Submitted(executor, operation.task));
+                operation.member.executor().submit(operation.task);
+                submitted.add(operation);
             } catch (RuntimeException | Error e) {
                 all.fail(Unforeseen.of(e, "in a group"));
             }
@@ -208,15 +205,15 @@ public final class Group {
             all.jobs.forEach(GroupJob::start);
         }
         Map<CommExecutor, List<Task>> tasks = new LinkedHashMap<>();
-        for (Launch.Submitted each : submitted) {
-            tasks.computeIfAbsent(each.executor(), e -> new ArrayList<>()).add(each.task());
+        for (Operation each : submitted) {
+            tasks.computeIfAbsent(each.member.executor(), e -> new ArrayList<>()).add(each.task);
         }
         return new Launch(submitted, Wait.ofAll(tasks), all);
     }
 
-    private static boolean streamWaits(Launch.Submitted operation, Content all) {
+    private static boolean streamWaits(Operation operation, Content all) {
         try {
-            return Submission.follow(operation.executor(), operation.task());
+            return Submission.follow(operation.member.executor(), operation.task);
         } catch (RuntimeException | Error e) {
             all.fail(Unforeseen.of(e, "in a group"));
             return false;

@@ -1,7 +1,5 @@
 package org.jccl.group;
 
-import org.jccl.executor.Task;
-import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Parting;
 import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Wait;
@@ -19,11 +17,8 @@ import java.util.List;
  * @param content what else the group holds, and why an operation was not submitted; the others are
  *     under way
  */
-public record Launch(List<Submitted> operations, Wait waiting, Group.Content content)
+public record Launch(List<Group.Operation> operations, Wait waiting, Group.Content content)
         implements Pending {
-    /** An operation that its communicator has taken. */
-    record Submitted(CommExecutor executor, Task task) {}
-
     private static final long JOB_TURN_NS = 1_000_000;
 
     /** Whether the outermost end waits. */
@@ -38,7 +33,7 @@ public record Launch(List<Submitted> operations, Wait waiting, Group.Content con
      * @throws NcclException why an operation was not submitted
      */
     public NcclResult leave() {
-        operations.forEach(each -> StreamAgent.attend(each.executor));
+        operations.forEach(each -> StreamAgent.attend(each.member().executor()));
         NcclException.throwIfAny(content.error);
         return NcclResult.IN_PROGRESS;
     }
@@ -76,32 +71,29 @@ public record Launch(List<Submitted> operations, Wait waiting, Group.Content con
 
     @Override
     public NcclResult result() {
-        try {
-            for (Submitted each : operations) {
-                NcclException failed = each.task.failure();
-                if (failed != null) {
-                    content.fail(failed);
-                }
+        for (Group.Operation each : operations) {
+            NcclException failed = each.task().failure();
+            if (failed != null) {
+                content.fail(failed);
             }
-            for (Group.GroupJob job : content.jobs) {
-                try {
-                    job.result();
-                } catch (NcclException e) {
-                    content.fail(e);
-                }
-            }
-            NcclException.throwIfAny(content.error);
-            return NcclResult.SUCCESS;
-        } finally {
-            Reference.reachabilityFence(content.kept);
         }
+        for (Group.GroupJob job : content.jobs) {
+            try {
+                job.result();
+            } catch (NcclException e) {
+                content.fail(e);
+            }
+        }
+        Reference.reachabilityFence(content.kept);
+        NcclException.throwIfAny(content.error);
+        return NcclResult.SUCCESS;
     }
 
     @Override
     public void interrupt() {
-        for (Submitted each : operations) {
-            if (!each.task.over()) {
-                Parting.interrupt(each.executor);
+        for (Group.Operation each : operations) {
+            if (!each.task().over()) {
+                Parting.interrupt(each.member().executor());
             }
         }
         content.jobs.forEach(Pending::interrupt);

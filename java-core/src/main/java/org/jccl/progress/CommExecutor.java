@@ -416,7 +416,13 @@ public final class CommExecutor {
 
     /** Wakes sleeping threads of this process, one of which may have to do the owner's work. */
     void wakeSleepers() {
-        gate.wakeSleepers(links);
+        if (gate.anySleeper() && gate.enter()) {
+            try {
+                gate.forEachSleptOn(links::wakeSleepersOn);
+            } finally {
+                gate.leave();
+            }
+        }
     }
 
     /**

@@ -1,7 +1,5 @@
 package org.jccl.progress;
 
-import org.jccl.transport.Links;
-
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
@@ -137,22 +135,6 @@ final class Gate {
                 action.accept(rank);
             }
         }
-    }
-
-    /** Wakes threads of this process that sleep until a rank changes its region. */
-    void wakeSleepers(Links links) {
-        if (anySleeper() && enter()) {
-            try {
-                wakeAllSleepers(links);
-            } finally {
-                leave();
-            }
-        }
-    }
-
-    /** The same for a communicator that may be closed, but whose memory is still there. */
-    void wakeAllSleepers(Links links) {
-        forEachSleptOn(links::wakeSleepersOn);
     }
 
     boolean waiting() {

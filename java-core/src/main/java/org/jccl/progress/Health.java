@@ -71,7 +71,7 @@ final class Health {
     private long nowNs;
 
     /** The same by the clock of limits; below, what the look has found to wait for too long. */
-    private long clockNs;
+    long clockNs;
 
     private @Nullable Blocked overdue;
     private @Nullable Blocked late;
@@ -171,11 +171,6 @@ final class Health {
             // The others' turn comes with the next looks.
             late = late == null || blocked.warnAtNs() - late.warnAtNs() < 0 ? blocked : late;
         }
-    }
-
-    /** How long an operation had not moved at the last look. */
-    long stuckNs(Blocked blocked) {
-        return blocked.stuckNs(clockNs);
     }
 
     private void endOverdue(Blocked blocked) {

@@ -52,7 +52,7 @@ public final class Parting {
             return;
         }
         for (int round = 0; executor.gate.visitors() > 0; round++) {
-            executor.gate.wakeAllSleepers(executor.links);
+            executor.gate.forEachSleptOn(executor.links::wakeSleepersOn);
             Threads.pause(round);
         }
         try {
@@ -83,7 +83,8 @@ public final class Parting {
             }
             executor.forbid(goodbye);
             if (well) {
-                Notice.sendLeaving(links);
+                Notice.flush(links, Notice.LEAVE_NS);
+                Notice.send(links);
             } else {
                 Notice.flush(links, Notice.FAREWELL_NS);
             }
