@@ -81,14 +81,12 @@ public final class Task extends Call {
 
     /** Whether its input is there; on the host, always. */
     public boolean arrived() {
-        StagingBlock staging = block;
-        return staging == null || staging.has(StagingBlock.ARRIVED);
+        return block == null || block.has(StagingBlock.ARRIVED);
     }
 
     /** Whether its result is where the caller wants it. */
     boolean delivered() {
-        StagingBlock staging = block;
-        return staging == null || staging.has(StagingBlock.DELIVERED);
+        return block == null || block.has(StagingBlock.DELIVERED);
     }
 
     /**
