@@ -283,8 +283,8 @@ class HostEngine implements Engine {
             if (!queued.arrived() || queued.call > calls.number() + MOST_AHEAD) {
                 break;
             }
-            Remaining remaining = new Remaining(links, calls, queued.plan());
-            if (receives(queued, q) || remaining.neverEnds(queued.call, q)) {
+            Remaining all = new Remaining(links, calls, queued.plan(), Remaining.NOT_BEGUN);
+            if (receives(queued, q) || all.neverEnds(queued.call, q)) {
                 return queued;
             }
         }

@@ -117,8 +117,7 @@ final class InputCopy {
 
     /** The call that used the memory is over. */
     void release() {
-        SharedMemory kept = memory;
-        if (kept != null && kept.sizeBytes() > KEPT_BYTES) {
+        if (memory != null && memory.sizeBytes() > KEPT_BYTES) {
             close();
         }
     }

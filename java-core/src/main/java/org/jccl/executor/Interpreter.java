@@ -50,9 +50,10 @@ public final class Interpreter {
     private long sequence;
     private long lastRingCall;
 
-    /** Whether the last call, which may be over, has been published; below, whether its plan runs. */
+    /** Whether the last call, which may be over, has been published. */
     private boolean announced;
 
+    /** Whether its plan has begun, since all that comes before it is done. */
     private boolean running;
 
     /** Whether the call gives something in place of its input; below, what its plan has. */
@@ -380,8 +381,8 @@ public final class Interpreter {
     }
 
     /**
-     * Whether the call, which has begun and is not over, cannot end without something more from rank
-     * {@code q}; for the slow look at the health of its ranks.
+     * Whether the call, which has begun and is not over, cannot end without something more from
+     * rank {@code q}; for the slow look at the health of its ranks.
      */
     boolean needs(int q) {
         return q == blocked.rank()

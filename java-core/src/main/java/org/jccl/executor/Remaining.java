@@ -10,19 +10,15 @@ import org.jccl.transport.RegionLayout;
  * What a plan still asks of a rank. The owner needs it for the slow look at the health of a
  * communicator, once a rank is known to give nothing more.
  *
- * @param sequence what the plan's deltas are counted from; NOT_BEGUN if no rank can have given
- *     anything of it yet
+ * @param sequence what the plan's deltas are counted from; {@link #NOT_BEGUN} if no rank can have
+ *     given anything of it yet
  */
 record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
-    private static final long NOT_BEGUN = -1;
+    /** The sequence of a call that has not begun. */
+    static final long NOT_BEGUN = -1;
 
     /** Drops low bits of a product; only the high ones look random. */
     private static final int SHIFT = 12;
-
-    /** What the plan of a call asks that has not begun. */
-    Remaining(Links links, CallWords calls, Plan plan) {
-        this(links, calls, plan, NOT_BEGUN);
-    }
 
     /** Whether the code needs, from {@code from} on, what rank {@code q} has not given. */
     boolean needs(int from, int q) {

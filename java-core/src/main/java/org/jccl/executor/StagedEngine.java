@@ -14,8 +14,8 @@ import java.util.function.Consumer;
 
 /**
  * Runs a device's operations on the host, on data that is staged there. The caller's stream copies
- * the input out, says so, and waits; the call returns. The operation begins when its stream has come
- * to it. A stream of the engine's own copies the result back and then writes the word that the
+ * the input out, says so, and waits; the call returns. The operation begins when its stream has
+ * come to it. A stream of the engine's own copies the result back and then writes the word that the
  * caller's stream waits for; with that word the operation is over.
  */
 final class StagedEngine extends HostEngine {

@@ -63,8 +63,7 @@ public record Launch(List<Group.Operation> operations, Wait waiting, Group.Conte
     private boolean jobsOver() {
         boolean over = true;
         for (Group.GroupJob job : content.jobs) {
-            long turn = System.nanoTime() + JOB_TURN_NS / content.jobs.size();
-            over &= job.await(turn);
+            over &= job.await(System.nanoTime() + JOB_TURN_NS / content.jobs.size());
         }
         return over;
     }
