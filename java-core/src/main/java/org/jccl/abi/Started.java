@@ -67,11 +67,8 @@ final class Started {
         if (!over) {
             return NcclResult.IN_PROGRESS;
         }
-        NcclException failed = task.failure();
-        if (task.state() == Task.FAILED && failed != null) {
-            // The ticket stays known: nobody else who asks may take the operation for done.
-            throw failed;
-        }
+        // The ticket of a failed one stays known: nobody else who asks may take it for done.
+        NcclException.throwIfAny(task.failure());
         executor.tickets().forget(ticket);
         return NcclResult.SUCCESS;
     }

@@ -172,4 +172,10 @@ public class Call {
     public final long partBytes() {
         return count * type().sizeBytes();
     }
+
+    /** Whether so many bytes of the input and of the output, from where they begin, overlap. */
+    public final boolean overlap(long inBytes, long outBytes) {
+        return Long.compareUnsigned(output - input, inBytes) < 0
+                || Long.compareUnsigned(input - output, outBytes) < 0;
+    }
 }

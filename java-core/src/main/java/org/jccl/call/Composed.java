@@ -3,6 +3,7 @@ package org.jccl.call;
 import org.jccl.type.Operation;
 
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * What an operation does besides its plan when its turn has come.
@@ -19,12 +20,17 @@ public record Composed(List<StridedCopy> before, List<Call> transfers, List<Stri
 
     /** Whether it receives anything from a rank. */
     public boolean receivesFrom(int rank) {
-        for (Call transfer : transfers) {
-            if (transfer.operation() == Operation.RECV && transfer.peer() == rank) {
-                return true;
-            }
-        }
-        return false;
+        return all(Operation.RECV).anyMatch(transfer -> transfer.peer() == rank);
+    }
+
+    /** The bytes of all sends, or of all receives if these are more. */
+    public long bytes() {
+        long sent = all(Operation.SEND).mapToLong(Call::partBytes).sum();
+        return Math.max(sent, all(Operation.RECV).mapToLong(Call::partBytes).sum());
+    }
+
+    private Stream<Call> all(Operation way) {
+        return transfers.stream().filter(transfer -> transfer.operation() == way);
     }
 
     /** Makes the copies that come last. */

@@ -46,15 +46,11 @@ public final class StridedCopy {
         extents.removeIf(extent -> extent.count <= 1);
         // The order of the elements does not matter; writes that go upwards are fastest.
         extents.sort(Comparator.comparingLong(extent -> Math.abs(extent.toStride)));
-        List<Extent> merged = new ArrayList<>();
-        boolean empty = dimensions.stream().anyMatch(extent -> extent.count == 0);
-        long run = empty ? 0 : elementBytes;
+        // The innermost one is the run of bytes.
+        List<Extent> merged = new ArrayList<>(List.of(new Extent(elementBytes, 1, 1)));
         for (Extent next : extents) {
-            Extent inner = merged.isEmpty() ? null : merged.getFirst();
-            if (inner == null && next.fromStride == run && next.toStride == run) {
-                run *= next.count;
-            } else if (inner != null
-                    && next.fromStride == inner.count * inner.fromStride
+            Extent inner = merged.getFirst();
+            if (next.fromStride == inner.count * inner.fromStride
                     && next.toStride == inner.count * inner.toStride) {
                 long count = next.count * inner.count;
                 merged.set(0, new Extent(count, inner.fromStride, inner.toStride));
@@ -62,6 +58,9 @@ public final class StridedCopy {
                 merged.addFirst(next);
             }
         }
+        boolean empty = dimensions.stream().anyMatch(extent -> extent.count == 0);
+        long run = empty ? 0 : merged.getLast().count;
+        merged.removeLast();
         return new StridedCopy(from, to, run, merged.toArray(Extent[]::new));
     }
 
@@ -78,39 +77,30 @@ public final class StridedCopy {
             return;
         }
         Extent extent = extents[depth];
-        if (depth == extents.length - 1) {
-            line(extent, source, destination);
-            return;
-        }
+        boolean innermost = depth == extents.length - 1;
         for (long i = 0; i < extent.count; i++) {
-            copy(depth + 1, source + i * extent.fromStride, destination + i * extent.toStride);
+            long from = source + i * extent.fromStride;
+            long to = destination + i * extent.toStride;
+            if (innermost) {
+                copyRun(from, to);
+            } else {
+                copy(depth + 1, from, to);
+            }
         }
     }
 
-    private void line(Extent extent, long source, long destination) {
-        long n = extent.count;
-        long s = extent.fromStride;
-        long d = extent.toStride;
+    /** A run, most often of one element; for these, a call of {@link Memory#copy} takes longer. */
+    private void copyRun(long source, long destination) {
         if (runBytes == 4) {
-            for (long i = 0; i < n; i++) {
-                Memory.putInt(destination + i * d, Memory.getInt(source + i * s));
-            }
+            Memory.putInt(destination, Memory.getInt(source));
         } else if (runBytes == 8) {
-            for (long i = 0; i < n; i++) {
-                Memory.putLong(destination + i * d, Memory.getLong(source + i * s));
-            }
+            Memory.putLong(destination, Memory.getLong(source));
         } else if (runBytes == 2) {
-            for (long i = 0; i < n; i++) {
-                Memory.putShort(destination + i * d, Memory.getShort(source + i * s));
-            }
+            Memory.putShort(destination, Memory.getShort(source));
         } else if (runBytes == 1) {
-            for (long i = 0; i < n; i++) {
-                Memory.putByte(destination + i * d, Memory.getByte(source + i * s));
-            }
+            Memory.putByte(destination, Memory.getByte(source));
         } else {
-            for (long i = 0; i < n; i++) {
-                Memory.copy(source + i * s, destination + i * d, runBytes);
-            }
+            Memory.copy(source, destination, runBytes);
         }
     }
 }

@@ -424,11 +424,8 @@ public final class Comm implements GroupMember {
                 return NcclResult.SUCCESS;
             }
             NcclException failed = task.failure();
-            boolean well = task.state() == Task.DONE;
             comm.executor().seen(task);
-            if (!well && failed != null) {
-                throw failed;
-            }
+            NcclException.throwIfAny(failed);
             return NcclResult.SUCCESS;
         }
 

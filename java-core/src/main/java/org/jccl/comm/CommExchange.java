@@ -80,7 +80,7 @@ final class CommExchange implements Exchange {
                         .elements(bytes, DataType.UINT8.number())
                         .reducedBy(CallRecord.SPLIT);
         Plan plan = comm.planner().plan(call, false);
-        Task next = new Task().of(call, plan).onHost();
+        Task next = new Task().of(call, plan);
         executor.submit(next);
         task = next;
     }

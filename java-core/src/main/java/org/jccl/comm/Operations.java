@@ -175,7 +175,7 @@ public final class Operations {
 
     private static void reduction(Comm comm, Call call) {
         int number = call.redOp();
-        if (number >= 0 && number < RedOp.NUMBERS) {
+        if (RedOp.isValid(number)) {
             return;
         }
         PreMulSum op = comm.customOps().find(number);
@@ -260,11 +260,9 @@ public final class Operations {
         Operation op = call.operation();
         long part = call.partBytes();
         int rank = comm.rank();
-        long distance = call.input() - call.output();
-        boolean inPlace = distance == op.inPlaceDistance(part, rank);
+        boolean inPlace = call.input() - call.output() == op.inPlaceDistance(part, rank);
         if (!inPlace
-                && (Long.compareUnsigned(-distance, op.inSize(part, comm.nRanks())) < 0
-                        || Long.compareUnsigned(distance, op.outSize(part, comm.nRanks())) < 0)
+                && call.overlap(op.inSize(part, comm.nRanks()), op.outSize(part, comm.nRanks()))
                 && op.sends(rank, call.peer())
                 && op.receives(rank, call.peer())) {
             throw overlap(call, rank, rank * part);

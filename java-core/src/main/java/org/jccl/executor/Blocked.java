@@ -1,7 +1,5 @@
 package org.jccl.executor;
 
-import org.jspecify.annotations.Nullable;
-
 /**
  * The first operation of a lane that cannot go on: for which rank it waits, which word of that
  * rank's region must change, if known, and how long it has waited. A lane keeps one such object and
@@ -10,12 +8,14 @@ import org.jspecify.annotations.Nullable;
  * <p>Used by the owner of the communicator only.
  */
 public final class Blocked {
+    private static final Task NONE = new Task();
+
     private int rank = -1;
     private long address;
     private long value;
-    private @Nullable Task task;
+    private Task task = NONE;
 
-    /** When a look first found the operation here, System.nanoTime. */
+    /** When a look first found the operation here, by the clock of the looks; 0 if none has. */
     private long sinceNs;
 
     /** Since when it has not moved; below, where it is. */
@@ -25,9 +25,6 @@ public final class Blocked {
 
     /** When the next late warning is due. */
     private long warnAtNs;
-
-    /** How long this process had been suspended at the last look. */
-    private long suspendedNs;
 
     /** The rank, -1 if none is known. */
     public int rank() {
@@ -46,11 +43,7 @@ public final class Blocked {
 
     /** The operation. */
     public Task task() {
-        Task shown = task;
-        if (shown == null) {
-            throw new IllegalStateException("nothing was shown");
-        }
-        return shown;
+        return task;
     }
 
     /** Says that the lane waits for this. Returns false: the lane does not go on. */
@@ -76,22 +69,12 @@ public final class Blocked {
         return this;
     }
 
-    /**
-     * Notes that a look finds the operation at this position.
-     *
-     * @param suspended how long this process has been suspended so far, which counts for no limit
-     */
-    public void look(long at, long nowNs, long suspended, long warnAfterNs) {
+    /** Notes that a look finds the operation at this position. */
+    public void look(long at, long nowNs, long warnAfterNs) {
         boolean first = sinceNs == 0;
         if (first) {
             sinceNs = nowNs;
-        } else {
-            long forgivenNs = suspended - suspendedNs;
-            sinceNs += forgivenNs;
-            stuckSinceNs += forgivenNs;
-            warnAtNs += forgivenNs;
         }
-        suspendedNs = suspended;
         if (first || at != position) {
             position = at;
             stuckSinceNs = nowNs;

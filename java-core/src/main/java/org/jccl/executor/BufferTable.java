@@ -15,7 +15,10 @@ import org.jccl.type.NcclException;
 final class BufferTable {
     private final Links links;
     private final CallWords calls;
-    private final long[][] tables;
+
+    /** By parity. */
+    final long[][] tables;
+
     private boolean areasReady;
 
     BufferTable(Links links, CallWords calls) {
@@ -28,11 +31,6 @@ final class BufferTable {
                 tables[p][Plan.FIRST_AREA + q] = links.base(q) + RegionLayout.small(nRanks, p);
             }
         }
-    }
-
-    /** The tables, by parity. */
-    long[][] tables() {
-        return tables;
     }
 
     /**
@@ -52,8 +50,6 @@ final class BufferTable {
             if (!mapRing(q)) {
                 return q;
             }
-        }
-        for (int q = 0; q < nRanks; q++) {
             long area = links.region(q).address(Area.RING);
             for (int p = 0; p < 2; p++) {
                 tables[p][Plan.FIRST_AREA + nRanks + q] = area + RegionLayout.direct(p);

@@ -74,7 +74,7 @@ final class CallWords {
         CallRecord.writeBuffers(base, number, buffers[Plan.IN], buffers[Plan.OUT]);
         CallRecord.write(base, number, task.description, task.count());
         if (withWord) {
-            Memory.putLongRelease(base + RegionLayout.callWord(nRanks, number), word);
+            Memory.putLongRelease(address(rank), word);
             links.wakeSleepers();
         }
     }
@@ -84,7 +84,11 @@ final class CallWords {
         heard = number;
     }
 
-    /** Whether every rank has published this call or a later one; polls a little. */
+    /**
+     * Whether every rank has published this call or a later one; polls a little.
+     *
+     * @param call the current one or the one before, unless that has been heard
+     */
     boolean hear(long call) {
         if (heard >= call) {
             return true;
@@ -101,14 +105,15 @@ final class CallWords {
 
     private boolean heardFrom(int q, long call) {
         Peer peer = links.peer(q);
-        long at = links.base(q) + RegionLayout.callWord(nRanks, call);
+        long at = address(q, call);
         long seen = 0;
         for (int i = 0; i < POLLS; i++) {
             seen = Memory.getLongAcquire(at);
-            if ((int) (seen >>> 32) - (int) call >= 0) {
-                if ((int) (seen >>> 32) == (int) call) {
-                    checkHash(q, call, (int) seen);
-                }
+            int ahead = ahead(seen, call);
+            if (ahead == 0 && (int) seen != (call == number ? hash : lastHash)) {
+                throw mismatch(q, call);
+            }
+            if (ahead >= 0) {
                 return true;
             }
             if (!peer.receive()) {
@@ -116,14 +121,6 @@ final class CallWords {
             }
         }
         return blocked.on(q, at, seen);
-    }
-
-    private void checkHash(int q, long call, int seen) {
-        int mine = call == number ? hash : lastHash;
-        boolean known = call == number || call == number - 1;
-        if (known && seen != mine) {
-            throw mismatch(q, call);
-        }
     }
 
     /** The error for ranks that called differently; names both calls. */
@@ -139,7 +136,16 @@ final class CallWords {
 
     /** Where rank {@code q} publishes the word of this call. */
     long address(int q) {
-        return links.base(q) + RegionLayout.callWord(nRanks, number);
+        return address(q, number);
+    }
+
+    private long address(int q, long call) {
+        return links.base(q) + RegionLayout.callWord(nRanks, call);
+    }
+
+    /** By how many calls the word of a rank is ahead of this call. */
+    private static int ahead(long seen, long call) {
+        return (int) (seen >>> 32) - (int) call;
     }
 
     /** Whether rank {@code q} has published exactly this call, and so its tiny message. */
@@ -168,7 +174,7 @@ final class CallWords {
         for (int q = 0; q < nRanks; q++) {
             if (q != rank) {
                 long seen = Memory.getLongAcquire(address(q));
-                if ((int) (seen >>> 32) == (int) number && (int) seen != hash) {
+                if (ahead(seen, number) == 0 && (int) seen != hash) {
                     throw mismatch(q, number);
                 }
             }
@@ -181,9 +187,9 @@ final class CallWords {
     void awaitAnyOf(long call, int turn) {
         for (int i = 0; i < nRanks; i++) {
             int q = (turn % nRanks + i) % nRanks;
-            if (q != rank && !reached(q, call)) {
-                long at = links.base(q) + RegionLayout.callWord(nRanks, call);
-                blocked.on(q, at, Memory.getLongAcquire(at));
+            long seen = Memory.getLongAcquire(address(q, call));
+            if (q != rank && ahead(seen, call) < 0) {
+                blocked.on(q, address(q, call), seen);
                 return;
             }
         }
@@ -191,7 +197,6 @@ final class CallWords {
 
     /** Whether rank {@code q} has published this call or a later one. */
     boolean reached(int q, long call) {
-        long at = links.base(q) + RegionLayout.callWord(nRanks, call);
-        return (int) (Memory.getLongAcquire(at) >>> 32) - (int) call >= 0;
+        return ahead(Memory.getLongAcquire(address(q, call)), call) >= 0;
     }
 }

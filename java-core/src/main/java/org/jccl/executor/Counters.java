@@ -1,7 +1,7 @@
 package org.jccl.executor;
 
-import org.jccl.call.Call;
 import org.jccl.call.Composed;
+import org.jccl.transport.Links;
 import org.jccl.type.Operation;
 
 /**
@@ -9,54 +9,46 @@ import org.jccl.type.Operation;
  * time; a reader may see an operation's call before its bytes.
  */
 public final class Counters {
+    private final Links links;
     private final long[] calls = new long[Operation.NUMBERS];
     private final long[] payloadBytes = new long[Operation.NUMBERS];
     private long selfBytes;
     private long mateBytes;
     private long netBytes;
 
-    void collective(Task task, int nRanks) {
-        int number = task.operation().number();
-        calls[number]++;
-        if (task.exchanges()) {
-            payloadBytes[number] += exchangedBytes(task);
-            return;
-        }
-        payloadBytes[number] += task.operation().size(task.partBytes(), nRanks);
+    Counters(Links links) {
+        this.links = links;
+    }
+
+    void collective(Task task) {
+        Composed composed = task.exchanges() ? task.composed() : null;
+        long whole = task.operation().size(task.partBytes(), links.nRanks());
+        count(task.operation(), composed == null ? whole : composed.bytes());
         mateBytes += task.plan().mateBytes();
         netBytes += task.plan().netBytes();
     }
 
-    /** The larger of what goes out and what comes in. */
-    private static long exchangedBytes(Task task) {
-        Composed composed = task.composed();
-        long sent = 0;
-        long received = 0;
-        if (composed != null) {
-            for (Call transfer : composed.transfers()) {
-                sent += transfer.operation() == Operation.SEND ? transfer.partBytes() : 0;
-                received += transfer.operation() == Operation.RECV ? transfer.partBytes() : 0;
-            }
-        }
-        return Math.max(sent, received);
+    void pointToPoint(Task task) {
+        count(task.operation(), task.bytes);
+        transfer(task);
     }
 
-    /** Counts the bytes that a send gives to a mate or to TCP. */
-    void transfer(Task transfer, boolean net) {
-        if (transfer.operation() == Operation.SEND) {
-            netBytes += net ? transfer.bytes : 0;
-            mateBytes += net ? 0 : transfer.bytes;
-        }
+    private void count(Operation operation, long payload) {
+        calls[operation.number()]++;
+        payloadBytes[operation.number()] += payload;
     }
 
-    void pointToPoint(Task task, boolean self, boolean net) {
-        int number = task.operation().number();
-        calls[number]++;
-        payloadBytes[number] += task.bytes;
-        if (!self) {
-            transfer(task, net);
-        } else if (task.operation() == Operation.SEND) {
+    /** Counts the bytes that a send gives to this rank itself, to a mate or to TCP. */
+    void transfer(Task task) {
+        if (task.operation() == Operation.RECV) {
+            return;
+        }
+        if (task.peer() == links.rank()) {
             selfBytes += task.bytes;
+        } else if (links.peer(task.peer()).isRemote()) {
+            netBytes += task.bytes;
+        } else {
+            mateBytes += task.bytes;
         }
     }
 

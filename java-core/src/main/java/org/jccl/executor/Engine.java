@@ -66,7 +66,7 @@ public interface Engine {
     /**
      * Drops everything.
      *
-     * @param dropped gets each task that is not done
+     * @param dropped gets each task that is not done, and {@link #release}s it
      */
     void clear(Consumer<Task> dropped);
 
@@ -133,9 +133,6 @@ public interface Engine {
      * @throws org.jccl.type.NcclException if a rank has called something else
      */
     void requireSameCall();
-
-    /** The number of a collective's call. */
-    long numberOf(Task task);
 
     /** The counters. */
     Counters counters();

@@ -20,17 +20,17 @@ class HostEngine implements Engine {
     /** No rank can have done anything yet in a call that is so far ahead of this rank's. */
     private static final int MOST_AHEAD = 3;
 
-    private final Links links;
+    final Links links;
     private final Interpreter interpreter;
     private final Lanes lanes;
 
     /** Sends and receives of the current collective. */
     private final Lanes exchange;
 
-    private final Counters counters = new Counters();
+    private final Counters counters;
     final Consumer<Task> finished;
     private final Consumer<Task> finishPointToPoint = this::finishPointToPoint;
-    private final Consumer<Task> transferred = this::transferred;
+    private final Consumer<Task> transferred;
     private final ArrayDeque<Task> collectives = new ArrayDeque<>();
     private @Nullable Task current;
 
@@ -52,6 +52,8 @@ class HostEngine implements Engine {
         this.interpreter = new Interpreter(links);
         this.lanes = new Lanes(links, Area.FIFO);
         this.exchange = new Lanes(links, Area.EXCHANGE);
+        this.counters = new Counters(links);
+        this.transferred = counters::transfer;
         this.finished = finished;
     }
 
@@ -86,6 +88,7 @@ class HostEngine implements Engine {
             lanes.add(task);
         } else {
             collectives.add(task);
+            task.call = interpreter.calls.number() + collectives.size();
         }
     }
 
@@ -93,17 +96,17 @@ class HostEngine implements Engine {
     public boolean runNow(Task task, int tries) {
         current = task;
         interpreter.begin(task);
-        for (int i = 0; i < tries; i++) {
+        int tried = 0;
+        do {
             if (interpreter.advance()) {
                 current = null;
-                counters.collective(task, links.nRanks());
+                counters.collective(task);
                 task.done();
                 return true;
             }
-            if (interpreter.paused()) {
-                return false;
-            }
-        }
+            tried++;
+        } while (tried < tries && !interpreter.paused());
+        task.call = interpreter.calls.number();
         return false;
     }
 
@@ -143,7 +146,7 @@ class HostEngine implements Engine {
             }
             moved = true;
             current = null;
-            counters.collective(task, links.nRanks());
+            counters.collective(task);
             finish(task);
         }
     }
@@ -172,18 +175,13 @@ class HostEngine implements Engine {
         return moved;
     }
 
-    private void transferred(Task transfer) {
-        counters.transfer(transfer, links.peer(transfer.peer()).isRemote());
-    }
-
     /** All data of the task is there. */
     void finish(Task task) {
         finished.accept(task);
     }
 
     private void finishPointToPoint(Task task) {
-        boolean self = task.peer() == links.rank();
-        counters.pointToPoint(task, self, links.peer(task.peer()).isRemote());
+        counters.pointToPoint(task);
         Composed composed = task.composed();
         if (composed != null) {
             composed.end();
@@ -193,7 +191,6 @@ class HostEngine implements Engine {
 
     @Override
     public void clear(Consumer<Task> dropped) {
-        interpreter.drop();
         Task running = current;
         current = null;
         exchanging = false;
@@ -218,14 +215,13 @@ class HostEngine implements Engine {
 
     @Override
     public @Nullable Blocked blocked(@Nullable Task task) {
-        if (task == null) {
-            return any();
+        if (task != null && task.operation().pointToPoint()) {
+            return lanes.blocked(task);
         }
-        return task.operation().pointToPoint() ? lanes.blocked(task) : awaited();
-    }
-
-    /** What the first collective waits for; of several ranks, a different one each time. */
-    private @Nullable Blocked awaited() {
+        Blocked other = task == null ? anyLane() : null;
+        if (other != null) {
+            return other;
+        }
         if (current != null && !exchanging) {
             interpreter.awaitAnother();
         }
@@ -233,19 +229,16 @@ class HostEngine implements Engine {
     }
 
     /**
-     * What any operation waits for, a different one each time, so that the first peer that comes
-     * soon ends a sleep. An operation to which its own stream has not come is taken only if there
-     * is no other.
+     * What any send or receive waits for, a different one each time, so that the first peer that
+     * comes soon ends a sleep; null if it is the turn of the first collective. Operations to which
+     * their own streams have not come have no turn while there are others.
      */
-    private @Nullable Blocked any() {
+    private @Nullable Blocked anyLane() {
         turn++;
         Task first = firstCollective();
         boolean running = first != null && first.arrived();
-        if (running && (lanes.size() == 0 || (turn & 1) == 0)) {
-            return awaited();
-        }
-        Blocked other = lanes.any(turn >>> 1);
-        return other != null && (other.task().arrived() || !running) ? other : awaited();
+        Blocked other = running && (turn & 1) == 0 ? null : lanes.any(turn >>> 1);
+        return other != null && (other.task().arrived() || !running) ? other : null;
     }
 
     private @Nullable Task firstCollective() {
@@ -281,19 +274,17 @@ class HostEngine implements Engine {
 
     @Override
     public @Nullable Task needing(int q) {
-        CallWords calls = interpreter.calls;
         Task running = current;
-        if (running != null && (exchanging ? exchange.needing(q) != null : needs(running, q))) {
+        if (running != null && needs(running, q)) {
             return running;
         }
-        long number = calls.number();
+        CallWords calls = interpreter.calls;
         for (Task queued : collectives) {
-            number++;
-            if (!queued.arrived() || number > calls.number() + MOST_AHEAD) {
+            if (!queued.arrived() || queued.call > calls.number() + MOST_AHEAD) {
                 break;
             }
-            Remaining remaining = new Remaining(links, calls, queued.plan());
-            if (receivesIn(queued, number, q) || remaining.neverEnds(number, q)) {
+            Remaining all = new Remaining(links, calls, queued.plan(), Remaining.NOT_BEGUN);
+            if (receives(queued, q) || all.neverEnds(queued.call, q)) {
                 return queued;
             }
         }
@@ -301,27 +292,17 @@ class HostEngine implements Engine {
     }
 
     private boolean needs(Task running, int q) {
-        return interpreter.needs(q) || receivesIn(running, interpreter.calls.number(), q);
+        return exchanging
+                ? exchange.needing(q) != null
+                : interpreter.needs(q) || receives(running, q);
     }
 
     /** Whether a collective receives something from a rank that has not come to it. */
-    private boolean receivesIn(Task task, long number, int q) {
+    private boolean receives(Task task, int q) {
         Composed composed = task.composed();
         return composed != null
-                && !interpreter.calls.reached(q, number)
+                && !interpreter.calls.reached(q, task.call)
                 && composed.receivesFrom(q);
-    }
-
-    @Override
-    public long numberOf(Task task) {
-        long number = interpreter.calls.number();
-        for (Task queued : collectives) {
-            number++;
-            if (queued == task) {
-                return number;
-            }
-        }
-        return interpreter.calls.number();
     }
 
     @Override

@@ -30,8 +30,7 @@ final class InputCopy {
     /** Where the tile lies, and behind it what is made of the present call. */
     private long tile;
 
-    private long input;
-    private @Nullable PreMulSum factor;
+    private Call call = new Call();
     private long bytes;
     private long made;
 
@@ -45,12 +44,12 @@ final class InputCopy {
      * @return where its input is read once {@link #make} has been true
      * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is not enough memory
      */
-    long begin(Call call) {
-        input = call.input();
-        factor = call.factor();
+    long begin(Call begun) {
+        call = begun;
         made = 0;
         bytes = call.operation().inSize(call.partBytes(), nRanks);
         tile = tile();
+        PreMulSum factor = call.factor();
         if (factor != null) {
             fill((int) Math.min(bytes, TILE_BYTES), factor);
         }
@@ -62,23 +61,29 @@ final class InputCopy {
         return made;
     }
 
+    /** Whether nothing is left to make. */
+    boolean isMade() {
+        return made == bytes;
+    }
+
     /** Goes on for a while and returns whether nothing is left to make. */
     boolean make() {
         long end = Math.min(bytes, made + TURN_BYTES);
+        PreMulSum factor = call.factor();
         if (factor == null) {
-            Memory.copy(input + made, tile + TILE_BYTES + made, end - made);
+            Memory.copy(call.input() + made, tile + TILE_BYTES + made, end - made);
         } else {
             multiply(factor, end);
         }
         made = end;
-        return made == bytes;
+        return isMade();
     }
 
     private void multiply(PreMulSum by, long end) {
         int type = by.type().number();
         int size = by.type().sizeBytes();
         for (long at = made; at < end; at += TILE_BYTES) {
-            sources[0] = input + at;
+            sources[0] = call.input() + at;
             sources[1] = tile;
             long to = tile + TILE_BYTES + at;
             long count = Math.min(TILE_BYTES, end - at) / size;
@@ -112,8 +117,7 @@ final class InputCopy {
 
     /** The call that used the memory is over. */
     void release() {
-        SharedMemory kept = memory;
-        if (kept != null && kept.sizeBytes() > KEPT_BYTES) {
+        if (memory != null && memory.sizeBytes() > KEPT_BYTES) {
             close();
         }
     }

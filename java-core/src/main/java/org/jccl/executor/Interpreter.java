@@ -28,15 +28,6 @@ public final class Interpreter {
 
     private static final int DICE_FACTOR = 0x5bd1e995;
 
-    private enum Phase {
-        IDLE,
-        INPUT,
-        CREDIT,
-        AREAS,
-        RING_CREDIT,
-        RUN
-    }
-
     private final Links links;
     private final int rank;
     private final int nRanks;
@@ -50,7 +41,6 @@ public final class Interpreter {
     /** The calls of this communicator. */
     final CallWords calls;
 
-    private Phase phase = Phase.IDLE;
     private Task task = new Task();
     private int[] code = {OpCode.END};
     private long[] args = {};
@@ -59,7 +49,12 @@ public final class Interpreter {
     private int step;
     private long sequence;
     private long lastRingCall;
+
+    /** Whether the last call, which may be over, has been published. */
     private boolean announced;
+
+    /** Whether its plan has begun, since all that comes before it is done. */
+    private boolean running;
 
     /** Whether the call gives something in place of its input; below, what its plan has. */
     private boolean copies;
@@ -83,7 +78,7 @@ public final class Interpreter {
         this.peerSteps = new PeerSteps(links, calls, blocked);
         this.inputCopy = new InputCopy(nRanks);
         this.bufferTable = new BufferTable(links, calls);
-        this.tables = bufferTable.tables();
+        this.tables = bufferTable.tables;
         this.buffers = tables[0];
     }
 
@@ -97,11 +92,10 @@ public final class Interpreter {
         }
         dice = dice * DICE_FACTOR + rank + 1;
         int turn = dice >>> 1;
-        switch (phase) {
-            case CREDIT -> calls.awaitAnyOf(calls.number() - 1, turn);
-            case RING_CREDIT -> calls.awaitAnyOf(lastRingCall + 1, turn);
-            case RUN -> remaining().awaitAnyFrom(pc, turn, blocked);
-            default -> {}
+        if (running) {
+            remaining().awaitAnyFrom(pc, turn, blocked);
+        } else {
+            calls.awaitAnyOf(announced ? lastRingCall + 1 : calls.number() - 1, turn);
         }
     }
 
@@ -114,6 +108,7 @@ public final class Interpreter {
         pc = 0;
         step = 0;
         announced = false;
+        running = false;
         calls.next(call.description, call.count());
         buffers = tables[calls.parity()];
         copies = plan.copiesInput() || call.factor() != null;
@@ -123,7 +118,6 @@ public final class Interpreter {
         if (peers) {
             peerSteps.begin(call, buffers, sequence);
         }
-        phase = copies ? Phase.INPUT : Phase.CREDIT;
     }
 
     /**
@@ -137,10 +131,7 @@ public final class Interpreter {
         if (peers) {
             peerSteps.turn();
         }
-        if (phase != Phase.RUN && !prepare()) {
-            return false;
-        }
-        if (!run()) {
+        if ((!running && !prepare()) || !run()) {
             return false;
         }
         finish();
@@ -149,7 +140,7 @@ public final class Interpreter {
 
     /** Whether {@link #advance} has stopped to let other threads in, and can go on at once. */
     boolean paused() {
-        return (peers && peerSteps.paused()) || phase == Phase.INPUT;
+        return (peers && peerSteps.paused()) || (copies && !inputCopy.isMade());
     }
 
     private void finish() {
@@ -164,42 +155,33 @@ public final class Interpreter {
         if (copies) {
             inputCopy.release();
         }
-        phase = Phase.IDLE;
     }
 
+    /** Each call of this goes on where the one before has stopped: what is done stays so. */
     private boolean prepare() {
         Plan plan = task.plan();
-        if (phase == Phase.INPUT) {
-            if (!inputCopy.make()) {
-                blocked.unknown();
-                return false;
-            }
-            phase = Phase.CREDIT;
+        if (copies && !inputCopy.make()) {
+            blocked.unknown();
+            return false;
         }
-        if (phase == Phase.CREDIT) {
-            if (!calls.hear(calls.number() - 1)) {
-                return false;
-            }
-            phase = Phase.AREAS;
+        if (!calls.hear(calls.number() - 1)) {
+            return false;
         }
-        if (phase == Phase.AREAS) {
-            if (!announced) {
-                calls.publish(task, buffers, !plan.publishesTiny());
-                announced = true;
-            }
-            if (peers && !peerSteps.announce(plan.announce())) {
-                return false;
-            }
-            int missing = plan.usesArea() ? bufferTable.mapAreas() : -1;
-            if (missing >= 0) {
-                return blocked.on(missing, 0, 0);
-            }
-            phase = Phase.RING_CREDIT;
+        if (!announced) {
+            calls.publish(task, buffers, !plan.publishesTiny());
+            announced = true;
+        }
+        if (peers && !peerSteps.announce(plan.announce())) {
+            return false;
+        }
+        int missing = plan.usesArea() ? bufferTable.mapAreas() : -1;
+        if (missing >= 0) {
+            return blocked.on(missing, 0, 0);
         }
         if (plan.usesRing() && lastRingCall > 0 && !calls.hear(lastRingCall + 1)) {
             return false;
         }
-        phase = Phase.RUN;
+        running = true;
         return true;
     }
 
@@ -399,17 +381,13 @@ public final class Interpreter {
     }
 
     /**
-     * Whether the running call cannot end without something more from rank {@code q}; for the slow
-     * look at the health of its ranks.
+     * Whether the call, which has begun and is not over, cannot end without something more from
+     * rank {@code q}; for the slow look at the health of its ranks.
      */
     boolean needs(int q) {
-        if (phase == Phase.IDLE) {
-            return false;
-        }
-        if (q == blocked.rank() || (phase != Phase.RUN && lacksCredit(q))) {
-            return true;
-        }
-        return remaining().needs(pc, q);
+        return q == blocked.rank()
+                || (!running && lacksCredit(q))
+                || remaining().needs(pc, q);
     }
 
     private Remaining remaining() {
@@ -421,11 +399,6 @@ public final class Interpreter {
         return !calls.reached(q, calls.number() - 1)
                 || (plan.usesRing() && lastRingCall > 0 && !calls.reached(q, lastRingCall + 1))
                 || (plan.usesArea() && !links.region(q).hasRing());
-    }
-
-    /** Drops the running call, after a failure. */
-    public void drop() {
-        phase = Phase.IDLE;
     }
 
     /** Frees what calls have used. */

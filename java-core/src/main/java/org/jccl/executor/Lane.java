@@ -121,7 +121,10 @@ final class Lane {
                 }
                 case OpCode.MATCH -> {
                     if (task.moved == 0) {
-                        requireMatch(task, buffers[c[at + 1]]);
+                        long header = buffers[c[at + 1]];
+                        int type = Memory.getInt(header + 8);
+                        long call = Memory.getLong(header + 16);
+                        requireMatch(task, Memory.getLong(header), type, call);
                     }
                     next = at + 2;
                 }
@@ -216,12 +219,6 @@ final class Lane {
 
     private boolean post(Frame bytes, int flag, int delta) {
         return link.post(bytes.flag(RegionLayout.fifoFlag(area, peer, flag), sequence + delta));
-    }
-
-    private void requireMatch(Task receive, long header) {
-        long count = Memory.getLong(header);
-        int type = Memory.getInt(header + 8);
-        requireMatch(receive, count, type, Memory.getLong(header + 16));
     }
 
     private void requireMatch(Task receive, long count, int type, long call) {

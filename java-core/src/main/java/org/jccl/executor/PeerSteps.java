@@ -37,7 +37,6 @@ final class PeerSteps {
     private long pulled;
 
     private long left;
-    private boolean paused;
 
     PeerSteps(Links links, CallWords calls, Blocked blocked) {
         this.links = links;
@@ -58,12 +57,11 @@ final class PeerSteps {
     /** The owner goes on with the plan. */
     void turn() {
         left = TURN_BYTES;
-        paused = false;
     }
 
-    /** Whether a step has stopped to let other threads in, not because something is missing. */
+    /** Whether the turn has ended to let other threads in. */
     boolean paused() {
-        return paused;
+        return left == 0;
     }
 
     /** How many bytes of a copy that is not over have been read. */
@@ -147,7 +145,6 @@ final class PeerSteps {
         Peer peer = links.peer(q);
         while (pulled < args[a + 2]) {
             if (left == 0) {
-                paused = true;
                 blocked.unknown();
                 return false;
             }

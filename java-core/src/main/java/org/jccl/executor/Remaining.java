@@ -10,19 +10,15 @@ import org.jccl.transport.RegionLayout;
  * What a plan still asks of a rank. The owner needs it for the slow look at the health of a
  * communicator, once a rank is known to give nothing more.
  *
- * @param sequence what the plan's deltas are counted from; NOT_BEGUN if no rank can have given
- *     anything of it yet
+ * @param sequence what the plan's deltas are counted from; {@link #NOT_BEGUN} if no rank can have
+ *     given anything of it yet
  */
 record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
-    private static final long NOT_BEGUN = -1;
+    /** The sequence of a call that has not begun. */
+    static final long NOT_BEGUN = -1;
 
     /** Drops low bits of a product; only the high ones look random. */
     private static final int SHIFT = 12;
-
-    /** What the plan of a call asks that has not begun. */
-    Remaining(Links links, CallWords calls, Plan plan) {
-        this(links, calls, plan, NOT_BEGUN);
-    }
 
     /** Whether the code needs, from {@code from} on, what rank {@code q} has not given. */
     boolean needs(int from, int q) {
@@ -37,7 +33,10 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
                         case OpCode.PULL -> c[at + 2] == q;
                         case OpCode.NET_FLUSH ->
                                 hasBegun() && !links.region(q).hasLeft() && links.peer(q).dropped();
-                        default -> sends(c, at, q) && !links.region(q).hasLeft();
+                        // A rank that has left well needs nothing that is sent to it.
+                        case OpCode.NET_PUT, OpCode.NET_SIGNAL, OpCode.NET_TINY ->
+                                c[at + 1] == q && !links.region(q).hasLeft();
+                        default -> false;
                     };
             if (needed) {
                 return true;
@@ -60,28 +59,16 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
                 calls.awaitAnyOf(calls.number(), dice);
                 return;
             }
-            if (isAwaited(c, at)) {
+            boolean flag = c[at] == OpCode.WAIT && lacksFlag(c, at);
+            if (flag || (c[at] == OpCode.TINY_COPY && lacksWord(c[at + 2]))) {
                 missing++;
                 if ((dice * missing >>> SHIFT) % missing == 0) {
-                    await(c, at, blocked);
+                    int q = flag ? c[at + 1] : c[at + 2];
+                    long address = flag ? flag(c, at) : calls.address(q);
+                    blocked.on(q, address, Memory.getLongAcquire(address));
                 }
             }
         }
-    }
-
-    private boolean isAwaited(int[] c, int at) {
-        return switch (c[at]) {
-            case OpCode.WAIT -> lacksFlag(c, at);
-            case OpCode.TINY_COPY -> lacksWord(c[at + 2]);
-            default -> false;
-        };
-    }
-
-    private void await(int[] c, int at, Blocked blocked) {
-        boolean flag = c[at] == OpCode.WAIT;
-        int q = flag ? c[at + 1] : c[at + 2];
-        long address = flag ? links.base(q) + RegionLayout.flag(c[at + 2]) : calls.address(q);
-        blocked.on(q, address, Memory.getLongAcquire(address));
     }
 
     private boolean hasBegun() {
@@ -89,8 +76,11 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
     }
 
     private boolean lacksFlag(int[] c, int at) {
-        long flag = links.base(c[at + 1]) + RegionLayout.flag(c[at + 2]);
-        return !hasBegun() || Memory.getLongAcquire(flag) - sequence < c[at + 3];
+        return !hasBegun() || Memory.getLongAcquire(flag(c, at)) - sequence < c[at + 3];
+    }
+
+    private long flag(int[] c, int at) {
+        return links.base(c[at + 1]) + RegionLayout.flag(c[at + 2]);
     }
 
     private boolean lacksWord(int q) {
@@ -104,16 +94,5 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
      */
     boolean neverEnds(long number, int q) {
         return !calls.reached(q, number - 1) || (!calls.reached(q, number) && needs(0, q));
-    }
-
-    /**
-     * Whether a step sends to rank {@code q} over TCP. A rank that has left well needs no such
-     * step.
-     */
-    private static boolean sends(int[] c, int at, int q) {
-        return switch (c[at]) {
-            case OpCode.NET_PUT, OpCode.NET_SIGNAL, OpCode.NET_TINY -> c[at + 1] == q;
-            default -> false;
-        };
     }
 }

@@ -1,5 +1,7 @@
 package org.jccl.executor;
 
+import org.jccl.device.Device;
+import org.jccl.log.Log;
 import org.jccl.platform.Memory;
 
 /**
@@ -20,17 +22,27 @@ final class StagingBlock {
     /** The caller's stream has gone on; it writes the word when it last touches the block. */
     static final int PASSED = 128;
 
-    final long address;
-
     /** The whole size, header included. */
     final long sizeBytes;
+
+    private final Device device;
+    private final long address;
 
     /** Number of the current use; written while no stream and no other thread uses the block. */
     private long use;
 
-    StagingBlock(long address, long sizeBytes) {
-        this.address = address;
+    /** Where the result of the current use is to go; below, how much of it there is. */
+    long output;
+
+    long outputBytes;
+
+    /** Whether a stream will say that the result is there; for the owner of the communicator. */
+    boolean returning;
+
+    StagingBlock(Device device, long sizeBytes) {
+        this.device = device;
         this.sizeBytes = sizeBytes;
+        this.address = device.allocateHost(sizeBytes);
     }
 
     /** Where the data begins. */
@@ -41,6 +53,7 @@ final class StagingBlock {
     /** Begins the next use. */
     void next() {
         use++;
+        returning = false;
     }
 
     /** The value that the words reach in this use. */
@@ -61,5 +74,14 @@ final class StagingBlock {
     /** Writes a word in the place of a stream that will not: it was given nothing, or no result. */
     void set(int word) {
         Memory.putLongRelease(address + word, use);
+    }
+
+    /** Frees the memory. A device that refuses must not keep the communicator from ending. */
+    void free() {
+        try {
+            device.freeHost(address);
+        } catch (RuntimeException refused) {
+            Log.survived("staging memory is lost: ", refused);
+        }
     }
 }

@@ -1,11 +1,11 @@
 package org.jccl.executor;
 
 import org.jccl.device.Device;
-import org.jccl.log.Log;
-import org.jspecify.annotations.Nullable;
+import org.jccl.type.ErrorKind;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
@@ -14,7 +14,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  */
 final class StagingPool {
     /** Bound on blocks in use and those of ended operations whose streams have not gone on. */
-    static final long MAX_STAGED_BYTES = 1L << 32;
+    private static final long MAX_STAGED_BYTES = 1L << 32;
 
     /** Bound on blocks that are kept for later operations. */
     private static final long MAX_FREE_BYTES = 1L << 28;
@@ -22,11 +22,11 @@ final class StagingPool {
     private static final long SMALLEST_BLOCK = 4096;
     private static final long LARGE = 1 << 20;
 
-    /** A block that a stream has yet to come to, after the end of its communicator. */
-    private record Orphan(Device device, StagingBlock block) {}
-
-    /** Guarded by itself. */
-    private static final ArrayList<Orphan> ORPHANS = new ArrayList<>();
+    /**
+     * Blocks that a stream has yet to come to, after the end of their communicators. Guarded by
+     * itself.
+     */
+    private static final ArrayList<StagingBlock> ORPHANS = new ArrayList<>();
 
     private final Device device;
 
@@ -48,37 +48,38 @@ final class StagingPool {
     }
 
     /**
-     * Takes a block with room for so many bytes and begins its next use.
+     * Takes a block with room for so many bytes of a task and begins its next use.
      *
-     * @return null if the bytes do not fit beside what is staged
+     * @throws org.jccl.type.NcclException if the bytes do not fit beside what is staged, or the
+     *     device gives no memory
      */
-    synchronized @Nullable StagingBlock take(long bytes) {
+    synchronized StagingBlock take(Task task, long bytes) {
         reclaim();
         long size = sizeFor(StagingBlock.HEADER_BYTES + bytes);
         if (bytes < 0 || bytes > MAX_STAGED_BYTES || size > MAX_STAGED_BYTES - stagedBytes) {
-            return null;
+            throw ErrorKind.TOO_MUCH_STAGED.says(
+                    "nccl%s : %s bytes of %s do not fit beside the %s that are under way; "
+                            + "the bound is %s: synchronize the stream before, or divide the call",
+                    task.operation().ncclName(),
+                    bytes,
+                    device.name(),
+                    stagedBytes,
+                    MAX_STAGED_BYTES);
         }
-        StagingBlock found = null;
-        for (StagingBlock block : free) {
-            boolean fits = block.sizeBytes >= size && block.sizeBytes <= 4 * size;
-            if (fits && (found == null || block.sizeBytes < found.sizeBytes)) {
-                found = block;
-            }
-        }
-        if (found == null) {
-            found = new StagingBlock(device.allocateHost(size), size);
+        StagingBlock block =
+                free.stream()
+                        .filter(kept -> kept.sizeBytes >= size && kept.sizeBytes <= 4 * size)
+                        .min(Comparator.comparingLong(kept -> kept.sizeBytes))
+                        .orElse(null);
+        if (block == null) {
+            block = new StagingBlock(device, size);
         } else {
-            free.remove(found);
-            freeBytes -= found.sizeBytes;
+            free.remove(block);
+            freeBytes -= block.sizeBytes;
         }
-        found.next();
-        stagedBytes += found.sizeBytes;
-        return found;
-    }
-
-    /** The bytes that {@link #take} finds in use. */
-    synchronized long stagedBytes() {
-        return stagedBytes;
+        block.next();
+        stagedBytes += block.sizeBytes;
+        return block;
     }
 
     private static long sizeFor(long bytes) {
@@ -104,7 +105,7 @@ final class StagingPool {
             }
             stagedBytes -= block.sizeBytes;
             if (freeBytes + block.sizeBytes > MAX_FREE_BYTES) {
-                free(device, block);
+                block.free();
             } else {
                 free.add(block);
                 freeBytes += block.sizeBytes;
@@ -117,7 +118,7 @@ final class StagingPool {
         synchronized (this) {
             closed = true;
             reclaim();
-            free.forEach(block -> free(device, block));
+            free.forEach(StagingBlock::free);
             free.clear();
             freeBytes = 0;
         }
@@ -127,7 +128,7 @@ final class StagingPool {
     private synchronized void abandon() {
         synchronized (ORPHANS) {
             for (StagingBlock block = left.poll(); block != null; block = left.poll()) {
-                ORPHANS.add(new Orphan(device, block));
+                ORPHANS.add(block);
             }
         }
         freeOrphans();
@@ -137,21 +138,12 @@ final class StagingPool {
         synchronized (ORPHANS) {
             ORPHANS.removeIf(
                     orphan -> {
-                        boolean passed = orphan.block.has(StagingBlock.PASSED);
+                        boolean passed = orphan.has(StagingBlock.PASSED);
                         if (passed) {
-                            free(orphan.device, orphan.block);
+                            orphan.free();
                         }
                         return passed;
                     });
-        }
-    }
-
-    /** Frees a block. A device that refuses must not keep the communicator from ending. */
-    private static void free(Device device, StagingBlock block) {
-        try {
-            device.freeHost(block.address);
-        } catch (RuntimeException refused) {
-            Log.survived("staging memory is lost: ", refused);
         }
     }
 }

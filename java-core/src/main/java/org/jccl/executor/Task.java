@@ -6,6 +6,7 @@ import org.jccl.transport.CallRecord;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 
 /** One operation on its way: what the caller asked for, and how far it has come. */
@@ -18,15 +19,6 @@ public final class Task extends Call {
     /** The end of each list of listeners. */
     private static final Listener NOBODY = new Listener(() -> {}, null);
 
-    /** Not yet finished. */
-    public static final int PENDING = 0;
-
-    /** Finished well. */
-    public static final int DONE = 1;
-
-    /** Ended by the failure. */
-    public static final int FAILED = 2;
-
     /** The bytes of a send or receive. */
     long bytes;
 
@@ -35,28 +27,13 @@ public final class Task extends Call {
 
     private @Nullable Plan plan;
 
-    /**
-     * Whether its buffers are the library's own, in host memory whatever the communicator is on.
-     */
-    boolean hostData;
-
-    /** Where its data is staged, and in which use of that block; set before it is submitted. */
+    /** Where its data is staged; set before it is submitted. */
     @Nullable StagingBlock block;
 
-    long blockUse;
-
-    /** Where a staged result is to go, and how much of it there is. */
-    long deviceOutput;
-
-    long deviceOutputBytes;
-
-    /** The stream that copies the result there. */
-    long copies;
-
-    /** Whether that stream will say that the result is there; owner only. */
-    boolean returning;
-
-    /** Number of the collective that a send or receive is a part of, 0 for the callers' own. */
+    /**
+     * Number of the collective that this is, or a part of; 0 for the callers' own sends and
+     * receives. Set when the owner adds it, since a call that is over at once needs none.
+     */
     long call;
 
     /** Bytes of a send or receive that have been moved; owner of the communicator only. */
@@ -68,18 +45,13 @@ public final class Task extends Call {
     /** Whether a look has found it first in its lane; owner only. */
     boolean shown;
 
-    private long ticket;
-
-    /** Written by the thread that starts the task (volatile), read by the owner at its end. */
-    private volatile boolean started;
-
     /** Written by the owner of the communicator (volatile), read by anybody who waits. */
-    private volatile int state = DONE;
+    private volatile boolean over = true;
 
     /** What is to run at the end, the newest first; any thread (compare and set). */
     private volatile Listener listeners = NOBODY;
 
-    /** Written before state becomes FAILED. */
+    /** Why it failed; written before it is over. */
     private @Nullable NcclException failure;
 
     /**
@@ -98,72 +70,31 @@ public final class Task extends Call {
         slept = false;
         shown = false;
         failure = null;
-        state = PENDING;
+        over = false;
         return this;
     }
 
     /** What a collective does. */
     Plan plan() {
-        Plan compiled = plan;
-        if (compiled == null) {
-            throw new IllegalStateException("a task without a plan");
-        }
-        return compiled;
-    }
-
-    /** Says that its buffers are in host memory whatever the communicator is on. */
-    public Task onHost() {
-        hostData = true;
-        return this;
-    }
-
-    /**
-     * Says that the data is, or will be, staged in this block, and that a stream copies a result of
-     * so many bytes back to what was the output. New {@link #buffers} follow.
-     */
-    void staged(StagingBlock in, long outputBytes, long stream) {
-        block = in;
-        copies = stream;
-        blockUse = in.use();
-        deviceOutput = output();
-        deviceOutputBytes = outputBytes;
+        return Objects.requireNonNull(plan);
     }
 
     /** Whether its input is there; on the host, always. */
     public boolean arrived() {
-        StagingBlock staging = block;
-        return staging == null || staging.has(StagingBlock.ARRIVED);
+        return block == null || block.has(StagingBlock.ARRIVED);
     }
 
     /** Whether its result is where the caller wants it. */
     boolean delivered() {
-        StagingBlock staging = block;
-        return staging == null || staging.has(StagingBlock.DELIVERED);
+        return block == null || block.has(StagingBlock.DELIVERED);
     }
 
-    /** Number of the task among those started asynchronously, 0 if it was not. */
-    public long ticket() {
-        return ticket;
-    }
-
-    /** Gives the task its number. */
-    public void ticket(long number) {
-        ticket = number;
-    }
-
-    /** Whether its end counts as a completion: somebody polls for it instead of waiting. */
-    public boolean isStarted() {
-        return started;
-    }
-
-    /** Says that its end counts as a completion. */
-    public void setStarted() {
-        started = true;
-    }
-
-    /** Whether its data is in host memory whatever the communicator is on. */
+    /**
+     * Whether its buffers are in host memory whatever the communicator is on: those of a split are
+     * the library's own.
+     */
     public boolean isOnHost() {
-        return hostData;
+        return redOp() == CallRecord.SPLIT;
     }
 
     /** Whether a wait for it has slept. */
@@ -176,31 +107,22 @@ public final class Task extends Call {
         slept = true;
     }
 
-    /**
-     * The operation in words.
-     *
-     * @param number of its call, if it is a collective that has begun
-     */
-    public String text(long number) {
+    /** The operation in words. */
+    public String text() {
         if (!arrived()) {
             return "nccl" + operation().ncclName() + " of " + count() + " elements";
         }
         return operation().pointToPoint()
                 ? CallRecord.pointToPointText(description, count())
-                : CallRecord.text(number, description, count());
-    }
-
-    /** PENDING, DONE or FAILED. */
-    public int state() {
-        return state;
+                : CallRecord.text(call, description, count());
     }
 
     /** Whether it is over, well or not. */
     public boolean over() {
-        return state != PENDING;
+        return over;
     }
 
-    /** The failure of a FAILED task. */
+    /** Why it failed; null if it is over and went well. */
     public @Nullable NcclException failure() {
         return failure;
     }
@@ -210,10 +132,7 @@ public final class Task extends Call {
      * the task runs it.
      */
     public void whenOver(Runnable action) {
-        Listener first;
-        do {
-            first = listeners;
-        } while (!LISTENERS.compareAndSet(this, first, new Listener(action, first)));
+        LISTENERS.getAndUpdate(this, first -> new Listener(action, first));
         if (over()) {
             tell();
         }
@@ -228,14 +147,15 @@ public final class Task extends Call {
         }
     }
 
+    /** Ends it; well, unless it is {@link #fail} that does so. */
     public void done() {
-        state = DONE;
+        over = true;
         tell();
     }
 
+    /** Ends it with a failure. */
     public void fail(NcclException why) {
         failure = why;
-        state = FAILED;
-        tell();
+        done();
     }
 }

@@ -14,7 +14,9 @@ import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /**
@@ -38,11 +40,11 @@ public final class Group {
         void drop(NcclException why);
     }
 
-    private record Operation(GroupMember member, Task task) {}
+    record Operation(GroupMember member, Task task) {}
 
     /** What the thread has asked for since it opened the group. */
-    private static final class Content {
-        final List<Operation> operations = new ArrayList<>();
+    static final class Content {
+        private final List<Operation> operations = new ArrayList<>();
         final List<GroupJob> jobs = new ArrayList<>();
 
         /** Objects that must not be garbage-collected before the group has ended. */
@@ -51,7 +53,12 @@ public final class Group {
         /** Whether the outermost end waits; means nothing before the first call. */
         boolean blocking;
 
+        /** The first error, of a call or of the end. */
         @Nullable NcclException error;
+
+        void fail(NcclException why) {
+            error = error == null ? why : error;
+        }
 
         boolean isEmpty() {
             return operations.isEmpty() && jobs.isEmpty();
@@ -141,8 +148,8 @@ public final class Group {
 
     /** Remembers the first error of a call inside the group. */
     public void remember(NcclException why) {
-        if (depth > 0 && content.error == null) {
-            content.error = why;
+        if (depth > 0) {
+            content.fail(why);
         }
     }
 
@@ -163,11 +170,9 @@ public final class Group {
         }
         Content all = content;
         content = new Content();
-        try {
-            return endOutermost(all);
-        } finally {
-            Reference.reachabilityFence(all);
-        }
+        Launch launch = endOutermost(all);
+        Reference.reachabilityFence(all);
+        return launch;
     }
 
     private static @Nullable Launch endOutermost(Content all) {
@@ -186,35 +191,32 @@ public final class Group {
 
     private static Launch launch(Content all) {
         List<Operation> submitted = new ArrayList<>(all.operations.size());
-        NcclException failed = null;
         for (Operation operation : all.operations) {
             try {
                 operation.member.executor().submit(operation.task);
                 submitted.add(operation);
             } catch (RuntimeException | Error e) {
-                failed = failed == null ? Unforeseen.of(e, "in a group") : failed;
+                all.fail(Unforeseen.of(e, "in a group"));
             }
         }
-        List<CommExecutor> executors = new ArrayList<>(submitted.size());
-        List<Task> tasks = new ArrayList<>(submitted.size());
         // This begins when all are submitted: operations of one stream may need each other.
-        for (Operation operation : submitted) {
-            CommExecutor executor = operation.member.executor();
-            boolean awaited = true;
-            try {
-                awaited = !Submission.follow(executor, operation.task);
-            } catch (RuntimeException | Error e) {
-                failed = failed == null ? Unforeseen.of(e, "in a group") : failed;
-            }
-            if (awaited) {
-                executors.add(executor);
-                tasks.add(operation.task);
-            }
-        }
+        submitted.removeIf(each -> streamWaits(each, all));
         if (!all.blocking) {
             all.jobs.forEach(GroupJob::start);
         }
-        Wait wait = Wait.ofAll(executors, tasks);
-        return new Launch(executors, tasks, wait, all.jobs, all.blocking, failed, all.kept);
+        Map<CommExecutor, List<Task>> tasks = new LinkedHashMap<>();
+        for (Operation each : submitted) {
+            tasks.computeIfAbsent(each.member.executor(), e -> new ArrayList<>()).add(each.task);
+        }
+        return new Launch(submitted, Wait.ofAll(tasks), all);
+    }
+
+    private static boolean streamWaits(Operation operation, Content all) {
+        try {
+            return Submission.follow(operation.member.executor(), operation.task);
+        } catch (RuntimeException | Error e) {
+            all.fail(Unforeseen.of(e, "in a group"));
+            return false;
+        }
     }
 }

@@ -1,39 +1,30 @@
 package org.jccl.group;
 
-import org.jccl.executor.Task;
-import org.jccl.progress.CommExecutor;
 import org.jccl.progress.Parting;
 import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Wait;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
-import org.jspecify.annotations.Nullable;
 
 import java.lang.ref.Reference;
 import java.util.List;
-import java.util.Set;
 
 /**
  * A launched group: its operations and background tasks, as one call to wait for.
  *
- * @param executors the communicator of each operation
- * @param tasks the operations, in the order of the calls
- * @param waiting the wait for all operations
- * @param jobs the background tasks
- * @param blocking whether the outermost end waits
- * @param failed why an operation was not submitted; the others are under way
- * @param kept what must live to the end, though the user may have lost it already
+ * @param operations those to wait for, in the order of the calls
+ * @param waiting the wait for all of them
+ * @param content what else the group holds, and why an operation was not submitted; the others are
+ *     under way
  */
-public record Launch(
-        List<CommExecutor> executors,
-        List<Task> tasks,
-        Wait waiting,
-        List<Group.GroupJob> jobs,
-        boolean blocking,
-        @Nullable NcclException failed,
-        Set<Object> kept)
+public record Launch(List<Group.Operation> operations, Wait waiting, Group.Content content)
         implements Pending {
     private static final long JOB_TURN_NS = 1_000_000;
+
+    /** Whether the outermost end waits. */
+    public boolean blocking() {
+        return content.blocking;
+    }
 
     /**
      * Leaves it to other threads, for an outermost end that does not wait.
@@ -42,10 +33,8 @@ public record Launch(
      * @throws NcclException why an operation was not submitted
      */
     public NcclResult leave() {
-        for (CommExecutor executor : executors) {
-            StreamAgent.attend(executor);
-        }
-        NcclException.throwIfAny(failed);
+        operations.forEach(each -> StreamAgent.attend(each.member().executor()));
+        NcclException.throwIfAny(content.error);
         return NcclResult.IN_PROGRESS;
     }
 
@@ -55,7 +44,7 @@ public record Launch(
      * @return whether everything is over; false if there are jobs, which take longer
      */
     public boolean look() {
-        return waiting.look() && jobs.isEmpty();
+        return waiting.look() && content.jobs.isEmpty();
     }
 
     @Override
@@ -73,47 +62,39 @@ public record Launch(
     /** Gives every job that this thread runs a turn, since they may wait for each other. */
     private boolean jobsOver() {
         boolean over = true;
-        for (Group.GroupJob job : jobs) {
-            long turn = System.nanoTime() + JOB_TURN_NS / jobs.size();
-            over &= job.await(turn);
+        for (Group.GroupJob job : content.jobs) {
+            over &= job.await(System.nanoTime() + JOB_TURN_NS / content.jobs.size());
         }
         return over;
     }
 
     @Override
     public NcclResult result() {
-        try {
-            return firstResult();
-        } finally {
-            Reference.reachabilityFence(kept);
-        }
-    }
-
-    private NcclResult firstResult() {
-        NcclException why = failed;
-        for (Task task : tasks) {
-            if (why == null && task.state() == Task.FAILED) {
-                why = task.failure();
+        for (Group.Operation each : operations) {
+            NcclException failed = each.task().failure();
+            if (failed != null) {
+                content.fail(failed);
             }
         }
-        for (Group.GroupJob job : jobs) {
+        for (Group.GroupJob job : content.jobs) {
             try {
                 job.result();
             } catch (NcclException e) {
-                why = why == null ? e : why;
+                content.fail(e);
             }
         }
-        NcclException.throwIfAny(why);
+        Reference.reachabilityFence(content.kept);
+        NcclException.throwIfAny(content.error);
         return NcclResult.SUCCESS;
     }
 
     @Override
     public void interrupt() {
-        for (int i = 0; i < tasks.size(); i++) {
-            if (!tasks.get(i).over()) {
-                Parting.interrupt(executors.get(i));
+        for (Group.Operation each : operations) {
+            if (!each.task().over()) {
+                Parting.interrupt(each.member().executor());
             }
         }
-        jobs.forEach(Pending::interrupt);
+        content.jobs.forEach(Pending::interrupt);
     }
 }

@@ -6,10 +6,12 @@ import org.jccl.executor.Counters;
 import org.jccl.executor.Engine;
 import org.jccl.executor.EngineProvider;
 import org.jccl.executor.Task;
+import org.jccl.log.Log;
 import org.jccl.plan.Plan;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.invoke.VarHandle;
@@ -121,11 +123,6 @@ public final class CommExecutor {
         return pending.get() == 1;
     }
 
-    /** Whether the communicator is gone. */
-    public boolean closed() {
-        return gate.closed();
-    }
-
     /** Whether the owner has work: the gate is closed, or there are a stop request or new tasks. */
     boolean wanted() {
         return gate.closed() || (stopRequest != null && !failed) || !inbox.isEmpty();
@@ -164,7 +161,7 @@ public final class CommExecutor {
             }
         } catch (RuntimeException | Error e) {
             // Written here, since even the call may overflow the stack.
-            stopRequest = Failures.TORN;
+            stopRequest = Unforeseen.TORN;
             throw torn(e);
         }
         directTaken = true;
@@ -187,25 +184,15 @@ public final class CommExecutor {
                     "the communicator can only be destroyed or aborted: %s",
                     known.getMessage());
         }
-        if (pending.incrementAndGet() > MAX_PENDING) {
-            pending.getAndDecrement();
-            throw ErrorKind.TOO_MANY_PENDING.says(
-                    "more than %s operations are under way on one communicator; wait for some",
-                    MAX_PENDING);
-        }
-        put(task);
-        wakeSleepers();
-        if (failure != null || gate.closed()) {
-            gate.own(this::drainInbox);
-        }
-    }
-
-    private void put(Task task) {
         boolean visits = usesStream(task);
+        if (visits && !gate.enter()) {
+            throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+        }
         try {
-            if (visits && !gate.enter()) {
-                visits = false;
-                throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+            if (pending.incrementAndGet() > MAX_PENDING) {
+                throw ErrorKind.TOO_MANY_PENDING.says(
+                        "more than %s operations are under way on one communicator; wait for some",
+                        MAX_PENDING);
             }
             engine.enqueue(task, inbox);
         } catch (RuntimeException | Error e) {
@@ -214,6 +201,10 @@ public final class CommExecutor {
                 gate.leave();
             }
             throw e;
+        }
+        wakeSleepers();
+        if (failure != null || gate.closed()) {
+            gate.own(this::drainInbox);
         }
     }
 
@@ -232,12 +223,7 @@ public final class CommExecutor {
 
     /** Fails the communicator if a peer has given up or an awaited one is lost. */
     public void lookForLoss(int[] awaited) {
-        gate.ifFree(
-                () -> {
-                    if (!gate.closed() && failure == null) {
-                        health.lookForLoss(awaited);
-                    }
-                });
+        gate.ifFree(() -> health.lookForLoss(awaited));
     }
 
     /** Looks at the peers of what is under way, and at its time limit. */
@@ -251,14 +237,10 @@ public final class CommExecutor {
      * @return whether anything moved
      */
     boolean progress() {
-        if (gate.closed()) {
-            // Ends new tasks. There is a failure, so that no memory is touched.
-            drainInbox();
-            return false;
-        }
         failIfStopped();
         drainInbox();
-        if (failure != null) {
+        if (failure != null || gate.closed()) {
+            // Tasks that came have been ended; no memory is touched.
             return false;
         }
         try {
@@ -292,7 +274,6 @@ public final class CommExecutor {
             if (failure == null) {
                 add(task);
             } else {
-                engine.release(task);
                 end(task, failure);
             }
         }
@@ -307,8 +288,7 @@ public final class CommExecutor {
             } finally {
                 // The task may be in no queue, so that nobody else would end it.
                 if (!task.over()) {
-                    engine.release(task);
-                    end(task, failure == null ? Failures.TORN : failure);
+                    end(task, failure == null ? Unforeseen.TORN : failure);
                 }
             }
         }
@@ -316,31 +296,22 @@ public final class CommExecutor {
 
     private NcclException torn(Throwable t) {
         // First: if the rest overflows the stack as well, the next owner ends everything.
-        stopRequest = Failures.TORN;
-        NcclException why = Failures.of(t);
+        stopRequest = Unforeseen.TORN;
+        NcclException why = Unforeseen.of(t, "in an operation");
         fail(why, -1);
         return why;
     }
 
     private void succeeded(Task task) {
         task.done();
-        over(task);
-    }
-
-    private void over(Task task) {
         pending.getAndDecrement();
-        long ticket = task.ticket();
-        if (ticket != 0 && task.state() == Task.DONE) {
-            tickets.forget(ticket);
-        }
-        if (task.isStarted()) {
-            Completions.add();
-        }
     }
 
+    /** Ends a task that failed, and lets its stream go on. */
     private void end(Task task, NcclException why) {
+        engine.release(task);
         task.fail(why);
-        over(task);
+        pending.getAndDecrement();
     }
 
     /** The waiter has seen the end of {@code task} and does not look at it any more. */
@@ -371,9 +342,18 @@ public final class CommExecutor {
             }
             Notice.send(links);
             failed = true;
-            Failures.log(first);
+            log(first);
         } finally {
             failing = false;
+        }
+    }
+
+    /** Logs the failure. It stands and is known all the same if even that is too much. */
+    private static void log(NcclException why) {
+        try {
+            Log.warn(why);
+        } catch (RuntimeException | Error unsaid) {
+            // There is no stack or memory to log it.
         }
     }
 
@@ -436,21 +416,20 @@ public final class CommExecutor {
 
     /** Wakes sleeping threads of this process, one of which may have to do the owner's work. */
     void wakeSleepers() {
-        gate.wakeSleepers(links);
+        if (gate.anySleeper() && gate.enter()) {
+            try {
+                gate.forEachSleptOn(links::wakeSleepersOn);
+            } finally {
+                gate.leave();
+            }
+        }
     }
 
     /**
      * Whether rank {@code q} has begun the call that is {@code ahead} calls after this rank's last.
      */
     public boolean hasComeTo(int q, int ahead) {
-        if (!gate.enter()) {
-            return false;
-        }
-        try {
-            return engine.hasComeTo(q, ahead);
-        } finally {
-            gate.leave();
-        }
+        return gate.visit(() -> engine.hasComeTo(q, ahead));
     }
 
     /** Ends what is under way and closes the gate; for the owner. */

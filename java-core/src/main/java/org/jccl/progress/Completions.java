@@ -1,7 +1,5 @@
 package org.jccl.progress;
 
-import org.jccl.executor.Task;
-
 /**
  * Counts finished asynchronous tasks of this process, for a thread that completes futures. The
  * monitor of this class guards the count.
@@ -13,17 +11,10 @@ public final class Completions {
 
     private Completions() {}
 
+    /** Counts the end of a task. */
     static synchronized void add() {
         finished++;
         Completions.class.notifyAll();
-    }
-
-    /** Counts the task's end from now on, and at once if it has come already. */
-    static void expect(Task task) {
-        task.setStarted();
-        if (task.over()) {
-            add();
-        }
     }
 
     /**

@@ -1,11 +1,10 @@
 package org.jccl.progress;
 
-import org.jccl.transport.Links;
-
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 
 /**
@@ -87,12 +86,18 @@ final class Gate {
 
     /** The same, unless the communicator is gone. */
     void ifFree(Runnable action) {
-        if (enter()) {
-            try {
-                own(action);
-            } finally {
-                leave();
-            }
+        visit(() -> own(action));
+    }
+
+    /** Runs an action that touches memory; false if it must not, or returns false. */
+    boolean visit(BooleanSupplier action) {
+        if (!enter()) {
+            return false;
+        }
+        try {
+            return action.getAsBoolean();
+        } finally {
+            leave();
         }
     }
 
@@ -130,22 +135,6 @@ final class Gate {
                 action.accept(rank);
             }
         }
-    }
-
-    /** Wakes threads of this process that sleep until a rank changes its region. */
-    void wakeSleepers(Links links) {
-        if (anySleeper() && enter()) {
-            try {
-                wakeAllSleepers(links);
-            } finally {
-                leave();
-            }
-        }
-    }
-
-    /** The same for a communicator that may be closed, but whose memory is still there. */
-    void wakeAllSleepers(Links links) {
-        forEachSleptOn(links::wakeSleepersOn);
     }
 
     boolean waiting() {

@@ -43,6 +43,7 @@ final class Health {
     private final CommExecutor executor;
     private final Links links;
     private final Engine engine;
+    private final Wording wording;
     private final long lateWarnNs = Params.LATE_WARN.get() * MS;
 
     /** After how long without an answer a machine counts as lost, 0 for never. */
@@ -66,10 +67,12 @@ final class Health {
 
     private final WatchedTime doubtfulSplit = new WatchedTime();
 
-    /** The time of the current look; below, what it has found to wait for too long. */
+    /** The time of the last look. */
     private long nowNs;
 
-    private long suspendedNs;
+    /** The same by the clock of limits; below, what the look has found to wait for too long. */
+    long clockNs;
+
     private @Nullable Blocked overdue;
     private @Nullable Blocked late;
     private final ObjLongConsumer<Blocked> lookAtTime = this::lookAtTime;
@@ -78,6 +81,7 @@ final class Health {
         this.executor = executor;
         this.links = executor.links;
         this.engine = executor.engine;
+        this.wording = new Wording(links, engine, executor.name);
         doubtful.stop();
         doubtfulSplit.stop();
     }
@@ -101,7 +105,7 @@ final class Health {
      */
     void look(boolean moving) {
         // What a look moves would look again.
-        if (looking || executor.failure() != null || executor.gate.closed()) {
+        if (looking || hasEnded()) {
             return;
         }
         looking = true;
@@ -110,6 +114,10 @@ final class Health {
         } finally {
             looking = false;
         }
+    }
+
+    private boolean hasEnded() {
+        return executor.failure() != null || executor.gate.closed();
     }
 
     private void lookOnce(boolean moving) {
@@ -131,7 +139,7 @@ final class Health {
         if (lookForReports(moving) || (ask && lookForDeath())) {
             return;
         }
-        suspendedNs = Suspension.totalNs(nowNs);
+        clockNs = Suspension.clockNs(nowNs);
         overdue = null;
         late = null;
         engine.forEachBlocked(lookAtTime);
@@ -155,11 +163,11 @@ final class Health {
     }
 
     private void lookAtTime(Blocked blocked, long at) {
-        blocked.look(at, nowNs, suspendedNs, lateWarnNs);
+        blocked.look(at, clockNs, lateWarnNs);
         long limit = timeLimitMs;
-        if (limit > 0 && blocked.waitedNs(nowNs) / MS >= limit) {
+        if (limit > 0 && blocked.waitedNs(clockNs) / MS >= limit) {
             overdue = overdue == null ? blocked : overdue;
-        } else if (lateWarnNs > 0 && nowNs - blocked.warnAtNs() >= 0) {
+        } else if (lateWarnNs > 0 && clockNs - blocked.warnAtNs() >= 0) {
             // The others' turn comes with the next looks.
             late = late == null || blocked.warnAtNs() - late.warnAtNs() < 0 ? blocked : late;
         }
@@ -167,19 +175,15 @@ final class Health {
 
     private void endOverdue(Blocked blocked) {
         if (!blocked.task().over()) {
-            long waitedMs = blocked.waitedNs(nowNs) / MS;
-            executor.fail(wording().overdue(blocked, waitedMs, timeLimitMs), -1);
+            long waitedMs = blocked.waitedNs(clockNs) / MS;
+            executor.fail(wording.overdue(blocked, waitedMs, timeLimitMs), -1);
         }
     }
 
     private void warn(Blocked blocked) {
-        long stuckMs = blocked.stuckNs(nowNs) / MS;
-        blocked.warned(nowNs);
-        Log.warn(wording().slow(blocked, stuckMs));
-    }
-
-    private Wording wording() {
-        return new Wording(links, engine, executor.name);
+        long stuckMs = blocked.stuckNs(clockNs) / MS;
+        blocked.warned(clockNs);
+        Log.warn(wording.slow(blocked, stuckMs));
     }
 
     /**
@@ -222,8 +226,8 @@ final class Health {
         }
         boolean any = false;
         for (int q : links.watched()) {
-            if (executor.failure() != null) {
-                break;
+            if (hasEnded()) {
+                return;
             }
             boolean gaveUp = hasGivenUp(q);
             if (gaveUp || (Arrays.binarySearch(awaited, q) >= 0 && isGone(q))) {
@@ -279,10 +283,10 @@ final class Health {
      */
     private void end(int q, boolean gaveUp, @Nullable Task needing) {
         if (!gaveUp) {
-            executor.fail(wording().loss(q, needing), q);
+            executor.fail(wording.loss(q, needing), q);
         } else {
             long status = links.region(q).status();
-            executor.fail(Wording.reported(links, q, status), Wording.culprit(links, q, status));
+            executor.fail(wording.reported(q, status), wording.culprit(q, status));
         }
     }
 }

@@ -18,7 +18,7 @@ final class Notice {
     static final long FAREWELL_NS = 200 * MS;
 
     /** How long a rank that leaves waits for its peers' systems to take its last bytes. */
-    private static final long LEAVE_NS = 2000 * MS;
+    static final long LEAVE_NS = 2000 * MS;
 
     private Notice() {}
 
@@ -43,12 +43,6 @@ final class Notice {
         String text = String.valueOf(why.getMessage());
         links.region(links.rank()).publishStatus(code, culprit, text);
         links.wakeSleepersOn(links.rank());
-    }
-
-    /** Tells the ranks on other nodes what was published, once this rank's last bytes are sent. */
-    static void sendLeaving(Links links) {
-        flush(links, LEAVE_NS);
-        send(links);
     }
 
     /** Tells the ranks on other nodes what was published, in place of what waits to be sent. */

@@ -25,7 +25,7 @@ public final class Parting {
 
     private static boolean stopped(CommExecutor executor) {
         executor.tryProgress();
-        return executor.failure() != null || executor.closed();
+        return executor.failure() != null || executor.gate.closed();
     }
 
     /**
@@ -51,10 +51,9 @@ public final class Parting {
         if (!leave(executor, goodbye)) {
             return;
         }
-        executor.gate.wakeAllSleepers(executor.links);
         for (int round = 0; executor.gate.visitors() > 0; round++) {
+            executor.gate.forEachSleptOn(executor.links::wakeSleepersOn);
             Threads.pause(round);
-            executor.gate.wakeAllSleepers(executor.links);
         }
         try {
             executor.engine.close();
@@ -74,7 +73,7 @@ public final class Parting {
         }
         try {
             Links links = executor.links;
-            if (executor.closed()) {
+            if (executor.gate.closed()) {
                 return false;
             }
             executor.failIfStopped();
@@ -84,7 +83,8 @@ public final class Parting {
             }
             executor.forbid(goodbye);
             if (well) {
-                Notice.sendLeaving(links);
+                Notice.flush(links, Notice.LEAVE_NS);
+                Notice.send(links);
             } else {
                 Notice.flush(links, Notice.FAREWELL_NS);
             }

@@ -71,7 +71,9 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
         long ns;
         boolean woken;
         try {
-            Blocked blocked = look(task);
+            executor.health.look(false);
+            boolean over = task != null && task.over();
+            Blocked blocked = over ? null : executor.engine.blocked(task);
             if (blocked == null) {
                 return;
             }
@@ -79,7 +81,7 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
             address = blocked.address();
             value = blocked.value();
             boolean told = alone && isTold(blocked);
-            ns = napNs(blocked.stuckNs(System.nanoTime()), told);
+            ns = napNs(blocked.stuckNs(executor.health.clockNs), told);
             woken = executor.engine.longestNapNs() == 0 && wakes(q);
         } finally {
             executor.gate.release();
@@ -90,15 +92,6 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
         } else if (!isWantedElsewhere()) {
             nap(elsewhere == null ? limitNs : Math.min(limitNs, LONGEST_UNWOKEN_NS));
         }
-    }
-
-    /** For the owner: what is waited for, null for a communicator or a task that has ended. */
-    private @Nullable Blocked look(@Nullable Task task) {
-        if (executor.closed()) {
-            return null;
-        }
-        executor.health.look(false);
-        return task != null && task.over() ? null : executor.engine.blocked(task);
     }
 
     /** For the owner: whether the thread is woken when what it waits for comes. */

@@ -20,11 +20,6 @@ public final class StreamAgent implements Runnable {
     private static final int YIELDS = 50;
     private static final long NAP_NS = 1_000_000;
 
-    /** How often it looks at peers and time limits, whatever else moves or is waited for. */
-    private static final long LOOK_NS = 20_000_000;
-
-    private static final long LOOK_NS_EACH = 50_000;
-
     /** The pause after a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
 
@@ -44,7 +39,9 @@ public final class StreamAgent implements Runnable {
     private volatile @Nullable CommExecutor asleepOn;
 
     private int round;
-    private long lookedNs;
+
+    /** When it looks at peers and time limits, whatever else moves or is waited for. */
+    private final Looks looks = new Looks();
 
     private StreamAgent(int k) {
         thread = new Thread(this, "jccl-stream-" + k);
@@ -147,7 +144,7 @@ public final class StreamAgent implements Runnable {
             } else if (executor.gate.waiting()) {
                 alone = false;
             } else {
-                moved |= advance(executor);
+                moved |= executor.gate.visit(executor::tryProgress);
             }
         }
         round = moved ? 0 : round + 1;
@@ -156,12 +153,9 @@ public final class StreamAgent implements Runnable {
     }
 
     private void lookAtPeers() {
-        long nowNs = System.nanoTime();
-        if (nowNs - lookedNs < Math.max(LOOK_NS, active.size() * LOOK_NS_EACH)) {
-            return;
+        if (looks.areDue(active.size())) {
+            active.forEach(each -> each.executor().lookAtPeers());
         }
-        lookedNs = nowNs;
-        active.forEach(each -> each.executor().lookAtPeers());
     }
 
     /**
@@ -171,17 +165,6 @@ public final class StreamAgent implements Runnable {
         executor.gate.stopAttending();
         if (executor.busy() && !executor.gate.closed()) {
             attend(executor);
-        }
-    }
-
-    private static boolean advance(CommExecutor executor) {
-        if (!executor.gate.enter()) {
-            return false;
-        }
-        try {
-            return executor.tryProgress();
-        } finally {
-            executor.gate.leave();
         }
     }
 

@@ -4,6 +4,7 @@ import org.jccl.call.Call;
 import org.jccl.executor.Task;
 import org.jccl.plan.Plan;
 import org.jccl.type.NcclException;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 /** Gets a call under way, in the thread that makes it, as far as that can go. */
@@ -28,15 +29,8 @@ public final class Submission {
         if (!executor.look(task)) {
             return task;
         }
-        requireWell(task);
+        NcclException.throwIfAny(task.failure());
         return null;
-    }
-
-    private static void requireWell(Task task) {
-        NcclException failed = task.failure();
-        if (failed != null) {
-            throw failed;
-        }
     }
 
     /**
@@ -82,7 +76,7 @@ public final class Submission {
             return ticket;
         }
         executor.tickets().forget(ticket);
-        requireWell(task);
+        NcclException.throwIfAny(task.failure());
         return 0;
     }
 
@@ -93,13 +87,13 @@ public final class Submission {
                             ? Wait.of(executor, task).await(System.nanoTime() + ms * MS)
                             : executor.look(task) || linger(executor, task);
             if (!over) {
-                Completions.expect(task);
+                task.whenOver(Completions::add);
                 StreamAgent.attend(executor);
             }
             return over;
         } catch (RuntimeException | Error e) {
             // As in Wait.await; besides, nobody else may come to tell the peers.
-            executor.stopRequest = Failures.TORN;
+            executor.stopRequest = Unforeseen.TORN;
             StreamAgent.attend(executor);
             throw e;
         }

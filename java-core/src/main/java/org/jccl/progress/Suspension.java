@@ -24,8 +24,8 @@ final class Suspension {
 
     private Suspension() {}
 
-    /** Notes that a wait looks now; returns how long all pauses have been so far. */
-    static long totalNs(long nowNs) {
+    /** Notes that a wait looks now; returns the time of a clock that stands still in pauses. */
+    static long clockNs(long nowNs) {
         long last = LAST_LOOK_NS.get();
         long sinceNs = last == 0 ? 0 : nowNs - last;
         if (sinceNs > LONGEST_NS) {
@@ -33,7 +33,7 @@ final class Suspension {
         } else if (sinceNs > SOON_NS || last == 0) {
             LAST_LOOK_NS.compareAndSet(last, nowNs);
         }
-        return pausesNs;
+        return nowNs - pausesNs;
     }
 
     /** Counts a pause; the other threads that look after it wait here meanwhile. */

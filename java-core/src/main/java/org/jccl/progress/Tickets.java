@@ -21,8 +21,13 @@ public final class Tickets {
     /** Numbers a task that is about to be submitted. */
     long give(Task task) {
         long ticket = last.incrementAndGet();
-        task.ticket(ticket);
         tasks.put(ticket, task);
+        task.whenOver(
+                () -> {
+                    if (task.failure() == null) {
+                        forget(ticket);
+                    }
+                });
         return ticket;
     }
 

@@ -1,10 +1,9 @@
 package org.jccl.progress;
 
 import org.jccl.executor.Task;
+import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
@@ -19,11 +18,6 @@ import java.util.concurrent.locks.LockSupport;
  * thread sees makes no difference.
  */
 public final class Wait {
-    /** The longest time between two looks at the health of several communicators. */
-    private static final long LOOK_NS = 20_000_000;
-
-    private static final long LOOK_NS_EACH = 50_000;
-
     /** A virtual thread is woken at the end of what it waits for, and looks this often. */
     private static final long VIRTUAL_NAP_NS = 20_000_000;
 
@@ -33,8 +27,11 @@ public final class Wait {
     private final @Nullable Task only;
 
     private int turn;
-    private boolean slept;
-    private long lookedNs = System.nanoTime();
+
+    /** Knows whether the wait has slept: the only task, which tells all waits for it. */
+    private final Task sleeper;
+
+    private final Looks looks = new Looks();
 
     /** What a look at all communicators has found. */
     enum Pass {
@@ -87,6 +84,7 @@ public final class Wait {
         this.shares = shares;
         boolean single = shares.length == 1 && shares[0].tasks.size() == 1;
         this.only = single ? shares[0].tasks.getFirst() : null;
+        this.sleeper = only == null ? new Task() : only;
     }
 
     /** A wait for a task that was submitted; also for later uses of the same object. */
@@ -99,19 +97,12 @@ public final class Wait {
         return new Wait(new Share[] {new Share(executor, List.of())});
     }
 
-    /**
-     * A wait for tasks that were submitted.
-     *
-     * @param executors the executor of each task
-     */
-    public static Wait ofAll(List<CommExecutor> executors, List<Task> tasks) {
-        Map<CommExecutor, List<Task>> byExecutor = new LinkedHashMap<>();
-        for (int i = 0; i < tasks.size(); i++) {
-            byExecutor.computeIfAbsent(executors.get(i), e -> new ArrayList<>()).add(tasks.get(i));
-        }
-        List<Share> all = new ArrayList<>();
-        byExecutor.forEach((executor, own) -> all.add(new Share(executor, own)));
-        return new Wait(all.toArray(Share[]::new));
+    /** A wait for tasks that were submitted, by executor. */
+    public static Wait ofAll(Map<CommExecutor, List<Task>> tasks) {
+        return new Wait(
+                tasks.entrySet().stream()
+                        .map(each -> new Share(each.getKey(), each.getValue()))
+                        .toArray(Share[]::new));
     }
 
     /** Moves what can move without waiting and returns whether all is over. */
@@ -145,7 +136,7 @@ public final class Wait {
         } catch (RuntimeException | Error e) {
             // The caller is told of a failure: nothing may touch its buffers any more.
             for (int i = 0; i < shares.length; i++) {
-                shares[i].executor.stopRequest = Failures.TORN;
+                shares[i].executor.stopRequest = Unforeseen.TORN;
             }
             throw e;
         }
@@ -166,7 +157,7 @@ public final class Wait {
     }
 
     private boolean lend(long untilNs) {
-        int round = hasSlept() ? Patience.TIRED : 0;
+        int round = sleeper.hasSlept() ? Patience.TIRED : 0;
         boolean lone = shares.length > 0 && shares[0].executor.loneOnCores;
         long sinceNs = 0;
         while (true) {
@@ -195,38 +186,20 @@ public final class Wait {
         }
     }
 
-    private boolean hasSlept() {
-        return only == null ? slept : only.hasSlept();
-    }
-
-    private void sleeps() {
-        if (only == null) {
-            slept = true;
-        } else {
-            only.sleeps();
-        }
-    }
-
     /** Looks at all communicators now and then, since a sleep looks at its own only. */
     private void lookAtPeers() {
-        if (shares.length == 1) {
-            return;
-        }
-        long nowNs = System.nanoTime();
-        if (nowNs - lookedNs < Math.max(LOOK_NS, shares.length * LOOK_NS_EACH)) {
-            return;
-        }
-        lookedNs = nowNs;
-        for (Share share : shares) {
-            if (!share.over()) {
-                share.executor.lookAtPeers();
+        if (shares.length > 1 && looks.areDue(shares.length)) {
+            for (Share share : shares) {
+                if (!share.over()) {
+                    share.executor.lookAtPeers();
+                }
             }
         }
     }
 
     /** Sleeps on the communicators in turn, so that news for any of them ends a sleep. */
     private void sleep(long untilNs) {
-        sleeps();
+        sleeper.sleeps();
         for (int i = 0; i < shares.length; i++) {
             turn = turn + 1 < shares.length ? turn + 1 : 0;
             Share share = shares[turn];

@@ -34,23 +34,23 @@ record Wording(Links links, Engine engine, String name) {
     private String where(Task task) {
         return Sentence.of(
                 " while rank %s waited for it in %s on %s; abort or destroy the communicator",
-                links.rank(), task.text(engine.numberOf(task)), name);
+                links.rank(), task.text(), name);
     }
 
     /** The rank that rank {@code q} blames, so that the next one who hears of it names no other. */
-    static int culprit(Links links, int q, long status) {
+    int culprit(int q, long status) {
         int named = (int) status - 1;
         return named >= 0 && named < links.nRanks() ? named : q;
     }
 
     /** Why rank {@code q} gave up, for those who hear of it. */
-    static NcclException reported(Links links, int q, long status) {
+    NcclException reported(int q, long status) {
         int code = (int) (status >>> 32);
         String text = links.region(q).statusText();
         // Ranks that called different things are all at fault; else only the other rank is.
         boolean everybodys = code == NcclResult.INVALID_USAGE.code();
         NcclResult result = everybodys ? NcclResult.INVALID_USAGE : NcclResult.REMOTE_ERROR;
-        if (culprit(links, q, status) != q) {
+        if (culprit(q, status) != q) {
             return ErrorKind.REPORTED.says(
                     result, text.contains(REPORTED_BY) ? text : text + REPORTED_BY + q + ")");
         }
@@ -65,7 +65,7 @@ record Wording(Links links, Engine engine, String name) {
         String waited =
                 Sentence.of(
                         "rank %s has waited %s ms in %s on %s",
-                        links.rank(), waitedMs, task.text(engine.numberOf(task)), name);
+                        links.rank(), waitedMs, task.text(), name);
         if (!task.arrived()) {
             return waited + " for its own stream, which has not come to the operation";
         }

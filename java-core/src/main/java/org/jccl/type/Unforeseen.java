@@ -13,9 +13,12 @@ public final class Unforeseen {
     private static final NcclException FULL =
             ErrorKind.NO_MEMORY.says("Java has no memory left; %s", GIVE_MORE);
 
-    /** A thread that has run out of stack may do so again while it makes a sentence. */
+    /**
+     * The failure until anything is known about an Error: a thread that has run out of stack may do
+     * so again in a call, or while it makes a sentence.
+     */
     @SuppressWarnings("StaticAssignmentOfThrowable")
-    private static final NcclException DEEP =
+    public static final NcclException TORN =
             ErrorKind.NO_STACK.says(
                     "too little stack or memory was left in a call: JCCL needs 512 KiB of a"
                             + " thread's stack, and a heap that is not full (JCCL_JVM_HEAP)");
@@ -36,13 +39,8 @@ public final class Unforeseen {
         } catch (OutOfMemoryError unsaid) {
             return FULL;
         } catch (StackOverflowError unsaid) {
-            return DEEP;
+            return TORN;
         }
-    }
-
-    /** A failure that is ready before anything is known about an Error. */
-    public static NcclException noStack() {
-        return DEEP;
     }
 
     private static NcclException described(Throwable t, String where) {

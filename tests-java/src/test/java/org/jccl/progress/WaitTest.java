@@ -2,6 +2,7 @@ package org.jccl.progress;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.call.Call;
@@ -19,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A wait for operations. */
@@ -64,7 +66,8 @@ final class WaitTest {
                 rank.post("looked", "");
             }
             assertTrue(wait.await(0));
-            assertEquals(Task.DONE, task.state());
+            assertTrue(task.over());
+            assertNull(task.failure());
         } finally {
             comm.abort();
         }
@@ -129,7 +132,8 @@ final class WaitTest {
             for (Thread waiter : waiters) {
                 waiter.join();
             }
-            assertEquals(Task.DONE, task.state());
+            assertTrue(task.over());
+            assertNull(task.failure());
             rank.post("all have ended", "");
         } finally {
             comm.abort();
@@ -158,8 +162,7 @@ final class WaitTest {
             Task second = task(op, data, 8, 1 - rank.number());
             executor.submit(first);
             executor.submit(second);
-            List<CommExecutor> executors = List.of(executor, executor);
-            Wait wait = Wait.ofAll(executors, List.of(first, second));
+            Wait wait = Wait.ofAll(Map.of(executor, List.of(first, second)));
             if (rank.number() == 1) {
                 assertEquals(Wait.Pass.MOVED, wait.pass());
                 rank.post("some is sent", "");
