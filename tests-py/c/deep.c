@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 
 #include "client.h"
@@ -78,6 +79,20 @@ static void on_a_thread(size_t stack, void* (*body)(void*)) {
     pthread_attr_destroy(&attributes);
 }
 
+/* Java takes the first thread's stack for as large as those of its own threads. */
+static void descend_on_the_first_thread(void) {
+    struct rlimit limit;
+    REQUIRE(getrlimit(RLIMIT_STACK, &limit) == 0);
+    if (limit.rlim_cur > 64 << 20) {
+        printf("the first thread's stack is too large for this test\n");
+        return;
+    }
+    int failed = descend(lowest_of_this_thread());
+    printf("%d calls of the first thread had too little stack\n", failed);
+    REQUIRE(failed > 0 && failed < 256);
+    REQUIRE(all_reduce());
+}
+
 static ucontext_t outside;
 
 static void coroutine(void) {
@@ -129,6 +144,7 @@ int main(int count, char** arguments) {
         call_often(arguments[1]);
     }
     on_a_stack_of_its_own();
+    descend_on_the_first_thread();
     on_a_thread(STACK, deep);
     REQUIRE(all_reduce());
     on_a_thread(64 << 10, attached_with_too_little);

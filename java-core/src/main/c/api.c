@@ -6,7 +6,7 @@
  * thread's stack, nothing is known of it, and no call is refused.
  */
 bool jccl_too_deep(void) {
-    return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < JCCL_STACK_LEFT;
+    return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < jccl_this.refused;
 }
 
 /* The environment of this thread. Only its first call has to find it by jccl_enter_slowly. */
@@ -58,11 +58,14 @@ static void note_jni_call(JNIEnv* env) {
 }
 
 /*
- * Outside of the thread's own stack, Java may find no room although there is some. Through JNI the
- * call then fails.
+ * Whether the stub may be called. Through JNI Java refuses a call for which it finds too little of
+ * the stack; a stub does not look, so it is called only where both know the stack alike. A call
+ * inside a call, as from a signal handler, finds the thread in a state that only JNI lets pass.
  */
-static inline bool on_own_stack(void) {
-    return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < jccl_this.stack_size;
+static inline bool may_call_stub(void) {
+    return (uintptr_t)__builtin_frame_address(0) - jccl_this.stack < jccl_this.stack_size &&
+           (!jccl_this.first || jccl_known_first != 0) && jccl_this.inside == 0 &&
+           jccl_this.env != NULL;
 }
 
 /* What NcclApi.operation could not tell by itself. */
@@ -85,7 +88,7 @@ static inline ncclResult_t operate(int function, jint operation, jlong input, jl
     }
     stub fast = atomic_load_explicit(&operation_stub, memory_order_acquire);
     jint result;
-    if (fast != NULL && on_own_stack()) {
+    if (fast != NULL && may_call_stub()) {
         jccl_this.inside++;
         result = fast(operation, input, output, count, type, reduction, root, comm, stream);
         jccl_this.inside--;
@@ -93,8 +96,8 @@ static inline ncclResult_t operate(int function, jint operation, jlong input, jl
         if (jccl_operation_method == NULL) {
             return jccl_missing(function);
         }
-        note_jni_call(env);
         jccl_this.inside++;
+        note_jni_call(env);
         result =
             (*env)->CallStaticIntMethod(env, jccl_class, jccl_operation_method, operation, input,
                                         output, count, type, reduction, root, comm, stream);

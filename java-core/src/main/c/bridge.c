@@ -4,6 +4,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "bridge.h"
 
@@ -19,6 +22,8 @@ static char failure[1024];
 static pthread_key_t attached;
 
 __thread jccl_thread jccl_this;
+
+size_t jccl_known_first;
 
 _Atomic int jccl_jvm_gone;
 
@@ -82,6 +87,18 @@ static const char unattached[] =
     "this thread could not be attached to the JVM: its stack may be too small (JCCL needs 512 KiB "
     "of it), or Java has no memory left (JCCL_JVM_HEAP=512m gives it more)";
 
+/* Whether an environment variable with options for Java may set the size of threads' stacks. */
+static bool may_set_stacks(const char* variable) {
+    static const char* const options[] = {"-Xss", "ThreadStackSize", "VMOptionsFile", "-XX:Flags"};
+    const char* given = getenv(variable);
+    for (size_t i = 0; given != NULL && i < sizeof options / sizeof options[0]; i++) {
+        if (strstr(given, options[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool start_locked(void) {
     char jar[4096];
     if (!jccl_find_jar(jar, sizeof jar, failure, sizeof failure)) {
@@ -94,7 +111,10 @@ static bool start_locked(void) {
     vm = jccl_existing_jvm();
     bool own = vm == NULL;
     if (own) {
+        size_t known = jccl_first_stack();
         vm = jccl_create_jvm(jar, jccl_jvm_leaves, failure, sizeof failure);
+        bool other = may_set_stacks("JCCL_JVM_OPTIONS") || may_set_stacks("JAVA_TOOL_OPTIONS");
+        jccl_known_first = other ? 0 : known;
     }
     JNIEnv* env = NULL;
     if (vm != NULL && own) {
@@ -158,8 +178,11 @@ static void measure_stack(void) {
     size_t size = 0;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
         if (pthread_attr_getstack(&attributes, &lowest, &size) == 0) {
+            jccl_this.first = syscall(SYS_gettid) == getpid();
+            bool more = jccl_this.first && jccl_known_first != 0 && size > jccl_known_first;
             jccl_this.stack = (uintptr_t)lowest;
             jccl_this.stack_size = size;
+            jccl_this.refused = JCCL_STACK_LEFT + (more ? size - jccl_known_first : 0);
         }
         pthread_attr_destroy(&attributes);
     }
@@ -182,6 +205,10 @@ JNIEnv* jccl_enter_slowly(ncclResult_t* why) {
         *why =
             jccl_in_forked_child() ? refuse_in_child() : jccl_fail(ncclSystemError, "%s", failure);
         return NULL;
+    }
+    if (now == IDLE && jccl_this.first) {
+        /* Now it is known what Java takes this stack for. */
+        measure_stack();
     }
     if (atomic_load_explicit(&jccl_jvm_gone, memory_order_relaxed)) {
         *why = jccl_fail(ncclSystemError,

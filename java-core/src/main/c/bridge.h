@@ -76,6 +76,8 @@ bool jccl_find_jdk(jccl_jdk* jdk);
 
 /* Finds the jar: JCCL_JAR, or the one beside this library; false with a reason. */
 bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size);
+/* How much of the first thread's stack a JVM that JCCL makes is to know. */
+size_t jccl_first_stack(void);
 /* A JVM that already runs in this process, or NULL. */
 JavaVM* jccl_existing_jvm(void);
 /*
@@ -130,6 +132,9 @@ typedef struct {
     /* Lowest address of its stack, 0 if it is not known; then no call is refused. */
     uintptr_t stack;
     size_t stack_size;
+    /* In so many bytes from there on calls are refused. */
+    size_t refused;
+    bool first; /* whether it is the first thread of the process */
 } jccl_thread;
 
 /*
@@ -139,6 +144,9 @@ typedef struct {
 enum { JCCL_STACK_LEFT = 256 << 10 };
 
 extern __thread jccl_thread jccl_this;
+
+/* How much of the first thread's stack Java knows; 0 while that is not known. */
+extern size_t jccl_known_first;
 
 /* Set once, when the JVM ends. A thread that enters the JVM afterwards never returns. */
 extern _Atomic int jccl_jvm_gone;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "bridge.h"
@@ -198,6 +199,16 @@ static void choose_compilation(options* all) {
     add(all, NULL, "-XX:CompileCommand=CompileThresholdScaling,org.jccl.reduce.Vector*::*,0.05");
 }
 
+size_t jccl_first_stack(void) {
+    struct rlimit limit;
+    size_t most = 64 << 20, usual = 8 << 20;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return usual;
+    }
+    size_t size = limit.rlim_cur < most ? limit.rlim_cur : most;
+    return size < 1 << 20 ? 1 << 20 : size;
+}
+
 static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
     add(all, (void*)at_exit_of_jvm, "exit");
     add(all, (void*)at_abort_of_jvm, "abort");
@@ -210,6 +221,11 @@ static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
         add(all, NULL, "-Xms16m");
     }
     add(all, NULL, "-Xmx%s", heap == NULL ? "256m" : heap);
+    /*
+     * Java takes the first thread's stack for as large as those of its own threads, and guards the
+     * rest: without this a program would die where it uses more than 1 MiB of it.
+     */
+    add(all, NULL, "-Xss%zuk", jccl_first_stack() >> 10);
     /* Otherwise a file would stay in /tmp after SIGKILL. */
     add(all, NULL, "-XX:-UsePerfData");
     /* With -Xrs the JVM would open its socket for jcmd, /tmp/.java_pid<n>, at once. */

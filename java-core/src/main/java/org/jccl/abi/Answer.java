@@ -13,6 +13,15 @@ import java.util.concurrent.Callable;
 
 /** Makes the result code that a C caller gets of what a function does, or fails with. */
 final class Answer {
+    /** Java ran out of memory, and so could not say it. */
+    static final int NO_MEMORY = -1;
+
+    /** The same for the thread's stack. */
+    static final int NO_STACK = -2;
+
+    /** Java failed in another way, and could not say how. */
+    static final int NOT_KNOWN = -3;
+
     /** A function that succeeds if it returns. */
     interface Action {
         void run() throws Exception;
@@ -61,6 +70,19 @@ final class Answer {
         NcclException why = known == null ? refusal : refusal.on(known.identity());
         Log.warn(why);
         return failed(why);
+    }
+
+    /** The result of an operation that failed with this, whatever becomes of its sentence. */
+    static int ofOperation(long comm, Throwable t) {
+        try {
+            return refused(comm, t);
+        } catch (OutOfMemoryError e) {
+            return NO_MEMORY;
+        } catch (StackOverflowError e) {
+            return NO_STACK;
+        } catch (Throwable e) {
+            return NOT_KNOWN;
+        }
     }
 
     /** The only place where a failure becomes a result code. */

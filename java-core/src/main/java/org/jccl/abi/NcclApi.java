@@ -111,7 +111,7 @@ public final class NcclApi {
      * @param type a value of {@code ncclDataType_t}
      * @param reduction a value of {@code ncclRedOp_t}; means nothing to what does not reduce
      * @param rootOrPeer likewise for what has no root and no peer
-     * @return also {@link Stub#NO_MEMORY}, {@link Stub#NO_STACK} or {@link Stub#NOT_KNOWN}
+     * @return also {@link Answer#NO_MEMORY}, {@link Answer#NO_STACK} or {@link Answer#NOT_KNOWN}
      */
     public static int operation(
             int operation,
@@ -134,7 +134,7 @@ public final class NcclApi {
             Pending pending = Operations.run(of, call);
             return pending == null ? SUCCESS : leaveOrAwait(of, pending).code();
         } catch (Throwable t) {
-            return Stub.refused(comm, t);
+            return Answer.ofOperation(comm, t);
         }
     }
 

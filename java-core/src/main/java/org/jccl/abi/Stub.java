@@ -19,15 +19,6 @@ import java.lang.invoke.MethodHandles;
  * callers, by the thread {@code jccl-stub}, and only where operations are frequent.
  */
 final class Stub {
-    /** Java ran out of memory, and so could not say it. */
-    static final int NO_MEMORY = -1;
-
-    /** The same for the thread's stack. */
-    static final int NO_STACK = -2;
-
-    /** Java failed in another way, and could not say how. */
-    static final int NOT_KNOWN = -3;
-
     private static long address;
 
     private Stub() {}
@@ -59,18 +50,5 @@ final class Stub {
                 MethodHandles.lookup()
                         .findStatic(NcclApi.class, "operation", described.toMethodType());
         return Linker.nativeLinker().upcallStub(target, described, Arena.global()).address();
-    }
-
-    /** The result of an operation that failed with this, whatever becomes of its sentence. */
-    static int refused(long comm, Throwable t) {
-        try {
-            return Answer.refused(comm, t);
-        } catch (OutOfMemoryError e) {
-            return NO_MEMORY;
-        } catch (StackOverflowError e) {
-            return NO_STACK;
-        } catch (Throwable e) {
-            return NOT_KNOWN;
-        }
     }
 }

@@ -385,9 +385,7 @@ public final class Interpreter {
      * rank {@code q}; for the slow look at the health of its ranks.
      */
     boolean needs(int q) {
-        return q == blocked.rank()
-                || (!running && lacksCredit(q))
-                || remaining().needs(pc, q);
+        return q == blocked.rank() || (!running && lacksCredit(q)) || remaining().needs(pc, q);
     }
 
     private Remaining remaining() {

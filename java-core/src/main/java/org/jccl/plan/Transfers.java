@@ -10,14 +10,15 @@ import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.Operation;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The plans of all sends and receives. A plan knows neither the ranks nor the size of a message, so
  * there is one for each side of a pair and each way between the two.
  */
 public final class Transfers {
-    private static final Plan[] BY_MEMORY = {compile(SENDER, false), compile(RECEIVER, false)};
-    private static final Plan[] OVER_TCP = {compile(SENDER, true), compile(RECEIVER, true)};
+    /** Written and read by any thread without order: either of two equal ones may stay. */
+    private static final @Nullable Plan[] PLANS = new Plan[4];
 
     private Transfers() {}
 
@@ -28,7 +29,13 @@ public final class Transfers {
      * @param net whether the other side is reached over TCP
      */
     public static Plan plan(int side, boolean net) {
-        return (net ? OVER_TCP : BY_MEMORY)[side];
+        int at = 2 * side + (net ? 1 : 0);
+        Plan plan = PLANS[at];
+        if (plan == null) {
+            plan = compile(side, net);
+            PLANS[at] = plan;
+        }
+        return plan;
     }
 
     private static Plan compile(int side, boolean net) {
