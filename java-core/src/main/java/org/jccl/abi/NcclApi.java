@@ -124,15 +124,12 @@ public final class NcclApi {
             long comm,
             long stream) {
         try {
-            Operation called = Operation.of(operation);
-            if (called == null) {
-                throw Started.unknown("Operation", operation);
-            }
+            Operation called = Started.operation("Operation", operation);
             Comm of = Handles.get(comm, called.ncclName());
             Call call = Group.call(called).buffers(send, recv).elements(count, type);
             call.reducedBy(reduction).with(rootOrPeer).inStream(stream);
             Pending pending = Operations.run(of, call);
-            return pending == null ? SUCCESS : leaveOrAwait(of, pending).code();
+            return pending == null ? SUCCESS : Parking.awaitOrLeave(of, pending).code();
         } catch (Throwable t) {
             return Stub.refused(comm, t);
         }
@@ -163,14 +160,6 @@ public final class NcclApi {
     /** ncclMemFree. */
     public static int memFree(long address) {
         return Answer.done(0, () -> Resources.memFree(address));
-    }
-
-    private static NcclResult leaveOrAwait(Comm comm, Pending pending) {
-        if (comm.blocking()) {
-            return Parking.current().await(pending);
-        }
-        comm.leave();
-        return NcclResult.IN_PROGRESS;
     }
 
     /** ncclGetUniqueId: writes 128 bytes. */

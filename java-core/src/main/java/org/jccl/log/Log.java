@@ -117,8 +117,9 @@ public final class Log {
     /** The bare version line: rank 0 writes it from level VERSION on, every rank above WARN. */
     public static void version(int rank, String text) {
         LogSettings settings = current().settings();
-        boolean everyRank = (settings.levels() & -Level.ATTN.bit()) != 0;
-        if (everyRank || (rank == 0 && settings.levels() != 0)) {
+        boolean everyRank =
+                settings.levels().stream().anyMatch(each -> each.compareTo(Level.WARN) > 0);
+        if (everyRank || (rank == 0 && !settings.levels().isEmpty())) {
             write(text + "\n");
         }
     }
@@ -128,7 +129,7 @@ public final class Log {
      * are not.
      */
     public static void flush() {
-        if (current().settings().levels() != 0) {
+        if (!current().settings().levels().isEmpty()) {
             LogWriter.flush();
         }
     }
@@ -147,7 +148,7 @@ public final class Log {
         if (!place.isEmpty()) {
             line.append('\n');
         }
-        if (current().settings().stamps(level)) {
+        if (current().settings().stamped().contains(level)) {
             line.append(STAMP.format(LocalDateTime.now(ZoneId.systemDefault())));
         }
         line.append(head()).append(place);
