@@ -49,8 +49,10 @@ final class InitJob extends Creation {
         long hash = Rendezvous.publicNumber(meeting);
         Comm comm = new Comm(config, ConfigDefaults.device(config), rank, nRanks, hash);
         Warmup.start();
-        Object[] of = {comm.identity(), config.blocking() ? 1 : 0};
-        Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
+        Log.info(
+                Subsystem.INIT,
+                "ncclCommInitRank %s blocking %s - Init START",
+                comm.identity(), config.blocking() ? 1 : 0);
         return new InitJob(comm, meeting);
     }
 

@@ -124,7 +124,7 @@ final class Setup {
         if (own.descriptor() < 0) {
             Log.info(
                     Subsystem.INIT,
-                    "rank %d offers other processes no shared memory, which the system refuses:"
+                    "rank %s offers other processes no shared memory, which the system refuses:"
                             + " TCP",
                     rank);
         }
@@ -194,9 +194,8 @@ final class Setup {
                 unmapped.set(q);
                 Log.info(
                         Subsystem.INIT,
-                        "no shared memory with rank %d, using TCP: %s",
-                        q,
-                        String.valueOf(e.getMessage()));
+                        "no shared memory with rank %s, using TCP: %s",
+                        q, e.getMessage());
             }
         }
         return unmapped.toByteArray();
@@ -251,13 +250,13 @@ final class Setup {
         Region region = regions[q];
         if (region == null) {
             SocketAddress where = infos[q].listener();
-            Log.info(Subsystem.INIT, "Channel 00 : %d -> %d via NET/Socket/%s", rank, q, where);
+            Log.info(Subsystem.INIT, "Channel 00 : %s -> %s via NET/Socket/%s", rank, q, where);
             return link(q);
         }
         boolean here = infos[q].sameProcess(infos[rank]);
         if (q != rank) {
             String via = here ? "P2P/direct" : "SHM/direct";
-            Log.info(Subsystem.INIT, "Channel 00 : %d -> %d via %s", rank, q, via);
+            Log.info(Subsystem.INIT, "Channel 00 : %s -> %s via %s", rank, q, via);
         }
         return new Mate(region, here ? null : watch(q), infos[q].pid());
     }

@@ -52,12 +52,11 @@ final class SplitJob extends Creation {
         long number = parent.life.beginSplit();
         try {
             Comm child = new Comm(resolved, parent.device(), -1, 0, parent.commHash());
-            Object[] of = {parent.identity(), parent.blocking() ? 1 : 0, number, color, key};
             Log.info(
                     Subsystem.INIT,
-                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
+                    "ncclCommSplit parent %s blocking %s childCount %s color %s key %s - Init"
                             + " START",
-                    of);
+                    parent.identity(), parent.blocking() ? 1 : 0, number, color, key);
             return new SplitJob(parent, child, color, key, number);
         } catch (RuntimeException | Error e) {
             parent.life.endSplit(null);

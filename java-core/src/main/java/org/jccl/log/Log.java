@@ -5,6 +5,7 @@ import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.Threads;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
+import org.jccl.type.Sentence;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
@@ -19,8 +20,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * NCCL's log. The variables are read at the first line and at each {@link #refresh}. A text without
- * arguments is taken as it is, one with arguments is a format.
+ * NCCL's log. The variables are read at the first line and at each {@link #refresh}.
  *
  * <p>A unique id is a secret and never logged.
  */
@@ -105,12 +105,10 @@ public final class Log {
         }
     }
 
-    /** A step of what JCCL does. */
-    @SuppressWarnings("AnnotateFormatMethod")
-    public static void info(Subsystem subsystem, String text, Object... arguments) {
+    /** A step of what JCCL does: a {@link Sentence} with its parts. */
+    public static void info(Subsystem subsystem, String sentence, @Nullable Object... parts) {
         if (current().settings().logs(subsystem)) {
-            boolean plain = arguments.length == 0;
-            line(Level.INFO, "", plain ? text : String.format(Locale.ROOT, text, arguments));
+            line(Level.INFO, "", Sentence.of(sentence, parts));
         }
     }
 
