@@ -24,7 +24,7 @@ import java.util.function.ToIntFunction;
  * have numbers and addresses: C through JNI, and Python hosts. Arguments are C's: handles and
  * pointers as long, everything else as int or long. A method for a C function returns a value of
  * {@code ncclResult_t}. It throws only when memory or stack is too short to report a failure; the
- * bridge makes a code of that, too. {@link #lastError} has the sentence for an error.
+ * bridge makes a code of that, too. {@link LastError} has the sentence for an error.
  */
 public final class NcclApi {
     private static final int SUCCESS = NcclResult.SUCCESS.code();
@@ -41,11 +41,6 @@ public final class NcclApi {
      */
     public static int endWithHost() {
         return Answer.done(0, Extras::endWithHost);
-    }
-
-    /** The sentence of the last failure of a method of this class, on any thread. */
-    public static String lastError() {
-        return LastError.get();
     }
 
     /** Offers the table of a C library; answers the one that it is to use. */
