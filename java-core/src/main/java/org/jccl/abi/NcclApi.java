@@ -83,16 +83,14 @@ public final class NcclApi {
         return Answer.of(
                 0,
                 () -> {
-                    NcclException why = notDone("ncclGroupSimulateEnd");
+                    NcclException why =
+                            ErrorKind.NOT_DONE_YET.says(
+                                    "%s is not done yet in JCCL %s; see DIFFERENCES.md",
+                                    "ncclGroupSimulateEnd", Version.text());
                     Group.current().remember(why);
                     Group.current().end();
                     throw why;
                 });
-    }
-
-    private static NcclException notDone(String function) {
-        return ErrorKind.NOT_DONE_YET.says(
-                "%s is not done yet in JCCL %s; see DIFFERENCES.md", function, Version.text());
     }
 
     /**
