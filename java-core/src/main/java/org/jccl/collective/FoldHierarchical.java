@@ -107,11 +107,7 @@ final class FoldHierarchical extends Algorithm {
      * @param pulls null where the ranks of a node exchange through the ring
      */
     private record Call(
-            Shape shape,
-            ScheduleBuilder steps,
-            Pieces pieces,
-            Mates mates,
-            @Nullable Pulls pulls) {
+            Shape shape, ScheduleBuilder steps, Pieces pieces, Mates mates, @Nullable Pulls pulls) {
 
         /** The ranks that own something of a chunk with which {@code mate} deals. */
         private int[] owners(int chunk, int mate) {

@@ -195,7 +195,8 @@ final class Setup {
                 Log.info(
                         Subsystem.INIT,
                         "no shared memory with rank %s, using TCP: %s",
-                        q, e.getMessage());
+                        q,
+                        e.getMessage());
             }
         }
         return unmapped.toByteArray();

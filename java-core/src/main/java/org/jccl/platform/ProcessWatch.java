@@ -41,8 +41,7 @@ public final class ProcessWatch implements AutoCloseable {
      *     tells its end can be opened
      */
     public static @Nullable ProcessWatch open(int pid, long startTime) {
-        ProcessWatch watch =
-                SHARED.use(new Watched(pid, startTime), ProcessWatch::openAnew);
+        ProcessWatch watch = SHARED.use(new Watched(pid, startTime), ProcessWatch::openAnew);
         if (watch != null && watch.ended()) {
             watch.close();
             return null;
