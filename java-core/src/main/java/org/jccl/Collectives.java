@@ -10,9 +10,11 @@ import org.jspecify.annotations.Nullable;
 import java.lang.foreign.MemorySegment;
 
 /** The operations of a {@link Communicator}, which says what is true of all of them. */
-public abstract sealed class Collectives permits Communicator, InStream {
+public abstract class Collectives {
     /** Stands for the number of a type or reduction that is null. */
     static final int ABSENT = Integer.MIN_VALUE;
+
+    Collectives() {}
 
     /** Runs the call, or queues it in the thread's group. */
     abstract void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv);

@@ -231,7 +231,12 @@ public final class Communicator extends Collectives implements AutoCloseable {
 
     /** The same operations in a stream of the communicator's device. */
     public Collectives inStream(Stream stream) {
-        return new InStream(this, stream);
+        return new Collectives() {
+            @Override
+            void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
+                Communicator.this.run(call, send, recv, stream);
+            }
+        };
     }
 
     @Override

@@ -8,7 +8,6 @@ import org.jccl.comm.DropJob;
 import org.jccl.device.Devices;
 import org.jccl.group.Group;
 import org.jccl.group.Launch;
-import org.jccl.group.Pending;
 import org.jccl.param.Params;
 import org.jccl.platform.Memory;
 import org.jccl.type.ErrorKind;
@@ -196,12 +195,8 @@ final class LifeCycle {
             return NcclResult.SUCCESS;
         }
         Comm comm = Handles.get(handle, "CommFinalize");
-        Pending pending = comm.finish();
-        if (comm.blocking()) {
-            return Parking.current().await(pending);
-        }
-        comm.leave();
-        return comm.asyncError();
+        NcclResult begun = Parking.awaitOrLeave(comm, comm.finish());
+        return comm.blocking() ? begun : comm.asyncError();
     }
 
     /** For a garbage collector: never waits, and logs no mistake of its caller. */

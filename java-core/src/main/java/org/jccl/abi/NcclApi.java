@@ -24,7 +24,7 @@ import java.util.function.ToIntFunction;
  * have numbers and addresses: C through JNI, and Python hosts. Arguments are C's: handles and
  * pointers as long, everything else as int or long. A method for a C function returns a value of
  * {@code ncclResult_t}. It throws only when memory or stack is too short to report a failure; the
- * bridge makes a code of that, too. {@link #lastError} has the sentence for an error.
+ * bridge makes a code of that, too. {@link LastError} has the sentence for an error.
  */
 public final class NcclApi {
     private static final int SUCCESS = NcclResult.SUCCESS.code();
@@ -41,11 +41,6 @@ public final class NcclApi {
      */
     public static int endWithHost() {
         return Answer.done(0, Extras::endWithHost);
-    }
-
-    /** The sentence of the last failure of a method of this class, on any thread. */
-    public static String lastError() {
-        return LastError.get();
     }
 
     /** Offers the table of a C library; answers the one that it is to use. */
@@ -88,16 +83,14 @@ public final class NcclApi {
         return Answer.of(
                 0,
                 () -> {
-                    NcclException why = notDone("ncclGroupSimulateEnd");
+                    NcclException why =
+                            ErrorKind.NOT_DONE_YET.says(
+                                    "%s is not done yet in JCCL %s; see DIFFERENCES.md",
+                                    "ncclGroupSimulateEnd", Version.text());
                     Group.current().remember(why);
                     Group.current().end();
                     throw why;
                 });
-    }
-
-    private static NcclException notDone(String function) {
-        return ErrorKind.NOT_DONE_YET.says(
-                "%s is not done yet in JCCL %s; see DIFFERENCES.md", function, Version.text());
     }
 
     /**
@@ -124,15 +117,12 @@ public final class NcclApi {
             long comm,
             long stream) {
         try {
-            Operation called = Operation.of(operation);
-            if (called == null) {
-                throw Started.unknown("Operation", operation);
-            }
+            Operation called = Started.operation("Operation", operation);
             Comm of = Handles.get(comm, called.ncclName());
             Call call = Group.call(called).buffers(send, recv).elements(count, type);
             call.reducedBy(reduction).with(rootOrPeer).inStream(stream);
             Pending pending = Operations.run(of, call);
-            return pending == null ? SUCCESS : leaveOrAwait(of, pending).code();
+            return pending == null ? SUCCESS : Parking.awaitOrLeave(of, pending).code();
         } catch (Throwable t) {
             return Answer.ofOperation(comm, t);
         }
@@ -163,14 +153,6 @@ public final class NcclApi {
     /** ncclMemFree. */
     public static int memFree(long address) {
         return Answer.done(0, () -> Resources.memFree(address));
-    }
-
-    private static NcclResult leaveOrAwait(Comm comm, Pending pending) {
-        if (comm.blocking()) {
-            return Parking.current().await(pending);
-        }
-        comm.leave();
-        return NcclResult.IN_PROGRESS;
     }
 
     /** ncclGetUniqueId: writes 128 bytes. */

@@ -1,5 +1,6 @@
 package org.jccl.abi;
 
+import org.jccl.comm.Comm;
 import org.jccl.group.Pending;
 import org.jccl.platform.Memory;
 import org.jccl.type.ErrorKind;
@@ -41,7 +42,16 @@ final class Parking {
         slice = address;
     }
 
-    /** Waits for the call, to its end or for the slice that its caller has written. */
+    /** Waits for a call on a communicator, if it blocks; else leaves the call to itself. */
+    static NcclResult awaitOrLeave(Comm comm, Pending pending) {
+        if (comm.blocking()) {
+            return current().await(pending);
+        }
+        comm.leave();
+        return NcclResult.IN_PROGRESS;
+    }
+
+    /** Waits for a call, to its end or for the slice that its caller has written. */
     NcclResult await(Pending pending) {
         return await(pending, Parking::undoNothing);
     }

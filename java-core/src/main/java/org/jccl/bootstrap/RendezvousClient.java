@@ -53,8 +53,9 @@ public final class RendezvousClient implements Exchange {
     /**
      * Connects in {@link #advance}.
      *
-     * @throws NcclException with INVALID_ARGUMENT for an id that JCCL did not make, or a rank that
-     *     is not in 0…nRanks-1; INVALID_USAGE for one that needs a secret
+     * @param rank from 0 to nRanks - 1
+     * @throws NcclException with INVALID_ARGUMENT for an id that JCCL did not make; INVALID_USAGE
+     *     for one that needs a secret
      */
     public RendezvousClient(UniqueId id, int nRanks, int rank) {
         this(CommId.withSecret(IdContent.decode(id)), hello(id, nRanks, rank));
@@ -80,9 +81,6 @@ public final class RendezvousClient implements Exchange {
     }
 
     private static MemberHello hello(UniqueId id, int nRanks, int rank) {
-        if (nRanks < 1 || rank < 0 || rank >= nRanks) {
-            throw ErrorKind.RANK_OUTSIDE.says("rank %s is not one of %s ranks", rank, nRanks);
-        }
         IdContent content = IdContent.decode(id);
         boolean here = CommId.isOne(content) ? rank == 0 : Listener.rootHere(content) != null;
         return MemberHello.own(nRanks, rank, here);

@@ -54,17 +54,15 @@ public final class Algorithms {
     static {
         Operation[] folds = {ALL_REDUCE, REDUCE, REDUCE_SCATTER};
         Operation[] copies = {ALL_GATHER, BROADCAST, ALL_TO_ALL, GATHER, SCATTER};
-        Operation[] pulls = {REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, GATHER, SCATTER};
+        Operation[] pulls = {ALL_REDUCE, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, GATHER, SCATTER};
         add(Tiny::new, shape -> true, folds);
         add(Tiny::new, shape -> true, copies);
-        add(op -> new AllReduceHierarchical(), Algorithms::isWorthRelaying, ALL_REDUCE);
+        add(FoldHierarchical::new, Algorithms::isWorthRelaying, ALL_REDUCE, REDUCE_SCATTER);
         add(op -> new AllGatherHierarchical(), Algorithms::isWorthRelaying, ALL_GATHER);
-        add(op -> new ReduceScatterHierarchical(), Algorithms::isWorthRelaying, REDUCE_SCATTER);
         add(op -> new BroadcastHierarchical(), Algorithms::isWorthRelaying, BROADCAST);
         add(Flat::new, Algorithms::foldsLittle, ALL_REDUCE, REDUCE);
         add(Flat::new, shape -> shape.bytes() <= FLAT_BROADCAST_BYTES, BROADCAST);
         add(Flat::new, shape -> true, ALL_GATHER);
-        add(op -> new AllReducePulled(), Algorithms::isWorthPulling, ALL_REDUCE);
         add(Pulled::new, Algorithms::isWorthPullingByAll, ALL_GATHER);
         add(Pulled::new, Algorithms::isWorthPulling, pulls);
         add(FoldSliced::new, shape -> true, folds);

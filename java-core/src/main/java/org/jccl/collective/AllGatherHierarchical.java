@@ -46,8 +46,7 @@ final class AllGatherHierarchical extends Algorithm {
 
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
-        Slices cut = Slices.atMost(shape.bytes(), partBytes(shape));
-        Chunks chunks = new Chunks(shape, cut, Staging.ring(shape.limits()), cut.stride());
+        Chunks chunks = Chunks.inRing(shape, partBytes(shape));
         Mates mates = Mates.of(shape, rank);
         Call call = new Call(shape, steps, chunks, mates);
         Lookahead.order(

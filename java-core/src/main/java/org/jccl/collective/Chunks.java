@@ -66,6 +66,12 @@ record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements 
         return new Chunks(shape, Slices.ofEach(bytes, each), Staging.ring(shape.limits()), each);
     }
 
+    /** The chunks of a call in whose slots of the ring each place has at most so many bytes. */
+    static Chunks inRing(Shape shape, long mostBytes) {
+        Slices cut = Slices.atMost(shape.bytes(), mostBytes);
+        return new Chunks(shape, cut, Staging.ring(shape.limits()), cut.stride());
+    }
+
     /** Whether all parts fit into one slot. */
     static boolean inOneSlot(Shape shape) {
         return shape.nRanks() * shape.bytes() <= shape.limits().directBytes();

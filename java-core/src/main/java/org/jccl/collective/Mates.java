@@ -56,14 +56,9 @@ record Mates(
         return nodes.agent(nodes.of(rank), owner);
     }
 
-    /** The ranks of other nodes that deal with what the own rank owns, in the order of nodes. */
-    int[] farAgentsByNode() {
-        return IntStream.of(ownAgents).filter(q -> q != rank).toArray();
-    }
-
-    /** The same, ascending. */
+    /** The ranks of other nodes that deal with what the own rank owns, ascending. */
     int[] farAgents() {
-        return IntStream.of(farAgentsByNode()).sorted().toArray();
+        return IntStream.of(ownAgents).filter(q -> q != rank).sorted().toArray();
     }
 
     /**
@@ -71,9 +66,7 @@ record Mates(
      * ascending.
      */
     int[] othersAndFarAgents() {
-        return IntStream.concat(IntStream.of(others), IntStream.of(farAgentsByNode()))
-                .sorted()
-                .toArray();
+        return IntStream.concat(IntStream.of(others), IntStream.of(farAgents())).sorted().toArray();
     }
 
     /** The ranks of other nodes whose data {@code agent}, a rank of the own node, deals with. */

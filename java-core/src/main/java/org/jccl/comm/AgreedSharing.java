@@ -5,7 +5,6 @@ import org.jccl.schedule.Nodes;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Objects;
 import java.util.function.IntFunction;
 
 /**
@@ -42,9 +41,7 @@ final class AgreedSharing implements Nodes.Sharing {
         readable = !odd.get(n);
         Map<RankInfo, Integer> first = new HashMap<>();
         for (int q = 0; q < n; q++) {
-            boolean asBefore = q > 0 && Objects.equals(infos[q], infos[q - 1]) && !odd.get(q - 1);
-            kinds[q] =
-                    odd.get(q) ? q : asBefore ? kinds[q - 1] : first.merge(infos[q], q, Math::min);
+            kinds[q] = odd.get(q) ? q : first.merge(infos[q], q, Math::min);
         }
     }
 

@@ -49,8 +49,8 @@ final class InitJob extends Creation {
         long hash = Rendezvous.publicNumber(meeting);
         Comm comm = new Comm(config, ConfigDefaults.device(config), rank, nRanks, hash);
         Warmup.start();
-        Object[] of = {comm.identity(), config.blocking() ? 1 : 0};
-        Log.info(Subsystem.INIT, "ncclCommInitRank %s blocking %d - Init START", of);
+        String made = comm.identity() + " blocking " + (config.blocking() ? 1 : 0);
+        Log.info(Subsystem.INIT, "ncclCommInitRank " + made + " - Init START");
         return new InitJob(comm, meeting);
     }
 

@@ -156,8 +156,6 @@ record RankInfo(
     }
 
     private static NcclException badly(int rank, String why) {
-        String sentence = "rank " + rank + " described itself badly: " + why;
-        return ErrorKind.NONSENSE.says(
-                sentence.substring(0, Math.min(sentence.length(), MAX_TEXT)));
+        return ErrorKind.NONSENSE.says("rank %s described itself badly: %s", rank, why);
     }
 }

@@ -1,5 +1,6 @@
 package org.jccl.comm;
 
+import org.jccl.bootstrap.Keys;
 import org.jccl.bootstrap.LinkSetup;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
@@ -13,15 +14,17 @@ import org.jccl.transport.Links;
 import org.jccl.transport.Mate;
 import org.jccl.transport.Peer;
 import org.jccl.transport.Region;
+import org.jccl.transport.RegionLayout;
 import org.jccl.transport.net.NetLink;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
-import java.security.SecureRandom;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
@@ -42,8 +45,8 @@ final class Setup {
         DONE
     }
 
-    private static final SecureRandom RANDOM = new SecureRandom();
-    private static final int REGION_BLOB_BYTES = 28;
+    /** A descriptor, a nonce and an address. */
+    private static final int REGION_BLOB_BYTES = 12 + RegionLayout.NONCE_BYTES;
 
     /** Set once, by whichever thread warns: pidfds are refused to the whole process. */
     private static final AtomicBoolean WARNED = new AtomicBoolean();
@@ -68,7 +71,7 @@ final class Setup {
     /** By member: the regions of this rank and, once all agree which they are, of its mates. */
     private final @Nullable Region[] regions;
 
-    private final @Nullable Peer[] peers;
+    private final List<Peer> peers = new ArrayList<>();
     private Nodes nodes;
     private Phase phase = Phase.REGION;
 
@@ -90,7 +93,6 @@ final class Setup {
         this.rank = rank;
         this.nRanks = infos.length;
         this.regions = new Region[nRanks];
-        this.peers = new Peer[nRanks];
         this.nodes = Nodes.one(nRanks);
     }
 
@@ -116,19 +118,18 @@ final class Setup {
     }
 
     private byte[] makeRegion() {
-        long nonce0 = RANDOM.nextLong();
-        long nonce1 = RANDOM.nextLong();
-        Region own = Region.create(nRanks, rank, nonce0, nonce1);
+        byte[] nonce = Keys.random(RegionLayout.NONCE_BYTES);
+        Region own = Region.create(nRanks, rank, nonce);
         regions[rank] = own;
         if (own.descriptor() < 0) {
             Log.info(
                     Subsystem.INIT,
-                    "rank %d offers other processes no shared memory, which the system refuses:"
+                    "rank %s offers other processes no shared memory, which the system refuses:"
                             + " TCP",
                     rank);
         }
         ByteBuffer blob = ByteBuffer.allocate(REGION_BLOB_BYTES).putInt(own.descriptor());
-        return blob.putLong(nonce0).putLong(nonce1).putLong(own.base()).array();
+        return blob.put(nonce).putLong(own.base()).array();
     }
 
     /**
@@ -179,10 +180,12 @@ final class Setup {
                 throw ErrorKind.NONSENSE.says("rank %s sent no region at init", q);
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
+            int descriptor = in.getInt();
+            byte[] nonce = new byte[RegionLayout.NONCE_BYTES];
+            in.get(nonce);
             try {
                 int pid = infos[q].pid();
-                Region region =
-                        Region.open(nRanks, q, pid, in.getInt(), in.getLong(), in.getLong());
+                Region region = Region.open(nRanks, q, pid, descriptor, nonce);
                 regions[q] = region;
                 if (mayRead && !region.isReadIn(pid, in.getLong())) {
                     unmapped.set(nRanks);
@@ -191,9 +194,9 @@ final class Setup {
                 unmapped.set(q);
                 Log.info(
                         Subsystem.INIT,
-                        "no shared memory with rank %d, using TCP: %s",
+                        "no shared memory with rank %s, using TCP: %s",
                         q,
-                        String.valueOf(e.getMessage()));
+                        e.getMessage());
             }
         }
         return unmapped.toByteArray();
@@ -224,12 +227,10 @@ final class Setup {
                     return false;
                 }
             }
-            Peer[] all = new Peer[nRanks];
             for (int q = 0; q < nRanks; q++) {
-                all[q] = peer(q);
-                peers[q] = all[q];
+                peers.add(peer(q));
             }
-            links = new Links(rank, all);
+            links = new Links(rank, peers.toArray(Peer[]::new));
             rounds.begin(new byte[0]);
         } catch (NcclException e) {
             giveUp(e);
@@ -250,13 +251,13 @@ final class Setup {
         Region region = regions[q];
         if (region == null) {
             SocketAddress where = infos[q].listener();
-            Log.info(Subsystem.INIT, "Channel 00 : %d -> %d via NET/Socket/%s", rank, q, where);
+            Log.info(Subsystem.INIT, "Channel 00 : %s -> %s via NET/Socket/%s", rank, q, where);
             return link(q);
         }
         boolean here = infos[q].sameProcess(infos[rank]);
         if (q != rank) {
             String via = here ? "P2P/direct" : "SHM/direct";
-            Log.info(Subsystem.INIT, "Channel 00 : %d -> %d via %s", rank, q, via);
+            Log.info(Subsystem.INIT, "Channel 00 : %s -> %s via %s", rank, q, via);
         }
         return new Mate(region, here ? null : watch(q), infos[q].pid());
     }
@@ -339,12 +340,10 @@ final class Setup {
         if (links != null) {
             return;
         }
-        for (int q = 0; q < nRanks; q++) {
-            Peer peer = peers[q];
-            Region region = regions[q];
-            if (peer != null) {
-                peer.close();
-            } else if (region != null) {
+        peers.forEach(Peer::close);
+        // A peer has closed its region, which takes no notice of another time.
+        for (Region region : regions) {
+            if (region != null) {
                 region.close();
             }
         }

@@ -8,6 +8,7 @@ import org.jccl.progress.Parting;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
+import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
@@ -52,12 +53,11 @@ final class SplitJob extends Creation {
         long number = parent.life.beginSplit();
         try {
             Comm child = new Comm(resolved, parent.device(), -1, 0, parent.commHash());
-            Object[] of = {parent.identity(), parent.blocking() ? 1 : 0, number, color, key};
-            Log.info(
-                    Subsystem.INIT,
-                    "ncclCommSplit parent %s blocking %d childCount %d color %d key %d - Init"
-                            + " START",
-                    of);
+            String asked =
+                    Sentence.of(
+                            "parent %s blocking %s childCount %s color %s key %s",
+                            parent.identity(), parent.blocking() ? 1 : 0, number, color, key);
+            Log.info(Subsystem.INIT, "ncclCommSplit " + asked + " - Init START");
             return new SplitJob(parent, child, color, key, number);
         } catch (RuntimeException | Error e) {
             parent.life.endSplit(null);

@@ -1,7 +1,7 @@
 package org.jccl.log;
 
 /** NCCL's levels in the order in which NCCL_DEBUG adds them. */
-enum Level implements LogSettings.Bit {
+enum Level {
     VERSION,
     WARN,
     ATTN,

@@ -5,6 +5,7 @@ import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.Threads;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
+import org.jccl.type.Sentence;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
@@ -19,8 +20,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * NCCL's log. The variables are read at the first line and at each {@link #refresh}. A text without
- * arguments is taken as it is, one with arguments is a format.
+ * NCCL's log. The variables are read at the first line and at each {@link #refresh}.
  *
  * <p>A unique id is a secret and never logged.
  */
@@ -105,20 +105,19 @@ public final class Log {
         }
     }
 
-    /** A step of what JCCL does. */
-    @SuppressWarnings("AnnotateFormatMethod")
-    public static void info(Subsystem subsystem, String text, Object... arguments) {
+    /** A step of what JCCL does: a {@link Sentence} with its parts. */
+    public static void info(Subsystem subsystem, String sentence, @Nullable Object... parts) {
         if (current().settings().logs(subsystem)) {
-            boolean plain = arguments.length == 0;
-            line(Level.INFO, "", plain ? text : String.format(Locale.ROOT, text, arguments));
+            line(Level.INFO, "", Sentence.of(sentence, parts));
         }
     }
 
     /** The bare version line: rank 0 writes it from level VERSION on, every rank above WARN. */
     public static void version(int rank, String text) {
         LogSettings settings = current().settings();
-        boolean everyRank = (settings.levels() & -Level.ATTN.bit()) != 0;
-        if (everyRank || (rank == 0 && settings.levels() != 0)) {
+        boolean everyRank =
+                settings.levels().stream().anyMatch(each -> each.compareTo(Level.WARN) > 0);
+        if (everyRank || (rank == 0 && !settings.levels().isEmpty())) {
             write(text + "\n");
         }
     }
@@ -128,7 +127,7 @@ public final class Log {
      * are not.
      */
     public static void flush() {
-        if (current().settings().levels() != 0) {
+        if (!current().settings().levels().isEmpty()) {
             LogWriter.flush();
         }
     }
@@ -147,7 +146,7 @@ public final class Log {
         if (!place.isEmpty()) {
             line.append('\n');
         }
-        if (current().settings().stamps(level)) {
+        if (current().settings().stamped().contains(level)) {
             line.append(STAMP.format(LocalDateTime.now(ZoneId.systemDefault())));
         }
         line.append(head()).append(place);

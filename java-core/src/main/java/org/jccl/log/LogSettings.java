@@ -2,31 +2,20 @@ package org.jccl.log;
 
 import org.jspecify.annotations.Nullable;
 
-import java.util.Locale;
+import java.util.EnumSet;
+import java.util.Set;
 import java.util.function.Function;
 
 /**
- * The values of the variables. Bits of levels are {@link Level#bit}, of subsystems {@link
- * Subsystem#bit}.
+ * The values of the variables.
  *
  * @param file NCCL_DEBUG_FILE with its signs resolved, or null for standard output
  */
-record LogSettings(int levels, int subsystems, int stampedLevels, @Nullable String file) {
-    /** A name in the list of a variable, and its bit: the first has the lowest. */
-    interface Bit {
-        String name();
-
-        int ordinal();
-
-        default int bit() {
-            return 1 << ordinal();
-        }
-    }
-
-    private static final int ALL = -1;
-    private static final int DEFAULT_SUBSYSTEMS =
-            Subsystem.INIT.bit() | Subsystem.BOOTSTRAP.bit() | Subsystem.ENV.bit();
-    private static final int DEFAULT_STAMPED = Level.WARN.bit() | Level.ATTN.bit();
+record LogSettings(
+        Set<Level> levels, Set<Subsystem> subsystems, Set<Level> stamped, @Nullable String file) {
+    private static final Set<Subsystem> DEFAULT_SUBSYSTEMS =
+            Set.of(Subsystem.INIT, Subsystem.BOOTSTRAP, Subsystem.ENV);
+    private static final Set<Level> DEFAULT_STAMPED = Set.of(Level.WARN, Level.ATTN);
 
     /**
      * Reads the variables by {@code environment}. They are declared in {@code Params}, which this
@@ -38,50 +27,47 @@ record LogSettings(int levels, int subsystems, int stampedLevels, @Nullable Stri
         String subsystems = environment.apply("NCCL_DEBUG_SUBSYS");
         String stamped = environment.apply("NCCL_DEBUG_TIMESTAMP_LEVELS");
         String file = environment.apply("NCCL_DEBUG_FILE");
-        int levels = upTo(level) | (more == null ? 0 : list(more, Level.values()));
-        boolean wanted = file != null && !file.isEmpty() && (levels & ~Level.VERSION.bit()) != 0;
+        Set<Level> levels = upTo(level);
+        if (more != null) {
+            levels.addAll(list(more, Level.class));
+        }
+        boolean lines = levels.stream().anyMatch(each -> each != Level.VERSION);
         return new LogSettings(
                 levels,
-                subsystems == null ? DEFAULT_SUBSYSTEMS : list(subsystems, Subsystem.values()),
-                stamped == null ? DEFAULT_STAMPED : list(stamped, Level.values()),
-                wanted && file != null ? resolve(file, host, pid) : null);
+                subsystems == null ? DEFAULT_SUBSYSTEMS : list(subsystems, Subsystem.class),
+                stamped == null ? DEFAULT_STAMPED : list(stamped, Level.class),
+                lines && file != null && !file.isEmpty() ? resolve(file, host, pid) : null);
     }
 
     boolean logs(Level level) {
-        return (levels & level.bit()) != 0;
+        return levels.contains(level);
     }
 
     boolean logs(Subsystem subsystem) {
-        return (subsystems & subsystem.bit()) != 0 && logs(Level.INFO);
+        return subsystems.contains(subsystem) && logs(Level.INFO);
     }
 
-    boolean stamps(Level level) {
-        return (stampedLevels & level.bit()) != 0;
+    /** A level and those before it; none for NONE. */
+    private static EnumSet<Level> upTo(@Nullable String level) {
+        EnumSet<Level> named = named(level == null ? "" : level, Level.class);
+        return named.isEmpty() ? named : EnumSet.range(Level.VERSION, named.iterator().next());
     }
 
-    /** A level and those before it, whose bits are all below its own; none for NONE. */
-    private static int upTo(@Nullable String level) {
-        String name = level == null ? "" : level.strip().toUpperCase(Locale.ROOT);
-        return Math.max(0, 2 * bit(name, Level.values()) - 1);
-    }
-
-    private static int list(String text, Bit[] all) {
+    private static <E extends Enum<E>> EnumSet<E> list(String text, Class<E> type) {
         boolean invert = text.startsWith("^");
-        int bits = 0;
+        EnumSet<E> listed = EnumSet.noneOf(type);
         for (String word : (invert ? text.substring(1) : text).split(",", -1)) {
-            String name = word.strip().toUpperCase(Locale.ROOT);
-            bits |= name.equals("ALL") ? ALL : bit(name, all);
+            boolean all = word.strip().equalsIgnoreCase("ALL");
+            listed.addAll(all ? EnumSet.allOf(type) : named(word, type));
         }
-        return invert ? ~bits : bits;
+        return invert ? EnumSet.complementOf(listed) : listed;
     }
 
-    private static int bit(String name, Bit[] all) {
-        for (Bit each : all) {
-            if (each.name().equals(name)) {
-                return each.bit();
-            }
-        }
-        return 0;
+    /** The constant of that name, if there is one. */
+    private static <E extends Enum<E>> EnumSet<E> named(String word, Class<E> type) {
+        EnumSet<E> named = EnumSet.allOf(type);
+        named.removeIf(each -> !each.name().equalsIgnoreCase(word.strip()));
+        return named;
     }
 
     private static String resolve(String file, String host, long pid) {

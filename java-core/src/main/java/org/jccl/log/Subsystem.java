@@ -1,7 +1,7 @@
 package org.jccl.log;
 
 /** Those of NCCL's subsystems about which JCCL logs; the names of others choose nothing. */
-public enum Subsystem implements LogSettings.Bit {
+public enum Subsystem {
     INIT,
     TUNING,
     ENV,

@@ -16,10 +16,8 @@ import java.nio.file.Path;
  * @param startTime when it started, in clock ticks since boot: tells two uses of one number apart
  * @param hostName the machine's name
  * @param bootId one random text per boot of a kernel
- * @param networkNamespace inode of the network namespace, 0 if unknown
  */
-public record ProcessIdentity(
-        int pid, long startTime, String hostName, String bootId, long networkNamespace) {
+public record ProcessIdentity(int pid, long startTime, String hostName, String bootId) {
     private static final int START_TIME_FIELD = 22;
 
     // Written once by any thread; the record is immutable, so a race makes two equal ones. What
@@ -36,8 +34,7 @@ public record ProcessIdentity(
                             pid,
                             startTimeIn(read("/proc/self/stat", "")),
                             read("/proc/sys/kernel/hostname", "localhost"),
-                            read("/proc/sys/kernel/random/boot_id", ""),
-                            inode("/proc/self/ns/net"));
+                            read("/proc/sys/kernel/random/boot_id", ""));
             if (!known.bootId.isEmpty() && known.startTime > 0) {
                 current = known;
             }
@@ -83,16 +80,6 @@ public record ProcessIdentity(
             return new String(Files.readAllBytes(Path.of(path)), StandardCharsets.UTF_8).trim();
         } catch (IOException unreadable) {
             return otherwise;
-        }
-    }
-
-    private static long inode(String path) {
-        try {
-            String text = Files.readSymbolicLink(Path.of(path)).toString();
-            // As in net:[4026531840].
-            return Long.parseLong(text, text.indexOf('[') + 1, text.indexOf(']'), 10);
-        } catch (IOException | NumberFormatException | IndexOutOfBoundsException unknown) {
-            return 0;
         }
     }
 }

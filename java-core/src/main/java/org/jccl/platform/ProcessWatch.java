@@ -4,9 +4,6 @@ import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-
 /**
  * Finds out whether another process of this machine has ended. It holds the process by a
  * descriptor, so that the reuse of its number misleads nobody: a pidfd or, where the system refuses
@@ -22,14 +19,12 @@ public final class ProcessWatch implements AutoCloseable {
     private record Watched(int pid, long startTime) {}
 
     /** One for each watched process, for all ranks and communicators of this process. */
-    private static final Map<Watched, ProcessWatch> SHARED = new ConcurrentHashMap<>();
+    private static final Shared<Watched, ProcessWatch> SHARED =
+            new Shared<>(watch -> Descriptors.close(watch.fd));
 
     private final Watched process;
     private final int refusal;
     private final int fd;
-
-    /** Changed only by computations of {@link #SHARED} for this process, one at a time. */
-    private int users;
 
     private ProcessWatch(Watched process, int fd, int refusal) {
         this.process = process;
@@ -46,16 +41,7 @@ public final class ProcessWatch implements AutoCloseable {
      *     tells its end can be opened
      */
     public static @Nullable ProcessWatch open(int pid, long startTime) {
-        ProcessWatch watch =
-                SHARED.compute(
-                        new Watched(pid, startTime),
-                        (process, known) -> {
-                            ProcessWatch watched = known == null ? openAnew(process) : known;
-                            if (watched != null) {
-                                watched.users++;
-                            }
-                            return watched;
-                        });
+        ProcessWatch watch = SHARED.use(new Watched(pid, startTime), ProcessWatch::openAnew);
         if (watch != null && watch.ended()) {
             watch.close();
             return null;
@@ -139,15 +125,6 @@ public final class ProcessWatch implements AutoCloseable {
     /** The caller of {@link #open} watches it no more; call this once for each opening. */
     @Override
     public void close() {
-        SHARED.computeIfPresent(process, (_, watch) -> watch.less());
-    }
-
-    /** One user less; null, and no descriptor any more, if that was the last. */
-    private @Nullable ProcessWatch less() {
-        if (--users > 0) {
-            return this;
-        }
-        Descriptors.close(fd);
-        return null;
+        SHARED.leave(process);
     }
 }

@@ -2,13 +2,18 @@ package org.jccl.transport;
 
 import org.jccl.platform.Memory;
 import org.jccl.platform.ProcessMemory;
+import org.jccl.platform.Shared;
 import org.jccl.platform.SharedMemory;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Utf8;
 
 import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 
 /**
  * One rank's region as this rank sees it: its own, a node mate's, or a mirror of a rank on another
@@ -24,6 +29,13 @@ public final class Region implements AutoCloseable {
     /** How many statuses ranks of this process have published; any thread (atomically). */
     private static final AtomicLong REPORTS = new AtomicLong();
 
+    /**
+     * By nonce, the memory of regions in this process: mapped once for all ranks that use it. So n
+     * ranks that are threads of one process have n mappings instead of n times n; the system allows
+     * a process some 65,000. A mirror has a key of its own.
+     */
+    private static final Shared<Object, SharedMemory> MAPPED = new Shared<>(SharedMemory::close);
+
     private enum Kind {
         OWN,
         MATE,
@@ -33,38 +45,51 @@ public final class Region implements AutoCloseable {
     private final Kind kind;
     private final int rank;
     private final int nRanks;
-    private final Mapping mapping;
+    private final Object key;
+    private final SharedMemory memory;
     private final long base;
     private boolean ringIsThere;
     private boolean closed;
 
-    private Region(Kind kind, int rank, int nRanks, Mapping mapping) {
+    /** The region with this key; {@code map} maps its memory if nobody here has. */
+    private Region(Kind kind, int nRanks, int rank, Object key, Supplier<SharedMemory> map) {
         this.kind = kind;
         this.rank = rank;
         this.nRanks = nRanks;
-        this.mapping = mapping;
-        this.base = mapping.memory().address();
+        this.key = key;
+        this.memory = Objects.requireNonNull(MAPPED.use(key, _ -> map.get()));
+        this.base = memory.address();
     }
 
     private static long totalBytes(int nRanks) {
         return Area.EXCHANGE.offset(nRanks) + Area.EXCHANGE.sizeBytes(nRanks);
     }
 
+    private static byte[] identity(int nRanks, int rank, byte[] nonce) {
+        ByteBuffer identity = ByteBuffer.allocate(RegionLayout.IDENTITY_BYTES);
+        identity.putInt(RegionLayout.WIRE_VERSION).putInt(rank).putInt(nRanks);
+        return identity.put(nonce).array();
+    }
+
+    private static byte[] identityAt(long base) {
+        byte[] identity = new byte[RegionLayout.IDENTITY_BYTES];
+        Memory.copyOut(base + RegionLayout.IDENTITY, identity, 0, identity.length);
+        return identity;
+    }
+
     /**
      * Allocates this rank's region.
      *
+     * @param nonce {@link RegionLayout#NONCE_BYTES} random bytes, which nobody changes
      * @throws NcclException SYSTEM_ERROR if there is no memory for it
      */
-    public static Region create(int nRanks, int rank, long nonce0, long nonce1) {
+    public static Region create(int nRanks, int rank, byte[] nonce) {
         SharedMemory memory = SharedMemory.create(totalBytes(nRanks), Area.BASE.sizeBytes(nRanks));
         long at = memory.address();
-        Memory.putInt(at + RegionLayout.VERSION_OFFSET, RegionLayout.WIRE_VERSION);
-        Memory.putInt(at + RegionLayout.RANK_OFFSET, rank);
-        Memory.putInt(at + RegionLayout.RANKS_OFFSET, nRanks);
-        Memory.putLong(at + RegionLayout.NONCE_OFFSET, nonce0);
-        Memory.putLong(at + RegionLayout.NONCE_OFFSET + 8, nonce1);
+        byte[] identity = identity(nRanks, rank, nonce);
+        Memory.copyIn(identity, 0, at + RegionLayout.IDENTITY, identity.length);
         Memory.putLongRelease(at + RegionLayout.MAGIC_OFFSET, RegionLayout.MAGIC);
-        return new Region(Kind.OWN, rank, nRanks, Mapping.of(nonce0, nonce1, () -> memory));
+        return new Region(Kind.OWN, nRanks, rank, ByteBuffer.wrap(nonce), () -> memory);
     }
 
     /**
@@ -74,27 +99,21 @@ public final class Region implements AutoCloseable {
      * @param descriptor -1 if the mate's system refuses memory that other processes can open
      * @throws NcclException SYSTEM_ERROR if the system refuses it or the proof fails
      */
-    public static Region open(
-            int nRanks, int rank, int pid, int descriptor, long nonce0, long nonce1) {
-        Mapping mapping =
-                Mapping.of(nonce0, nonce1, () -> openMemory(pid, descriptor, totalBytes(nRanks)));
-        long at = mapping.memory().address();
+    public static Region open(int nRanks, int rank, int pid, int descriptor, byte[] nonce) {
+        Supplier<SharedMemory> map = () -> openMemory(pid, descriptor, totalBytes(nRanks));
+        Region region = new Region(Kind.MATE, nRanks, rank, ByteBuffer.wrap(nonce), map);
+        long magic = Memory.getLongAcquire(region.base + RegionLayout.MAGIC_OFFSET);
         boolean right =
-                Memory.getLongAcquire(at + RegionLayout.MAGIC_OFFSET) == RegionLayout.MAGIC
-                        && Memory.getInt(at + RegionLayout.VERSION_OFFSET)
-                                == RegionLayout.WIRE_VERSION
-                        && Memory.getInt(at + RegionLayout.RANK_OFFSET) == rank
-                        && Memory.getInt(at + RegionLayout.RANKS_OFFSET) == nRanks
-                        && Memory.getLong(at + RegionLayout.NONCE_OFFSET) == nonce0
-                        && Memory.getLong(at + RegionLayout.NONCE_OFFSET + 8) == nonce1;
+                magic == RegionLayout.MAGIC
+                        && Arrays.equals(identityAt(region.base), identity(nRanks, rank, nonce));
         if (!right) {
-            mapping.close();
+            region.close();
             throw ErrorKind.SHARED_MEMORY_FOREIGN.says(
                     "descriptor %s of process %s is not the shared memory of rank %s "
                             + "(another process or pid namespace?)",
                     descriptor, pid, rank);
         }
-        return new Region(Kind.MATE, rank, nRanks, mapping);
+        return region;
     }
 
     /**
@@ -102,13 +121,11 @@ public final class Region implements AutoCloseable {
      * {@code address}; the nonce there proves it.
      */
     public boolean isReadIn(int pid, long address) {
+        long bytes = RegionLayout.IDENTITY + RegionLayout.IDENTITY_BYTES;
         try (Arena arena = Arena.ofConfined()) {
-            long seen = arena.allocate(16, 8).address();
-            long from = address + RegionLayout.NONCE_OFFSET;
-            return ProcessMemory.read(pid, from, seen, 16) == 16
-                    && Memory.getLong(seen) == Memory.getLong(base + RegionLayout.NONCE_OFFSET)
-                    && Memory.getLong(seen + 8)
-                            == Memory.getLong(base + RegionLayout.NONCE_OFFSET + 8);
+            long seen = arena.allocate(bytes, 8).address();
+            return ProcessMemory.read(pid, address, seen, bytes) == bytes
+                    && Arrays.equals(identityAt(seen), identityAt(base));
         }
     }
 
@@ -121,13 +138,13 @@ public final class Region implements AutoCloseable {
 
     /** Makes the mirror of a rank on another node; the system allocates its pages one by one. */
     public static Region mirror(int nRanks, int rank) {
-        SharedMemory memory = SharedMemory.anonymous(totalBytes(nRanks));
-        return new Region(Kind.MIRROR, rank, nRanks, Mapping.unshared(memory));
+        Supplier<SharedMemory> map = () -> SharedMemory.anonymous(totalBytes(nRanks));
+        return new Region(Kind.MIRROR, nRanks, rank, new Object(), map);
     }
 
     /** The descriptor that node mates open; -1 if there is none. */
     public int descriptor() {
-        return kind == Kind.OWN ? mapping.memory().fd() : -1;
+        return kind == Kind.OWN ? memory.fd() : -1;
     }
 
     /** The rank whose region it is. */
@@ -159,7 +176,7 @@ public final class Region implements AutoCloseable {
         long size = RegionLayout.RING_AREA_BYTES;
         long published = base + RegionLayout.RING_PUBLICATION;
         if (kind == Kind.OWN) {
-            mapping.memory().allocate(Area.RING.offset(nRanks), size);
+            memory.allocate(Area.RING.offset(nRanks), size);
             Memory.putLongRelease(published, size);
         } else if (kind == Kind.MATE) {
             long said = Memory.getLongAcquire(published);
@@ -191,7 +208,7 @@ public final class Region implements AutoCloseable {
      */
     public void allocateSlots(Area area, int peer) {
         long offset = area.offset(nRanks) + RegionLayout.fifoSlot(peer, 0);
-        mapping.memory().allocate(offset, RegionLayout.FIFO_BYTES_PER_PEER);
+        memory.allocate(offset, RegionLayout.FIFO_BYTES_PER_PEER);
     }
 
     /** Publishes why this rank gave up: a result code, the guilty rank (or -1) and a sentence. */
@@ -236,7 +253,7 @@ public final class Region implements AutoCloseable {
     public void close() {
         if (!closed) {
             closed = true;
-            mapping.close();
+            MAPPED.leave(key);
         }
     }
 }

@@ -17,11 +17,15 @@ public final class RegionLayout {
     /** First word of a region. */
     public static final long MAGIC = 0x4a43434c5245474eL;
 
+    /** Bytes of the random number by which mates recognise a region. */
+    public static final int NONCE_BYTES = 16;
+
     static final long MAGIC_OFFSET = 0;
-    static final long VERSION_OFFSET = 8;
-    static final long RANK_OFFSET = 12;
-    static final long RANKS_OFFSET = 16;
-    static final long NONCE_OFFSET = 32;
+
+    /** Whose region it is: version, rank and ranks (int), nonce; written before the magic. */
+    static final long IDENTITY = 8;
+
+    static final int IDENTITY_BYTES = 3 * Integer.BYTES + NONCE_BYTES;
 
     /** Long: 0 while the rank is well, else {@code code << 32 | culprit + 1}. */
     public static final long STATUS = 128;

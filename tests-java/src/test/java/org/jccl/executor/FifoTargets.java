@@ -37,10 +37,14 @@ public final class FifoTargets {
         return out.putLong(word).putLong(count).putInt(type).array();
     }
 
+    private static byte[] nonce(int number) {
+        return ByteBuffer.allocate(RegionLayout.NONCE_BYTES).putInt(number).array();
+    }
+
     /** Ranks 0, which is this one, and 1, whose memory is written to. */
     private static Links links() {
-        Region own = Region.create(2, 0, 1, 2);
-        Region peer = Region.create(2, 1, 3, 4);
+        Region own = Region.create(2, 0, nonce(1));
+        Region peer = Region.create(2, 1, nonce(2));
         return new Links(0, new Peer[] {new Mate(own, null, 0), new Mate(peer, null, 0)});
     }
 

@@ -42,7 +42,7 @@ class LogTest {
         assertEquals("", written());
         Log.info(Subsystem.INIT, "100%");
         assertEquals(prefix() + " [-1] NCCL INFO 100%\n", written());
-        Log.info(Subsystem.INIT, "%d ranks", 4);
+        Log.info(Subsystem.INIT, "%s ranks", 4);
         assertTrue(written().endsWith(" [-1] NCCL INFO 4 ranks\n"), written());
         assertFalse(subsystems("NET").logs(Subsystem.TUNING));
         assertFalse(subsystems("^INIT,ENV").logs(Subsystem.INIT));

@@ -106,11 +106,6 @@ public final class Calls {
         return actor().process().file(path, otherwise);
     }
 
-    /** The number of a network namespace: one for each node. */
-    public static long inode(String path) {
-        return actor().process().node() + 1L;
-    }
-
     /** Secret bytes. */
     public static void nextBytes(Object random, byte[] bytes) {
         SECRETS.nextBytes(bytes);

@@ -36,7 +36,7 @@ final class ProcessClasses extends ClassLoader {
                     "org.jccl.platform.ProcessIdentity.current",
                     "org.jccl.platform.ProcessWatch.SHARED",
                     "org.jccl.platform.Threads.dearUntilNs",
-                    "org.jccl.transport.Mapping.SHARED");
+                    "org.jccl.transport.Region.MAPPED");
 
     private final Set<String> faults;
 
@@ -108,12 +108,24 @@ final class ProcessClasses extends ClassLoader {
             all.clear();
         } else if (value instanceof Object[] all) {
             Arrays.fill(all, null);
+        } else if (field.getType().getName().equals("org.jccl.platform.Shared")) {
+            emptyShared(value);
         } else if (field.getType() == int.class) {
             field.setInt(null, 0);
         } else if (field.getType() == long.class) {
             field.setLong(null, 0);
         } else {
             field.set(null, null);
+        }
+    }
+
+    private static void emptyShared(Object shared) throws IllegalAccessException {
+        try {
+            Field known = shared.getClass().getDeclaredField("known");
+            known.setAccessible(true);
+            ((Map<?, ?>) known.get(shared)).clear();
+        } catch (NoSuchFieldException e) {
+            throw new IllegalStateException(e);
         }
     }
 

@@ -56,7 +56,6 @@ final class Rewriting {
                     "org/jccl/platform/SystemCall.plain", "plain",
                     "org/jccl/platform/Environment.get", "variable",
                     "org/jccl/platform/ProcessIdentity.read", "file",
-                    "org/jccl/platform/ProcessIdentity.inode", "inode",
                     "org/jccl/log/Log.survived", "survived");
 
     private Rewriting() {}

@@ -17,8 +17,7 @@ public final class TransportTargets {
     private static final int RANKS = 3;
     private static final int HEADER_BYTES = 64;
     private static final int STATUS_BYTES = 12 + RegionLayout.STATUS_TEXT_BYTES;
-    private static final long NONCE_0 = 0x1111222233334444L;
-    private static final long NONCE_1 = 0x5555666677778888L;
+    private static final byte[] NONCE = new byte[RegionLayout.NONCE_BYTES];
     private static final long CALL = 37;
     private static final int PID = ProcessIdentity.current().pid();
 
@@ -30,11 +29,11 @@ public final class TransportTargets {
     }
 
     private static Region own() {
-        return Region.create(RANKS, 1, NONCE_0, NONCE_1);
+        return Region.create(RANKS, 1, NONCE);
     }
 
     private static Region mate(Region own) {
-        return Region.open(RANKS, 1, PID, own.descriptor(), NONCE_0, NONCE_1);
+        return Region.open(RANKS, 1, PID, own.descriptor(), NONCE);
     }
 
     private static byte[] copyOf(long address, int bytes) {

@@ -37,7 +37,6 @@ public final class NetLink extends Peer {
             " (the machine or the network between is lost; JCCL_HOST_LOST sets the limit)";
 
     private static final int AGAIN = -Errno.EAGAIN;
-    private static final int INTERRUPTED = -Errno.EINTR;
 
     private final int descriptor;
     private final int nRanks;
@@ -185,7 +184,7 @@ public final class NetLink extends Peer {
                 long done = sentOfHead - Frame.HEADER_BYTES;
                 n = Sockets.send(descriptor, payload[slot] + done, payloadBytes[slot] - done);
             }
-            if (n == AGAIN || n == INTERRUPTED) {
+            if (n == AGAIN) {
                 return false;
             }
             if (n < 0) {
@@ -237,7 +236,7 @@ public final class NetLink extends Peer {
                 long done = received - Frame.HEADER_BYTES;
                 n = Sockets.recv(descriptor, target() + done, Frame.length(arriving) - done);
             }
-            if (n == AGAIN || n == INTERRUPTED) {
+            if (n == AGAIN) {
                 return turn > 0;
             }
             if (n <= 0) {
@@ -334,7 +333,7 @@ public final class NetLink extends Peer {
         ended = ended == null ? "this side has left" : ended;
         for (long discarded = 0; discarded < TURN; ) {
             long n = Sockets.discard(descriptor, TURN);
-            if (n == AGAIN || n == INTERRUPTED) {
+            if (n == AGAIN) {
                 return false;
             }
             if (n <= 0) {
