@@ -170,9 +170,11 @@ public final class Group {
         }
         Content all = content;
         content = new Content();
-        Launch launch = endOutermost(all);
-        Reference.reachabilityFence(all);
-        return launch;
+        try {
+            return endOutermost(all);
+        } finally {
+            Reference.reachabilityFence(all);
+        }
     }
 
     private static @Nullable Launch endOutermost(Content all) {

@@ -70,22 +70,25 @@ public record Launch(List<Group.Operation> operations, Wait waiting, Group.Conte
 
     @Override
     public NcclResult result() {
-        for (Group.Operation each : operations) {
-            NcclException failed = each.task().failure();
-            if (failed != null) {
-                content.fail(failed);
+        try {
+            for (Group.Operation each : operations) {
+                NcclException failed = each.task().failure();
+                if (failed != null) {
+                    content.fail(failed);
+                }
             }
-        }
-        for (Group.GroupJob job : content.jobs) {
-            try {
-                job.result();
-            } catch (NcclException e) {
-                content.fail(e);
+            for (Group.GroupJob job : content.jobs) {
+                try {
+                    job.result();
+                } catch (NcclException e) {
+                    content.fail(e);
+                }
             }
+            NcclException.throwIfAny(content.error);
+            return NcclResult.SUCCESS;
+        } finally {
+            Reference.reachabilityFence(content.kept);
         }
-        Reference.reachabilityFence(content.kept);
-        NcclException.throwIfAny(content.error);
-        return NcclResult.SUCCESS;
     }
 
     @Override

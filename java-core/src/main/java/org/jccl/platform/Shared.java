@@ -27,22 +27,13 @@ public final class Shared<K, V> {
             users++;
             return this;
         }
-
-        /** One user less; null, and freed, if that was the last. */
-        private @Nullable Used less() {
-            if (--users > 0) {
-                return this;
-            }
-            free.accept(value);
-            return null;
-        }
     }
 
     private final Map<K, Used> known = new ConcurrentHashMap<>();
     private final Consumer<V> free;
 
     /** Made here, since {@link #leave} must not need memory. */
-    private final BiFunction<K, Used, @Nullable Used> less = (_, used) -> used.less();
+    private final BiFunction<K, Used, @Nullable Used> less = this::less;
 
     /** Nothing yet; {@code free} frees what its last user has left. */
     public Shared(Consumer<V> free) {
@@ -64,6 +55,15 @@ public final class Shared<K, V> {
     private @Nullable Used made(K key, Function<K, @Nullable V> make) {
         V value = make.apply(key);
         return value == null ? null : new Used(value).more();
+    }
+
+    /** One user less; null, and freed, if that was the last. */
+    private @Nullable Used less(K key, Used used) {
+        if (--used.users > 0) {
+            return used;
+        }
+        free.accept(used.value);
+        return null;
     }
 
     /** One user less; call this once for each that {@link #use} has added. Takes no memory. */
