@@ -97,7 +97,7 @@ final class LifeCycle {
             return opening;
         } catch (RuntimeException | Error e) {
             Handles.remove(handle);
-            creation.drop(Unforeseen.of(e, "in a call"));
+            creation.ended(Unforeseen.of(e, "in a call"));
             throw e;
         }
     }

@@ -296,11 +296,6 @@ public abstract class Creation implements Group.GroupJob, Job {
     }
 
     @Override
-    public final void drop(NcclException why) {
-        ended(why);
-    }
-
-    @Override
     public final boolean await(long untilNs) {
         int ranks = meeting.nRanks();
         int stepMs = Math.clamp(ranks / RANKS_PER_MS, STEP_WAIT_MS, LONGEST_STEP_WAIT_MS);
