@@ -1,6 +1,7 @@
 package org.jccl.bootstrap;
 
 import java.nio.ByteBuffer;
+import org.jccl.type.Unforeseen;
 
 /** A rank's connection as its root sees it. Belongs to the thread jccl-net. */
 final class Member extends Pollable {
@@ -101,7 +102,7 @@ final class Member extends Pollable {
     void failed(Throwable why, long nowNs) {
         if (!done()) {
             try {
-                root.failed(why);
+                root.fail(Unforeseen.of(why, "at the root"));
             } finally {
                 end("the root failed to serve it");
             }
