@@ -77,6 +77,6 @@ public final class Threads {
 
     /** The system's number of the calling thread. */
     public static long id() {
-        return SystemCall.call(SystemCall.GETTID);
+        return SystemCall.call(SystemCall.GETTID, 0);
     }
 }
