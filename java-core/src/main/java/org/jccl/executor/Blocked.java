@@ -54,9 +54,9 @@ public final class Blocked {
         return false;
     }
 
-    /** Says that the lane does not know what it waits for. */
-    void unknown() {
-        on(-1, 0, 0);
+    /** The same where the lane does not know what it waits for. */
+    boolean unknown() {
+        return on(-1, 0, 0);
     }
 
     /** Shows the operation that is first in the lane now. */
