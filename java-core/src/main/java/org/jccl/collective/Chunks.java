@@ -88,11 +88,6 @@ record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements 
     }
 
     @Override
-    public int count() {
-        return cut.parts();
-    }
-
-    @Override
     public long at(int chunk, int owner) {
         return shape.inStart(owner) + cut.start(chunk);
     }
