@@ -114,7 +114,8 @@ public abstract class Creation implements Group.GroupJob, Job {
     }
 
     final void setup(Setup.Members members) {
-        comm.met(members);
+        comm.infos = members.infos();
+        comm.key = members.key();
         setup = new Setup(rounds(), members, comm.rank());
         setup.begin();
     }
