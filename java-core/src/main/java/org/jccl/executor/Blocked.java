@@ -72,9 +72,7 @@ public final class Blocked {
     /** Notes that a look finds the operation at this position. */
     public void look(long at, long nowNs, long warnAfterNs) {
         boolean first = sinceNs == 0;
-        if (first) {
-            sinceNs = nowNs;
-        }
+        sinceNs = first ? nowNs : sinceNs;
         if (first || at != position) {
             position = at;
             stuckSinceNs = nowNs;

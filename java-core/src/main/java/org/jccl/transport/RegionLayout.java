@@ -117,7 +117,6 @@ public final class RegionLayout {
                     DIRECT_BYTES,
                     RING_SLOT_BYTES,
                     RING_SLOTS,
-                    FLAG_COUNT,
                     FIFO_PAYLOAD,
                     FIFO_SLOTS);
 
