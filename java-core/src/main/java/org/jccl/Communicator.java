@@ -83,7 +83,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class Communicator extends Collectives implements AutoCloseable {
     /** The colour of a rank that joins no child of {@link #split}. */
-    public static final int NOCOLOR = -1;
+    public static final int NOCOLOR = Creation.NOCOLOR;
 
     /** Each slice is twice as long as the one before, since thousands of threads may wait. */
     private static final long SLICE_NS = 20_000_000;

@@ -21,6 +21,9 @@ import java.util.Objects;
  * that waits for it does this, or the background does; one thread at a time.
  */
 public abstract class Creation implements Group.GroupJob, Job {
+    /** In a split, the colour of a rank that joins no child. */
+    public static final int NOCOLOR = -1;
+
     /** Every rank that waits wakes this often, to see that it is asked to stop. */
     private static final int STEP_WAIT_MS = 10;
 
