@@ -35,7 +35,6 @@ public final class Threads {
     private Threads() {}
 
     /** Lets another runnable thread of this core run. */
-    @SuppressWarnings("NamedLikeContextualKeyword")
     public static void yield() {
         SystemCall.plain(SystemCall.SCHED_YIELD, 0, 0, 0, 0, 0);
     }
