@@ -1,7 +1,8 @@
 package org.jccl.bootstrap;
 
-import java.nio.ByteBuffer;
 import org.jccl.type.Unforeseen;
+
+import java.nio.ByteBuffer;
 
 /** A rank's connection as its root sees it. Belongs to the thread jccl-net. */
 final class Member extends Pollable {
