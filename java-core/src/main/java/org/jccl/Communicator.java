@@ -83,7 +83,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class Communicator extends Collectives implements AutoCloseable {
     /** The colour of a rank that joins no child of {@link #split}. */
-    public static final int NOCOLOR = -1;
+    public static final int NOCOLOR = Creation.NOCOLOR;
 
     /** Each slice is twice as long as the one before, since thousands of threads may wait. */
     private static final long SLICE_NS = 20_000_000;
@@ -147,7 +147,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         try {
             Doors.given("CommInitRank of rank " + rank, "commId", id);
             Doors.given("CommInitRank of rank " + rank, "config", config);
-            Creation creation = Creation.init(id, nRanks, rank, config.resolved());
+            Creation creation = Creation.init(id, nRanks, rank, config.resolved);
             begin(creation, creation.blocking());
             return new Communicator(creation.comm());
         } catch (NcclException e) {
@@ -217,7 +217,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
      *     something is in progress (NOT_READY); otherwise as of init
      */
     public @Nullable Communicator split(int color, int key, @Nullable Config config) {
-        NcclConfig resolved = config == null ? null : config.resolved();
+        NcclConfig resolved = config == null ? null : config.resolved;
         try {
             Creation creation = Creation.split(comm, color, key, resolved);
             begin(creation, comm.blocking());

@@ -12,7 +12,7 @@ public final class Config {
     /** NCCL's defaults: blocking, without a name and without a time limit. */
     public static final Config DEFAULT = new Config(NcclConfig.DEFAULT);
 
-    private final NcclConfig resolved;
+    final NcclConfig resolved;
 
     Config(NcclConfig resolved) {
         this.resolved = resolved;
@@ -58,9 +58,5 @@ public final class Config {
      */
     public Config withDevice(String device) {
         return new Config(resolved.withDevice(device));
-    }
-
-    NcclConfig resolved() {
-        return resolved;
     }
 }

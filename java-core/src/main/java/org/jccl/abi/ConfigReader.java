@@ -89,14 +89,12 @@ final class ConfigReader {
                             + "not be the larger one",
                     min, max);
         }
-        int blocking = intAt(address, size, BLOCKING);
+        // The default, too, is to block.
+        boolean blocks = intAt(address, size, BLOCKING) != 0;
         if (intAt(address, size, SPLIT_SHARE) == 1) {
             Log.info(Subsystem.INIT, "splitShare is accepted; children share nothing in JCCL");
         }
-        NcclConfig config = NcclConfig.DEFAULT;
-        config = blocking == UNDEF ? config : config.withBlocking(blocking == 1);
-        String name = nameAt(address, size);
-        return name == null ? config : config.withCommName(name);
+        return NcclConfig.DEFAULT.withBlocking(blocks).withCommName(nameAt(address, size));
     }
 
     private static int intAt(long address, long size, int offset) {

@@ -24,8 +24,6 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Creation, split and end of communicators. */
 final class LifeCycle {
-    private static final int NOCOLOR = -1;
-
     /** Handles of communicators that end because their users have lost them. */
     private static final Set<Long> DROPPED = ConcurrentHashMap.newKeySet();
 
@@ -97,7 +95,7 @@ final class LifeCycle {
             return opening;
         } catch (RuntimeException | Error e) {
             Handles.remove(handle);
-            creation.drop(Unforeseen.of(e, "in a call"));
+            creation.ended(Unforeseen.of(e, "in a call"));
             throw e;
         }
     }
@@ -185,7 +183,7 @@ final class LifeCycle {
         parent.ensureReady();
         NcclConfig read = config == 0 ? null : ConfigReader.read(config);
         Creation creation = Creation.split(parent, color, key, read);
-        boolean joins = color != NOCOLOR;
+        boolean joins = color != Creation.NOCOLOR;
         Opening opening = joins ? present(creation, newComm) : new Opening(creation, 0, 0);
         return begin(opening, parent.blocking(), NcclResult.SUCCESS);
     }

@@ -53,10 +53,8 @@ final class Parking {
 
     /** Waits for a call, to its end or for the slice that its caller has written. */
     NcclResult await(Pending pending) {
-        return await(pending, Parking::undoNothing);
+        return await(pending, () -> {});
     }
-
-    private static void undoNothing() {}
 
     /**
      * The same for a call that leaves something to undo.

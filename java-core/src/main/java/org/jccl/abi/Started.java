@@ -6,7 +6,7 @@ import org.jccl.comm.Operations;
 import org.jccl.executor.Task;
 import org.jccl.platform.Memory;
 import org.jccl.progress.CommExecutor;
-import org.jccl.progress.Wait;
+import org.jccl.progress.Submission;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -14,7 +14,6 @@ import org.jccl.type.Operation;
 
 /** Operations that are started and polled. */
 final class Started {
-    private static final long MS = 1_000_000;
 
     private Started() {}
 
@@ -56,11 +55,7 @@ final class Started {
         if (task == null) {
             return NcclResult.SUCCESS;
         }
-        boolean over =
-                ms <= 0
-                        ? executor.look(task)
-                        : Wait.of(executor, task).await(System.nanoTime() + ms * MS);
-        if (!over) {
+        if (!Submission.lend(executor, task, ms)) {
             return NcclResult.IN_PROGRESS;
         }
         // The ticket of a failed one stays known: nobody else who asks may take it for done.

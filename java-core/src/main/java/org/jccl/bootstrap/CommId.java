@@ -35,11 +35,11 @@ final class CommId {
     private CommId() {}
 
     /**
-     * The address that the variable names, or null if it is not set.
+     * The id that means the root at the address that the variable names, or null if it is not set.
      *
      * @throws NcclException with INVALID_ARGUMENT if it names none
      */
-    static @Nullable SocketAddress address() {
+    static @Nullable IdContent id() {
         String text = Params.COMM_ID.text();
         if (text == null) {
             return null;
@@ -47,7 +47,7 @@ final class CommId {
         try {
             SocketAddress address = HostAddress.parse(text, Params.SOCKET_FAMILY.text());
             if (address.isOfOneMachine()) {
-                return address;
+                return open(address);
             }
             throw ErrorKind.ADDRESS_INVALID.says("%s is the address of no single machine", address);
         } catch (NcclException refused) {

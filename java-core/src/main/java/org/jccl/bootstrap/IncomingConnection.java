@@ -122,10 +122,8 @@ final class IncomingConnection extends Pollable {
     private @Nullable Root root(Hello received) {
         Number16 number = Number16.of(received.number());
         Root found = rootOfSocket == null ? unproven.roots.find(number) : rootOfSocket;
-        if (found == null || received.kind() != Hello.RENDEZVOUS) {
-            return null;
-        }
-        return found.number.equals(number) ? found : null;
+        boolean meets = found != null && found.number.equals(number);
+        return meets && received.kind() == Hello.RENDEZVOUS ? found : null;
     }
 
     private @Nullable String challenge(Hello received, byte[] itsKey) {

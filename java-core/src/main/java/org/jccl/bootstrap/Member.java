@@ -1,5 +1,7 @@
 package org.jccl.bootstrap;
 
+import org.jccl.type.Unforeseen;
+
 import java.nio.ByteBuffer;
 
 /** A rank's connection as its root sees it. Belongs to the thread jccl-net. */
@@ -101,7 +103,7 @@ final class Member extends Pollable {
     void failed(Throwable why, long nowNs) {
         if (!done()) {
             try {
-                root.failed(why);
+                root.fail(Unforeseen.of(why, "at the root"));
             } finally {
                 end("the root failed to serve it");
             }

@@ -1,6 +1,5 @@
 package org.jccl.bootstrap;
 
-import org.jccl.platform.SocketAddress;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
@@ -17,12 +16,11 @@ public final class Rendezvous {
      * @throws NcclException with INVALID_USAGE or SYSTEM_ERROR if nothing can be listened on
      */
     public static UniqueId createId() {
-        SocketAddress known = CommId.address();
+        IdContent known = CommId.id();
         if (known != null) {
-            IdContent open = CommId.open(known);
             // A user who has no secret learns here that it is missing.
-            CommId.withSecret(open);
-            return open.encode();
+            CommId.withSecret(known);
+            return known.encode();
         }
         Listener listener = Listener.shared();
         IdContent id = IdContent.create(listener.address);
@@ -36,8 +34,8 @@ public final class Rendezvous {
      * @throws NcclException with INVALID_ARGUMENT if NCCL_COMM_ID names no address
      */
     public static UniqueId effective(UniqueId id) {
-        SocketAddress known = CommId.address();
-        return known == null ? id : CommId.open(known).encode();
+        IdContent known = CommId.id();
+        return known == null ? id : known.encode();
     }
 
     /** A number that all holders of an id compute and that tells nothing of its secret. */

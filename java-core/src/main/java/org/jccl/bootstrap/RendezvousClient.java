@@ -312,11 +312,7 @@ public final class RendezvousClient implements Exchange {
 
     @Override
     public byte[][] result() {
-        byte[][] all = new byte[blobs.length][];
-        for (int each = 0; each < all.length; each++) {
-            all[each] = Objects.requireNonNull(blobs[each]);
-        }
-        return all;
+        return Arrays.stream(blobs).map(Objects::requireNonNull).toArray(byte[][]::new);
     }
 
     @Override

@@ -7,7 +7,6 @@ import org.jccl.platform.WatchedTime;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Sentence;
-import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.nio.ByteBuffer;
@@ -252,11 +251,6 @@ final class Root {
         }
     }
 
-    /** The code that serves a member has failed; all members are told why, this one included. */
-    void failed(Throwable why) {
-        fail(Unforeseen.of(why, "at the root"));
-    }
-
     /** A rank of this process cannot go on and has not reached the root; any thread may say so. */
     void giveUp(int rank, NcclException why) {
         roots.agent.submit(() -> gaveUp("rank " + rank, why));
@@ -298,7 +292,8 @@ final class Root {
                         left, missingText()));
     }
 
-    private void fail(NcclException why) {
+    /** Nobody can meet here any more; all members are told why. */
+    void fail(NcclException why) {
         if (failure != null) {
             return;
         }

@@ -9,9 +9,14 @@ import java.util.List;
 /**
  * A copy of the elements of one array into another of the same extents, each with its own distances
  * between elements. Extents that are contiguous in both arrays are copied as one run. The two must
- * not overlap.
+ * not overlap. {@link #of} makes one, which has not been made yet.
+ *
+ * @param from address of the first element
+ * @param to address to which the first element goes
+ * @param runBytes bytes of a run, 0 if there are no elements
+ * @param extents of the runs, the outermost first
  */
-public final class StridedCopy {
+public record StridedCopy(long from, long to, long runBytes, List<Extent> extents) {
     /**
      * A dimension of both arrays.
      *
@@ -20,18 +25,6 @@ public final class StridedCopy {
      * @param toStride the same in the destination
      */
     public record Extent(long count, long fromStride, long toStride) {}
-
-    private final long from;
-    private final long to;
-    private final long runBytes;
-    private final Extent[] extents;
-
-    private StridedCopy(long from, long to, long runBytes, Extent[] extents) {
-        this.from = from;
-        this.to = to;
-        this.runBytes = runBytes;
-        this.extents = extents;
-    }
 
     /**
      * A copy that has not been made yet.
@@ -61,7 +54,7 @@ public final class StridedCopy {
         boolean empty = dimensions.stream().anyMatch(extent -> extent.count == 0);
         long run = empty ? 0 : merged.getLast().count;
         merged.removeLast();
-        return new StridedCopy(from, to, run, merged.toArray(Extent[]::new));
+        return new StridedCopy(from, to, run, List.copyOf(merged));
     }
 
     /** Copies. */
@@ -72,12 +65,12 @@ public final class StridedCopy {
     }
 
     private void copy(int depth, long source, long destination) {
-        if (depth == extents.length) {
+        if (depth == extents.size()) {
             Memory.copy(source, destination, runBytes);
             return;
         }
-        Extent extent = extents[depth];
-        boolean innermost = depth == extents.length - 1;
+        Extent extent = extents.get(depth);
+        boolean innermost = depth == extents.size() - 1;
         for (long i = 0; i < extent.count; i++) {
             long from = source + i * extent.fromStride;
             long to = destination + i * extent.toStride;

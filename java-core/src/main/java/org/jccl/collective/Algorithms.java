@@ -100,11 +100,6 @@ public final class Algorithms {
         return TABLE.stream().map(Choice::algorithm).toList();
     }
 
-    /** Whether there is one for a call. */
-    public static boolean exist(Shape shape) {
-        return find(shape).isPresent();
-    }
-
     /**
      * The algorithm for a call: the same on all ranks, since it looks at nothing but the shape.
      *
@@ -115,7 +110,8 @@ public final class Algorithms {
                 .orElseThrow(() -> new IllegalArgumentException("no algorithm for " + shape));
     }
 
-    private static Optional<Algorithm> find(Shape shape) {
+    /** The same, if there is one. */
+    public static Optional<Algorithm> find(Shape shape) {
         return TABLE.stream()
                 .filter(row -> row.algorithm.supports(shape) && row.suits.test(shape))
                 .map(Choice::algorithm)

@@ -61,7 +61,7 @@ final class AllGatherHierarchical extends Algorithm {
     private record Call(Shape shape, ScheduleBuilder steps, Chunks chunks, Mates mates) {
 
         private Ref out(int chunk, int owner) {
-            return steps.out(owner * shape.bytes() + chunks.start(chunk));
+            return steps.out(owner * shape.bytes() + chunks.cut().start(chunk));
         }
 
         void gather(int chunk) {
@@ -72,7 +72,7 @@ final class AllGatherHierarchical extends Algorithm {
                 for (int owner : mates.farOwners(mate)) {
                     Ref src = chunks.staged(mate, chunk, ++place);
                     steps.await(mate, Flags.RELAYED, chunk + 1);
-                    steps.copy(out(chunk, owner), src, chunks.length(chunk));
+                    steps.copy(out(chunk, owner), src, chunks.cut().length(chunk));
                 }
             }
         }
@@ -82,7 +82,7 @@ final class AllGatherHierarchical extends Algorithm {
             for (int owner : mates.farOwners(mates.rank())) {
                 Ref dst = chunks.staged(mates.rank(), chunk, ++place);
                 chunks.take(steps, chunk, owner);
-                steps.put(out(chunk, owner), dst, chunks.length(chunk), mates.others());
+                steps.put(out(chunk, owner), dst, chunks.cut().length(chunk), mates.others());
             }
             if (place > 0) {
                 steps.signal(Flags.RELAYED, chunk + 1, mates.others());

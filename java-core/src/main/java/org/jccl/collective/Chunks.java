@@ -88,27 +88,13 @@ record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements 
     }
 
     @Override
-    public int count() {
-        return cut.parts();
-    }
-
-    /** Where a chunk begins, in its part if there are such. */
-    long start(int chunk) {
-        return cut.start(chunk);
-    }
-
-    long length(int chunk) {
-        return cut.length(chunk);
-    }
-
-    @Override
     public long at(int chunk, int owner) {
-        return shape.inStart(owner) + start(chunk);
+        return shape.inStart(owner) + cut.start(chunk);
     }
 
     @Override
     public long length(int chunk, int owner) {
-        return length(chunk);
+        return cut.length(chunk);
     }
 
     /** A place in the slot that {@code writer} has for a chunk. */
@@ -135,12 +121,12 @@ record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements 
                 put(steps, chunk, q, q);
             }
         } else {
-            Ref src = shape.sends(rank) ? steps.in(start(chunk)) : steps.out(start(chunk));
-            steps.put(src, staged(rank, chunk, 0), length(chunk), readers);
+            Ref src = shape.sends(rank) ? steps.in(cut.start(chunk)) : steps.out(cut.start(chunk));
+            steps.put(src, staged(rank, chunk, 0), cut.length(chunk), readers);
         }
         steps.signal(Flags.CONTRIBUTED, chunk + 1, readers);
         if (!shape.operation().reduces()) {
-            steps.copyOwnPart(start(chunk), length(chunk));
+            steps.copyOwnPart(cut.start(chunk), cut.length(chunk));
         }
     }
 
@@ -149,7 +135,7 @@ record Chunks(Shape shape, Slices cut, Staging staging, long stride) implements 
         for (int q : steps.fromNext(givers)) {
             Ref src = staged(q, chunk, isInParts() ? steps.rank() : 0);
             steps.await(q, Flags.CONTRIBUTED, chunk + 1);
-            steps.copy(steps.out(shape.outStart(q) + start(chunk)), src, length(chunk));
+            steps.copy(steps.out(shape.outStart(q) + cut.start(chunk)), src, cut.length(chunk));
         }
         if (shape.operation().rooted() && chunk + staging.slots() < count()) {
             steps.signal(Flags.TAKEN, chunk + 1, givers);

@@ -185,8 +185,7 @@ final class FoldHierarchical extends Algorithm {
                 steps.add(new Step.Fold(sum, sources, length, false));
             }
             if (owner != rank) {
-                Ref src = nodeSum(chunk, owner);
-                steps.put(src, pieces.staged(rank, chunk, owner), length, owner);
+                steps.put(nodeSum(chunk, owner), pieces.staged(rank, chunk, owner), length, owner);
             }
         }
 

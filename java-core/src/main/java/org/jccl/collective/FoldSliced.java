@@ -115,8 +115,7 @@ final class FoldSliced extends Algorithm {
                 long length = pieces.length(chunk, q);
                 if (length > 0) {
                     steps.await(q, Flags.REDUCED, chunk + 1);
-                    Ref dst = steps.out(pieces.at(chunk, q));
-                    steps.copy(dst, pieces.staged(q, chunk, q), length);
+                    steps.copy(steps.out(pieces.at(chunk, q)), pieces.staged(q, chunk, q), length);
                 }
             }
         }

@@ -5,8 +5,13 @@ import org.jccl.schedule.ScheduleBuilder;
 
 /** What is reduced in a call, in chunks; of each chunk, every rank owns a piece or nothing. */
 interface Pieces {
+    /** What is cut into the chunks: everything, or each part. */
+    Slices cut();
+
     /** Number of chunks. */
-    int count();
+    default int count() {
+        return cut().parts();
+    }
 
     /** Where in an input a rank's piece of a chunk begins. */
     long at(int chunk, int owner);

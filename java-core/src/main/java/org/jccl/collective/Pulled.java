@@ -44,8 +44,7 @@ final class Pulled extends Algorithm {
         if (operation().reduces()) {
             steps.awaitAll(givers, Flags.CONTRIBUTED, 1);
             int[] all = shape.nodes().ranks(0);
-            Pulls pulls = new Pulls(shape, rank, steps);
-            pulls.fold(all, shape.inStart(rank), 0, shape.bytes());
+            new Pulls(shape, rank, steps).fold(all, shape.inStart(rank), 0, shape.bytes());
         } else {
             steps.copyOwnPart(0, shape.bytes());
             for (int q : steps.fromNext(givers)) {

@@ -16,11 +16,6 @@ record RowChunks(long partBytes, Slices cut, Staging ring) implements Pieces {
     }
 
     @Override
-    public int count() {
-        return cut.parts();
-    }
-
-    @Override
     public long at(int chunk, int owner) {
         return Math.max(cut.start(chunk), owner * partBytes);
     }

@@ -11,24 +11,19 @@ import org.jccl.schedule.Shape;
  *
  * @param places the slices of a slot
  */
-record SlicedChunks(int nRanks, Staging staging, Slices chunks, Slices places) implements Pieces {
+record SlicedChunks(int nRanks, Staging staging, Slices cut, Slices places) implements Pieces {
 
     /** The chunks of this call. */
     static SlicedChunks of(Shape shape) {
         Staging staging = Staging.oneChunk(shape.bytes(), shape.limits());
-        Slices chunks = Slices.atMost(shape.bytes(), staging.slotBytes());
-        Slices places = new Slices(chunks.stride(), shape.nRanks());
-        return new SlicedChunks(shape.nRanks(), staging, chunks, places);
+        Slices cut = Slices.atMost(shape.bytes(), staging.slotBytes());
+        Slices places = new Slices(cut.stride(), shape.nRanks());
+        return new SlicedChunks(shape.nRanks(), staging, cut, places);
     }
 
     /** Whether there is one chunk only, or the ring has at least so many slots. */
     static boolean possible(Shape shape, int leastSlots) {
         return shape.limits().ringSlots() >= leastSlots || of(shape).count() == 1;
-    }
-
-    @Override
-    public int count() {
-        return chunks.parts();
     }
 
     @Override
@@ -38,11 +33,11 @@ record SlicedChunks(int nRanks, Staging staging, Slices chunks, Slices places) i
 
     @Override
     public long at(int chunk, int owner) {
-        return chunks.start(chunk) + slices(chunk).start(owner);
+        return cut.start(chunk) + slices(chunk).start(owner);
     }
 
     private Slices slices(int chunk) {
-        return new Slices(chunks.length(chunk), nRanks);
+        return new Slices(cut.length(chunk), nRanks);
     }
 
     @Override

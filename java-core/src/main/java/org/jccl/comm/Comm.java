@@ -86,11 +86,6 @@ public final class Comm implements GroupMember {
         commHash = hash;
     }
 
-    void met(Setup.Members members) {
-        infos = members.infos();
-        key = members.key();
-    }
-
     void connected(Setup setup) {
         boolean rankOrder = infos[rank].reducesInRankOrder();
         planner = new Planner(rank, setup.nodes(), rankOrder, setup.net(), identity());
@@ -259,11 +254,6 @@ public final class Comm implements GroupMember {
      */
     public void ensureReady() {
         life.ensureReady();
-    }
-
-    /** Refuses a call after a failure of a split or group; the executor knows all others. */
-    void ensureUnfailed() {
-        NcclException.throwIfAny(life.failure);
     }
 
     /** As {@link #ensureReady}; refuses with the failure of an operation, too. */

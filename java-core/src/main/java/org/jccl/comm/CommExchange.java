@@ -3,7 +3,6 @@ package org.jccl.comm;
 import org.jccl.bootstrap.Exchange;
 import org.jccl.call.Call;
 import org.jccl.executor.Task;
-import org.jccl.plan.Plan;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.platform.WatchedTime;
@@ -79,8 +78,7 @@ final class CommExchange implements Exchange {
                         .buffers(at, at + longBytes)
                         .elements(bytes, DataType.UINT8.number())
                         .reducedBy(CallRecord.SPLIT);
-        Plan plan = comm.planner().plan(call, false);
-        Task next = new Task().of(call, plan);
+        Task next = new Task().of(call, comm.planner().plan(call, false));
         executor.submit(next);
         task = next;
     }

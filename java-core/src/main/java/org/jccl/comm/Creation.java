@@ -21,6 +21,9 @@ import java.util.Objects;
  * that waits for it does this, or the background does; one thread at a time.
  */
 public abstract class Creation implements Group.GroupJob, Job {
+    /** In a split, the colour of a rank that joins no child. */
+    public static final int NOCOLOR = -1;
+
     /** Every rank that waits wakes this often, to see that it is asked to stop. */
     private static final int STEP_WAIT_MS = 10;
 
@@ -114,7 +117,8 @@ public abstract class Creation implements Group.GroupJob, Job {
     }
 
     final void setup(Setup.Members members) {
-        comm.met(members);
+        comm.infos = members.infos();
+        comm.key = members.key();
         setup = new Setup(rounds(), members, comm.rank());
         setup.begin();
     }
@@ -293,11 +297,6 @@ public abstract class Creation implements Group.GroupJob, Job {
         } finally {
             released(why);
         }
-    }
-
-    @Override
-    public final void drop(NcclException why) {
-        ended(why);
     }
 
     @Override

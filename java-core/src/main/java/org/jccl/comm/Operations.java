@@ -43,7 +43,8 @@ public final class Operations {
      *     large, too many operations are under way or queued, or the operation has failed already
      */
     public static @Nullable Pending begin(Comm comm, Call call) {
-        comm.ensureUnfailed();
+        // Of a split or group; the executor knows all other failures.
+        NcclException.throwIfAny(comm.life.failure);
         Plan plan = plan(comm, call);
         Group group = Group.current();
         if (group.open()) {
@@ -84,7 +85,8 @@ public final class Operations {
      */
     public static long start(Comm comm, Call call, int ms) {
         check(comm, call);
-        comm.ensureUnfailed();
+        // Of a split or group; the executor knows all other failures.
+        NcclException.throwIfAny(comm.life.failure);
         Task task = new Task().of(call, plan(comm, call));
         // The thread keeps the call, but not what belongs to this one.
         call.composed(null);

@@ -83,10 +83,8 @@ record RankInfo(
 
     /** Whether two ranks should try to share memory. */
     boolean mayShare(RankInfo other) {
-        if (!hostId.equals(other.hostId)) {
-            return false;
-        }
-        return (shm && other.shm) || (p2p && other.p2p && sameProcess(other));
+        return hostId.equals(other.hostId)
+                && ((shm && other.shm) || (p2p && other.p2p && sameProcess(other)));
     }
 
     /** The first setting in which the ranks differ, as a sentence, or null. */

@@ -25,7 +25,6 @@ import java.util.List;
  */
 final class SplitJob extends Creation {
     private static final int ROUNDS = 4;
-    private static final int NOCOLOR = -1;
 
     private final int color;
     private final int key;

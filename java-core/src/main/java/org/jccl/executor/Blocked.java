@@ -54,9 +54,9 @@ public final class Blocked {
         return false;
     }
 
-    /** Says that the lane does not know what it waits for. */
-    void unknown() {
-        on(-1, 0, 0);
+    /** The same where the lane does not know what it waits for. */
+    boolean unknown() {
+        return on(-1, 0, 0);
     }
 
     /** Shows the operation that is first in the lane now. */
@@ -72,9 +72,7 @@ public final class Blocked {
     /** Notes that a look finds the operation at this position. */
     public void look(long at, long nowNs, long warnAfterNs) {
         boolean first = sinceNs == 0;
-        if (first) {
-            sinceNs = nowNs;
-        }
+        sinceNs = first ? nowNs : sinceNs;
         if (first || at != position) {
             position = at;
             stuckSinceNs = nowNs;

@@ -53,7 +53,7 @@ final class BufferTable {
             long area = links.region(q).address(Area.RING);
             for (int p = 0; p < 2; p++) {
                 tables[p][Plan.FIRST_AREA + nRanks + q] = area + RegionLayout.direct(p);
-                tables[p][Plan.FIRST_AREA + 2 * nRanks + q] = area + RegionLayout.ring();
+                tables[p][Plan.FIRST_AREA + 2 * nRanks + q] = area + RegionLayout.RING;
             }
         }
         areasReady = true;

@@ -145,8 +145,7 @@ final class PeerSteps {
         Peer peer = links.peer(q);
         while (pulled < args[a + 2]) {
             if (left == 0) {
-                blocked.unknown();
-                return false;
+                return blocked.unknown();
             }
             long bytes = Math.min(left, args[a + 2] - pulled);
             if (!peer.read(src + pulled, dst + pulled, bytes)) {

@@ -37,7 +37,7 @@ public final class Group {
         void start();
 
         /** Ends it before it has begun, since the group failed. */
-        void drop(NcclException why);
+        void ended(@Nullable NcclException why);
     }
 
     record Operation(GroupMember member, Task task) {}
@@ -129,7 +129,7 @@ public final class Group {
             requireSame(job.blocking());
             content.jobs.add(job);
         } catch (RuntimeException | Error e) {
-            job.drop(Unforeseen.of(e, "in a group"));
+            job.ended(Unforeseen.of(e, "in a group"));
             throw e;
         }
     }
@@ -184,7 +184,7 @@ public final class Group {
                 operation.member.groupFailed(failed);
             }
             for (GroupJob job : all.jobs) {
-                job.drop(failed);
+                job.ended(failed);
             }
             throw failed;
         }

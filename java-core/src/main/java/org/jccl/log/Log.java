@@ -47,10 +47,10 @@ public final class Log {
     }
 
     /** Settings, and what takes the lines. */
-    private record Output(LogSettings settings, Consumer<byte[]> lines) {}
+    record Output(LogSettings settings, Consumer<byte[]> lines) {}
 
     // Written by refresh under the class's lock, read by every line; immutable, so any order does.
-    private static volatile @Nullable Output output;
+    static volatile @Nullable Output output;
 
     private Log() {}
 
@@ -69,11 +69,6 @@ public final class Log {
             // It is opened now, so that it is there before it has a line.
             file.accept(new byte[0]);
         }
-    }
-
-    /** Sends the lines of tests elsewhere. */
-    static synchronized void use(LogSettings settings, Consumer<byte[]> lines) {
-        output = new Output(settings, lines);
     }
 
     /** Warns of a failure that a thread survives, if that can be said; nothing is thrown. */

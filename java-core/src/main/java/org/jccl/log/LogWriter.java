@@ -82,9 +82,8 @@ final class LogWriter implements Runnable {
             limitNs = FAREWELL_NS - waitedInVainNs;
         }
         long sinceNs = System.nanoTime();
-        boolean written = await(number, limitNs);
-        synchronized (WAITING) {
-            if (!written) {
+        if (!await(number, limitNs)) {
+            synchronized (WAITING) {
                 waitedInVainNs += System.nanoTime() - sinceNs;
             }
         }

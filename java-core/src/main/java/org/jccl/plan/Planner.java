@@ -167,7 +167,7 @@ public final class Planner {
 
     private static void requirePlannable(Shape shape) {
         int mostRanks = RegionLayout.RING_SLOT_BYTES / shape.elementBytes();
-        if (shape.nRanks() > mostRanks && !Algorithms.exist(shape)) {
+        if (shape.nRanks() > mostRanks && Algorithms.find(shape).isEmpty()) {
             throw ErrorKind.TOO_MANY_RANKS.says(
                     "%s of elements of %s bytes is done among at most %s ranks, not %s; call it "
                             + "for smaller elements",

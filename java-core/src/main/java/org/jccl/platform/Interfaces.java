@@ -123,10 +123,7 @@ public final class Interfaces {
     }
 
     private static int quality(SocketAddress address) {
-        if (!address.isIpv6()) {
-            return 0;
-        }
-        return address.isLinkLocal() ? 2 : 1;
+        return address.isLinkLocal() ? 2 : address.isIpv6() ? 1 : 0;
     }
 
     private static void add(long entry, List<Interface> found) {

@@ -48,7 +48,7 @@ public final class PrivateFile {
     private static void check(String path, Path opened) throws IOException {
         int mode = (int) Files.getAttribute(opened, "unix:mode");
         long owner = Integer.toUnsignedLong((int) Files.getAttribute(opened, "unix:uid"));
-        long user = SystemCall.call(SystemCall.GETEUID);
+        long user = SystemCall.call(SystemCall.GETEUID, 0);
         if ((mode & FILE_TYPE) != REGULAR_FILE) {
             throw ErrorKind.SECRET_UNFIT.says("%s is not a regular file", path);
         }

@@ -9,28 +9,22 @@ import org.jspecify.annotations.Nullable;
  * descriptor, so that the reuse of its number misleads nobody: a pidfd or, where the system refuses
  * those, its status in /proc, which tells of no other process either. This process has one
  * descriptor for each process that its ranks watch.
+ *
+ * @param process which one; {@link #open} watches it
+ * @param fd by which it is held
+ * @param refusal the errno by which the system refuses pidfds, 0 if this is one
  */
-public final class ProcessWatch implements AutoCloseable {
+public record ProcessWatch(Watched process, int fd, int refusal) implements AutoCloseable {
     private static final int SECOND_FIELD = 2;
     private static final int STATE_FIELD = 3;
     private static final int THREADS_FIELD = 20;
 
     /** A process: its number alone may be given again. */
-    private record Watched(int pid, long startTime) {}
+    record Watched(int pid, long startTime) {}
 
     /** One for each watched process, for all ranks and communicators of this process. */
     private static final Shared<Watched, ProcessWatch> SHARED =
             new Shared<>(watch -> Descriptors.close(watch.fd));
-
-    private final Watched process;
-    private final int refusal;
-    private final int fd;
-
-    private ProcessWatch(Watched process, int fd, int refusal) {
-        this.process = process;
-        this.fd = fd;
-        this.refusal = refusal;
-    }
 
     /**
      * Watches a process from now on.
@@ -77,11 +71,6 @@ public final class ProcessWatch implements AutoCloseable {
         if (fd >= 0 && (watch == null || watch.fd != fd)) {
             Descriptors.close(fd);
         }
-    }
-
-    /** The errno by which the system refuses pidfds, 0 if this is one. */
-    public int refusal() {
-        return refusal;
     }
 
     /** Whether the process has ended, as a zombie or altogether. Does not wait. */

@@ -11,8 +11,16 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Mapped memory: shared with other processes through a descriptor without a name, or private. It is
  * allocated when made, or part by part before that part is used, so that a full system is an error
  * here and never SIGBUS later.
+ *
+ * @param address at which it is mapped
+ * @param sizeBytes its size in bytes
+ * @param fd the descriptor by which others can open it, or -1
+ * @param inDevShm whether it is a file in /dev/shm
+ * @param closed set by whichever thread closes first, atomically
  */
-public final class SharedMemory implements AutoCloseable {
+public record SharedMemory(
+        long address, long sizeBytes, int fd, boolean inDevShm, AtomicBoolean closed)
+        implements AutoCloseable {
     private static final String DEV_SHM = "/dev/shm";
     private static final int SEEK_END = 2;
     private static final int PROT_READ_WRITE = 3;
@@ -25,18 +33,8 @@ public final class SharedMemory implements AutoCloseable {
     /** Against further seals, and against shrinking and growing. */
     private static final int SEALS = 1 | 2 | 4;
 
-    private final long address;
-    private final long sizeBytes;
-    private final int fd;
-    private final boolean inDevShm;
-    // Written once by whichever thread closes first, atomically.
-    private final AtomicBoolean closed = new AtomicBoolean();
-
     private SharedMemory(long address, long sizeBytes, int fd, boolean inDevShm) {
-        this.address = address;
-        this.sizeBytes = sizeBytes;
-        this.fd = fd;
-        this.inDevShm = inDevShm;
+        this(address, sizeBytes, fd, inDevShm, new AtomicBoolean());
     }
 
     /**
@@ -140,21 +138,6 @@ public final class SharedMemory implements AutoCloseable {
                     room.getUsableSpace());
         }
         require(result, "create", bytes, "allocating it");
-    }
-
-    /** The address at which it is mapped. */
-    public long address() {
-        return address;
-    }
-
-    /** Its size in bytes. */
-    public long sizeBytes() {
-        return sizeBytes;
-    }
-
-    /** The descriptor by which others can open it, or -1. */
-    public int fd() {
-        return fd;
     }
 
     /** Unmaps it; every address in it is invalid afterwards. A second call does nothing. */

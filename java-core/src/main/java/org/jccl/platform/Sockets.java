@@ -133,23 +133,21 @@ public final class Sockets {
     /**
      * Waits until one of {@code n} entries of {@link #POLLFD_BYTES} has something.
      *
-     * @param timeoutMs 0 to look only, negative for no limit
+     * @param timeoutMs 0 to look only
      * @return the number of entries with something, or -errno; -EINTR may come at any time
      */
     public static int poll(long pollfds, int n, int timeoutMs) {
-        return (int) SystemCall.call(SystemCall.PPOLL, pollfds, n, timespec(timeoutMs), 0, 0);
-    }
-
-    private static long timespec(int timeoutMs) {
-        return timeoutMs < 0 ? 0 : CallState.current().timespec(timeoutMs * MS_NS);
+        long timespec = CallState.current().timespec(timeoutMs * MS_NS);
+        return (int) SystemCall.call(SystemCall.PPOLL, pollfds, n, timespec, 0, 0);
     }
 
     /** The same for one descriptor: what happened (POLL bits), 0 for nothing, or -1: look again. */
     public static int pollOne(int fd, short events, int timeoutMs) {
-        long entry = CallState.current().pollfd;
-        setPollfd(entry, fd, events);
-        long ready = SystemCall.plain(SystemCall.PPOLL, entry, 1, timespec(timeoutMs), 0, 0);
-        return ready <= 0 ? (int) ready : pollResult(entry);
+        CallState state = CallState.current();
+        long timespec = state.timespec(timeoutMs * MS_NS);
+        setPollfd(state.pollfd, fd, events);
+        long ready = SystemCall.plain(SystemCall.PPOLL, state.pollfd, 1, timespec, 0, 0);
+        return ready <= 0 ? (int) ready : pollResult(state.pollfd);
     }
 
     /** Fills one entry for {@link #poll}; a negative descriptor is passed over. */

@@ -64,10 +64,6 @@ final class SystemCall {
     private SystemCall() {}
 
     /** The result, or -errno. */
-    static long call(long number) {
-        return call(number, 0, 0, 0, 0, 0, 0);
-    }
-
     static long call(long number, long a) {
         return call(number, a, 0, 0, 0, 0, 0);
     }

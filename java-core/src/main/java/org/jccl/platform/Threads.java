@@ -35,7 +35,6 @@ public final class Threads {
     private Threads() {}
 
     /** Lets another runnable thread of this core run. */
-    @SuppressWarnings("NamedLikeContextualKeyword")
     public static void yield() {
         SystemCall.plain(SystemCall.SCHED_YIELD, 0, 0, 0, 0, 0);
     }
@@ -77,6 +76,6 @@ public final class Threads {
 
     /** The system's number of the calling thread. */
     public static long id() {
-        return SystemCall.call(SystemCall.GETTID);
+        return SystemCall.call(SystemCall.GETTID, 0);
     }
 }

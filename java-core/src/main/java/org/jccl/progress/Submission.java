@@ -80,12 +80,21 @@ public final class Submission {
         return 0;
     }
 
+    /**
+     * Lends the thread to a task that was submitted.
+     *
+     * @param ms for how long at most; with 0 it looks once
+     * @return whether the task is over
+     */
+    public static boolean lend(CommExecutor executor, Task task, int ms) {
+        return ms > 0
+                ? Wait.of(executor, task).await(System.nanoTime() + ms * MS)
+                : executor.look(task);
+    }
+
     private static boolean accompany(CommExecutor executor, Task task, int ms) {
         try {
-            boolean over =
-                    ms > 0
-                            ? Wait.of(executor, task).await(System.nanoTime() + ms * MS)
-                            : executor.look(task) || linger(executor, task);
+            boolean over = lend(executor, task, ms) || (ms <= 0 && linger(executor, task));
             if (!over) {
                 task.whenOver(Completions::add);
                 StreamAgent.attend(executor);

@@ -12,7 +12,8 @@ final class Tiles {
     private static final int BYTES = 4096;
     private static final int TYPES = DataType.values().length;
 
-    private static final ThreadLocal<@Nullable Tiles @Nullable []> OF_THREAD = new ThreadLocal<>();
+    private static final ThreadLocal<@Nullable Tiles[]> OF_THREAD =
+            ThreadLocal.withInitial(() -> new @Nullable Tiles[TYPES]);
 
     /** The layout of the arrays' elements. */
     final ValueLayout layout;
@@ -61,10 +62,6 @@ final class Tiles {
     /** This thread's tiles for the type. */
     static Tiles of(DataType type) {
         @Nullable Tiles[] all = OF_THREAD.get();
-        if (all == null) {
-            all = new Tiles[TYPES];
-            OF_THREAD.set(all);
-        }
         Tiles tiles = all[type.number()];
         if (tiles == null) {
             tiles = new Tiles(type);

@@ -10,7 +10,6 @@ package org.jccl.schedule;
  * @param directBytes size of {@link Space#DIRECT}
  * @param ringSlotBytes size of one slot of {@link Space#RING}
  * @param ringSlots slots of {@link Space#RING}
- * @param flags number of flag words of a rank
  * @param chunkBytes payload of one slot of {@link Space#FIFO}, behind a header of {@link
  *     #HEADER_BYTES}
  * @param chunkSlots slots of {@link Space#FIFO}
@@ -21,7 +20,6 @@ public record Limits(
         int directBytes,
         int ringSlotBytes,
         int ringSlots,
-        int flags,
         int chunkBytes,
         int chunkSlots) {
     /** What precedes the payload of each chunk of a message. */

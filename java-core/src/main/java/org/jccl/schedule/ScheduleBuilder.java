@@ -137,8 +137,7 @@ public final class ScheduleBuilder {
     /** Copies a range of what the own rank has for itself, unless the call is in place. */
     public void copyOwnPart(long start, long length) {
         if (shape.sends(rank) && shape.receives(rank) && !shape.inPlace()) {
-            Ref src = in(shape.inStart(rank) + start);
-            copy(out(shape.outStart(rank) + start), src, length);
+            copy(out(shape.outStart(rank) + start), in(shape.inStart(rank) + start), length);
         }
     }
 

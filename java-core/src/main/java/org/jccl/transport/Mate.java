@@ -67,9 +67,7 @@ public final class Mate extends Peer {
             return false;
         }
         long nowNs = System.nanoTime();
-        if (endingSinceNs == 0) {
-            endingSinceNs = nowNs;
-        }
+        endingSinceNs = endingSinceNs == 0 ? nowNs : endingSinceNs;
         return nowNs - endingSinceNs < (errno == Errno.ESRCH ? ENDING_NS : REAPED_NS);
     }
 

@@ -94,9 +94,11 @@ public final class RegionLayout {
     /** Slots of the ring. */
     public static final int RING_SLOTS = 4;
 
-    /** Size of the ring area: two direct slots, then the ring. */
-    public static final long RING_AREA_BYTES =
-            2L * DIRECT_BYTES + (long) RING_SLOTS * RING_SLOT_BYTES;
+    /** Offset of the ring in the ring area, behind the two direct slots. */
+    public static final long RING = 2L * DIRECT_BYTES;
+
+    /** Size of the ring area. */
+    public static final long RING_AREA_BYTES = RING + (long) RING_SLOTS * RING_SLOT_BYTES;
 
     /** Chunks in flight from one rank to another in send/recv. */
     public static final int FIFO_SLOTS = 4;
@@ -115,7 +117,6 @@ public final class RegionLayout {
                     DIRECT_BYTES,
                     RING_SLOT_BYTES,
                     RING_SLOTS,
-                    FLAG_COUNT,
                     FIFO_PAYLOAD,
                     FIFO_SLOTS);
 
@@ -183,11 +184,6 @@ public final class RegionLayout {
     /** Offset of the direct slot of this parity in the ring area. */
     public static long direct(int parity) {
         return (long) parity * DIRECT_BYTES;
-    }
-
-    /** Offset of the ring in the ring area. */
-    public static long ring() {
-        return 2L * DIRECT_BYTES;
     }
 
     /** Size of the slots for one peer in a FIFO area. */

@@ -133,10 +133,7 @@ public enum Operation {
      * {@code part}: the part that stands for the rank in the larger buffer is the smaller buffer.
      */
     public long inPlaceDistance(long part, int rank) {
-        if (in == out) {
-            return 0;
-        }
-        return out == EACH ? rank * part : -rank * part;
+        return in == out ? 0 : out == EACH ? rank * part : -rank * part;
     }
 
     /** Whether the operation combines elements, so that its reduction operation means something. */

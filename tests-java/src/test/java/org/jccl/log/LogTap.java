@@ -19,7 +19,8 @@ public final class LogTap implements AutoCloseable {
     /** The same settings as the log would read again by itself. */
     private static void use(Consumer<byte[]> lines) {
         long pid = ProcessIdentity.current().pid();
-        Log.use(LogSettings.read(Environment::get, "host", pid), lines);
+        LogSettings settings = LogSettings.read(Environment::get, "host", pid);
+        Log.output = new Log.Output(settings, lines);
     }
 
     @Override

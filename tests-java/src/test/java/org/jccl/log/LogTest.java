@@ -20,7 +20,7 @@ class LogTest {
 
     @AfterEach
     void restore() {
-        Log.use(settings(Map.of()), LogTap::print);
+        Log.output = new Log.Output(settings(Map.of()), LogTap::print);
         Log.refresh();
     }
 
@@ -137,7 +137,7 @@ class LogTest {
     }
 
     private void use(Map<String, String> variables) {
-        Log.use(settings(variables), written::writeBytes);
+        Log.output = new Log.Output(settings(variables), written::writeBytes);
     }
 
     private static LogSettings settings(Map<String, String> variables) {

@@ -11,6 +11,7 @@ import org.jccl.schedule.Step.TinyCopy;
 import org.jccl.schedule.Step.TinyFold;
 import org.jccl.schedule.Step.TinyPut;
 import org.jccl.schedule.Step.Wait;
+import org.jccl.transport.RegionLayout;
 
 /** The buffers and areas of a call, which no step of a schedule may leave. */
 public final class Bounds {
@@ -49,8 +50,8 @@ public final class Bounds {
     private boolean hold(Step step) {
         return switch (step) {
             case Put put -> fits(put.src(), put.length()) && fits(put.dst(), put.length());
-            case Signal signal -> signal.flag() < shape.limits().flags();
-            case Wait wait -> wait.flag() < shape.limits().flags();
+            case Signal signal -> signal.flag() < RegionLayout.FLAG_COUNT;
+            case Wait wait -> wait.flag() < RegionLayout.FLAG_COUNT;
             case Fold fold ->
                     fits(fold.dst(), fold.length())
                             && fold.length() % shape.elementBytes() == 0

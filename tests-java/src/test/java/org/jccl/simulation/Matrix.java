@@ -29,7 +29,7 @@ record Matrix(Nodes nodes, int elementBytes, Limits limits) {
         int direct = UNIT_BYTES * (nRanks + 3);
         int slot = UNIT_BYTES * unitsPerSlot;
         direct = Math.max(448, direct);
-        Limits limits = new Limits(320, 384, direct, slot, ringSlots, 8, UNIT_BYTES, 2);
+        Limits limits = new Limits(320, 384, direct, slot, ringSlots, UNIT_BYTES, 2);
         return new Matrix(Nodes.one(nRanks), elementBytes, limits);
     }
 

@@ -2,6 +2,7 @@ package org.jccl.simulation;
 
 import org.jccl.collective.SendRecv;
 import org.jccl.schedule.Limits;
+import org.jccl.transport.RegionLayout;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
@@ -72,12 +73,12 @@ final class SimulatedRank {
     /** Sum of the sequence numbers of the finished calls. */
     long base;
 
-    SimulatedRank(int rank, int nRanks, Limits limits) {
+    SimulatedRank(int rank, int nRanks) {
         this.rank = rank;
         clock = new int[nRanks];
         clock[rank] = 1;
         views = new View[nRanks];
-        flags = new long[nRanks][flag(limits, 0, nRanks)];
+        flags = new long[nRanks][flag(0, nRanks)];
         words = new int[nRanks];
         tiny = new Tiny[nRanks][2];
         tinyReadAt = new int[nRanks][2];
@@ -87,8 +88,8 @@ final class SimulatedRank {
     }
 
     /** The number of a flag of transfers, which concerns one reader; they follow the others. */
-    static int flag(Limits limits, int ofPair, int reader) {
-        return limits.flags() + 2 * reader + ofPair;
+    static int flag(int ofPair, int reader) {
+        return RegionLayout.FLAG_COUNT + 2 * reader + ofPair;
     }
 
     /**
@@ -99,7 +100,7 @@ final class SimulatedRank {
         List<String> all = new ArrayList<>();
         signals.forEach(
                 (key, published) -> {
-                    int pair = (int) (key >> 48) - limits.flags();
+                    int pair = (int) (key >> 48) - RegionLayout.FLAG_COUNT;
                     long number = key & (1L << 48) - 1;
                     long needed =
                             pair >= 0 && pair % 2 == 1

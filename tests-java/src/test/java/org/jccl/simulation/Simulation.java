@@ -53,7 +53,7 @@ final class Simulation {
         terms = new Terms(nRanks);
         wires = new Wire[nRanks][nRanks];
         for (int r = 0; r < nRanks; r++) {
-            ranks.add(new SimulatedRank(r, nRanks, limits));
+            ranks.add(new SimulatedRank(r, nRanks));
             for (int q = 0; q < nRanks; q++) {
                 if (wiring.wired(r, q)) {
                     wires[r][q] = new Wire(wiring.framesInFlight());

@@ -59,7 +59,7 @@ final class TransferLane extends Lane {
 
     @Override
     int flag(int ofSchedule, int reader) {
-        return SimulatedRank.flag(simulation.limits(), ofSchedule, reader);
+        return SimulatedRank.flag(ofSchedule, reader);
     }
 
     @Override

@@ -205,9 +205,7 @@ public final class NetLink extends Peer {
         head = tail;
         sentOfHead = 0;
         dropped = true;
-        if (ended == null) {
-            ended = why;
-        }
+        ended = ended == null ? why : ended;
     }
 
     @Override
