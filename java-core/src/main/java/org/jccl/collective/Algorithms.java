@@ -54,7 +54,6 @@ public final class Algorithms {
     static {
         Operation[] folds = {ALL_REDUCE, REDUCE, REDUCE_SCATTER};
         Operation[] copies = {ALL_GATHER, BROADCAST, ALL_TO_ALL, GATHER, SCATTER};
-        Operation[] pulls = {ALL_REDUCE, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, GATHER, SCATTER};
         add(Tiny::new, shape -> true, folds);
         add(Tiny::new, shape -> true, copies);
         add(FoldHierarchical::new, Algorithms::isWorthRelaying, ALL_REDUCE, REDUCE_SCATTER);
@@ -64,7 +63,8 @@ public final class Algorithms {
         add(Flat::new, shape -> shape.bytes() <= FLAT_BROADCAST_BYTES, BROADCAST);
         add(Flat::new, shape -> true, ALL_GATHER);
         add(Pulled::new, Algorithms::isWorthPullingByAll, ALL_GATHER);
-        add(Pulled::new, Algorithms::isWorthPulling, pulls);
+        add(Pulled::new, Algorithms::isWorthPullingToFold, ALL_REDUCE, REDUCE_SCATTER);
+        add(Pulled::new, Algorithms::isWorthPulling, BROADCAST, ALL_TO_ALL, GATHER, SCATTER);
         add(FoldSliced::new, shape -> true, folds);
         add(CopyChunked::new, shape -> true, copies);
     }
@@ -84,6 +84,14 @@ public final class Algorithms {
 
     private static boolean isWorthPulling(Shape shape) {
         return Math.max(shape.inBytes(), shape.outBytes()) >= PULLED_BYTES;
+    }
+
+    /**
+     * A fold reads a slot of the region as it is, but needs a copy of a buffer of another process;
+     * two ranks gain nothing by that.
+     */
+    private static boolean isWorthPullingToFold(Shape shape) {
+        return shape.nRanks() > 2 && isWorthPulling(shape);
     }
 
     /** Several ranks that read the same pages at once are in each other's way. */
