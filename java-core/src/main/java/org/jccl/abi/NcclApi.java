@@ -117,7 +117,10 @@ public final class NcclApi {
             long comm,
             long stream) {
         try {
-            Operation called = Started.operation("Operation", operation);
+            Operation called = Operation.of(operation);
+            if (called == null) {
+                throw Started.unknown("Operation", operation);
+            }
             Comm of = Handles.get(comm, called.ncclName());
             Call call = Group.call(called).buffers(send, recv).elements(count, type);
             call.reducedBy(reduction).with(rootOrPeer).inStream(stream);
