@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 
 #include "client.h"
@@ -124,6 +125,20 @@ static bool says(const char* file, const char* text) {
     return found;
 }
 
+/* A child has the stub's address, but none of Java's threads. */
+static void fork_and_call(void) {
+    float x = 5;
+    int status = 0;
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        alarm(60);
+        ncclResult_t result = ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comm, NULL);
+        _exit(result == ncclInvalidUsage ? 0 : 1);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+}
+
 static void call_often(const char* log) {
     alarm(600);
     for (int i = 0; i < 30000; i++) {
@@ -136,6 +151,7 @@ static void call_often(const char* log) {
     EXPECT(ncclInvalidArgument, ncclAllReduce(&x, &x, 1, (ncclDataType_t)99, ncclSum, comm, NULL));
     REQUIRE(strstr(ncclGetLastError(NULL), "ncclAllReduce : invalid type 99") != NULL);
     EXPECT(ncclInvalidArgument, ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, NULL, NULL));
+    fork_and_call();
 }
 
 int main(int count, char** arguments) {
