@@ -142,11 +142,14 @@ final class StreamAgentTest {
         try (Arena arena = Arena.ofShared()) {
             long data = arena.allocate(8, 8).address();
             if (rank.number() == 0) {
+                long ended = Completions.await(-1, 0);
                 long ticket = allReduce(comm, data, ms);
                 assertTrue(ticket != 0);
                 assertFalse(comm.executor().gate.waiting());
                 rank.post("begun", "");
                 awaitEnd(comm, ticket);
+                // Whoever completes futures must hear of it, too.
+                assertTrue(Completions.await(ended, 60_000) > ended);
             } else {
                 rank.await("begun");
                 assertEquals(0, allReduce(comm, data, 60_000));
