@@ -149,7 +149,7 @@ final class StreamAgentTest {
                 rank.post("begun", "");
                 awaitEnd(comm, ticket);
                 // Whoever completes futures must hear of it, too.
-                assertTrue(Completions.await(ended, 60_000) > ended);
+                assertTrue(Completions.await(ended, 10_000) > ended);
             } else {
                 rank.await("begun");
                 assertEquals(0, allReduce(comm, data, 60_000));
