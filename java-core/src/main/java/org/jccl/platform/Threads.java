@@ -5,7 +5,7 @@ import java.util.concurrent.locks.LockSupport;
 /** Calls on the scheduler. */
 public final class Threads {
     /** A turn that takes longer shows that threads that wait for nothing want the core. */
-    private static final long CROWDED_NS = 500_000;
+    private static final long CROWDED_NS = Long.getLong("jccl.crowded", 500_000);
 
     /**
      * After a crowded turn nobody yields for a multiple of the time that it took, so that finding
