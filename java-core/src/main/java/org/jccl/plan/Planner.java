@@ -107,8 +107,10 @@ public final class Planner {
     private @Nullable Plan find(Call call, boolean inPlace) {
         long key = key(call, inPlace);
         Entry entry = entries[slot(key, call.count())];
-        boolean found = entry != null && entry.key == key && entry.count == call.count();
-        return found ? entry.plan : null;
+        if (entry == null || entry.key != key || entry.count != call.count()) {
+            return null;
+        }
+        return entry.plan;
     }
 
     private static long key(Call call, boolean inPlace) {
