@@ -280,7 +280,8 @@ public final class NcclApi {
             int ms,
             long ticketOut) {
         try {
-            Call call = Group.call(Started.operation("Start", operation).number()).buffers(send, recv);
+            Call call =
+                    Group.call(Started.operation("Start", operation).number()).buffers(send, recv);
             call.elements(count, type).reducedBy(redOp).with(rootOrPeer);
             return Started.start(call, comm, ms, ticketOut).code();
         } catch (Throwable t) {

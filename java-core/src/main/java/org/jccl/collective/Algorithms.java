@@ -25,7 +25,7 @@ public final class Algorithms {
      * signal, about 1.5 &micro;s with a core for each rank, and folds (n - 2) s bytes more at some
      * 10 GB/s.
      */
-    private static final long FLAT_EXTRA_BYTES = Integer.getInteger("jccl.flat", 16384);
+    private static final long FLAT_EXTRA_BYTES = 16384;
 
     /** A broadcast of more than this is worth overlapping root and readers. */
     private static final long FLAT_BROADCAST_BYTES = 65536;
@@ -56,8 +56,7 @@ public final class Algorithms {
         Operation[] copies = {ALL_GATHER, BROADCAST, ALL_TO_ALL, GATHER, SCATTER};
         add(Tiny::new, shape -> true, folds);
         add(Tiny::new, shape -> true, copies);
-        add(op -> new FoldHierarchical(op, true), shape -> shape.bytes() <= Integer.getInteger("jccl.led", 0) && isWorthRelaying(shape), ALL_REDUCE);
-        add(op -> new FoldHierarchical(op, false), Algorithms::isWorthRelaying, ALL_REDUCE, REDUCE_SCATTER);
+        add(FoldHierarchical::new, Algorithms::isWorthRelaying, ALL_REDUCE, REDUCE_SCATTER);
         add(op -> new AllGatherHierarchical(), Algorithms::isWorthRelaying, ALL_GATHER);
         add(op -> new BroadcastHierarchical(), Algorithms::isWorthRelaying, BROADCAST);
         add(Flat::new, Algorithms::foldsLittle, ALL_REDUCE, REDUCE);

@@ -49,11 +49,8 @@ import java.util.stream.IntStream;
 final class FoldHierarchical extends Algorithm {
     private static final int LEAST_SLOTS = 4;
 
-    private final boolean led;
-
-    FoldHierarchical(Operation operation, boolean led) {
+    FoldHierarchical(Operation operation) {
         super(operation);
-        this.led = led;
     }
 
     @Override
@@ -78,13 +75,8 @@ final class FoldHierarchical extends Algorithm {
     @Override
     int write(Shape shape, int rank, ScheduleBuilder steps) {
         boolean gathers = operation() == Operation.ALL_REDUCE;
-        Pieces pieces =
-                led
-                        ? SlicedChunks.ofNodes(shape)
-                        : gathers
-                                ? SlicedChunks.of(shape)
-                                : Chunks.inRing(shape, partBytes(shape));
-        Mates mates = led ? Mates.led(shape, rank) : Mates.of(shape, rank);
+        Pieces pieces = gathers ? SlicedChunks.of(shape) : Chunks.inRing(shape, partBytes(shape));
+        Mates mates = Mates.of(shape, rank);
         Pulls pulls = gathers && pulls(shape) ? new Pulls(shape, rank, steps) : null;
         Call call = new Call(shape, steps, pieces, mates, pulls);
         IntConsumer foldNode = call::foldNode;

@@ -7,7 +7,7 @@ import org.jccl.schedule.Shape;
 
 import java.util.List;
 import java.util.Map;
-import java.util.function.IntBinaryOperator;
+import java.util.Objects;
 import java.util.stream.IntStream;
 
 /**
@@ -25,37 +25,20 @@ record Mates(
         int rank,
         int[] others,
         int[] ownAgents,
-        Map<Integer, List<Integer>> ownersOf,
-        IntBinaryOperator agentOf) {
+        Map<Integer, List<Integer>> ownersOf) {
 
     /** The mates of a rank in a call. */
     static Mates of(Shape shape, int rank) {
-        return of(shape, rank, shape.nodes()::agent);
-    }
-
-    /** The same, where the first rank of each node deals with everything. */
-    static Mates led(Shape shape, int rank) {
-        return of(shape, rank, (node, owner) -> shape.nodes().first(node));
-    }
-
-    /**
-     * The same with agents of one's own choice.
-     *
-     * @param agentOf says which rank of a node deals with what a rank owns
-     */
-    private static Mates of(Shape shape, int rank, IntBinaryOperator agentOf) {
         Nodes nodes = shape.nodes();
         int node = nodes.of(rank);
         return new Mates(
                 nodes,
                 rank,
                 IntStream.of(nodes.ranks(node)).filter(q -> q != rank).toArray(),
-                IntStream.range(0, nodes.count()).map(h -> agentOf.applyAsInt(h, rank))
-                        .toArray(),
+                IntStream.range(0, nodes.count()).map(h -> nodes.agent(h, rank)).toArray(),
                 IntStream.range(0, nodes.nRanks())
                         .boxed()
-                        .collect(groupingBy(q -> agentOf.applyAsInt(node, q))),
-                agentOf);
+                        .collect(groupingBy(q -> nodes.agent(node, q))));
     }
 
     /** The ranks of the own node, the own included. */
@@ -70,7 +53,7 @@ record Mates(
 
     /** The rank of the own node that deals with what {@code owner} owns. */
     int agent(int owner) {
-        return agentOf.applyAsInt(nodes.of(rank), owner);
+        return nodes.agent(nodes.of(rank), owner);
     }
 
     /** The ranks of other nodes that deal with what the own rank owns, ascending. */
@@ -96,6 +79,6 @@ record Mates(
      * ascending.
      */
     List<Integer> owners(int agent) {
-        return ownersOf.getOrDefault(agent, List.of());
+        return Objects.requireNonNull(ownersOf.get(agent));
     }
 }

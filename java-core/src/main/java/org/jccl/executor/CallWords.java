@@ -34,7 +34,10 @@ final class CallWords {
     private long heard;
     private int scanned;
 
-    /** Ranks behind TCP that the current call concerns; below, the call before, and the one before that. */
+    /**
+     * Ranks behind TCP that the current call concerns; below, the call before, and the one before
+     * that.
+     */
     private int[] partners = {};
 
     private int[] partnersBefore = {};
@@ -155,8 +158,7 @@ final class CallWords {
 
     /** Whether {@link #hear} of this call lacks rank {@code q}. */
     boolean lacks(int q, long call) {
-        boolean tells =
-                !links.peer(q).isRemote() || Arrays.binarySearch(finishing(call), q) >= 0;
+        boolean tells = !links.peer(q).isRemote() || Arrays.binarySearch(finishing(call), q) >= 0;
         return heard < call && tells && !reached(q, call);
     }
 

@@ -19,7 +19,7 @@ final class Patience {
     /** Rounds without a clock. */
     static final int SPINS = 8;
 
-    private static final int YIELDS = Integer.getInteger("jccl.yields", 50);
+    private static final int YIELDS = 50;
     private static final long LEAST_NS = 50_000;
     private static final long MOST_NS = 1_000_000;
     private static final long SHORT_SLEEP_NS = 500_000;
@@ -52,7 +52,7 @@ final class Patience {
             Thread.onSpinWait();
             return round;
         }
-        boolean dear = Threads.yieldInCrowd();
+        boolean dear = Threads.yieldInCrowd(lone);
         if (!lone) {
             return dear || round >= SPINS + YIELDS ? TIRED : round;
         }

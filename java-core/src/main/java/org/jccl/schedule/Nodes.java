@@ -111,11 +111,6 @@ public final class Nodes {
         return ranks[node];
     }
 
-    /** The first rank of a node. */
-    public int first(int node) {
-        return ranks[node][0];
-    }
-
     /** Whether there are several nodes, and several ranks on one of them. */
     public boolean deep() {
         return ranks.length > 1 && ranks.length < nodeOf.length;

@@ -4,7 +4,6 @@ import org.jccl.platform.Futex;
 import org.jccl.platform.Membarrier;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
-import org.jccl.platform.Sockets;
 
 import java.util.Arrays;
 import java.util.stream.IntStream;
@@ -36,7 +35,7 @@ public final class Links implements AutoCloseable {
      */
     public Links(int rank, Peer[] peers) {
         Membarrier.register();
-        this.scratch = SharedMemory.anonymous(16L * peers.length + 8);
+        this.scratch = SharedMemory.anonymous(8L * peers.length + 8);
         this.rank = rank;
         this.peers = peers;
         this.remote = Arrays.stream(peers).filter(Peer::isRemote).toArray(Peer[]::new);
@@ -161,28 +160,12 @@ public final class Links implements AutoCloseable {
      * @return whether anything arrived
      */
     public boolean progressNet() {
+        boolean arrived = false;
         for (Peer peer : remote) {
             peer.flush();
-        }
-        boolean arrived = false;
-        if (!POLLNET || remote.length == 1 || anythingArrived()) {
-            for (Peer peer : remote) {
-                arrived |= peer.receive();
-            }
+            arrived |= peer.receive();
         }
         return arrived;
-    }
-
-    static final boolean POLLNET = Boolean.getBoolean("jccl.pollnet");
-
-    /** Asks the system once for all: a look at each would take as many calls. */
-    private boolean anythingArrived() {
-        long at = scratch.address() + 8 + (long) peers.length * Sockets.POLLFD_BYTES;
-        for (int i = 0; i < remote.length; i++) {
-            int descriptor = remote[i].ended() == null ? remote[i].descriptor() : -1;
-            Sockets.setPollfd(at + (long) i * Sockets.POLLFD_BYTES, descriptor, Sockets.POLLIN);
-        }
-        return Sockets.poll(at, remote.length, 0) != 0;
     }
 
     @Override

@@ -2,11 +2,8 @@ package org.jccl.abi;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import org.jccl.bootstrap.Rendezvous;
-import org.jccl.comm.Comm;
-import org.jccl.comm.Creation;
+import org.jccl.platform.Memory;
 import org.jccl.type.DataType;
-import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclResult;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.AfterEach;
@@ -21,12 +18,15 @@ final class RepeatedCallTest {
     private static final long COUNT = 100;
     private static final long BYTES = 4 * COUNT;
 
-    private final Comm comm =
-            Creation.init(Rendezvous.createId(), 1, 0, NcclConfig.DEFAULT).comm();
-    private final long handle = Handles.add(comm);
     private final Arena arena = Arena.ofConfined();
     private final long send = arena.allocate(4 * BYTES, 64).address();
     private final long recv = send + BYTES;
+    private final long handle = communicator();
+
+    private long communicator() {
+        assertEquals(0, NcclApi.commInitAll(send, 1, 0));
+        return Memory.getLong(send);
+    }
 
     @AfterEach
     void close() {
@@ -75,7 +75,7 @@ final class RepeatedCallTest {
     @Test
     void callAfterTheEndIsRefused() {
         right(send, recv);
-        comm.finish().await(0);
+        assertEquals(0, NcclApi.commFinalize(handle));
         wrong(Nccl.allReduce(send, recv, COUNT, TYPE, SUM, handle, 0));
     }
 }
