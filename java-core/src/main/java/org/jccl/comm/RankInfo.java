@@ -58,16 +58,8 @@ record RankInfo(
                 !Params.SHM_DISABLE.get(),
                 !Params.P2P_DISABLE.get(),
                 Sentence.of(
-                        "layout=%s\ntiny bytes=%s\nsmall bytes=%s\ndirect bytes=%s\nring=%s x %s\n"
-                                + "fifo=%s x %s\nJCCL_DETERMINISTIC=%s\ndevice=%s",
+                        "layout=%s\nJCCL_DETERMINISTIC=%s\ndevice=%s",
                         RegionLayout.WIRE_VERSION,
-                        RegionLayout.TINY_BYTES,
-                        RegionLayout.SMALL_BYTES,
-                        RegionLayout.DIRECT_BYTES,
-                        RegionLayout.RING_SLOTS,
-                        RegionLayout.RING_SLOT_BYTES,
-                        RegionLayout.FIFO_SLOTS,
-                        RegionLayout.FIFO_SLOT_BYTES,
                         Params.DETERMINISTIC.get(),
                         device == null ? Devices.HOST : device.kind()));
     }

@@ -11,7 +11,7 @@ import org.jccl.schedule.Limits;
  * separate pairs of cache lines.
  */
 public final class RegionLayout {
-    /** Version of this layout and of the frames between mirrors; ranks must agree. */
+    /** Version of all these sizes and places, and of frames between mirrors; ranks must agree. */
     public static final int WIRE_VERSION = 6;
 
     /** Bytes of the random number by which mates recognise a region. */
