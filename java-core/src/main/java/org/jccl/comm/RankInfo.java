@@ -120,12 +120,10 @@ record RankInfo(
      * @throws NcclException REMOTE_ERROR if no rank describes itself so
      */
     static RankInfo decode(int rank, byte[] bytes, int from) {
-        RankInfo info;
-        boolean whole;
         try {
             DataInputStream in =
                     new DataInputStream(new ByteArrayInputStream(bytes, from, bytes.length - from));
-            info =
+            RankInfo info =
                     new RankInfo(
                             in.readUTF(),
                             in.readInt(),
@@ -135,14 +133,13 @@ record RankInfo(
                             in.readBoolean(),
                             in.readBoolean(),
                             in.readUTF());
-            whole = in.available() == 0;
+            if (info.pid > 0 && in.available() == 0) {
+                return info;
+            }
         } catch (IOException | IllegalArgumentException | NcclException unreadable) {
             throw badly(rank, Utf8.printable(String.valueOf(unreadable)));
         }
-        if (info.pid <= 0 || !whole) {
-            throw badly(rank, "a number is impossible, or there is more than it should say");
-        }
-        return info;
+        throw badly(rank, "a number is impossible, or there is more than it should say");
     }
 
     private static NcclException badly(int rank, String why) {
