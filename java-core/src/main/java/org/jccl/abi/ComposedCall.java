@@ -130,12 +130,13 @@ final class ComposedCall {
         }
         List<Extent> extents = new ArrayList<>();
         boolean any = true;
-        long span = Math.min(elementBytes, MOST_BYTES);
+        // A double is exact up to MOST_BYTES, and never overflows.
+        double span = elementBytes;
         for (int i = 0; i < dimensions; i++) {
             long one = take(3);
             Extent extent = new Extent(word(one), word(one + 1), word(one + 2));
             any &= extent.count() != 0;
-            span = reach(span, extent);
+            span += reach(extent);
             if (extent.count() < 0) {
                 throw wrong("a copy of " + extent.count() + " elements along a dimension");
             }
@@ -151,16 +152,11 @@ final class ComposedCall {
         return StridedCopy.of(word(head), word(head + 1), elementBytes, extents);
     }
 
-    private static long distance(long stride) {
-        return stride == Long.MIN_VALUE ? MOST_BYTES : Math.min(Math.abs(stride), MOST_BYTES);
-    }
-
-    /** How far a copy reaches with one more dimension, MOST_BYTES at most. */
-    private static long reach(long span, Extent extent) {
-        long stride = Math.max(distance(extent.fromStride()), distance(extent.toStride()));
-        long steps = Math.max(0, extent.count() - 1);
-        boolean far = stride > 0 && steps > MOST_BYTES / stride;
-        return far ? MOST_BYTES : Math.min(MOST_BYTES, span + steps * stride);
+    /** How much farther a copy reaches by a dimension. */
+    private static double reach(Extent extent) {
+        double from = Math.abs((double) extent.fromStride());
+        double to = Math.abs((double) extent.toStride());
+        return Math.max(from, to) * Math.max(0, extent.count() - 1);
     }
 
     private static void requireAddress(String what, long address) {

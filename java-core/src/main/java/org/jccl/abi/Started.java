@@ -58,9 +58,7 @@ final class Started {
         if (!Submission.lend(executor, task, ms)) {
             return NcclResult.IN_PROGRESS;
         }
-        // The ticket of a failed one stays known: nobody else who asks may take it for done.
         NcclException.throwIfAny(task.failure());
-        executor.tickets().forget(ticket);
         return NcclResult.SUCCESS;
     }
 }

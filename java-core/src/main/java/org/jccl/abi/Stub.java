@@ -25,9 +25,7 @@ final class Stub {
 
     /** Makes the pointer beside the caller, unless there is one, and stores it there. */
     static void make(long place) {
-        Thread thread = new Thread(() -> store(place), "jccl-stub");
-        thread.setDaemon(true);
-        thread.start();
+        Thread.ofPlatform().daemon().name("jccl-stub").start(() -> store(place));
     }
 
     private static synchronized void store(long place) {

@@ -9,8 +9,7 @@ import org.jccl.type.NcclException;
 import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
-import java.nio.ByteBuffer;
-import java.util.Arrays;
+import java.io.ByteArrayOutputStream;
 import java.util.Objects;
 import java.util.stream.IntStream;
 
@@ -198,22 +197,19 @@ final class Root {
     }
 
     private void deliver() {
-        long bytes = 0;
-        for (byte[] blob : blobs) {
-            bytes += RootMessage.RESULT_BYTES + Objects.requireNonNull(blob).length;
-        }
-        ByteBuffer results = ByteBuffer.allocate(Math.toIntExact(bytes));
+        ByteArrayOutputStream results = new ByteArrayOutputStream();
         for (int rank = 0; rank < members.length; rank++) {
             boolean here = Objects.requireNonNull(members[rank]).hello.inRootProcess();
             byte[] blob = Objects.requireNonNull(blobs[rank]);
-            results.put(RootMessage.result(round, rank, here, blob));
+            results.writeBytes(RootMessage.result(round, rank, here, blob));
         }
         blobs = new byte[members.length][];
         round++;
         contributed = 0;
         waiting.stop();
+        byte[] messages = results.toByteArray();
         for (Member member : members) {
-            Objects.requireNonNull(member).deliver(results.array());
+            Objects.requireNonNull(member).deliver(messages);
         }
     }
 
@@ -318,11 +314,8 @@ final class Root {
 
     private String missingText() {
         int[] absent = IntStream.range(0, members.length).filter(r -> members[r] == null).toArray();
-        if (absent.length == 0) {
-            return "";
-        }
-        int[] named = Arrays.copyOf(absent, Math.min(absent.length, RootMessage.MAX_NAMED_MISSING));
-        String more = named.length < absent.length ? " and more" : "";
-        return "; never came: " + Sentence.ranks(named) + more;
+        return absent.length == 0
+                ? ""
+                : "; never came: " + Sentence.ranks(absent, RootMessage.MAX_NAMED_MISSING);
     }
 }

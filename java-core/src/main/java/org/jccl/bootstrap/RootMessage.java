@@ -48,9 +48,6 @@ final class RootMessage {
         return create(BLOB, 4 + bytes.length).putInt(round).put(bytes).array();
     }
 
-    /** Bytes of a result beside the contribution. */
-    static final int RESULT_BYTES = HEADER_BYTES + 10;
-
     static byte[] result(int round, int rank, boolean inRootProcess, byte[] bytes) {
         ByteBuffer out = create(RESULT, 9 + bytes.length).putInt(round).putInt(rank);
         return out.put((byte) (inRootProcess ? 1 : 0)).put(bytes).array();

@@ -205,12 +205,7 @@ public abstract class Creation implements Group.GroupJob, Job {
         } catch (NcclException e) {
             failed = e;
         }
-        if (setup != null) {
-            leave(setup);
-            if (failed == null) {
-                return true;
-            }
-        }
+        leaveSetup();
         try {
             if (!restOfRounds()) {
                 return false;
@@ -226,8 +221,12 @@ public abstract class Creation implements Group.GroupJob, Job {
      * If this rank is connected, its links are the communicator's, even if the job has failed: the
      * others may be ready and wait for it, and it tells them as the rank of one that ends.
      */
-    private void leave(Setup connecting) {
+    private void leaveSetup() {
+        Setup connecting = setup;
         setup = null;
+        if (connecting == null) {
+            return;
+        }
         try {
             if (connecting.connected()) {
                 comm.connected(connecting);
@@ -276,9 +275,7 @@ public abstract class Creation implements Group.GroupJob, Job {
 
     private void close(@Nullable NcclException why) {
         try {
-            if (setup != null) {
-                leave(setup);
-            }
+            leaveSetup();
         } finally {
             leaveMeeting(why);
         }

@@ -144,10 +144,5 @@ final class InitJob extends Creation {
         public byte[][] result() {
             return new byte[][] {mine};
         }
-
-        @Override
-        public boolean giveUp(NcclException why) {
-            return true;
-        }
     }
 }

@@ -58,16 +58,8 @@ record RankInfo(
                 !Params.SHM_DISABLE.get(),
                 !Params.P2P_DISABLE.get(),
                 Sentence.of(
-                        "layout=%s\ntiny bytes=%s\nsmall bytes=%s\ndirect bytes=%s\nring=%s x %s\n"
-                                + "fifo=%s x %s\nJCCL_DETERMINISTIC=%s\ndevice=%s",
+                        "layout=%s\nJCCL_DETERMINISTIC=%s\ndevice=%s",
                         RegionLayout.WIRE_VERSION,
-                        RegionLayout.TINY_BYTES,
-                        RegionLayout.SMALL_BYTES,
-                        RegionLayout.DIRECT_BYTES,
-                        RegionLayout.RING_SLOTS,
-                        RegionLayout.RING_SLOT_BYTES,
-                        RegionLayout.FIFO_SLOTS,
-                        RegionLayout.FIFO_SLOT_BYTES,
                         Params.DETERMINISTIC.get(),
                         device == null ? Devices.HOST : device.kind()));
     }
@@ -128,12 +120,10 @@ record RankInfo(
      * @throws NcclException REMOTE_ERROR if no rank describes itself so
      */
     static RankInfo decode(int rank, byte[] bytes, int from) {
-        RankInfo info;
-        boolean whole;
         try {
             DataInputStream in =
                     new DataInputStream(new ByteArrayInputStream(bytes, from, bytes.length - from));
-            info =
+            RankInfo info =
                     new RankInfo(
                             in.readUTF(),
                             in.readInt(),
@@ -143,14 +133,13 @@ record RankInfo(
                             in.readBoolean(),
                             in.readBoolean(),
                             in.readUTF());
-            whole = in.available() == 0;
+            if (info.pid > 0 && in.available() == 0) {
+                return info;
+            }
         } catch (IOException | IllegalArgumentException | NcclException unreadable) {
             throw badly(rank, Utf8.printable(String.valueOf(unreadable)));
         }
-        if (info.pid <= 0 || !whole) {
-            throw badly(rank, "a number is impossible, or there is more than it should say");
-        }
-        return info;
+        throw badly(rank, "a number is impossible, or there is more than it should say");
     }
 
     private static NcclException badly(int rank, String why) {

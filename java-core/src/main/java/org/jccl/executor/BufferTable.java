@@ -4,7 +4,6 @@ import org.jccl.plan.Plan;
 import org.jccl.transport.Area;
 import org.jccl.transport.Links;
 import org.jccl.transport.RegionLayout;
-import org.jccl.type.NcclException;
 
 /**
  * The addresses that the buffer numbers of a plan stand for: one table for each parity of calls.
@@ -14,7 +13,6 @@ import org.jccl.type.NcclException;
  */
 final class BufferTable {
     private final Links links;
-    private final CallWords calls;
 
     /** By parity. */
     final long[][] tables;
@@ -23,21 +21,23 @@ final class BufferTable {
 
     BufferTable(Links links, CallWords calls) {
         this.links = links;
-        this.calls = calls;
         int nRanks = links.nRanks();
         this.tables = new long[2][Plan.bufferCount(nRanks)];
         for (int p = 0; p < 2; p++) {
             for (int q = 0; q < nRanks; q++) {
+                long ring = links.region(q).address(Area.RING);
                 tables[p][Plan.FIRST_AREA + q] = links.base(q) + RegionLayout.small(nRanks, p);
+                tables[p][Plan.FIRST_AREA + nRanks + q] = ring + RegionLayout.direct(p);
+                tables[p][Plan.FIRST_AREA + 2 * nRanks + q] = ring + RegionLayout.RING;
             }
         }
     }
 
     /**
-     * Maps the ring areas of all ranks, on first need.
+     * Makes the ring areas of all ranks usable, on first need.
      *
      * @return a rank whose area is not there yet, -1 if all are
-     * @throws NcclException if one cannot be mapped
+     * @throws org.jccl.type.NcclException if there is no memory for this rank's own
      */
     int mapAreas() {
         if (areasReady) {
@@ -45,31 +45,12 @@ final class BufferTable {
         }
         links.region(links.rank()).mapRing();
         links.wakeSleepers();
-        int nRanks = links.nRanks();
-        for (int q = 0; q < nRanks; q++) {
-            if (!mapRing(q)) {
+        for (int q = 0; q < links.nRanks(); q++) {
+            if (!links.region(q).mapRing()) {
                 return q;
-            }
-            long area = links.region(q).address(Area.RING);
-            for (int p = 0; p < 2; p++) {
-                tables[p][Plan.FIRST_AREA + nRanks + q] = area + RegionLayout.direct(p);
-                tables[p][Plan.FIRST_AREA + 2 * nRanks + q] = area + RegionLayout.RING;
             }
         }
         areasReady = true;
         return -1;
-    }
-
-    /** Maps a ring area. A rank that gives up takes its area away; then its reason matters. */
-    private boolean mapRing(int q) {
-        try {
-            return links.region(q).mapRing();
-        } catch (NcclException e) {
-            calls.checkPeers();
-            if (links.region(q).status() != 0) {
-                return false;
-            }
-            throw e;
-        }
     }
 }

@@ -142,10 +142,8 @@ final class StagedEngine extends HostEngine {
     @Override
     public boolean progress() {
         boolean moved = super.progress();
-        for (Task first = delivering.peek();
-                first != null && first.delivered();
-                first = delivering.peek()) {
-            delivering.remove();
+        while (!delivering.isEmpty() && delivering.element().delivered()) {
+            Task first = delivering.remove();
             release(first);
             finished.accept(first);
             moved = true;

@@ -22,7 +22,7 @@ public final class Epoll implements AutoCloseable {
     // Freed with this object.
     private final Arena arena = Arena.ofAuto();
     private final long events;
-    private int fd;
+    private final int fd;
 
     /**
      * Watches nothing yet.
@@ -80,9 +80,6 @@ public final class Epoll implements AutoCloseable {
 
     @Override
     public void close() {
-        if (fd >= 0) {
-            Descriptors.close(fd);
-            fd = -1;
-        }
+        Descriptors.close(fd);
     }
 }

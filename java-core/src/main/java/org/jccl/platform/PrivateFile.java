@@ -10,8 +10,6 @@ import java.nio.file.Path;
 
 /** Files that hold secrets: the user who runs the process owns them, and nobody else reads them. */
 public final class PrivateFile {
-    private static final int FILE_TYPE = 0170000;
-    private static final int REGULAR_FILE = 0100000;
     private static final int OTHERS = 077;
 
     private PrivateFile() {}
@@ -49,7 +47,7 @@ public final class PrivateFile {
         int mode = (int) Files.getAttribute(opened, "unix:mode");
         long owner = Integer.toUnsignedLong((int) Files.getAttribute(opened, "unix:uid"));
         long user = SystemCall.call(SystemCall.GETEUID, 0);
-        if ((mode & FILE_TYPE) != REGULAR_FILE) {
+        if (!Files.isRegularFile(opened)) {
             throw ErrorKind.SECRET_UNFIT.says("%s is not a regular file", path);
         }
         if (owner != user) {

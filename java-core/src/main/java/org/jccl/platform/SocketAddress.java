@@ -44,13 +44,9 @@ public record SocketAddress(byte[] address, int port, int scope) {
     /**
      * An address of these bytes.
      *
-     * @throws NcclException with INVALID_ARGUMENT for another length or a port outside 0…65535
+     * @throws NcclException with INVALID_ARGUMENT for a port outside 0…65535
      */
     public SocketAddress {
-        if (address.length != IPV4_BYTES && address.length != IPV6_BYTES) {
-            throw ErrorKind.ADDRESS_INVALID.says(
-                    "an address has 4 or 16 bytes, not %s", address.length);
-        }
         if (port < 0 || port > MAX_PORT) {
             throw ErrorKind.ADDRESS_INVALID.says("port %s is not in 0…65535", port);
         }

@@ -70,9 +70,6 @@ public final class CommExecutor {
      */
     volatile @Nullable NcclException stopRequest;
 
-    /** For the owner: {@link #fail} is at work. */
-    private boolean failing;
-
     /** Whether {@link #fail} has done everything; set by the owner (volatile). */
     private volatile boolean failed;
 
@@ -326,26 +323,21 @@ public final class CommExecutor {
      * interrupts it, the next owner goes on.
      */
     void fail(NcclException why, int culprit) {
-        if (failed || failing || gate.closed()) {
+        if (failed || gate.closed()) {
             return;
         }
-        failing = true;
-        try {
-            if (stopRequest == null) {
-                stopRequest = why;
-            }
-            NcclException first = failure == null ? why : failure;
-            try {
-                Notice.giveUp(links, first, culprit);
-            } finally {
-                endAll(first);
-            }
-            Notice.send(links);
-            failed = true;
-            log(first);
-        } finally {
-            failing = false;
+        if (stopRequest == null) {
+            stopRequest = why;
         }
+        NcclException first = failure == null ? why : failure;
+        try {
+            Notice.giveUp(links, first, culprit);
+        } finally {
+            endAll(first);
+        }
+        Notice.send(links);
+        failed = true;
+        log(first);
     }
 
     /** Logs the failure. It stands and is known all the same if even that is too much. */

@@ -64,20 +64,13 @@ public final class Submission {
      * @throws NcclException if it failed at once
      */
     public static long start(CommExecutor executor, Task task, int ms) {
-        long ticket = executor.tickets().give(task);
-        try {
-            executor.submit(task);
-            follow(executor, task);
-        } catch (NcclException e) {
-            executor.tickets().forget(ticket);
-            throw e;
+        executor.submit(task);
+        follow(executor, task);
+        long ticket = accompany(executor, task, ms);
+        if (ticket == 0) {
+            NcclException.throwIfAny(task.failure());
         }
-        if (!accompany(executor, task, ms)) {
-            return ticket;
-        }
-        executor.tickets().forget(ticket);
-        NcclException.throwIfAny(task.failure());
-        return 0;
+        return ticket;
     }
 
     /**
@@ -92,14 +85,16 @@ public final class Submission {
                 : executor.look(task);
     }
 
-    private static boolean accompany(CommExecutor executor, Task task, int ms) {
+    /** Stays with a task; its ticket for those who poll it, 0 if it is over. */
+    private static long accompany(CommExecutor executor, Task task, int ms) {
         try {
-            boolean over = lend(executor, task, ms) || (ms <= 0 && linger(executor, task));
-            if (!over) {
-                task.whenOver(Completions::add);
-                StreamAgent.attend(executor);
+            if (lend(executor, task, ms) || (ms <= 0 && linger(executor, task))) {
+                return 0;
             }
-            return over;
+            long ticket = executor.tickets().give(task);
+            task.whenOver(Completions::add);
+            StreamAgent.attend(executor);
+            return ticket;
         } catch (RuntimeException | Error e) {
             // As in Wait.await; besides, nobody else may come to tell the peers.
             executor.stopRequest = Unforeseen.TORN;

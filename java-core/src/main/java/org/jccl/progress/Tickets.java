@@ -18,14 +18,14 @@ public final class Tickets {
 
     Tickets() {}
 
-    /** Numbers a task that is about to be submitted. */
+    /** Numbers a task that was submitted. */
     long give(Task task) {
         long ticket = last.incrementAndGet();
         tasks.put(ticket, task);
         task.whenOver(
                 () -> {
                     if (task.failure() == null) {
-                        forget(ticket);
+                        tasks.remove(ticket);
                     }
                 });
         return ticket;
@@ -39,10 +39,5 @@ public final class Tickets {
     /** Whether the ticket was ever given. */
     public boolean known(long ticket) {
         return ticket >= 1 && ticket <= last.get();
-    }
-
-    /** Forgets a ticket. */
-    public void forget(long ticket) {
-        tasks.remove(ticket);
     }
 }

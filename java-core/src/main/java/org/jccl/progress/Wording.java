@@ -1,7 +1,5 @@
 package org.jccl.progress;
 
-import static java.util.stream.Collectors.joining;
-
 import org.jccl.executor.Blocked;
 import org.jccl.executor.Engine;
 import org.jccl.executor.Task;
@@ -12,7 +10,6 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.Sentence;
 import org.jspecify.annotations.Nullable;
 
-import java.util.List;
 import java.util.stream.IntStream;
 
 /** What a rank says of the others: who is late, gone or at fault, and in which operation. */
@@ -69,17 +66,12 @@ record Wording(Links links, Engine engine, String name) {
         if (!task.arrived()) {
             return waited + " for its own stream, which has not come to the operation";
         }
-        List<Integer> ranks = lateRanks(blocked);
-        if (ranks.isEmpty()) {
+        int[] ranks = lateRanks(blocked);
+        if (ranks.length == 0) {
             return waited + " for no other rank: it is still copying";
         }
-        String late = ranks.stream().limit(MOST_NAMED).map(String::valueOf).collect(joining(", "));
-        if (ranks.size() > MOST_NAMED) {
-            late += " and " + (ranks.size() - MOST_NAMED) + " more";
-        }
-        return ranks.size() > 1
-                ? waited + " for ranks " + late + ", which have not come that far"
-                : waited + " for rank " + late + ", which has not come that far";
+        String late = waited + " for " + Sentence.ranks(ranks, MOST_NAMED);
+        return late + (ranks.length == 1 ? ", which has" : ", which have") + " not come that far";
     }
 
     /** The failure of a task that has waited longer than it may. */
@@ -92,17 +84,16 @@ record Wording(Links links, Engine engine, String name) {
         return ErrorKind.LATE.says(late(blocked, waitedMs));
     }
 
-    private List<Integer> lateRanks(Blocked blocked) {
+    private int[] lateRanks(Blocked blocked) {
         Task task = blocked.task();
         if (task.operation().pointToPoint()) {
-            return List.of(task.peer());
+            return new int[] {task.peer()};
         }
-        List<Integer> ranks =
+        int[] ranks =
                 IntStream.range(0, links.nRanks())
                         .filter(q -> q != links.rank() && !engine.hasComeTo(q, 0))
-                        .boxed()
-                        .toList();
+                        .toArray();
         int awaited = blocked.rank();
-        return ranks.isEmpty() && awaited >= 0 ? List.of(awaited) : ranks;
+        return ranks.length == 0 && awaited >= 0 ? new int[] {awaited} : ranks;
     }
 }

@@ -73,7 +73,7 @@ public final class Region implements AutoCloseable {
 
     private static byte[] identityAt(long base) {
         byte[] identity = new byte[RegionLayout.IDENTITY_BYTES];
-        Memory.copyOut(base + RegionLayout.IDENTITY, identity, 0, identity.length);
+        Memory.copyOut(base, identity, 0, identity.length);
         return identity;
     }
 
@@ -85,10 +85,8 @@ public final class Region implements AutoCloseable {
      */
     public static Region create(int nRanks, int rank, byte[] nonce) {
         SharedMemory memory = SharedMemory.create(totalBytes(nRanks), Area.BASE.sizeBytes(nRanks));
-        long at = memory.address();
         byte[] identity = identity(nRanks, rank, nonce);
-        Memory.copyIn(identity, 0, at + RegionLayout.IDENTITY, identity.length);
-        Memory.putLongRelease(at + RegionLayout.MAGIC_OFFSET, RegionLayout.MAGIC);
+        Memory.copyIn(identity, 0, memory.address(), identity.length);
         return new Region(Kind.OWN, nRanks, rank, ByteBuffer.wrap(nonce), () -> memory);
     }
 
@@ -102,11 +100,7 @@ public final class Region implements AutoCloseable {
     public static Region open(int nRanks, int rank, int pid, int descriptor, byte[] nonce) {
         Supplier<SharedMemory> map = () -> openMemory(pid, descriptor, totalBytes(nRanks));
         Region region = new Region(Kind.MATE, nRanks, rank, ByteBuffer.wrap(nonce), map);
-        long magic = Memory.getLongAcquire(region.base + RegionLayout.MAGIC_OFFSET);
-        boolean right =
-                magic == RegionLayout.MAGIC
-                        && Arrays.equals(identityAt(region.base), identity(nRanks, rank, nonce));
-        if (!right) {
+        if (!Arrays.equals(identityAt(region.base), identity(nRanks, rank, nonce))) {
             region.close();
             throw ErrorKind.SHARED_MEMORY_FOREIGN.says(
                     "descriptor %s of process %s is not the shared memory of rank %s "
@@ -121,7 +115,7 @@ public final class Region implements AutoCloseable {
      * {@code address}; the nonce there proves it.
      */
     public boolean isReadIn(int pid, long address) {
-        long bytes = RegionLayout.IDENTITY + RegionLayout.IDENTITY_BYTES;
+        long bytes = RegionLayout.IDENTITY_BYTES;
         try (Arena arena = Arena.ofConfined()) {
             long seen = arena.allocate(bytes, 8).address();
             return ProcessMemory.read(pid, address, seen, bytes) == bytes
@@ -163,40 +157,27 @@ public final class Region implements AutoCloseable {
     }
 
     /**
-     * Makes the ring area usable: allocates and publishes the own one, or looks whether the mate
-     * has published its.
+     * Makes the ring area usable: allocates the own one and says so, or looks whether the mate has
+     * said so. It lies where the layout says, so that nothing else has to be known.
      *
-     * @return false while the mate has not published it
+     * @return false while the mate's is not there
      * @throws NcclException SYSTEM_ERROR if the system refuses memory
      */
     public boolean mapRing() {
         if (ringIsThere) {
             return true;
         }
-        long size = RegionLayout.RING_AREA_BYTES;
-        long published = base + RegionLayout.RING_PUBLICATION;
         if (kind == Kind.OWN) {
-            memory.allocate(Area.RING.offset(nRanks), size);
-            Memory.putLongRelease(published, size);
-        } else if (kind == Kind.MATE) {
-            long said = Memory.getLongAcquire(published);
-            if (said == 0) {
-                return false;
-            }
-            if (said != size) {
-                throw ErrorKind.NONSENSE.says(
-                        "rank %s published %s bytes for its %s area instead of %s",
-                        rank, said, Area.RING, size);
-            }
+            memory.allocate(Area.RING.offset(nRanks), RegionLayout.RING_AREA_BYTES);
+            Memory.putLongRelease(base + RegionLayout.RING_IS_THERE, 1);
         }
-        ringIsThere = true;
-        return true;
+        ringIsThere = hasRing();
+        return ringIsThere;
     }
 
     /** Whether {@link #mapRing} finds the area, or makes it. */
     public boolean hasRing() {
-        return kind != Kind.MATE
-                || Memory.getLongAcquire(base + RegionLayout.RING_PUBLICATION) != 0;
+        return kind != Kind.MATE || Memory.getLongAcquire(base + RegionLayout.RING_IS_THERE) != 0;
     }
 
     /**

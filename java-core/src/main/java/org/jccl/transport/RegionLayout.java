@@ -11,20 +11,16 @@ import org.jccl.schedule.Limits;
  * separate pairs of cache lines.
  */
 public final class RegionLayout {
-    /** Version of this layout and of the frames between mirrors; ranks must agree. */
-    public static final int WIRE_VERSION = 5;
-
-    /** First word of a region. */
-    public static final long MAGIC = 0x4a43434c5245474eL;
+    /** Version of all these sizes and places, and of frames between mirrors; ranks must agree. */
+    public static final int WIRE_VERSION = 6;
 
     /** Bytes of the random number by which mates recognise a region. */
     public static final int NONCE_BYTES = 16;
 
-    static final long MAGIC_OFFSET = 0;
-
-    /** Whose region it is: version, rank and ranks (int), nonce; written before the magic. */
-    static final long IDENTITY = 8;
-
+    /**
+     * A region begins with whose it is: version, rank and ranks (int), nonce; written before its
+     * rank tells the others of it.
+     */
     static final int IDENTITY_BYTES = 3 * Integer.BYTES + NONCE_BYTES;
 
     /** Long: 0 while the rank is well, else {@code code << 32 | culprit + 1}. */
@@ -39,8 +35,8 @@ public final class RegionLayout {
     /** Int: 1 while somebody sleeps until this region changes. */
     public static final long WAITERS = 768;
 
-    /** Publication of the ring area: long size (release), 0 before it is allocated. */
-    static final long RING_PUBLICATION = 1024;
+    /** Long: 1 once the ring area is allocated (release), 0 before. */
+    static final long RING_IS_THERE = 1024;
 
     /** Records of the last calls. */
     static final long RECORDS = 1280;

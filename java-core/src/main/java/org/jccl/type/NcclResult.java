@@ -1,35 +1,28 @@
 package org.jccl.type;
 
-/** Result codes with NCCL's numbers ({@code ncclResult_t}) and texts. */
+/** Result codes with NCCL's numbers ({@code ncclResult_t}). */
 public enum NcclResult {
-    SUCCESS(0, "no error"),
-    UNHANDLED_CUDA_ERROR(1, "unhandled cuda error (run with NCCL_DEBUG=INFO for details)"),
-    SYSTEM_ERROR(2, "unhandled system error (run with NCCL_DEBUG=INFO for details)"),
-    INTERNAL_ERROR(3, "internal error - please report this issue to the NCCL developers"),
-    INVALID_ARGUMENT(4, "invalid argument (run with NCCL_DEBUG=WARN for details)"),
-    INVALID_USAGE(5, "invalid usage (run with NCCL_DEBUG=WARN for details)"),
-    REMOTE_ERROR(6, "remote process exited or there was a network error"),
-    IN_PROGRESS(7, "NCCL operation in progress"),
-    TIMEOUT(8, "timeout");
+    SUCCESS(0),
+    UNHANDLED_CUDA_ERROR(1),
+    SYSTEM_ERROR(2),
+    INTERNAL_ERROR(3),
+    INVALID_ARGUMENT(4),
+    INVALID_USAGE(5),
+    REMOTE_ERROR(6),
+    IN_PROGRESS(7),
+    TIMEOUT(8);
 
     private static final NcclResult[] BY_CODE = values();
 
     private final int code;
-    private final String text;
 
-    NcclResult(int code, String text) {
+    NcclResult(int code) {
         this.code = code;
-        this.text = text;
     }
 
     /** The value of {@code ncclResult_t}. */
     public int code() {
         return code;
-    }
-
-    /** The text of {@code ncclGetErrorString}; clients match it. */
-    public String text() {
-        return text;
     }
 
     /** As {@link #of} for a peer's failure: REMOTE_ERROR if its code is that of no failure. */

@@ -2,6 +2,8 @@ package org.jccl.type;
 
 import org.jspecify.annotations.Nullable;
 
+import java.util.Arrays;
+
 /** Sentences with parts. They stand in the sources whole, so that they can be searched for. */
 public final class Sentence {
     private Sentence() {}
@@ -29,5 +31,12 @@ public final class Sentence {
             text.append(i == 0 ? "" : ", ").append(ranks[i]);
         }
         return text.toString();
+    }
+
+    /** The same with at most so many names: {@code "ranks 3, 5 and 7 more"}. */
+    public static String ranks(int[] ranks, int most) {
+        int more = Math.max(0, ranks.length - most);
+        String named = ranks(Arrays.copyOf(ranks, ranks.length - more));
+        return more == 0 ? named : named + " and " + more + " more";
     }
 }

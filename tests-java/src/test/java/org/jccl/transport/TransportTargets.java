@@ -25,7 +25,7 @@ public final class TransportTargets {
 
     /** All targets of this package. */
     public static List<FuzzTarget> all() {
-        return List.of(header(), publication(), status(), record());
+        return List.of(header(), status(), record());
     }
 
     private static Region own() {
@@ -73,26 +73,6 @@ public final class TransportTargets {
                 },
                 Set.of("opened"),
                 Map.of("another's", "is not the shared memory of rank 1"));
-    }
-
-    private static FuzzTarget publication() {
-        return new FuzzTarget(
-                "region-publication",
-                20,
-                List.of(
-                        longs(0),
-                        longs(RegionLayout.RING_AREA_BYTES),
-                        longs(RegionLayout.fifoAreaBytes(RANKS))),
-                input -> {
-                    try (Region own = own();
-                            Region mate = mate(own)) {
-                        overwrite(own.base() + RegionLayout.RING_PUBLICATION, input, 8);
-                        boolean mapped = mate.mapRing();
-                        return mapped ? "mapped" : "not yet";
-                    }
-                },
-                Set.of("mapped", "not yet"),
-                Map.of("another size", "bytes for its RING area instead of"));
     }
 
     private static FuzzTarget status() {
