@@ -185,7 +185,7 @@ public abstract class Collectives {
 
     private static Call call(Operation operation, long count, @Nullable DataType type) {
         int number = type == null ? ABSENT : type.number();
-        return org.jccl.group.Group.call(operation).elements(count, number);
+        return org.jccl.group.Group.call(operation.number()).elements(count, number);
     }
 
     private static int number(@Nullable Reduction op) {

@@ -77,7 +77,7 @@ final class ComposedCall {
      */
     Call read(Comm comm, Operation op) {
         Composed composed = composed(comm, op);
-        return Group.call(op)
+        return Group.call(op.number())
                 .buffers(word(1), word(2))
                 .elements(word(3), small(4))
                 .reducedBy(small(5))

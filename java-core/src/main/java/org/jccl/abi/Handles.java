@@ -93,6 +93,19 @@ final class Handles {
         return comm;
     }
 
+    /**
+     * The same for a call of an operation.
+     *
+     * @param operation the number of one that there is
+     */
+    static Comm get(long handle, int operation) {
+        Comm comm = find(handle);
+        if (comm == null) {
+            throw unknown(handle, Started.operation("Operation", operation).ncclName());
+        }
+        return comm;
+    }
+
     /** The communicator with this handle, or null. */
     static @Nullable Comm find(long handle) {
         @Nullable Entry[] table = entries;

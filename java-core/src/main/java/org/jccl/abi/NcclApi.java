@@ -14,7 +14,6 @@ import org.jccl.reduce.Warmup;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
-import org.jccl.type.Operation;
 import org.jccl.type.Version;
 
 import java.util.function.ToIntFunction;
@@ -117,12 +116,8 @@ public final class NcclApi {
             long comm,
             long stream) {
         try {
-            Operation called = Operation.of(operation);
-            if (called == null) {
-                throw Started.unknown("Operation", operation);
-            }
-            Comm of = Handles.get(comm, called.ncclName());
-            Call call = Group.call(called).buffers(send, recv).elements(count, type);
+            Comm of = Handles.get(comm, operation);
+            Call call = Group.call(operation).buffers(send, recv).elements(count, type);
             call.reducedBy(reduction).with(rootOrPeer).inStream(stream);
             Pending pending = Operations.run(of, call);
             return pending == null ? SUCCESS : Parking.awaitOrLeave(of, pending).code();
@@ -285,7 +280,8 @@ public final class NcclApi {
             int ms,
             long ticketOut) {
         try {
-            Call call = Group.call(Started.operation("Start", operation)).buffers(send, recv);
+            Call call =
+                    Group.call(Started.operation("Start", operation).number()).buffers(send, recv);
             call.elements(count, type).reducedBy(redOp).with(rootOrPeer);
             return Started.start(call, comm, ms, ticketOut).code();
         } catch (Throwable t) {

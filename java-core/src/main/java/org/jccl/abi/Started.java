@@ -21,13 +21,9 @@ final class Started {
     static Operation operation(String function, int number) {
         Operation op = Operation.of(number);
         if (op == null) {
-            throw unknown(function, number);
+            throw ErrorKind.STARTED_UNKNOWN.says("%s : invalid operation %s", function, number);
         }
         return op;
-    }
-
-    static NcclException unknown(String function, int number) {
-        return ErrorKind.STARTED_UNKNOWN.says("%s : invalid operation %s", function, number);
     }
 
     static NcclResult start(Call call, long handle, int ms, long ticketOut) {

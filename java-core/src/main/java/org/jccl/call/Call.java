@@ -6,6 +6,8 @@ import org.jccl.type.PreMulSum;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 
+import java.util.Objects;
+
 /**
  * A call of an operation, as its caller asks for it. The code that receives it from outside fills
  * the object that its thread keeps ({@code Group.call}); it is checked once, and a {@code Task}
@@ -15,7 +17,7 @@ public class Call {
     /** Says nothing; nobody changes it. */
     private static final Call EMPTY = new Call();
 
-    private Operation operation = Operation.ALL_REDUCE;
+    private int operation = Operation.ALL_REDUCE.number();
     private long input;
     private long output;
     private long count;
@@ -35,6 +37,11 @@ public class Call {
 
     /** Makes the object stand for a call of this operation and clears everything else. */
     public final Call of(Operation called) {
+        return of(called.number());
+    }
+
+    /** The same for the operation with this number. */
+    public final Call of(int called) {
         take(EMPTY);
         operation = called;
         return this;
@@ -63,7 +70,7 @@ public class Call {
 
     /** The address of the buffer of a send or receive. */
     public final Call buffer(long address) {
-        return operation == Operation.SEND ? buffers(address, 0) : buffers(0, address);
+        return operation() == Operation.SEND ? buffers(address, 0) : buffers(0, address);
     }
 
     /**
@@ -108,9 +115,14 @@ public class Call {
         return this;
     }
 
-    /** The operation. */
-    public final Operation operation() {
+    /** The number of the operation, as the caller gave it. */
+    public final int operationNumber() {
         return operation;
+    }
+
+    /** The operation, once its number has been checked. */
+    public final Operation operation() {
+        return Objects.requireNonNull(Operation.of(operation));
     }
 
     /** The address of sendbuff. */
@@ -165,7 +177,7 @@ public class Call {
 
     /** Whether it consists of sends and receives, which have the buffers. */
     public final boolean exchanges() {
-        return composed != null && operation.exchanges() && input == 0 && output == 0;
+        return composed != null && operation().exchanges() && input == 0 && output == 0;
     }
 
     /** The bytes of a part. */

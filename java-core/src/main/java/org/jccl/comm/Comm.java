@@ -256,6 +256,11 @@ public final class Comm implements GroupMember {
         life.ensureReady();
     }
 
+    /** Whether {@link #ensureReady} refuses nothing, and no split or group has failed. */
+    boolean takesCalls() {
+        return life.state == CommState.READY && life.splits == 0 && life.failure == null;
+    }
+
     /** As {@link #ensureReady}; refuses with the failure of an operation, too. */
     void ensureUnbroken() {
         ensureReady();

@@ -22,20 +22,20 @@ public final class Counters {
 
     void collective(Task task) {
         Composed composed = task.exchanges() ? task.composed() : null;
-        long whole = task.operation().size(task.partBytes(), links.nRanks());
-        count(task.operation(), composed == null ? whole : composed.bytes());
+        long whole = Math.max(task.plan().inBytes(), task.plan().outBytes());
+        count(task, composed == null ? whole : composed.bytes());
         mateBytes += task.plan().mateBytes();
         netBytes += task.plan().netBytes();
     }
 
     void pointToPoint(Task task) {
-        count(task.operation(), task.bytes);
+        count(task, task.bytes);
         transfer(task);
     }
 
-    private void count(Operation operation, long payload) {
-        calls[operation.number()]++;
-        payloadBytes[operation.number()] += payload;
+    private void count(Task task, long payload) {
+        calls[task.operationNumber()]++;
+        payloadBytes[task.operationNumber()] += payload;
     }
 
     /** Counts the bytes that a send gives to this rank itself, to a mate or to TCP. */

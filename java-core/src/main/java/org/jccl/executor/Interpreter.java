@@ -275,7 +275,7 @@ public final class Interpreter {
         for (int i = 0; i < n; i++) {
             sources[i] = buffers[c[at + 4 + 2 * i]] + args[c[at + 5 + 2 * i]];
         }
-        long count = args[a + 1] / task.type().sizeBytes();
+        long count = args[a + 1] / task.plan().elementBytes();
         Reductions.fold(task.typeNumber(), redOp, buffers[c[at + 1]] + args[a], sources, n, count);
         return at + 4 + 2 * n;
     }
@@ -286,7 +286,7 @@ public final class Interpreter {
 
     private void divide(long dst, int a) {
         if (task.redOp() == RedOp.AVG.number()) {
-            long count = args[a + 1] / task.type().sizeBytes();
+            long count = args[a + 1] / task.plan().elementBytes();
             Reductions.divide(task.typeNumber(), dst + args[a], nRanks, count);
         }
     }
@@ -347,7 +347,7 @@ public final class Interpreter {
         }
         sources[rank] = buffers[c[at + 2]] + args[a + 2];
         long to = buffers[c[at + 1]] + args[a];
-        int count = bytes / task.type().sizeBytes();
+        int count = bytes / task.plan().elementBytes();
         Reductions.fold(task.typeNumber(), task.redOp(), to, sources, nRanks, count);
         return true;
     }

@@ -65,7 +65,7 @@ public final class Task extends Call {
         bytes = compiled == null ? partBytes() : 0;
         int way = exchanges() ? CallRecord.EXCHANGE : redOp();
         way = factor() == null ? way : CallRecord.PRE_MUL_SUM;
-        description = CallRecord.describe(operation().number(), typeNumber(), way, peer());
+        description = CallRecord.describe(operationNumber(), typeNumber(), way, peer());
         moved = 0;
         slept = false;
         shown = false;

@@ -79,10 +79,10 @@ public final class Group {
     }
 
     /**
-     * A call of this operation, otherwise empty: one object that serves all calls of the current
-     * thread, one after the other.
+     * A call of the operation with this number, otherwise empty: one object that serves all calls
+     * of the current thread, one after the other.
      */
-    public static Call call(org.jccl.type.Operation operation) {
+    public static Call call(int operation) {
         return current().call.of(operation);
     }
 

@@ -21,6 +21,10 @@ package org.jccl.plan;
  * @param hasPeerSteps whether the code has opcodes of transports, or the call is announced
  * @param copiesInput whether the plan reads a copy of the input, since others read it while the
  *     output is written to the same place
+ * @param elementBytes size of an element
+ * @param inBytes size of the caller's input
+ * @param outBytes size of its output
+ * @param inPlaceDistance how far the input lies behind the output if they are in place
  * @param mateBytes payload bytes that node mates read from this rank, summed over them, and that it
  *     reads from their callers' buffers
  * @param netBytes payload bytes sent over TCP
@@ -37,6 +41,10 @@ public record Plan(
         boolean hearsAll,
         boolean hasPeerSteps,
         boolean copiesInput,
+        int elementBytes,
+        long inBytes,
+        long outBytes,
+        long inPlaceDistance,
         long mateBytes,
         long netBytes) {
     /** The caller's input. */

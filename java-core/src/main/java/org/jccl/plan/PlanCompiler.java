@@ -100,6 +100,10 @@ final class PlanCompiler {
                 heard.cardinality() == nRanks,
                 far.length > 0 || pulls,
                 copiesInput,
+                shape.elementBytes(),
+                shape.inBytes(),
+                shape.outBytes(),
+                shape.operation().inPlaceDistance(shape.bytes(), rank),
                 mateBytes,
                 netBytes);
     }

@@ -8,6 +8,7 @@ import org.jccl.log.Subsystem;
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
+import org.jccl.transport.CallRecord;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.DataType;
 import org.jccl.type.ErrorKind;
@@ -27,6 +28,9 @@ import java.util.List;
  */
 public final class Planner {
     private static final int ENTRIES = 1024;
+
+    /** The numbers of all operations, types and predefined reductions are shorter. */
+    private static final int NUMBER_BITS = 5;
 
     /** Bound of all cached plans together, in array elements. */
     private static final int MAX_WEIGHT = 4 << 20;
@@ -67,25 +71,53 @@ public final class Planner {
     }
 
     /**
+     * The plan of a collective with the numbers of one that has been checked. This one has an input
+     * and an output, and has not been checked otherwise.
+     *
+     * @return null if there is none for its numbers, or if its buffers are neither apart nor in
+     *     place
+     */
+    public @Nullable Plan known(Call call) {
+        int numbers = call.operationNumber() | call.typeNumber() | call.redOp();
+        if (numbers >>> NUMBER_BITS != 0) {
+            return null;
+        }
+        Plan plan = find(call, true);
+        if (plan != null && call.input() - call.output() == plan.inPlaceDistance()) {
+            return plan;
+        }
+        plan = find(call, false);
+        return plan == null || call.overlap(plan.inBytes(), plan.outBytes()) ? null : plan;
+    }
+
+    /**
      * The plan for a collective that has been checked.
      *
      * @param inPlace whether its buffers are in place
      */
     public Plan plan(Call call, boolean inPlace) {
-        long key =
-                (long) call.peer() << 32
-                        | (long) call.operation().number() << 8
-                        | (inRankOrder(call) ? 1 << 7 : 0)
-                        | (long) call.type().sizeBytes() << 1
-                        | (inPlace ? 1 : 0);
-        int at = slot(key, call.count());
-        Entry entry = entries[at];
-        if (entry != null && entry.key == key && entry.count == call.count()) {
-            return entry.plan;
+        Plan plan = find(call, inPlace);
+        if (plan == null) {
+            plan = build(call, inPlace);
+            keep(new Entry(key(call, inPlace), call.count(), plan));
         }
-        Plan plan = build(call, inPlace);
-        keep(at, new Entry(key, call.count(), plan));
         return plan;
+    }
+
+    private @Nullable Plan find(Call call, boolean inPlace) {
+        long key = key(call, inPlace);
+        Entry entry = entries[slot(key, call.count())];
+        if (entry == null || entry.key != key || entry.count != call.count()) {
+            return null;
+        }
+        return entry.plan;
+    }
+
+    private static long key(Call call, boolean inPlace) {
+        long description =
+                CallRecord.describe(
+                        call.operationNumber(), call.typeNumber(), call.redOp(), call.peer());
+        return inPlace ? ~description : description;
     }
 
     /**
@@ -155,7 +187,8 @@ public final class Planner {
                 RegionLayout.LIMITS);
     }
 
-    private synchronized void keep(int at, Entry entry) {
+    private synchronized void keep(Entry entry) {
+        int at = slot(entry.key, entry.count);
         Entry old = entries[at];
         weight += entry.plan.weight() - (old == null ? 0 : old.plan.weight());
         if (weight > MAX_WEIGHT) {

@@ -45,7 +45,7 @@ public final class Reductions {
      */
     public static void fold(int dataType, int redOp, long dst, long[] sources, int n, long count) {
         int pair = pair(dataType, redOp);
-        long bytes = count * DataType.of(dataType).sizeBytes();
+        long bytes = count * staged(pair).elementBytes();
         if (n == 1) {
             if (dst != sources[0]) {
                 Memory.copy(sources[0], dst, bytes);

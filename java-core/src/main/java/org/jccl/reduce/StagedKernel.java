@@ -62,6 +62,11 @@ final class StagedKernel extends Kernel {
         };
     }
 
+    /** The size of an element. */
+    int elementBytes() {
+        return size;
+    }
+
     @Override
     void fold(long dst, long[] sources, int n, int divisor, long first, long count) {
         long next = first;
