@@ -6,7 +6,6 @@ import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
 import org.jccl.schedule.Step;
 import org.jccl.type.Operation;
-import org.jspecify.annotations.Nullable;
 
 import java.util.List;
 import java.util.function.IntConsumer;
@@ -25,11 +24,6 @@ import java.util.stream.IntStream;
  * contributes to chunk c+4 has gathered chunk c, hence everybody has folded what it contributed to
  * c. A rank that folds a sum or a result of chunk c+4 has heard that its whole node contributes to
  * it, and so has gathered chunk c.
- *
- * <p>Where ranks of a node read each other's buffers they do so in an all-reduce instead of
- * contributing and gathering through the ring, and end when nobody reads theirs any more. The ring
- * then serves other nodes alone: a rank that sends a sum of chunk c+4 has relayed the result of
- * chunk c before, and one that sends a result of it has had that sum.
  *
  * <p>Of a reduce-scatter a slot holds the same chunk of every part: the own contribution, and in
  * the places of those that the rank deals with itself, the sums. Nobody gathers, and a rank folds
@@ -77,8 +71,7 @@ final class FoldHierarchical extends Algorithm {
         boolean gathers = operation() == Operation.ALL_REDUCE;
         Pieces pieces = gathers ? SlicedChunks.of(shape) : Chunks.inRing(shape, partBytes(shape));
         Mates mates = Mates.of(shape, rank);
-        Pulls pulls = gathers && pulls(shape) ? new Pulls(shape, rank, steps) : null;
-        Call call = new Call(shape, steps, pieces, mates, pulls);
+        Call call = new Call(shape, steps, pieces, mates);
         IntConsumer foldNode = call::foldNode;
         if (gathers) {
             Lookahead.interleave(
@@ -86,28 +79,11 @@ final class FoldHierarchical extends Algorithm {
         } else {
             Lookahead.interleave(pieces.count(), call::contribute, foldNode.andThen(call::fold));
         }
-        if (pulls != null) {
-            // Nobody reads the buffers any more when it is over.
-            steps.signal(Flags.ENDED, 1, mates.others());
-            steps.awaitAll(mates.others(), Flags.ENDED, 1);
-        }
         return pieces.count();
     }
 
-    /** The direct slot is free for it, and large calls are worth a signal more. */
-    private static boolean pulls(Shape shape) {
-        return shape.nodes().readable()
-                && shape.bytes() > shape.limits().directBytes()
-                && Pulls.possible(shape);
-    }
-
-    /**
-     * What a rank does in a call.
-     *
-     * @param pulls null where the ranks of a node exchange through the ring
-     */
-    private record Call(
-            Shape shape, ScheduleBuilder steps, Pieces pieces, Mates mates, @Nullable Pulls pulls) {
+    /** What a rank does in a call. */
+    private record Call(Shape shape, ScheduleBuilder steps, Pieces pieces, Mates mates) {
 
         /** The ranks that own something of a chunk with which {@code mate} deals. */
         private int[] owners(int chunk, int mate) {
@@ -143,19 +119,15 @@ final class FoldHierarchical extends Algorithm {
         }
 
         void contribute(int chunk) {
-            if (pulls == null) {
-                for (int q = 0; q < shape.nRanks(); q++) {
-                    int agent = mates.agent(q);
-                    if (agent != mates.rank()) {
-                        pieces.put(steps, chunk, q, agent);
-                    }
+            for (int q = 0; q < shape.nRanks(); q++) {
+                int agent = mates.agent(q);
+                if (agent != mates.rank()) {
+                    pieces.put(steps, chunk, q, agent);
                 }
             }
-            if (pulls == null || chunk == 0) {
-                IntStream deal =
-                        IntStream.of(mates.others()).filter(mate -> owners(chunk, mate).length > 0);
-                steps.signal(Flags.CONTRIBUTED, chunk + 1, deal.toArray());
-            }
+            IntStream deal =
+                    IntStream.of(mates.others()).filter(mate -> owners(chunk, mate).length > 0);
+            steps.signal(Flags.CONTRIBUTED, chunk + 1, deal.toArray());
         }
 
         void foldNode(int chunk) {
@@ -163,7 +135,7 @@ final class FoldHierarchical extends Algorithm {
             if (owners.length == 0) {
                 return;
             }
-            steps.awaitAll(mates.others(), Flags.CONTRIBUTED, pulls == null ? chunk + 1 : 1);
+            steps.awaitAll(mates.others(), Flags.CONTRIBUTED, chunk + 1);
             for (int owner : owners) {
                 foldPiece(chunk, owner);
             }
@@ -176,9 +148,7 @@ final class FoldHierarchical extends Algorithm {
             long at = pieces.at(chunk, owner);
             long length = pieces.length(chunk, owner);
             Ref sum = sum(chunk, owner);
-            if (!mates.none() && pulls != null) {
-                pulls.fold(mates.all(), at, sum.offset(), length);
-            } else if (!mates.none()) {
+            if (!mates.none()) {
                 List<Ref> sources =
                         steps.contributions(
                                 mates.all(), steps.in(at), q -> pieces.staged(q, chunk, owner));
@@ -204,7 +174,7 @@ final class FoldHierarchical extends Algorithm {
             Ref result = result(chunk, rank);
             steps.fold(result, sources, length);
             if (gathers()) {
-                int[] readers = pulls == null ? mates.othersAndFarAgents() : far;
+                int[] readers = mates.othersAndFarAgents();
                 steps.put(result, pieces.staged(rank, chunk, rank), length, readers);
                 steps.signal(Flags.REDUCED, chunk + 1, far);
             }
@@ -215,8 +185,7 @@ final class FoldHierarchical extends Algorithm {
             for (int mate : mates.others()) {
                 for (int owner : owners(chunk, mate)) {
                     steps.await(mate, Flags.RELAYED, chunk + 1);
-                    Ref staged = pieces.staged(mate, chunk, owner);
-                    Ref src = pulls == null ? staged : steps.out(mate, pieces.at(chunk, owner));
+                    Ref src = pieces.staged(mate, chunk, owner);
                     steps.copy(result(chunk, owner), src, pieces.length(chunk, owner));
                 }
             }
@@ -229,9 +198,7 @@ final class FoldHierarchical extends Algorithm {
                 Ref result = result(chunk, owner);
                 steps.await(owner, Flags.REDUCED, chunk + 1);
                 steps.copy(result, pieces.staged(owner, chunk, owner), length);
-                if (pulls == null) {
-                    steps.put(result, pieces.staged(rank, chunk, owner), length, mates.others());
-                }
+                steps.put(result, pieces.staged(rank, chunk, owner), length, mates.others());
             }
             if (owners(chunk, rank).length > 0) {
                 steps.signal(Flags.RELAYED, chunk + 1, mates.others());

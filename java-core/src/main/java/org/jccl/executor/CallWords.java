@@ -3,11 +3,15 @@ package org.jccl.executor;
 import org.jccl.plan.Plan;
 import org.jccl.platform.Memory;
 import org.jccl.transport.CallRecord;
+import org.jccl.transport.Frame;
 import org.jccl.transport.Links;
 import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
+
+import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
  * The numbered calls of a communicator: what this rank publishes before it does anything else, and
@@ -22,12 +26,28 @@ final class CallWords {
     private final Links links;
     private final int rank;
     private final int nRanks;
+    private final int[] mates;
     private long number;
     private int hash;
     private int lastHash;
     private long word;
     private long heard;
     private int scanned;
+
+    /**
+     * Ranks behind TCP that the current call concerns; below, the call before, and the one before
+     * that.
+     */
+    private int[] partners = {};
+
+    private int[] partnersBefore = {};
+    private int[] partnersLong = {};
+
+    /** The last call that was published. */
+    private long published;
+
+    private long publishedDescription;
+    private long publishedCount;
     private final Blocked blocked;
 
     /**
@@ -40,11 +60,18 @@ final class CallWords {
         this.blocked = blocked;
         this.rank = links.rank();
         this.nRanks = links.nRanks();
+        this.mates =
+                IntStream.range(0, nRanks)
+                        .filter(q -> q != rank && !links.peer(q).isRemote())
+                        .toArray();
     }
 
-    /** Numbers the next call. */
-    void next(long description, long count) {
+    /** Numbers the next call, which concerns these of the ranks behind TCP. */
+    void next(long description, long count, int[] concerned) {
         number++;
+        partnersLong = partnersBefore;
+        partnersBefore = partners;
+        partners = concerned;
         lastHash = hash;
         hash = CallRecord.hash(description, count);
         word = CallRecord.word(number, hash);
@@ -73,6 +100,9 @@ final class CallWords {
         long base = links.ownBase();
         CallRecord.writeBuffers(base, number, buffers[Plan.IN], buffers[Plan.OUT]);
         CallRecord.write(base, number, task.description, task.count());
+        published = number;
+        publishedDescription = task.description;
+        publishedCount = task.count();
         if (withWord) {
             Memory.putLongRelease(address(rank), word);
             links.wakeSleepers();
@@ -84,8 +114,24 @@ final class CallWords {
         heard = number;
     }
 
+    /** The ranks behind TCP that the call before concerned. */
+    int[] partnersBefore() {
+        return partnersBefore;
+    }
+
+    /** The number of the last call that was published. */
+    long published() {
+        return published;
+    }
+
+    /** Adds the last call that was published to a frame. */
+    void write(Frame frame) {
+        frame.call(published, publishedDescription, publishedCount);
+    }
+
     /**
-     * Whether every rank has published this call or a later one; polls a little.
+     * Whether every mate, and every other rank that the call before it concerned, has published
+     * this call or a later one, and so has finished the call before it; polls a little.
      *
      * @param call the current one or the one before, unless that has been heard
      */
@@ -93,14 +139,27 @@ final class CallWords {
         if (heard >= call) {
             return true;
         }
-        for (; scanned < nRanks; scanned++) {
-            if (scanned != rank && !heardFrom(scanned, call)) {
+        int[] far = finishing(call);
+        for (; scanned < mates.length + far.length; scanned++) {
+            int q = scanned < mates.length ? mates[scanned] : far[scanned - mates.length];
+            if (!heardFrom(q, call)) {
                 return false;
             }
         }
         scanned = 0;
         heard = call;
         return true;
+    }
+
+    /** The ranks behind TCP that tell this rank of a call, since that before it concerned them. */
+    private int[] finishing(long call) {
+        return call == number ? partnersBefore : partnersLong;
+    }
+
+    /** Whether {@link #hear} of this call lacks rank {@code q}. */
+    boolean lacks(int q, long call) {
+        boolean tells = !links.peer(q).isRemote() || Arrays.binarySearch(finishing(call), q) >= 0;
+        return heard < call && tells && !reached(q, call);
     }
 
     private boolean heardFrom(int q, long call) {
@@ -195,7 +254,12 @@ final class CallWords {
         }
     }
 
-    /** Whether rank {@code q} has published this call or a later one. */
+    /** Whether the current call concerns rank {@code q}, or it is a mate. */
+    boolean concerns(int q) {
+        return !links.peer(q).isRemote() || Arrays.binarySearch(partners, q) >= 0;
+    }
+
+    /** Whether this rank knows that rank {@code q} has published this call or a later one. */
     boolean reached(int q, long call) {
         return ahead(Memory.getLongAcquire(address(q, call)), call) >= 0;
     }

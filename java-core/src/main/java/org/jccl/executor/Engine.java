@@ -123,9 +123,13 @@ public interface Engine {
 
     /**
      * Whether rank {@code q} has published the collective call that is {@code ahead} calls after
-     * this rank's last, or a later one.
+     * this rank's last, or a later one. Of a rooted operation that a rank may finish before others
+     * begin, only the ranks that it concerns here are known; the others count as come.
      */
     boolean hasComeTo(int q, int ahead);
+
+    /** Tells the last call to the ranks that it does not concern. */
+    void tellAll();
 
     /**
      * Compares the last call with those of the others.

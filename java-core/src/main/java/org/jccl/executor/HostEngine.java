@@ -64,7 +64,14 @@ class HostEngine implements Engine {
 
     @Override
     public boolean hasComeTo(int q, int ahead) {
-        return interpreter.calls.reached(q, interpreter.calls.number() + ahead);
+        CallWords calls = interpreter.calls;
+        boolean known = current == null || !current.operation().rooted() || calls.concerns(q);
+        return !known || calls.reached(q, calls.number() + ahead);
+    }
+
+    @Override
+    public void tellAll() {
+        interpreter.tellAll();
     }
 
     @Override

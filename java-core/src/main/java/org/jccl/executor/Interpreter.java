@@ -16,9 +16,10 @@ import org.jccl.type.RedOp;
  * <p>Used by the owner of the communicator only, so its fields are plain.
  *
  * <p>Before a plan starts, two credits hold. A call of number k may write what belongs to its
- * parity once every rank has published call word k-1, since that rank has then finished k-2. It may
- * write ring slots, which belong to no parity, once every rank has published the call after the
- * last one that used them.
+ * parity once every rank that call k-2 concerned has published call word k-1, and so has finished
+ * k-2. It may write ring slots, which belong to no parity, once every rank that the last call that
+ * used them concerned has published the call after it. Mates always count as concerned. So a rank
+ * publishes a call to those that it concerns and to those that the call before concerned.
  */
 public final class Interpreter {
     private static final int POLLS = 64;
@@ -109,7 +110,7 @@ public final class Interpreter {
         step = 0;
         announced = false;
         running = false;
-        calls.next(call.description, call.count());
+        calls.next(call.description, call.count(), plan.partners());
         buffers = tables[calls.parity()];
         copies = plan.copiesInput() || call.factor() != null;
         buffers[Plan.IN] = copies ? inputCopy.begin(call) : call.input();
@@ -171,7 +172,7 @@ public final class Interpreter {
             calls.publish(task, buffers, !plan.publishesTiny());
             announced = true;
         }
-        if (peers && !peerSteps.announce(plan.announce())) {
+        if (peers && !peerSteps.announce(plan)) {
             return false;
         }
         int missing = plan.usesArea() ? bufferTable.mapAreas() : -1;
@@ -195,6 +196,11 @@ public final class Interpreter {
         if (announced) {
             calls.checkPeers();
         }
+    }
+
+    /** Tells ranks behind TCP that nothing else tells of the last call; for the slow path. */
+    void tellAll() {
+        peerSteps.tellAll();
     }
 
     private boolean run() {
@@ -394,8 +400,8 @@ public final class Interpreter {
 
     private boolean lacksCredit(int q) {
         Plan plan = task.plan();
-        return !calls.reached(q, calls.number() - 1)
-                || (plan.usesRing() && lastRingCall > 0 && !calls.reached(q, lastRingCall + 1))
+        return calls.lacks(q, calls.number() - 1)
+                || (plan.usesRing() && lastRingCall > 0 && calls.lacks(q, lastRingCall + 1))
                 || (plan.usesArea() && !links.region(q).hasRing());
     }
 

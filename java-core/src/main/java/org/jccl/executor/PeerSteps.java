@@ -10,6 +10,8 @@ import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.ErrorKind;
 
+import java.util.Arrays;
+
 /**
  * The steps of a plan that a transport does: frames over TCP, and copies out of the process of
  * another rank. Each returns whether it is over.
@@ -32,6 +34,11 @@ final class PeerSteps {
     private long[] buffers = {};
     private long sequence;
     private int told;
+
+    /** The call of which {@link #tellAll} has told the ranks before {@link #next}. */
+    private long toldAll;
+
+    private int next;
 
     /** How much of the current step has been read; below, how much more may be read now. */
     private long pulled;
@@ -69,15 +76,43 @@ final class PeerSteps {
         return pulled;
     }
 
-    /** Tells the call to ranks that no other frame tells of it before they may have to know. */
-    boolean announce(int[] peers) {
-        for (; told < peers.length; told++) {
+    /**
+     * Tells the call to ranks that no other frame tells of it before they may have to know: by that
+     * the partners in the call before know that this rank has finished it.
+     */
+    boolean announce(Plan plan) {
+        int[] now = plan.announce();
+        int[] before = calls.partnersBefore();
+        for (; told < now.length + before.length; told++) {
+            boolean again = told >= now.length;
+            int q = again ? before[told - now.length] : now[told];
+            if (again && Arrays.binarySearch(plan.partners(), q) >= 0) {
+                continue;
+            }
             frame.empty();
-            if (!post(peers[told])) {
+            if (!post(q)) {
                 return false;
             }
         }
         return true;
+    }
+
+    /**
+     * Tells the last call that this rank has published to all, as far as the queues have room:
+     * others may wait for a rank that is late, and would take this one for late, too.
+     */
+    void tellAll() {
+        if (toldAll != calls.published()) {
+            toldAll = calls.published();
+            next = 0;
+        }
+        for (; next < links.nRanks(); next++) {
+            frame.empty();
+            calls.write(frame);
+            if (links.peer(next).isRemote() && !links.peer(next).post(frame)) {
+                return;
+            }
+        }
     }
 
     /** Runs the step at that place. */

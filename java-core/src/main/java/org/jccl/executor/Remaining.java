@@ -89,10 +89,12 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
 
     /**
      * Whether a call of this number that has not begun can never end if rank {@code q} does nothing
-     * more: it has not published the call before this one, or it has not published this one and the
-     * plan asks something of it.
+     * more: it is a mate and has not published the call before this one, or it has not published
+     * this one and the plan asks something of it.
      */
     boolean neverEnds(long number, int q) {
-        return !calls.reached(q, number - 1) || (!calls.reached(q, number) && needs(0, q));
+        boolean mate = !links.peer(q).isRemote();
+        return (mate && !calls.reached(q, number - 1))
+                || (!calls.reached(q, number) && needs(0, q));
     }
 }

@@ -8,8 +8,11 @@ package org.jccl.plan;
  * slot, {@code 2 + n + q} its direct slot, {@code 2 + 2n + q} its ring. In a lane, 2 is the slot of
  * the round.
  *
- * @param announce ranks behind TCP that are told of the call before the plan starts, because the
- *     plan sends them nothing else or has to know that they are in the call
+ * @param partners ranks behind TCP to which the plan gives something or which give it something,
+ *     ascending; all of them if the plan has no steps, since its call may consist of sends and
+ *     receives
+ * @param announce those of them that are told of the call before the plan starts, because the plan
+ *     sends them nothing else or has to know that they are in the call
  * @param code opcodes of {@link OpCode} with their operands
  * @param args byte offsets and lengths that the code points to
  * @param sequenceNumbers how far a call moves the sequence base
@@ -31,6 +34,7 @@ package org.jccl.plan;
  */
 @SuppressWarnings("ArrayRecordComponent") // read in the innermost loop, shared by reference
 public record Plan(
+        int[] partners,
         int[] announce,
         int[] code,
         long[] args,

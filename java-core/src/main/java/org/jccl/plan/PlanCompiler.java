@@ -89,8 +89,14 @@ final class PlanCompiler {
         }
         code.add(OpCode.END);
         heard.set(rank);
+        boolean concernsAll = schedule.steps().isEmpty();
+        int[] partners =
+                IntStream.of(far)
+                        .filter(q -> concernsAll || addressed.get(q) || heard.get(q))
+                        .toArray();
         return new Plan(
-                IntStream.of(far).filter(q -> usesRing || !addressed.get(q)).toArray(),
+                partners,
+                IntStream.of(partners).filter(q -> usesRing || !addressed.get(q)).toArray(),
                 code.toInts(),
                 args.toArray(),
                 schedule.sequenceNumbers(),

@@ -7,6 +7,9 @@ public final class Threads {
     /** A turn that takes longer shows that threads that wait for nothing want the core. */
     private static final long CROWDED_NS = 500_000;
 
+    /** The same where other ranks share the core: they may work for so long. */
+    private static final long CROWDED_BY_OTHERS_NS = 2_000_000;
+
     /**
      * After a crowded turn nobody yields for a multiple of the time that it took, so that finding
      * out whether the crowd has gone costs at most that fraction of the time. A first crowded turn
@@ -42,10 +45,11 @@ public final class Threads {
     /**
      * As {@link #yield}, but while yields are dear it does nothing.
      *
+     * @param lone whether the caller's rank has a core of its own
      * @return whether the caller should sleep instead: Linux puts a thread that yields behind all
      *     others by a whole slice each time, but not one that slept
      */
-    public static boolean yieldInCrowd() {
+    public static boolean yieldInCrowd(boolean lone) {
         long before = System.nanoTime();
         long dearUntil = dearUntilNs;
         if (dearUntil != 0 && before - dearUntil < 0) {
@@ -54,7 +58,7 @@ public final class Threads {
         Threads.yield();
         long after = System.nanoTime();
         long tookNs = after - before;
-        if (tookNs <= CROWDED_NS) {
+        if (tookNs <= (lone ? CROWDED_NS : CROWDED_BY_OTHERS_NS)) {
             return false;
         }
         boolean again = dearUntil != 0 && before - dearUntil < SOON_NS;

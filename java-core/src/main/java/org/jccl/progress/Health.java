@@ -131,6 +131,9 @@ final class Health {
             if (engine.idle()) {
                 return;
             }
+            if (ask) {
+                engine.tellAll();
+            }
             compareCalls();
         } catch (NcclException e) {
             executor.fail(e, -1);

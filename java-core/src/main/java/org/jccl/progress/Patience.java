@@ -52,7 +52,7 @@ final class Patience {
             Thread.onSpinWait();
             return round;
         }
-        boolean dear = Threads.yieldInCrowd();
+        boolean dear = Threads.yieldInCrowd(lone);
         if (!lone) {
             return dear || round >= SPINS + YIELDS ? TIRED : round;
         }

@@ -18,7 +18,9 @@ import java.util.concurrent.locks.LockSupport;
  * How a thread sleeps that waits for what is under way on a communicator: once, after a look at the
  * peers' health. A sleep that ends when the awaited word changes lasts at most 100 ms. Where the
  * thread has to look again by itself, a sleep lasts a sixteenth of the time waited so far, from 1
- * to 40 ms, and longer on a node of many ranks.
+ * to 40 ms, and longer on a node of many ranks. A thread that waits for a mate does not hear what
+ * arrives over TCP, or that there is room to send, for which others may wait; so its first sleeps
+ * are shorter.
  *
  * @param elsewhere other work of the thread, which sleeps only if this is empty. A thread that adds
  *     to it wakes the sleeper afterwards, where it can
@@ -31,6 +33,7 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
     private static final long NAP_NS_PER_MATE = 15_000;
 
     private static final long LONGEST_UNTOLD_NS = 40 * MS;
+    private static final long LEAST_DEAF_NS = MS / 10;
 
     /** For a thread that may be wanted elsewhere and that nobody can wake. */
     private static final long LONGEST_UNWOKEN_NS = 10 * MS;
@@ -81,8 +84,9 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
             address = blocked.address();
             value = blocked.value();
             boolean told = alone && isTold(blocked);
-            ns = napNs(blocked.stuckNs(executor.health.clockNs), told);
             woken = executor.engine.longestNapNs() == 0 && wakes(q);
+            boolean deaf = woken && executor.links.anyNet();
+            ns = napNs(blocked.stuckNs(executor.health.clockNs), told, deaf ? LEAST_DEAF_NS : MS);
         } finally {
             executor.gate.release();
         }
@@ -107,22 +111,22 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
 
     /**
      * For the owner: whether a store by rank {@code q}, a mate, is to end the sleep. What arrives
-     * over TCP meanwhile waits in the sockets. A thread that has frames to send, or other lanes to
-     * move, sleeps on the sockets instead.
+     * over TCP meanwhile waits in the sockets. A thread that has other lanes to move sleeps on the
+     * sockets instead.
      */
     private boolean wakes(int q) {
         Links links = executor.links;
         boolean mate = q >= 0 && q != links.rank() && !links.peer(q).isRemote();
-        return mate && (!links.anyNet() || !(links.sending() || executor.engine.severalLanes()));
+        return mate && !(links.anyNet() && executor.engine.severalLanes());
     }
 
-    private long napNs(long stuckNs, boolean told) {
+    private long napNs(long stuckNs, boolean told, long shortestNs) {
         long longestNs = executor.engine.longestNapNs();
         if (longestNs > 0) {
             return Math.clamp(stuckNs / UNTOLD_FRACTION, SHORT_NS, longestNs);
         }
         int mates = executor.links.nRanks() - executor.links.remote().length;
-        long least = Math.clamp(mates * NAP_NS_PER_MATE, MS, LONGEST_UNTOLD_NS);
+        long least = Math.clamp(mates * NAP_NS_PER_MATE, shortestNs, LONGEST_UNTOLD_NS);
         long most = Math.max(least, told ? LONGEST_NS : LONGEST_UNTOLD_NS);
         return Math.clamp(stuckNs / (told ? FRACTION : UNTOLD_FRACTION), least, most);
     }

@@ -175,7 +175,7 @@ public final class StreamAgent implements Runnable {
         if (!alone) {
             LockSupport.parkNanos(this, NAP_NS);
         } else if (round <= YIELDS) {
-            round = Threads.yieldInCrowd() ? YIELDS : round;
+            round = Threads.yieldInCrowd(true) ? YIELDS : round;
         } else if (active.size() == 1) {
             sleep(active.getFirst());
         } else {

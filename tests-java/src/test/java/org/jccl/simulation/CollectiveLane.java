@@ -5,6 +5,9 @@ import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
 
+import java.util.BitSet;
+import java.util.stream.IntStream;
+
 /** A call of all ranks: the executor promises something about the calls before its steps begin. */
 final class CollectiveLane extends Lane {
     /** Begin; hear that all have begun the last call; publish this one; hear about the ring. */
@@ -25,6 +28,22 @@ final class CollectiveLane extends Lane {
         super(simulation, rank, call, schedule);
         this.schedule = schedule;
         this.usesRing = schedule.steps().stream().anyMatch(CollectiveLane::touchesRing);
+    }
+
+    private BitSet partners() {
+        BitSet partners = new BitSet();
+        for (Step step : schedule.steps()) {
+            switch (step) {
+                case Step.Put put -> IntStream.of(put.readers()).forEach(partners::set);
+                case Step.Signal signal -> IntStream.of(signal.readers()).forEach(partners::set);
+                case Step.TinyPut put -> IntStream.of(put.readers()).forEach(partners::set);
+                case Step.Wait wait -> partners.set(wait.rank());
+                case Step.TinyCopy copy -> partners.set(copy.rank());
+                case Step.TinyFold fold -> partners.set(0, simulation.nRanks());
+                default -> {}
+            }
+        }
+        return partners;
     }
 
     private static boolean touchesRing(Step step) {
@@ -49,6 +68,7 @@ final class CollectiveLane extends Lane {
                 begin();
                 simulation.checkBase(me);
                 number = ++me.collectives;
+                me.partners.put(number, partners());
                 phase = Phase.CREDIT;
                 yield true;
             }
@@ -59,20 +79,26 @@ final class CollectiveLane extends Lane {
         };
     }
 
-    /** Everybody has published this call or a later one. */
+    /** Whether rank {@code q} tells this one of a call, since the call before it concerned both. */
+    private boolean tells(int q, int call) {
+        BitSet partners = me.partners.getOrDefault(call - 1, new BitSet());
+        return q != me.rank && (shares(q) || partners.get(q));
+    }
+
+    /** All that the call before this one concerned have published this call or a later one. */
     private boolean hear(int published, Phase next) {
         if (published <= 0 || !simulation.credits()) {
             phase = next;
             return true;
         }
         for (int q = 0; q < simulation.nRanks(); q++) {
-            if (q != me.rank && me.words[q] < published) {
+            if (tells(q, published) && me.words[q] < published) {
                 return false;
             }
         }
         for (int q = 0; q < simulation.nRanks(); q++) {
             int[] clock = simulation.rank(q).publishedWords.get(published);
-            if (q != me.rank && clock != null) {
+            if (tells(q, published) && clock != null) {
                 me.join(clock);
             }
         }
@@ -85,7 +111,7 @@ final class CollectiveLane extends Lane {
         int before = part;
         for (; part < simulation.nRanks(); part++) {
             int q = part;
-            if (q == me.rank) {
+            if (!tells(q, number) && !tells(q, number + 1)) {
                 continue;
             }
             if (!simulation.hasRoom(me.rank, q)) {

@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -52,6 +53,9 @@ final class SimulatedRank {
 
     /** By flag and sequence number: what this rank has signalled. */
     final Map<Long, Published> signals = new HashMap<>();
+
+    /** By call number: the ranks to which the call gives something, or which give it something. */
+    final Map<Integer, BitSet> partners = new HashMap<>();
 
     /** By call number: this rank's clock when it published the call. */
     final Map<Integer, int[]> publishedWords = new HashMap<>();
