@@ -3,7 +3,10 @@ package org.jccl.collective;
 import org.jccl.schedule.Ref;
 import org.jccl.schedule.ScheduleBuilder;
 import org.jccl.schedule.Shape;
+import org.jccl.schedule.Space;
 import org.jccl.type.Operation;
+
+import java.util.function.IntFunction;
 
 /**
  * Every rank copies what it wants out of the buffers of the others' callers, once they are in the
@@ -30,7 +33,7 @@ final class Pulled extends Algorithm {
     @Override
     boolean fits(Shape shape) {
         boolean folds = operation().reduces();
-        return shape.nodes().allReadable() && (!folds || Pulls.possible(shape));
+        return shape.nodes().allReadable() && (!folds || pieceBytes(shape) > 0);
     }
 
     @Override
@@ -43,8 +46,7 @@ final class Pulled extends Algorithm {
         steps.signal(Flags.CONTRIBUTED, 1, takers);
         if (operation().reduces()) {
             steps.awaitAll(givers, Flags.CONTRIBUTED, 1);
-            int[] all = shape.nodes().ranks(0);
-            new Pulls(shape, rank, steps).fold(all, shape.inStart(rank), 0, shape.bytes());
+            fold(shape, steps, new Slices(shape.bytes(), 1), 0);
         } else {
             steps.copyOwnPart(0, shape.bytes());
             for (int q : steps.fromNext(givers)) {
@@ -58,6 +60,32 @@ final class Pulled extends Algorithm {
         return 1;
     }
 
+    /** A line or more of each rank's contribution has room in the direct slot. */
+    private static long pieceBytes(Shape shape) {
+        long room = shape.limits().directBytes() / shape.nRanks();
+        return room / Slices.LINE_BYTES * Slices.LINE_BYTES;
+    }
+
+    /**
+     * Folds a slice of what the own rank receives. The others' contributions are copied piece by
+     * piece into the own direct slot first, so that they are still in the cache when they are
+     * folded.
+     */
+    private static void fold(Shape shape, ScheduleBuilder steps, Slices slices, int slice) {
+        long start = slices.start(slice);
+        long end = start + slices.length(slice);
+        long piece = pieceBytes(shape);
+        IntFunction<Ref> place = q -> new Ref(Space.DIRECT, steps.rank(), q * piece);
+        for (long at = start; at < end; at += piece) {
+            long bytes = Math.min(piece, end - at);
+            long from = shape.inStart(steps.rank()) + at;
+            for (int q : steps.others()) {
+                steps.copy(place.apply(q), steps.in(q, from), bytes);
+            }
+            steps.fold(steps.out(at), steps.contributions(from, place), bytes);
+        }
+    }
+
     private static int reduceToAll(Shape shape, int rank, ScheduleBuilder steps) {
         Slices slices = new Slices(shape.bytes(), shape.nRanks());
         int[] others = steps.others();
@@ -66,9 +94,7 @@ final class Pulled extends Algorithm {
         steps.signal(Flags.CONTRIBUTED, 1, owners);
         if (owns) {
             steps.awaitAll(others, Flags.CONTRIBUTED, 1);
-            int[] all = shape.nodes().ranks(0);
-            long at = slices.start(rank);
-            new Pulls(shape, rank, steps).fold(all, at, at, slices.length(rank));
+            fold(shape, steps, slices, rank);
             steps.signal(Flags.REDUCED, 1, others);
         }
         for (int q : steps.fromNext(owners)) {

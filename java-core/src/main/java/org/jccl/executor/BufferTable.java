@@ -19,7 +19,7 @@ final class BufferTable {
 
     private boolean areasReady;
 
-    BufferTable(Links links, CallWords calls) {
+    BufferTable(Links links) {
         this.links = links;
         int nRanks = links.nRanks();
         this.tables = new long[2][Plan.bufferCount(nRanks)];

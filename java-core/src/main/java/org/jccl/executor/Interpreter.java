@@ -78,7 +78,7 @@ public final class Interpreter {
         this.calls = new CallWords(links, blocked);
         this.peerSteps = new PeerSteps(links, calls, blocked);
         this.inputCopy = new InputCopy(nRanks);
-        this.bufferTable = new BufferTable(links, calls);
+        this.bufferTable = new BufferTable(links);
         this.tables = bufferTable.tables;
         this.buffers = tables[0];
     }
