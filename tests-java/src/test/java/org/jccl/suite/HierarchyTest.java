@@ -1,8 +1,10 @@
 package org.jccl.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.Config;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
@@ -14,10 +16,13 @@ import org.junit.jupiter.api.Test;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
 
 /** Calls that are large enough to be hierarchical, on nodes of equal and unequal size. */
 final class HierarchyTest {
+    private static final int LATE = 5;
     private static final int SEED = 18;
     private static final int SIZE = 65537;
 
@@ -80,6 +85,33 @@ final class HierarchyTest {
     private static void fill(MemorySegment data, int count, int value) {
         for (int i = 0; i < count; i++) {
             data.setAtIndex(ValueLayout.JAVA_INT, i, value);
+        }
+    }
+
+    /** Also by the ranks with which the late one exchanges nothing; and nobody else is named. */
+    @Test
+    void everyRankNamesTheLateOne() {
+        Cluster.threads(6).nodes(2).runHere(HierarchyTest::oneIsLate).assertAllSucceeded();
+    }
+
+    private static void oneIsLate(Rank rank) {
+        try (var comm = rank.init(Config.DEFAULT.withTimeout(Duration.ofSeconds(1)));
+                Arena arena = Arena.ofConfined()) {
+            long count = 100_000;
+            MemorySegment data = arena.allocate(4 * count);
+            comm.allReduce(data, data, count, DataType.FLOAT32, RedOp.SUM);
+            if (rank.number() == LATE) {
+                LockSupport.parkNanos(3_000_000_000L);
+                comm.abort();
+                return;
+            }
+            NcclException late =
+                    assertThrows(
+                            NcclException.class,
+                            () -> comm.allReduce(data, data, count, DataType.FLOAT32, RedOp.SUM));
+            String sentence = String.valueOf(late.getMessage());
+            assertTrue(sentence.contains(" for rank " + LATE + ","), sentence);
+            comm.abort();
         }
     }
 
