@@ -83,9 +83,12 @@ final class LinkTarget {
                 .toArray();
     }
 
-    /** The connection from this rank, which is not {@link #missing}; the caller closes it. */
+    /** The connection from this rank; the caller closes it. */
     synchronized int take(int from) {
         int fd = descriptors[from];
+        if (fd < 0) {
+            throw new IllegalStateException("no connection from rank " + from);
+        }
         descriptors[from] = TAKEN;
         return fd;
     }
