@@ -45,11 +45,7 @@ public final class Operations {
      */
     private static @Nullable Plan known(Comm comm, Call call) {
         boolean plain = comm.device() == null && call.stream() == 0 && comm.takesCalls();
-        return plain
-                        && call.input() != 0
-                        && call.output() != 0
-                        && Devices.owner(call.input()) == null
-                        && Devices.owner(call.output()) == null
+        return plain && call.input() != 0 && call.output() != 0 && Devices.IN_USE.isEmpty()
                 ? comm.planner().known(call)
                 : null;
     }

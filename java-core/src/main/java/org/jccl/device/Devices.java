@@ -5,6 +5,7 @@ import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
@@ -19,8 +20,10 @@ public final class Devices {
 
     private static final Pattern TEXT = Pattern.compile("([a-z]+)(?::(\\d{1,6}))?");
 
-    /** The devices on which communicators were made. */
     private static final CopyOnWriteArrayList<Device> USED = new CopyOnWriteArrayList<>();
+
+    /** The devices on which communicators were made. None is ever removed. */
+    public static final List<Device> IN_USE = Collections.unmodifiableList(USED);
 
     private Devices() {}
 
@@ -76,7 +79,7 @@ public final class Devices {
 
     /** The device in use whose memory this is, or null. */
     public static @Nullable Device owner(long address) {
-        // None is ever removed; an index makes no object.
+        // An index makes no object.
         for (int i = 0; i < USED.size(); i++) {
             if (USED.get(i).owns(address, 1)) {
                 return USED.get(i);

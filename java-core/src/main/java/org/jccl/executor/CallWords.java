@@ -27,6 +27,13 @@ final class CallWords {
     private final int rank;
     private final int nRanks;
     private final int[] mates;
+
+    /** Offsets of the words of calls, which use these in turn. */
+    private final long[] words;
+
+    /** By parity: offsets of tiny messages that do not fit the word's line. */
+    private final long[] slots;
+
     private long number;
     private int hash;
     private int lastHash;
@@ -64,6 +71,9 @@ final class CallWords {
                 IntStream.range(0, nRanks)
                         .filter(q -> q != rank && !links.peer(q).isRemote())
                         .toArray();
+        this.words = new long[RegionLayout.WORD_LINES];
+        Arrays.setAll(words, call -> RegionLayout.callWord(nRanks, call));
+        this.slots = new long[] {RegionLayout.tiny(nRanks, 0), RegionLayout.tiny(nRanks, 1)};
     }
 
     /** Numbers the next call, which concerns these of the ranks behind TCP. */
@@ -199,7 +209,22 @@ final class CallWords {
     }
 
     private long address(int q, long call) {
-        return links.base(q) + RegionLayout.callWord(nRanks, call);
+        return links.base(q) + offset(call);
+    }
+
+    /** Offset of the word of a call. */
+    long offset(long call) {
+        return words[(int) call & (RegionLayout.WORD_LINES - 1)];
+    }
+
+    /**
+     * Offset of a call's tiny message: in front of the call word, in its line, or else in a slot of
+     * the call's parity. The word is stored last, so that a rank that sees it sees the message.
+     */
+    long tiny(long call, int bytes) {
+        return bytes <= RegionLayout.LINE_PAYLOAD
+                ? offset(call) - RegionLayout.LINE_PAYLOAD
+                : slots[(int) call & 1];
     }
 
     /** By how many calls the word of a rank is ahead of this call. */

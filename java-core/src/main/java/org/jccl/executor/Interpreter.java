@@ -299,7 +299,7 @@ public final class Interpreter {
 
     private void tinyPut(long from, int bytes) {
         long base = links.ownBase();
-        long to = base + RegionLayout.tiny(nRanks, calls.number(), bytes);
+        long to = base + calls.tiny(calls.number(), bytes);
         if (bytes == 8) {
             Memory.putLong(to, Memory.getLong(from));
         } else {
@@ -317,8 +317,8 @@ public final class Interpreter {
      */
     private boolean awaitTiny(int q, int bytes) {
         long at = calls.address(q);
-        long message = links.base(q) + RegionLayout.tiny(nRanks, calls.number(), bytes);
-        long end = message + Math.min(RegionLayout.tinyApart(bytes), AHEAD_BYTES);
+        long message = links.base(q) + calls.tiny(calls.number(), bytes);
+        long end = message + Math.min(apart(bytes), AHEAD_BYTES);
         for (int i = 0; i < POLLS; i++) {
             long seen = Memory.getLongAcquire(at);
             for (long line = message; line < end; line += RegionLayout.LINE_BYTES) {
@@ -347,7 +347,7 @@ public final class Interpreter {
         }
         step = 0;
         takeNextLines(bytes);
-        long tiny = RegionLayout.tiny(nRanks, calls.number(), bytes);
+        long tiny = calls.tiny(calls.number(), bytes);
         for (int q = 0; q < nRanks; q++) {
             sources[q] = links.base(q) + tiny;
         }
@@ -367,11 +367,16 @@ public final class Interpreter {
         if (links.anyNet()) {
             return;
         }
-        long next = links.ownBase() + RegionLayout.tiny(nRanks, calls.number() + 1, bytes);
-        long end = next + RegionLayout.tinyApart(bytes);
+        long next = links.ownBase() + calls.tiny(calls.number() + 1, bytes);
+        long end = next + apart(bytes);
         for (long line = next; line < end; line += RegionLayout.LINE_BYTES) {
             Memory.putLong(line, 0);
         }
+    }
+
+    /** Bytes of a tiny message that lie in other cache lines than its call word. */
+    private static int apart(int bytes) {
+        return bytes <= RegionLayout.LINE_PAYLOAD ? 0 : bytes;
     }
 
     private boolean tinyCopy(int[] c, int at) {
@@ -381,7 +386,7 @@ public final class Interpreter {
         if (!awaitTiny(q, bytes)) {
             return false;
         }
-        long message = links.base(q) + RegionLayout.tiny(nRanks, calls.number(), bytes);
+        long message = links.base(q) + calls.tiny(calls.number(), bytes);
         Memory.copy(message + args[a + 2], buffers[c[at + 1]] + args[a], args[a + 1]);
         return true;
     }

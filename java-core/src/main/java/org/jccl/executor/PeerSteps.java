@@ -133,11 +133,10 @@ final class PeerSteps {
     }
 
     private boolean tiny(int[] c, int at) {
-        int nRanks = links.nRanks();
         int length = (int) args[c[at + 2]];
-        long offset = RegionLayout.tiny(nRanks, calls.number(), length);
+        long offset = calls.tiny(calls.number(), length);
         long from = links.ownBase() + offset;
-        long word = RegionLayout.callWord(nRanks, calls.number());
+        long word = calls.offset(calls.number());
         frame.bytes(Area.BASE, offset, from, length).flag(word, calls.word());
         return post(c[at + 1]);
     }

@@ -1,15 +1,20 @@
 package org.jccl.reduce;
 
+import static org.jccl.platform.Memory.ALL;
+
+import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
+
 import org.jccl.platform.Memory;
 import org.jccl.type.RedOp;
 
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 
 /**
  * The template of float16's kernels, used only through copies ({@link Kind}). The Vector API does
  * not know the type, but C2 vectorises its conversions in loops over arrays, and such loops may
  * load from native memory as long as they store to the heap. So up to four sources are loaded,
- * folded and rounded by one loop, and only the result is copied.
+ * folded and rounded by one loop, and only the result is copied. More are folded to floats first.
  */
 final class Float16Template extends Kernel {
     private static final Kind KIND = Kind.of(MethodHandles.lookup());
@@ -24,6 +29,7 @@ final class Float16Template extends Kernel {
      */
     private static final int TILE = 4096;
 
+    private static final ThreadLocal<short[]> SUM = ThreadLocal.withInitial(() -> new short[TILE]);
     private static final ThreadLocal<float[]> WIDE = ThreadLocal.withInitial(() -> new float[TILE]);
 
     @Override
@@ -32,32 +38,48 @@ final class Float16Template extends Kernel {
             REST.fold(dst, sources, n, divisor, first, count);
             return;
         }
-        float[] wide = WIDE.get();
+        short[] sum = SUM.get();
         for (long i = first; i < count; i += TILE) {
             int m = (int) Math.min(TILE, count - i);
             long at = 2 * i;
             long c = SOURCES > 2 ? sources[2] + at : 0;
             long d = SOURCES > 3 ? sources[3] + at : 0;
-            fold(wide, sources[0] + at, sources[1] + at, c, d, m);
-            for (int k = 4; k < n; k++) {
-                fold(wide, sources[k] + at, m);
+            if (SOURCES < Kind.MANY) {
+                fold(sum, sources[0] + at, sources[1] + at, c, d, divisor, m);
+            } else {
+                foldMany(sum, sources, n, divisor, at, m);
             }
-            round(dst + at, wide, divisor, m);
+            MemorySegment.copy(sum, 0, ALL, JAVA_SHORT_UNALIGNED, dst + at, m);
         }
     }
 
-    private static void fold(float[] wide, long a, long b, long c, long d, int m) {
+    private static void fold(short[] sum, long a, long b, long c, long d, int divisor, int m) {
         for (int i = 0; i < m; i++) {
-            float x = fold(widen(a + 2L * i), b + 2L * i);
-            x = SOURCES > 2 ? fold(x, c + 2L * i) : x;
-            wide[i] = SOURCES > 3 ? fold(x, d + 2L * i) : x;
+            sum[i] = round(fold(a, b, c, d, 2L * i), divisor);
         }
     }
 
-    private static void fold(float[] wide, long source, int m) {
+    private static void foldMany(short[] sum, long[] sources, int n, int divisor, long at, int m) {
+        float[] wide = WIDE.get();
         for (int i = 0; i < m; i++) {
-            wide[i] = fold(wide[i], source + 2L * i);
+            long next = at + 2L * i;
+            wide[i] = fold(sources[0], sources[1], sources[2], sources[3], next);
         }
+        for (int k = 4; k < n; k++) {
+            long source = sources[k] + at;
+            for (int i = 0; i < m; i++) {
+                wide[i] = fold(wide[i], source + 2L * i);
+            }
+        }
+        for (int i = 0; i < m; i++) {
+            sum[i] = round(wide[i], divisor);
+        }
+    }
+
+    private static float fold(long a, long b, long c, long d, long at) {
+        float x = fold(widen(a + at), b + at);
+        x = SOURCES > 2 ? fold(x, c + at) : x;
+        return SOURCES > 3 ? fold(x, d + at) : x;
     }
 
     private static float fold(float x, long address) {
@@ -68,10 +90,7 @@ final class Float16Template extends Kernel {
         return Float.float16ToFloat(Memory.getShort(address));
     }
 
-    private static void round(long dst, float[] wide, int divisor, int m) {
-        for (int i = 0; i < m; i++) {
-            float x = AVERAGES ? wide[i] / divisor : wide[i];
-            Memory.putShort(dst + 2L * i, Float.floatToFloat16(x));
-        }
+    private static short round(float x, int divisor) {
+        return Float.floatToFloat16(AVERAGES ? x / divisor : x);
     }
 }

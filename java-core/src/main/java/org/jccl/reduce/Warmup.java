@@ -60,7 +60,14 @@ public final class Warmup {
     /** Whether start() was called. Guarded by LOCK. */
     private static boolean started;
 
-    private static final boolean IS_VECTOR_AVAILABLE = isVectorAvailable();
+    private static final String VM_MODE = System.getProperty("java.vm.info", "");
+
+    /** Whether vector kernels may be used at all. They need C2; the property is HotSpot's. */
+    private static final boolean IS_VECTOR_AVAILABLE =
+            ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
+                    && !Params.NO_VECTOR.get()
+                    && !VM_MODE.contains("interpreted")
+                    && !VM_MODE.contains("emulated-client");
 
     private Warmup() {}
 
@@ -109,18 +116,6 @@ public final class Warmup {
         }
         Kernel vector = VECTORS[slot];
         return vector == null ? Reductions.staged(pair) : vector;
-    }
-
-    /**
-     * Whether vector kernels may be used in this process at all. They need C2; the property is
-     * HotSpot's.
-     */
-    static boolean isVectorAvailable() {
-        String mode = System.getProperty("java.vm.info", "");
-        return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
-                && !Params.NO_VECTOR.get()
-                && !mode.contains("interpreted")
-                && !mode.contains("emulated-client");
     }
 
     private static void ask(int slot) {

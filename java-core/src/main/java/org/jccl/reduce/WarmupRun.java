@@ -1,11 +1,9 @@
 package org.jccl.reduce;
 
-import static org.jccl.platform.Memory.ALL;
-
+import org.jccl.platform.Memory;
 import org.jccl.type.DataType;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 
@@ -142,7 +140,7 @@ final class WarmupRun {
         int bits = seed + 1;
         for (int at = 0; at < BUFFER_BYTES; at += 4) {
             bits = bits * 1664525 + 1013904223;
-            ALL.set(ValueLayout.JAVA_INT, address + at, bits ^ (bits >>> 16));
+            Memory.putInt(address + at, bits ^ (bits >>> 16));
         }
     }
 }

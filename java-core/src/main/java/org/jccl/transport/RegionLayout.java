@@ -66,14 +66,14 @@ public final class RegionLayout {
     public static final int LINE_BYTES = 64;
 
     /** Largest tiny message that fits the call word's cache line. */
-    private static final int LINE_PAYLOAD = 56;
+    public static final int LINE_PAYLOAD = 56;
 
     /**
      * Call words use these lines in turn. Two would do, but how long a line takes from core to core
      * depends on where in the machine its address belongs, and with two some communicators are
      * slower than others by a third for all their life.
      */
-    private static final int WORD_LINES = 8;
+    public static final int WORD_LINES = 8;
 
     /** Each of these lines has a pair of cache lines to itself. */
     private static final int WORD_STRIDE = 2 * LINE_BYTES;
@@ -143,22 +143,12 @@ public final class RegionLayout {
         return FIFO_WORDS + (long) peer * FIFO_WORD_STRIDE + (long) flag * LINE_BYTES + place;
     }
 
-    /**
-     * Offset of a call's tiny message: in front of the call word, in its line, or else in a slot of
-     * the call's parity. The word is stored last, so that a rank that sees it sees the message.
-     */
-    public static long tiny(int nRanks, long call, int bytes) {
-        return bytes <= LINE_PAYLOAD
-                ? wordLine(nRanks, call & (WORD_LINES - 1))
-                : wordLine(nRanks, WORD_LINES) + (call & 1) * TINY_BYTES;
+    /** Offset of the slot of this parity for tiny messages that do not fit the word's line. */
+    public static long tiny(int nRanks, int parity) {
+        return wordLine(nRanks, WORD_LINES) + (long) parity * TINY_BYTES;
     }
 
-    /** Bytes of a tiny message that lie in other cache lines than its call word. */
-    public static int tinyApart(int bytes) {
-        return bytes <= LINE_PAYLOAD ? 0 : bytes;
-    }
-
-    /** Offset of the word of a call. */
+    /** Offset of the word of a call, behind a tiny message that fits its line. */
     public static long callWord(int nRanks, long call) {
         return wordLine(nRanks, call & (WORD_LINES - 1)) + LINE_PAYLOAD;
     }
