@@ -100,10 +100,9 @@ final class Handles {
      */
     static Comm get(long handle, int operation) {
         Comm comm = find(handle);
-        if (comm == null) {
-            throw unknown(handle, Started.operation("Operation", operation).ncclName());
-        }
-        return comm;
+        return comm != null
+                ? comm
+                : get(handle, Started.operation("Operation", operation).ncclName());
     }
 
     /** The communicator with this handle, or null. */

@@ -39,8 +39,7 @@ record IdContent(SocketAddress root, byte[] number, byte[] secret) {
         byte[] number = new byte[NUMBER_BYTES];
         byte[] secret = new byte[Keys.BYTES];
         in.get(magic).get(address).get(number).get(secret);
-        byte[] rest = new byte[in.remaining()];
-        in.get(rest);
+        byte[] rest = RootMessage.rest(in);
         if (!Arrays.equals(magic, MAGIC) || !Arrays.equals(rest, new byte[rest.length])) {
             throw ErrorKind.ID_FOREIGN.says(
                     "this unique id was not made by this JCCL's ncclGetUniqueId: was it handed to"

@@ -83,10 +83,9 @@ public final class LinkSetup implements AutoCloseable {
     public void awaitActivity(int maxMs) {
         int sleepMs = maxMs;
         int n = 1;
-        Sockets.setPollfd(pollfds.address(), target.wakeup.fd(), Sockets.POLLIN);
+        Sockets.setPollfd(pollfds.address(), 0, target.wakeup.fd(), Sockets.POLLIN);
         for (Dialer dialer : dialers.values()) {
-            long entry = pollfds.address() + (long) n * Sockets.POLLFD_BYTES;
-            Sockets.setPollfd(entry, dialer.fd(), dialer.events());
+            Sockets.setPollfd(pollfds.address(), n, dialer.fd(), dialer.events());
             sleepMs = Math.min(sleepMs, dialer.dueInMs());
             n++;
         }

@@ -69,10 +69,8 @@ public final class Listener {
         Listener known = shared;
         if (known == null) {
             known = listen();
-            Thread thread = new Thread(known.agent, "jccl-net");
-            thread.setDaemon(true);
             try {
-                thread.start();
+                Thread.ofPlatform().daemon().name("jccl-net").start(known.agent);
             } catch (Error noThread) {
                 known.agent.close();
                 known.dropSpare();

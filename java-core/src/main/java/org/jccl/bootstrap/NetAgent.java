@@ -63,13 +63,13 @@ final class NetAgent implements Runnable {
     private void turn() {
         int n = served.size();
         long entries = entries(n + 1);
-        Sockets.setPollfd(entries, wakeup.fd(), Sockets.POLLIN);
+        Sockets.setPollfd(entries, 0, wakeup.fd(), Sockets.POLLIN);
         long begunNs = System.nanoTime();
         long sleepNs = LONGEST_SLEEP_NS;
         for (int i = 0; i < n; i++) {
             Pollable each = served.get(i);
             int fd = each.rests() ? -1 : each.fd;
-            Sockets.setPollfd(entry(entries, i + 1), fd, each.events());
+            Sockets.setPollfd(entries, i + 1, fd, each.events());
             long dueNs = each.dueNs();
             if (dueNs != Pollable.NEVER) {
                 sleepNs = Math.min(sleepNs, dueNs - begunNs);
@@ -84,7 +84,7 @@ final class NetAgent implements Runnable {
         runCommands();
         long now = System.nanoTime();
         for (int i = 0; i < n; i++) {
-            boolean active = ready > 0 && Sockets.pollResult(entry(entries, i + 1)) != 0;
+            boolean active = ready > 0 && Sockets.pollResult(entries, i + 1) != 0;
             served.get(i).serve(active, now);
         }
         served.removeIf(Pollable::done);
@@ -106,9 +106,5 @@ final class NetAgent implements Runnable {
             pollfds = Arena.ofAuto().allocate(2 * bytes, 8);
         }
         return pollfds.address();
-    }
-
-    private static long entry(long entries, int index) {
-        return entries + (long) index * Sockets.POLLFD_BYTES;
     }
 }

@@ -23,7 +23,6 @@ public final class RendezvousClient implements Exchange {
     private static final long TELLING_NS = 2_000_000_000L;
 
     private final MemberHello self;
-    private final int nRanks;
     private final IdContent id;
     private final Dialer dialer;
 
@@ -58,15 +57,16 @@ public final class RendezvousClient implements Exchange {
      *     for one that needs a secret
      */
     public RendezvousClient(UniqueId id, int nRanks, int rank) {
-        this(CommId.withSecret(IdContent.decode(id)), hello(id, nRanks, rank));
+        IdContent content = CommId.withSecret(IdContent.decode(id));
+        boolean here = CommId.isOne(content) ? rank == 0 : Listener.rootHere(content) != null;
+        this(content, MemberHello.own(nRanks, rank, here));
     }
 
     /** A rank that introduces itself by this hello. */
     RendezvousClient(IdContent id, MemberHello hello) {
         this.id = id;
         self = hello;
-        nRanks = hello.nRanks();
-        received = nRanks;
+        received = hello.nRanks();
         boolean known = CommId.isOne(id);
         rankOfRoot = known ? 0 : -1;
         missing = known && hello.rank() != 0 ? new int[] {0} : NONE;
@@ -78,12 +78,6 @@ public final class RendezvousClient implements Exchange {
                         hello.encode(),
                         known);
         opening = known && hello.rank() == 0 ? new RootOpening(id) : null;
-    }
-
-    private static MemberHello hello(UniqueId id, int nRanks, int rank) {
-        IdContent content = IdContent.decode(id);
-        boolean here = CommId.isOne(content) ? rank == 0 : Listener.rootHere(content) != null;
-        return MemberHello.own(nRanks, rank, here);
     }
 
     /**
@@ -105,12 +99,12 @@ public final class RendezvousClient implements Exchange {
         }
         round++;
         received = 0;
-        blobs = new byte[nRanks][];
+        blobs = new byte[self.nRanks()][];
         mine = contribution.clone();
     }
 
     private boolean isComplete() {
-        return received == nRanks;
+        return received == self.nRanks();
     }
 
     @Override
@@ -267,7 +261,7 @@ public final class RendezvousClient implements Exchange {
         int from = message.getInt();
         boolean withRoot = message.get() != 0;
         boolean expected = mine == null && !isComplete() && itsRound == round;
-        if (!expected || from < 0 || from >= nRanks || blobs[from] != null) {
+        if (!expected || from < 0 || from >= self.nRanks() || blobs[from] != null) {
             throw nonsense();
         }
         blobs[from] = RootMessage.rest(message);
@@ -285,6 +279,7 @@ public final class RendezvousClient implements Exchange {
         int withRoot = message.getInt();
         int[] ranks = new int[message.remaining() / Integer.BYTES];
         message.asIntBuffer().get(ranks);
+        int nRanks = self.nRanks();
         if (withRoot >= 0 && withRoot < nRanks) {
             rankOfRoot = withRoot;
         }
@@ -331,7 +326,7 @@ public final class RendezvousClient implements Exchange {
         return CommId.isOne(id)
                 ? Sentence.of(
                         "rank 0 of %s ranks (connecting to %s: %s)",
-                        nRanks, dialer.target, dialer.obstacle())
+                        self.nRanks(), dialer.target, dialer.obstacle())
                 : Sentence.of(
                         "the process that made the unique id, at %s (%s)",
                         dialer.target, dialer.obstacle());

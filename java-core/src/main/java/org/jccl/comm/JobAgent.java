@@ -51,9 +51,7 @@ final class JobAgent implements Runnable {
      */
     private static void startAgent(Job job) {
         try {
-            Thread thread = new Thread(new JobAgent(), "jccl-job-" + agents);
-            thread.setDaemon(true);
-            thread.start();
+            Thread.ofPlatform().daemon().name("jccl-job-" + agents).start(new JobAgent());
             agents++;
         } catch (Throwable noThread) {
             if (agents == 0) {

@@ -45,7 +45,11 @@ final class StateMachine {
      */
     boolean change(CommState from, CommState to) {
         if (!from.leadsTo(to)) {
-            Log.survived("", illegal(from, to));
+            Log.survived(
+                    "",
+                    ErrorKind.IMPOSSIBLE.says(
+                            "%s is %s and cannot become %s",
+                            identity.get(), from.text(), to.text()));
             return false;
         }
         synchronized (this) {
@@ -53,11 +57,6 @@ final class StateMachine {
             state = changes ? to : state;
             return changes;
         }
-    }
-
-    private Throwable illegal(CommState from, CommState to) {
-        return ErrorKind.IMPOSSIBLE.says(
-                "%s is %s and cannot become %s", identity.get(), from.text(), to.text());
     }
 
     /**

@@ -107,10 +107,7 @@ public final class Planner {
     private @Nullable Plan find(Call call, boolean inPlace) {
         long key = key(call, inPlace);
         Entry entry = entries[slot(key, call.count())];
-        if (entry == null || entry.key != key || entry.count != call.count()) {
-            return null;
-        }
-        return entry.plan;
+        return entry != null && entry.key == key && entry.count == call.count() ? entry.plan : null;
     }
 
     private static long key(Call call, boolean inPlace) {

@@ -31,6 +31,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
     private static final int IPV4_BYTES = 4;
     private static final int IPV6_BYTES = 16;
     private static final byte[] MAPPED = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1};
+    private static final byte[] LOOPBACK = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
     private static final int FIRST_MULTICAST = 224;
     private static final int MAX_PORT = 65535;
 
@@ -137,12 +138,7 @@ public record SocketAddress(byte[] address, int port, int scope) {
 
     /** Whether the address never leaves this machine. */
     public boolean isLoopback() {
-        if (!isIpv6()) {
-            return address[0] == 127;
-        }
-        byte[] loopback = new byte[IPV6_BYTES];
-        loopback[IPV6_BYTES - 1] = 1;
-        return Arrays.equals(address, loopback);
+        return isIpv6() ? Arrays.equals(address, LOOPBACK) : address[0] == 127;
     }
 
     /** Whether the address is one of a single machine: not 0.0.0.0 or ::, and no multicast one. */

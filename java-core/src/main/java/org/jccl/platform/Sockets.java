@@ -145,21 +145,22 @@ public final class Sockets {
     public static int pollOne(int fd, short events, int timeoutMs) {
         CallState state = CallState.current();
         long timespec = state.timespec(timeoutMs * MS_NS);
-        setPollfd(state.pollfd, fd, events);
+        setPollfd(state.pollfd, 0, fd, events);
         long ready = SystemCall.plain(SystemCall.PPOLL, state.pollfd, 1, timespec, 0, 0);
-        return ready <= 0 ? (int) ready : pollResult(state.pollfd);
+        return ready <= 0 ? (int) ready : pollResult(state.pollfd, 0);
     }
 
     /** Fills one entry for {@link #poll}; a negative descriptor is passed over. */
-    public static void setPollfd(long entry, int fd, short events) {
+    public static void setPollfd(long pollfds, int index, int fd, short events) {
+        long entry = pollfds + (long) index * POLLFD_BYTES;
         Memory.putInt(entry, fd);
         Memory.putShort(entry + 4, events);
         Memory.putShort(entry + 6, (short) 0);
     }
 
     /** The events that {@link #poll} found in an entry. */
-    public static int pollResult(long entry) {
-        return Memory.getShort(entry + 6);
+    public static int pollResult(long pollfds, int index) {
+        return Memory.getShort(pollfds + (long) index * POLLFD_BYTES + 6);
     }
 
     /** Ends the sending direction: the peer sees the end of the stream after the last byte. */

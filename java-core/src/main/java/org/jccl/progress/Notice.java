@@ -70,8 +70,7 @@ final class Notice {
             int n = 0;
             for (Peer link : links.remote()) {
                 if (!link.flush()) {
-                    long entry = pollfds + (long) n++ * Sockets.POLLFD_BYTES;
-                    Sockets.setPollfd(entry, link.descriptor(), Sockets.POLLOUT);
+                    Sockets.setPollfd(pollfds, n++, link.descriptor(), Sockets.POLLOUT);
                 }
             }
             if (n == 0 || System.nanoTime() - end >= 0) {

@@ -175,8 +175,7 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
         for (Peer link : executor.links.remote()) {
             if (link.ended() == null) {
                 short events = link.sending() ? Sockets.POLLIN | Sockets.POLLOUT : Sockets.POLLIN;
-                long entry = at + (long) n++ * Sockets.POLLFD_BYTES;
-                Sockets.setPollfd(entry, link.descriptor(), events);
+                Sockets.setPollfd(at, n++, link.descriptor(), events);
             }
         }
         Sockets.poll(at, n, (int) Math.max(1, ns / MS));

@@ -44,9 +44,7 @@ public final class StreamAgent implements Runnable {
     private final Looks looks = new Looks();
 
     private StreamAgent(int k) {
-        thread = new Thread(this, "jccl-stream-" + k);
-        thread.setDaemon(true);
-        thread.start();
+        thread = Thread.ofPlatform().daemon().name("jccl-stream-" + k).start(this);
     }
 
     /**
@@ -148,14 +146,10 @@ public final class StreamAgent implements Runnable {
             }
         }
         round = moved ? 0 : round + 1;
-        lookAtPeers();
-        rest(alone);
-    }
-
-    private void lookAtPeers() {
         if (looks.areDue(active.size())) {
             active.forEach(each -> each.executor().lookAtPeers());
         }
+        rest(alone);
     }
 
     /**

@@ -114,8 +114,7 @@ public final class Wait {
     Pass pass() {
         boolean over = true;
         boolean moved = false;
-        for (int i = 0; i < shares.length; i++) {
-            Share share = shares[i];
+        for (Share share : shares) {
             if (!share.over()) {
                 moved |= share.executor.tryProgress();
                 over &= share.over();
@@ -135,8 +134,8 @@ public final class Wait {
             return Thread.currentThread().isVirtual() ? park(untilNs) : lendCounted(untilNs);
         } catch (RuntimeException | Error e) {
             // The caller is told of a failure: nothing may touch its buffers any more.
-            for (int i = 0; i < shares.length; i++) {
-                shares[i].executor.stopRequest = Unforeseen.TORN;
+            for (Share share : shares) {
+                share.executor.stopRequest = Unforeseen.TORN;
             }
             throw e;
         }
