@@ -69,8 +69,10 @@ public final class Listener {
         Listener known = shared;
         if (known == null) {
             known = listen();
+            Thread thread = new Thread(known.agent, "jccl-net");
+            thread.setDaemon(true);
             try {
-                Thread.ofPlatform().daemon().name("jccl-net").start(known.agent);
+                thread.start();
             } catch (Error noThread) {
                 known.agent.close();
                 known.dropSpare();

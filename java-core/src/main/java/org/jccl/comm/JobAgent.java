@@ -51,7 +51,9 @@ final class JobAgent implements Runnable {
      */
     private static void startAgent(Job job) {
         try {
-            Thread.ofPlatform().daemon().name("jccl-job-" + agents).start(new JobAgent());
+            Thread thread = new Thread(new JobAgent(), "jccl-job-" + agents);
+            thread.setDaemon(true);
+            thread.start();
             agents++;
         } catch (Throwable noThread) {
             if (agents == 0) {

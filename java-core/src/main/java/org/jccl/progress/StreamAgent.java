@@ -44,7 +44,9 @@ public final class StreamAgent implements Runnable {
     private final Looks looks = new Looks();
 
     private StreamAgent(int k) {
-        thread = Thread.ofPlatform().daemon().name("jccl-stream-" + k).start(this);
+        thread = new Thread(this, "jccl-stream-" + k);
+        thread.setDaemon(true);
+        thread.start();
     }
 
     /**
