@@ -243,12 +243,10 @@ public final class RendezvousClient implements Exchange {
         switch (message.get()) {
             case RootMessage.RESULT -> readResult(message);
             case RootMessage.WAITING -> readWaiting(message);
-            case RootMessage.FAILED -> {
-                if (message.remaining() < Integer.BYTES) {
-                    throw nonsense();
-                }
-                throw RootMessage.readFailure(message);
-            }
+            case RootMessage.FAILED ->
+                    throw message.remaining() < Integer.BYTES
+                            ? nonsense()
+                            : RootMessage.readFailure(message);
             default -> throw nonsense();
         }
     }

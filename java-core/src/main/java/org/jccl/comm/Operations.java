@@ -44,10 +44,9 @@ public final class Operations {
      * addresses alone. Null if there was none, or if anything else has to be looked at.
      */
     private static @Nullable Plan known(Comm comm, Call call) {
-        boolean plain = comm.device() == null && call.stream() == 0 && comm.takesCalls();
-        return plain && call.input() != 0 && call.output() != 0 && Devices.IN_USE.isEmpty()
-                ? comm.planner().known(call)
-                : null;
+        boolean host = comm.device() == null && call.stream() == 0 && Devices.IN_USE.isEmpty();
+        boolean full = call.input() != 0 && call.output() != 0;
+        return host && full && comm.takesCalls() ? comm.planner().known(call) : null;
     }
 
     /**

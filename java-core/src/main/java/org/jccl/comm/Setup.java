@@ -122,11 +122,7 @@ final class Setup {
         Region own = Region.create(nRanks, rank, nonce);
         regions[rank] = own;
         if (own.descriptor() < 0) {
-            Log.info(
-                    Subsystem.INIT,
-                    "rank %s offers other processes no shared memory, which the system refuses:"
-                            + " TCP",
-                    rank);
+            Log.info(Subsystem.INIT, "rank %s uses TCP: the system refuses shared memory", rank);
         }
         ByteBuffer blob = ByteBuffer.allocate(REGION_BLOB_BYTES).putInt(own.descriptor());
         return blob.put(nonce).putLong(own.base()).array();
@@ -192,11 +188,8 @@ final class Setup {
                 }
             } catch (NcclException e) {
                 unmapped.set(q);
-                Log.info(
-                        Subsystem.INIT,
-                        "no shared memory with rank %s, using TCP: %s",
-                        q,
-                        e.getMessage());
+                String why = e.getMessage();
+                Log.info(Subsystem.INIT, "no shared memory with rank %s, using TCP: %s", q, why);
             }
         }
         return unmapped.toByteArray();

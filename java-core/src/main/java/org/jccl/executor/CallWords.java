@@ -23,6 +23,9 @@ import java.util.stream.IntStream;
 final class CallWords {
     private static final int POLLS = 64;
 
+    /** The low bits of numbers of calls, of which the last ones concern everybody. */
+    private static final int LAST = (1 << 24) - 1;
+
     private final Links links;
     private final int rank;
     private final int nRanks;
@@ -31,9 +34,6 @@ final class CallWords {
     /** Offsets of the words of calls, which use these in turn. */
     private final long[] words;
 
-    /** By parity: offsets of tiny messages that do not fit the word's line. */
-    private final long[] slots;
-
     private long number;
     private int hash;
     private int lastHash;
@@ -41,11 +41,14 @@ final class CallWords {
     private long heard;
     private int scanned;
 
+    /** All ranks behind TCP. */
+    private final int[] far;
+
     /**
-     * Ranks behind TCP that the current call concerns; below, the call before, and the one before
-     * that.
+     * Those that the current call concerns; below, the call before, and the one before that. All
+     * have begun together, so that a first call that differs is found.
      */
-    private int[] partners = {};
+    private int[] partners;
 
     private int[] partnersBefore = {};
     private int[] partnersLong = {};
@@ -71,17 +74,21 @@ final class CallWords {
                 IntStream.range(0, nRanks)
                         .filter(q -> q != rank && !links.peer(q).isRemote())
                         .toArray();
+        this.far = IntStream.range(0, nRanks).filter(q -> links.peer(q).isRemote()).toArray();
+        this.partners = far;
         this.words = new long[RegionLayout.WORD_LINES];
         Arrays.setAll(words, call -> RegionLayout.callWord(nRanks, call));
-        this.slots = new long[] {RegionLayout.tiny(nRanks, 0), RegionLayout.tiny(nRanks, 1)};
     }
 
-    /** Numbers the next call, which concerns these of the ranks behind TCP. */
+    /**
+     * Numbers the next call, which concerns these of the ranks behind TCP. Now and then calls count
+     * as concerning all, so that no line keeps a word that is older than numbers can be compared.
+     */
     void next(long description, long count, int[] concerned) {
         number++;
         partnersLong = partnersBefore;
         partnersBefore = partners;
-        partners = concerned;
+        partners = (number & LAST) > LAST - RegionLayout.WORD_LINES ? far : concerned;
         lastHash = hash;
         hash = CallRecord.hash(description, count);
         word = CallRecord.word(number, hash);
@@ -224,7 +231,7 @@ final class CallWords {
     long tiny(long call, int bytes) {
         return bytes <= RegionLayout.LINE_PAYLOAD
                 ? offset(call) - RegionLayout.LINE_PAYLOAD
-                : slots[(int) call & 1];
+                : RegionLayout.tiny(nRanks, (int) call & 1);
     }
 
     /** By how many calls the word of a rank is ahead of this call. */
@@ -284,8 +291,16 @@ final class CallWords {
         return !links.peer(q).isRemote() || Arrays.binarySearch(partners, q) >= 0;
     }
 
-    /** Whether this rank knows that rank {@code q} has published this call or a later one. */
+    /**
+     * Whether this rank knows that rank {@code q} has published this call or a later one, of which
+     * alone it may have been told.
+     */
     boolean reached(int q, long call) {
-        return ahead(Memory.getLongAcquire(address(q, call)), call) >= 0;
+        for (long later = call; later < call + RegionLayout.WORD_LINES; later++) {
+            if (ahead(Memory.getLongAcquire(address(q, later)), call) >= 0) {
+                return true;
+            }
+        }
+        return false;
     }
 }

@@ -65,7 +65,8 @@ class HostEngine implements Engine {
     @Override
     public boolean hasComeTo(int q, int ahead) {
         CallWords calls = interpreter.calls;
-        boolean known = current == null || !current.operation().rooted() || calls.concerns(q);
+        Task running = current;
+        boolean known = running == null || !running.operation().rooted() || calls.concerns(q);
         return !known || calls.reached(q, calls.number() + ahead);
     }
 

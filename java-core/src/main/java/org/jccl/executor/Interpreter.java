@@ -198,9 +198,14 @@ public final class Interpreter {
         }
     }
 
-    /** Tells ranks behind TCP that nothing else tells of the last call; for the slow path. */
+    /**
+     * Tells ranks behind TCP that nothing else tells of the last call; for the slow path. The word
+     * of a tiny message never comes before the message.
+     */
     void tellAll() {
-        peerSteps.tellAll();
+        if (code[pc] == OpCode.END || !task.plan().publishesTiny()) {
+            peerSteps.tellAll();
+        }
     }
 
     private boolean run() {

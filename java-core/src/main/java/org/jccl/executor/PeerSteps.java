@@ -99,12 +99,14 @@ final class PeerSteps {
 
     /**
      * Tells the last call that this rank has published to all, as far as the queues have room:
-     * others may wait for a rank that is late, and would take this one for late, too.
+     * others may wait for a rank that is late, and would take this one for late, too. The first
+     * time that it is asked to in a call it does not, since most calls are over soon.
      */
     void tellAll() {
         if (toldAll != calls.published()) {
             toldAll = calls.published();
             next = 0;
+            return;
         }
         for (; next < links.nRanks(); next++) {
             frame.empty();

@@ -89,12 +89,13 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
 
     /**
      * Whether a call of this number that has not begun can never end if rank {@code q} does nothing
-     * more: it is a mate and has not published the call before this one, or it has not published
-     * this one and the plan asks something of it.
+     * more: it has not published the call before this one, and is a mate or known to be awaited for
+     * that; or it has not published this one, and the plan asks something of it.
      */
     boolean neverEnds(long number, int q) {
         boolean mate = !links.peer(q).isRemote();
-        return (mate && !calls.reached(q, number - 1))
+        boolean awaited = number - 1 == calls.number() ? calls.lacks(q, number - 1) : mate;
+        return (awaited && !calls.reached(q, number - 1))
                 || (!calls.reached(q, number) && needs(0, q));
     }
 }

@@ -79,7 +79,7 @@ public final class Planner {
      */
     public @Nullable Plan known(Call call) {
         int numbers = call.operationNumber() | call.typeNumber() | call.redOp();
-        if (numbers >>> NUMBER_BITS != 0) {
+        if (numbers >>> NUMBER_BITS != 0 || call.peer() < 0) {
             return null;
         }
         Plan plan = find(call, true);

@@ -135,11 +135,8 @@ public final class CommExecutor {
     public @Nullable Task collective(Call call, Plan plan) {
         if (gate.tryOwn()) {
             try {
-                if (engine.isFree()
-                        && inbox.isEmpty()
-                        && !directTaken
-                        && failure == null
-                        && !gate.closed()) {
+                boolean free = engine.isFree() && inbox.isEmpty() && !directTaken;
+                if (free && failure == null && !gate.closed()) {
                     return runDirect(direct.of(call, plan));
                 }
             } finally {

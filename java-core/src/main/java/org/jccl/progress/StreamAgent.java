@@ -171,7 +171,8 @@ public final class StreamAgent implements Runnable {
         if (!alone) {
             LockSupport.parkNanos(this, NAP_NS);
         } else if (round <= YIELDS) {
-            round = Threads.yieldInCrowd(true) ? YIELDS : round;
+            boolean lone = active.getFirst().executor().loneOnCores;
+            round = Threads.yieldInCrowd(lone) ? YIELDS : round;
         } else if (active.size() == 1) {
             sleep(active.getFirst());
         } else {

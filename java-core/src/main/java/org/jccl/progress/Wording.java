@@ -68,7 +68,11 @@ record Wording(Links links, Engine engine, String name) {
         }
         int[] ranks = lateRanks(blocked);
         if (ranks.length == 0) {
-            return waited + " for no other rank: it is still copying";
+            int awaited = blocked.rank();
+            return waited
+                    + (awaited < 0
+                            ? " for no other rank: it is still copying"
+                            : " for rank " + awaited + ", which has not done its part");
         }
         String late = waited + " for " + Sentence.ranks(ranks, MOST_NAMED);
         return late + (ranks.length == 1 ? ", which has" : ", which have") + " not come that far";
@@ -89,11 +93,8 @@ record Wording(Links links, Engine engine, String name) {
         if (task.operation().pointToPoint()) {
             return new int[] {task.peer()};
         }
-        int[] ranks =
-                IntStream.range(0, links.nRanks())
-                        .filter(q -> q != links.rank() && !engine.hasComeTo(q, 0))
-                        .toArray();
-        int awaited = blocked.rank();
-        return ranks.length == 0 && awaited >= 0 ? new int[] {awaited} : ranks;
+        return IntStream.range(0, links.nRanks())
+                .filter(q -> q != links.rank() && !engine.hasComeTo(q, 0))
+                .toArray();
     }
 }

@@ -1,6 +1,7 @@
 package org.jccl.reduce;
 
 import static org.jccl.platform.Memory.ALL;
+import static org.jccl.reduce.StagedKernel.combine;
 
 import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
 
@@ -68,7 +69,7 @@ final class Float16Template extends Kernel {
         for (int k = 4; k < n; k++) {
             long source = sources[k] + at;
             for (int i = 0; i < m; i++) {
-                wide[i] = fold(wide[i], source + 2L * i);
+                wide[i] = combine(OP, wide[i], widen(source + 2L * i));
             }
         }
         for (int i = 0; i < m; i++) {
@@ -77,13 +78,9 @@ final class Float16Template extends Kernel {
     }
 
     private static float fold(long a, long b, long c, long d, long at) {
-        float x = fold(widen(a + at), b + at);
-        x = SOURCES > 2 ? fold(x, c + at) : x;
-        return SOURCES > 3 ? fold(x, d + at) : x;
-    }
-
-    private static float fold(float x, long address) {
-        return StagedKernel.combine(OP, x, widen(address));
+        float x = combine(OP, widen(a + at), widen(b + at));
+        x = SOURCES > 2 ? combine(OP, x, widen(c + at)) : x;
+        return SOURCES > 3 ? combine(OP, x, widen(d + at)) : x;
     }
 
     private static float widen(long address) {

@@ -66,8 +66,7 @@ public final class Warmup {
     private static final boolean IS_VECTOR_AVAILABLE =
             ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
                     && !Params.NO_VECTOR.get()
-                    && !VM_MODE.contains("interpreted")
-                    && !VM_MODE.contains("emulated-client");
+                    && !VM_MODE.matches(".*(interpreted|emulated-client).*");
 
     private Warmup() {}
 

@@ -72,6 +72,16 @@ final class RepeatedCallTest {
         wrong(Nccl.broadcast(send, recv, COUNT, TYPE, -1, handle, 0));
     }
 
+    /** All bits of a negative root are set, whatever the other numbers are. */
+    @Test
+    void negativeRootIsNoOtherCall() {
+        assertEquals(0, Nccl.broadcast(send, recv, COUNT, 0, 0, handle, 0));
+        wrong(Nccl.broadcast(send, send, COUNT, TYPE, -1, handle, 0));
+        assertEquals(0, Nccl.broadcast(send, send, COUNT, 0, 0, handle, 0));
+        wrong(Nccl.broadcast(send, recv, COUNT, TYPE, -1, handle, 0));
+        wrong(Nccl.broadcast(send, send, COUNT, TYPE, -1, handle, 0));
+    }
+
     @Test
     void callAfterTheEndIsRefused() {
         right(send, recv);

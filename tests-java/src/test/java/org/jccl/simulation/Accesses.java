@@ -29,32 +29,32 @@ final class Accesses {
         times[cell] = clock[reader];
     }
 
-    /** The owner overwrites a cell, or gives it back to its caller. */
-    void require(int cell, int[] clock) {
+    /** The owner overwrites these cells, or gives them back to its caller. */
+    private void require(int from, int end, int[] clock) {
         for (int reader = 0; reader < readAt.length; reader++) {
             int[] times = readAt[reader];
-            if (times != null && times[cell] > clock[reader]) {
-                throw new Violation(
-                        "element "
-                                + cell
-                                + " of the caller is written, or given back, without knowing that"
-                                + " rank "
-                                + reader
-                                + " has read it");
+            for (int cell = from; times != null && cell < end; cell++) {
+                if (times[cell] > clock[reader]) {
+                    throw new Violation(
+                            "element "
+                                    + cell
+                                    + " of the caller is written, or given back, without knowing"
+                                    + " that rank "
+                                    + reader
+                                    + " has read it");
+                }
             }
         }
     }
 
     /** The owner writes a cell. */
     void write(int cell, int owner, int[] clock) {
-        require(cell, clock);
+        require(cell, cell + 1, clock);
         writtenAt[cell] = clock[owner];
     }
 
     /** The owner gives everything back to its caller. */
     void end(int[] clock) {
-        for (int cell = 0; cell < writtenAt.length; cell++) {
-            require(cell, clock);
-        }
+        require(0, writtenAt.length, clock);
     }
 }

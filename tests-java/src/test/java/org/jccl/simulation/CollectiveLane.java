@@ -4,6 +4,7 @@ import org.jccl.schedule.Ref;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Space;
 import org.jccl.schedule.Step;
+import org.jccl.transport.RegionLayout;
 
 import java.util.BitSet;
 import java.util.stream.IntStream;
@@ -79,10 +80,17 @@ final class CollectiveLane extends Lane {
         };
     }
 
-    /** Whether rank {@code q} tells this one of a call, since the call before it concerned both. */
-    private boolean tells(int q, int call) {
-        BitSet partners = me.partners.getOrDefault(call - 1, new BitSet());
-        return q != me.rank && (shares(q) || partners.get(q));
+    /** The ranks that tell this one of a call, since the call before it concerned both. */
+    private BitSet tellers(int call) {
+        BitSet tellers = new BitSet();
+        tellers.or(me.partners.getOrDefault(call - 1, tellers));
+        for (int q = 0; q < simulation.nRanks(); q++) {
+            if (shares(q)) {
+                tellers.set(q);
+            }
+        }
+        tellers.clear(me.rank);
+        return tellers;
     }
 
     /** All that the call before this one concerned have published this call or a later one. */
@@ -91,14 +99,13 @@ final class CollectiveLane extends Lane {
             phase = next;
             return true;
         }
-        for (int q = 0; q < simulation.nRanks(); q++) {
-            if (tells(q, published) && me.words[q] < published) {
-                return false;
-            }
+        BitSet tellers = tellers(published);
+        if (tellers.stream().anyMatch(q -> me.words[q][line(published)] < published)) {
+            return false;
         }
-        for (int q = 0; q < simulation.nRanks(); q++) {
+        for (int q : tellers.stream().toArray()) {
             int[] clock = simulation.rank(q).publishedWords.get(published);
-            if (tells(q, published) && clock != null) {
+            if (clock != null) {
                 me.join(clock);
             }
         }
@@ -106,19 +113,25 @@ final class CollectiveLane extends Lane {
         return true;
     }
 
+    private static int line(int call) {
+        return call & (RegionLayout.WORD_LINES - 1);
+    }
+
     private boolean publish() {
         me.publishedWords.putIfAbsent(number, me.clock.clone());
         int before = part;
+        BitSet told = tellers(number);
+        told.or(tellers(number + 1));
         for (; part < simulation.nRanks(); part++) {
             int q = part;
-            if (!tells(q, number) && !tells(q, number + 1)) {
+            if (!told.get(q)) {
                 continue;
             }
             if (!simulation.hasRoom(me.rank, q)) {
                 return part > before;
             }
             SimulatedRank reader = simulation.rank(q);
-            simulation.send(me.rank, q, () -> reader.words[me.rank] = number);
+            simulation.send(me.rank, q, () -> reader.words[me.rank][line(number)] = number);
         }
         part = 0;
         phase = usesRing && me.lastRingCall > 0 ? Phase.RING_CREDIT : Phase.STEPS;

@@ -193,10 +193,13 @@ abstract class Lane {
     }
 
     private boolean put(Step.Put put) {
+        int[] readers = ranks(put.readers());
+        if (readers.length > part && !simulation.hasRoom(me.rank, readers[part])) {
+            return false;
+        }
         int cell = cell(put.dst());
         long[] terms = read(put.src(), put.length() - lacking);
         int time = me.clock[me.rank];
-        int[] readers = ranks(put.readers());
         for (; part < readers.length; part++) {
             int q = readers[part];
             if (!simulation.hasRoom(me.rank, q)) {
@@ -216,19 +219,17 @@ abstract class Lane {
     }
 
     private void store(int reader, int cell, long[] terms, int time, int known) {
-        View view = view(me.rank, reader);
-        for (int i = 0; i < terms.length; i++) {
-            if (!view.write(cell + i, terms[i], call.number(), time, known)) {
-                throw new Violation(
-                        call
-                                + ": rank "
-                                + me.rank
-                                + " overwrites cell "
-                                + (cell + i)
-                                + " without knowing that rank "
-                                + reader
-                                + " has read it");
-            }
+        int unknown = view(me.rank, reader).write(cell, terms, call.number(), time, known);
+        if (unknown >= 0) {
+            throw new Violation(
+                    call
+                            + ": rank "
+                            + me.rank
+                            + " overwrites cell "
+                            + unknown
+                            + " without knowing that rank "
+                            + reader
+                            + " has read it");
         }
     }
 
@@ -261,9 +262,10 @@ abstract class Lane {
             return true;
         }
         Published published = simulation.rank(q).signalled(flag, sequence);
-        if (published == null || !published.unheard().remove(me.rank)) {
+        if (published == null || !published.unheard().get(me.rank)) {
             throw new Violation("no signal of its own, or waited for twice");
         }
+        published.unheard().clear(me.rank);
         me.join(published.clock());
         return true;
     }

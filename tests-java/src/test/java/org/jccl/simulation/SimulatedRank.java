@@ -11,14 +11,12 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.TreeSet;
 
 /** One rank: its clock, what it sees of the others, and what it has published. */
 @SuppressWarnings("ArrayRecordComponent") // the records are never compared
 final class SimulatedRank {
     /** A signal or call word: the publisher's clock then, and who has not waited for it yet. */
-    record Published(int[] clock, Set<Integer> unheard) {}
+    record Published(int[] clock, BitSet unheard) {}
 
     /** A tiny message as its reader sees it. */
     record Tiny(int call, long[] terms, int[] clock) {}
@@ -37,8 +35,8 @@ final class SimulatedRank {
     /** By owner and flag: the sequence number that has reached this rank. */
     final long[][] flags;
 
-    /** By owner: the latest call number that has reached this rank. */
-    final int[] words;
+    /** By owner and line: the latest call number that has reached this rank. */
+    final int[][] words;
 
     /** By owner and parity: the tiny message that has reached this rank, and when it was read. */
     final @Nullable Tiny[][] tiny;
@@ -83,7 +81,7 @@ final class SimulatedRank {
         clock[rank] = 1;
         views = new View[nRanks];
         flags = new long[nRanks][flag(0, nRanks)];
-        words = new int[nRanks];
+        words = new int[nRanks][RegionLayout.WORD_LINES];
         tiny = new Tiny[nRanks][2];
         tinyReadAt = new int[nRanks][2];
         queued = new int[2][nRanks];
@@ -130,7 +128,13 @@ final class SimulatedRank {
     }
 
     boolean betweenStages() {
-        return lanes.stream().allMatch(Lane::done);
+        // Asked at every turn of a rank that cannot move, so without a stream.
+        for (Lane lane : lanes) {
+            if (!lane.done()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     void tick() {
@@ -146,8 +150,8 @@ final class SimulatedRank {
 
     /** Publishes the present clock under this flag and sequence number. */
     Published signal(int flag, long sequence, int[] readers) {
-        Set<Integer> unheard = new TreeSet<>();
-        Arrays.stream(readers).forEach(unheard::add);
+        BitSet unheard = new BitSet();
+        Arrays.stream(readers).forEach(unheard::set);
         Published published = new Published(clock.clone(), unheard);
         signals.put(key(flag, sequence), published);
         return published;

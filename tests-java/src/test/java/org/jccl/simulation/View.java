@@ -1,5 +1,7 @@
 package org.jccl.simulation;
 
+import java.util.Arrays;
+
 /**
  * What one rank (the reader) sees of another's areas, in cells of one element. Times are the
  * owner's for writes and the reader's for reads.
@@ -18,18 +20,25 @@ final class View {
     }
 
     /**
-     * Overwrites one cell.
+     * Overwrites cells.
      *
+     * @param from the first cell
+     * @param what their terms from now on
      * @param knownOfReader the reader's latest time of which the writer knew
-     * @return whether the writer knew of the last read of what it overwrites
+     * @return -1, or a cell whose last read the writer did not know of; then nothing is written
      */
-    boolean write(int cell, long term, int inCall, int time, int knownOfReader) {
-        boolean safe = readAt[cell] <= knownOfReader;
-        terms[cell] = term;
-        call[cell] = inCall;
-        writtenAt[cell] = time;
-        readAt[cell] = 0;
-        return safe;
+    int write(int from, long[] what, int inCall, int time, int knownOfReader) {
+        int end = from + what.length;
+        for (int cell = from; cell < end; cell++) {
+            if (readAt[cell] > knownOfReader) {
+                return cell;
+            }
+        }
+        System.arraycopy(what, 0, terms, from, what.length);
+        Arrays.fill(call, from, end, inCall);
+        Arrays.fill(writtenAt, from, end, time);
+        Arrays.fill(readAt, from, end, 0);
+        return -1;
     }
 
     /** Whether somebody has read the cell since it was last written. */

@@ -12,13 +12,14 @@ import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Random;
-import java.util.concurrent.locks.LockSupport;
 
 /** Calls that are large enough to be hierarchical, on nodes of equal and unequal size. */
 final class HierarchyTest {
@@ -89,19 +90,22 @@ final class HierarchyTest {
     }
 
     /** Also by the ranks with which the late one exchanges nothing; and nobody else is named. */
-    @Test
-    void everyRankNamesTheLateOne() {
-        Cluster.threads(6).nodes(2).runHere(HierarchyTest::oneIsLate).assertAllSucceeded();
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 3})
+    void everyRankNamesTheLateOne(int namedBy) {
+        Cluster.threads(6).nodes(2).runHere(rank -> oneIsLate(rank, namedBy)).assertAllSucceeded();
     }
 
-    private static void oneIsLate(Rank rank) {
-        try (var comm = rank.init(Config.DEFAULT.withTimeout(Duration.ofSeconds(1)));
+    /** Only one rank has a time limit, so that the sentence is its own. */
+    private static void oneIsLate(Rank rank, int namedBy) throws InterruptedException {
+        Config limited = Config.DEFAULT.withTimeout(Duration.ofSeconds(1));
+        try (var comm = rank.init(rank.number() == namedBy ? limited : Config.DEFAULT);
                 Arena arena = Arena.ofConfined()) {
             long count = 100_000;
             MemorySegment data = arena.allocate(4 * count);
             comm.allReduce(data, data, count, DataType.FLOAT32, RedOp.SUM);
             if (rank.number() == LATE) {
-                LockSupport.parkNanos(3_000_000_000L);
+                rank.await("named");
                 comm.abort();
                 return;
             }
@@ -111,6 +115,10 @@ final class HierarchyTest {
                             () -> comm.allReduce(data, data, count, DataType.FLOAT32, RedOp.SUM));
             String sentence = String.valueOf(late.getMessage());
             assertTrue(sentence.contains(" for rank " + LATE + ","), sentence);
+            if (rank.number() == namedBy) {
+                assertTrue(sentence.contains("rank " + namedBy + " has waited"), sentence);
+                rank.post("named", "");
+            }
             comm.abort();
         }
     }

@@ -10,6 +10,7 @@ import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
+import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -165,6 +166,39 @@ final class MismatchTest {
     @MethodSource("clusters")
     void otherOperationIsNamedOnAllSides(Cluster cluster) {
         cluster.run(Mismatches.class, "operations").assertAllSucceeded();
+    }
+
+    /**
+     * The first call of all is one in which no data goes from node to node, though the ranks have
+     * called differently: each node has a root of its own, or its ranks are roots of different
+     * counts. So what finds that out is the next call.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 4})
+    void otherRootInTheFirstCallIsNamedByTheSecond(int nRanks) {
+        Cluster.threads(nRanks).nodes(2).runHere(MismatchTest::rootOfEachNode).assertAllSucceeded();
+    }
+
+    private static void rootOfEachNode(Rank rank) {
+        boolean first = rank.number() < rank.nRanks() / 2;
+        int count = first || rank.nRanks() > 2 ? 1000 : 1;
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment data = arena.allocate(4000);
+            Communicator comm = rank.init();
+            NcclException error =
+                    Assertions.assertThrows(
+                            NcclException.class,
+                            () -> {
+                                int root = first ? 0 : rank.nRanks() / 2;
+                                comm.broadcast(data, data, count, DataType.FLOAT32, root);
+                                comm.allReduce(data, data, 1000, DataType.FLOAT32, RedOp.SUM);
+                            });
+            String text = String.valueOf(error.getMessage());
+            Sums.require(
+                    error.result() == NcclResult.INVALID_USAGE && text.contains("ncclBroadcast("),
+                    error.result() + ": " + text);
+            comm.abort();
+        }
     }
 
     /** Rank 0 sends what rank 1 does not expect: another count, another type. */
