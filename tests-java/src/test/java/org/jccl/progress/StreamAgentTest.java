@@ -30,6 +30,7 @@ import java.util.List;
 
 /** Operations that nobody waits for. */
 final class StreamAgentTest {
+    private static final long LATE_NS = 50_000;
     private static final String OUTSIDE = ArrayIndexOutOfBoundsException.class.getName();
 
     /**
@@ -93,7 +94,10 @@ final class StreamAgentTest {
         Cluster.threads(2).runHere(StreamAgentTest::startsTogether).assertAllSucceeded();
     }
 
-    /** If both ranks looked only once, only the later one would find the operation over. */
+    /**
+     * If both ranks looked only once, only the later one would find the operation over. Rank 1
+     * comes so late that a look of rank 0, which polls, is over, but a start that stays is not.
+     */
     private static void startsTogether(Rank rank) {
         Comm comm = create(rank, "s");
         try (Arena arena = Arena.ofShared()) {
@@ -101,6 +105,10 @@ final class StreamAgentTest {
             int mine = 0;
             for (int calls = 1, all = 0; calls < 100 || all < calls + calls / 10; calls++) {
                 found.set(ValueLayout.JAVA_INT, 0, mine);
+                long startNs = System.nanoTime() + rank.number() * LATE_NS;
+                while (System.nanoTime() - startNs < 0) {
+                    Thread.onSpinWait();
+                }
                 long ticket = allReduce(comm, found.address(), 0);
                 mine += ticket == 0 ? 1 : 0;
                 Task task = comm.executor().tickets().task(ticket);
