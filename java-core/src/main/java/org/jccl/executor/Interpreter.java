@@ -203,7 +203,7 @@ public final class Interpreter {
      * of a tiny message never comes before the message.
      */
     void tellAll() {
-        if (code[pc] == OpCode.END || !task.plan().publishesTiny()) {
+        if (!announced || code[pc] == OpCode.END || !task.plan().publishesTiny()) {
             peerSteps.tellAll();
         }
     }

@@ -19,7 +19,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import java.util.Random;
 
 /** Calls that are large enough to be hierarchical, on nodes of equal and unequal size. */
 final class HierarchyTest {
@@ -42,51 +41,6 @@ final class HierarchyTest {
     void usesItsSlotsAgain() {
         run(Cluster.threads(4).nodes(2), 2, LONG);
         run(Cluster.threads(5).nodes(2), 2, LONG);
-    }
-
-    /** Which ranks of other nodes a rank has to hear of differs from call to call. */
-    @Test
-    void callsThatConcernDifferentRanksFollowEachOther() {
-        for (int nodes : new int[] {2, 3}) {
-            Cluster.threads(6).nodes(nodes).runHere(HierarchyTest::mixed).assertAllSucceeded();
-        }
-    }
-
-    private static void mixed(Rank rank) {
-        Random random = new Random(SEED);
-        int n = rank.nRanks();
-        long most = 100_000;
-        try (var comm = rank.init();
-                Arena arena = Arena.ofConfined()) {
-            MemorySegment from = arena.allocate(4 * most);
-            MemorySegment to = arena.allocate(4 * most * n);
-            for (int i = 0; i < 300; i++) {
-                int count = random.nextBoolean() ? 5 : random.nextInt(1, (int) most);
-                int kind = random.nextInt(4);
-                int root = random.nextInt(n);
-                fill(from, count, i + rank.number());
-                long ranks = n * (n - 1L) / 2 + (long) n * i;
-                switch (kind) {
-                    case 0 -> comm.allReduce(from, to, count, DataType.INT32, RedOp.SUM);
-                    case 1 -> comm.broadcast(from, to, count, DataType.INT32, root);
-                    case 2 -> comm.allGather(from, to, count, DataType.INT32);
-                    default -> comm.reduce(from, to, count, DataType.INT32, RedOp.SUM, root);
-                }
-                long expected = kind == 0 || kind == 3 ? ranks : kind == 1 ? i + root : i;
-                if (kind != 3 || rank.number() == root) {
-                    assertEquals(expected, to.getAtIndex(ValueLayout.JAVA_INT, 0));
-                    long last = kind == 2 ? (long) count * n - 1 : count - 1;
-                    expected = kind == 2 ? i + n - 1 : expected;
-                    assertEquals(expected, to.getAtIndex(ValueLayout.JAVA_INT, last));
-                }
-            }
-        }
-    }
-
-    private static void fill(MemorySegment data, int count, int value) {
-        for (int i = 0; i < count; i++) {
-            data.setAtIndex(ValueLayout.JAVA_INT, i, value);
-        }
     }
 
     /** Also by the ranks with which the late one exchanges nothing; and nobody else is named. */
