@@ -31,6 +31,9 @@ final class CallWords {
     private final int nRanks;
     private final int[] mates;
 
+    /** All ranks behind TCP. */
+    private final int[] far;
+
     /** Offsets of the words of calls, which use these in turn. */
     private final long[] words;
 
@@ -41,12 +44,9 @@ final class CallWords {
     private long heard;
     private int scanned;
 
-    /** All ranks behind TCP. */
-    private final int[] far;
-
     /**
-     * Those that the current call concerns; below, the call before, and the one before that. All
-     * have begun together, so that a first call that differs is found.
+     * Those that the current call concerns; below, the call before, and the one before that. Before
+     * the first call these are all, so that ranks whose first calls differ find out.
      */
     private int[] partners;
 
@@ -292,8 +292,8 @@ final class CallWords {
     }
 
     /**
-     * Whether this rank knows that rank {@code q} has published this call or a later one, of which
-     * alone it may have been told.
+     * Whether this rank knows that rank {@code q} has published this call or a later one. Of the
+     * later one it may have been told, and not of this one.
      */
     boolean reached(int q, long call) {
         for (long later = call; later < call + RegionLayout.WORD_LINES; later++) {

@@ -93,9 +93,11 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
      * that; or it has not published this one, and the plan asks something of it.
      */
     boolean neverEnds(long number, int q) {
-        boolean mate = !links.peer(q).isRemote();
-        boolean awaited = number - 1 == calls.number() ? calls.lacks(q, number - 1) : mate;
-        return (awaited && !calls.reached(q, number - 1))
-                || (!calls.reached(q, number) && needs(0, q));
+        long before = number - 1;
+        boolean lacksBefore =
+                before == calls.number()
+                        ? calls.lacks(q, before)
+                        : !links.peer(q).isRemote() && !calls.reached(q, before);
+        return lacksBefore || (!calls.reached(q, number) && needs(0, q));
     }
 }

@@ -41,8 +41,6 @@ public final class StreamAgent implements Runnable {
     private int round;
 
     /** When it looks at peers and time limits, whatever else moves or is waited for. */
-    private final Looks looks = new Looks();
-
     private StreamAgent(int k) {
         thread = new Thread(this, "jccl-stream-" + k);
         thread.setDaemon(true);
@@ -148,9 +146,6 @@ public final class StreamAgent implements Runnable {
             }
         }
         round = moved ? 0 : round + 1;
-        if (looks.areDue(active.size())) {
-            active.forEach(each -> each.executor().lookAtPeers());
-        }
         rest(alone);
     }
 

@@ -96,7 +96,7 @@ final class StreamAgentTest {
 
     /**
      * If both ranks looked only once, only the later one would find the operation over. Rank 1
-     * comes so late that a look of rank 0, which polls, is over, but a start that stays is not.
+     * comes when rank 0 has looked, and before a start that stays gives up.
      */
     private static void startsTogether(Rank rank) {
         Comm comm = create(rank, "s");

@@ -33,6 +33,7 @@ final class EveryAlgorithmTest {
         boolean few = nRanks <= 8;
         int elementBytes = few ? 4 : 8;
         Matrix all = Matrix.of(nRanks, elementBytes, few ? 2 * nRanks + 1 : nRanks + 1, 4);
+        // The first rank where their number is even, else the last.
         int end = nRanks % 2 * (nRanks - 1);
         int[] roots = few ? all.everyRoot() : new int[] {end, nRanks / 2};
         List<Wiring> wirings =

@@ -169,9 +169,8 @@ final class MismatchTest {
     }
 
     /**
-     * The first call of all is one in which no data goes from node to node, though the ranks have
-     * called differently: each node has a root of its own, or its ranks are roots of different
-     * counts. So what finds that out is the next call.
+     * In the first call of all each node has a root of its own, so that nothing goes from node to
+     * node and nobody waits for what does not come. The next call finds out.
      */
     @ParameterizedTest
     @ValueSource(ints = {2, 4})
