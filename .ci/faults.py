@@ -83,6 +83,8 @@ def _failure_of_junit(classes: str, environment: dict[str, str]) -> str | None:
     shutil.rmtree(REPORTS, ignore_errors=True)
     # Error Prone may find a fault itself; here the tests are on trial.
     command = ["mvn", "-q", "-B", "-Djccl.unchecked", f"-Dtest={classes}", "verify"]
+    # Ends at the first failure (FirstFailure): tests that hang would each wait for their deadline.
+    command.append("-Djunit.jupiter.extensions.autodetection.enabled=true")
     status, output = _run(command, environment)
     if status is None:
         return f"the tests hung for {LIMIT_S} s"

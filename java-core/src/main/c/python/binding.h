@@ -13,29 +13,9 @@
  * The functions of libjccl.so. They are looked up in that library and not bound by the linker:
  * another libnccl may be in the process, and neither may bind to the other.
  */
-// The formatter would indent each name more than the one before.
-// clang-format off
-#define JCCL_NEEDED(X) \
-    X(ncclGetVersion) X(ncclGetUniqueId) X(ncclGetErrorString) X(ncclGetLastError) \
-    X(ncclCommInitRank) X(ncclCommInitRankConfig) X(ncclCommInitRankScalable) X(ncclCommInitAll) \
-    X(ncclCommSplit) X(ncclCommShrink) X(ncclCommGetUniqueId) X(ncclCommGrow) \
-    X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort) X(ncclCommRevoke) X(ncclCommSuspend) \
-    X(ncclCommResume) X(ncclCommMemStats) X(ncclCommGetAsyncError) X(ncclCommCount) \
-    X(ncclCommCuDevice) X(ncclCommUserRank) X(ncclAllReduce) X(ncclBroadcast) X(ncclBcast) \
-    X(ncclReduce) X(ncclAllGather) X(ncclReduceScatter) X(ncclAlltoAll) X(ncclGather) \
-    X(ncclScatter) X(ncclSend) X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) \
-    X(ncclGroupSimulateEnd) X(ncclMemAlloc) X(ncclMemFree) X(jcclSliced) X(jcclResume) \
-    X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(jcclInterrupt) X(jcclCommInterrupt) \
-    X(jcclStart) X(jcclStartComposed) X(jcclPoll) X(jcclAbandonGroup) X(jcclWaitCompletion) \
-    X(jcclCommOptions) X(jcclCommStats) X(jcclCommDrop) X(jcclJavaStart) \
-    X(jcclJavaStarted) X(jcclJavaHome) X(jcclVersionString) X(jcclShutdown) X(jcclWarm) \
-    X(jcclRestoreSignals)
-// clang-format on
-
 typedef struct {
-#define JCCL_MEMBER(name) __typeof__(name)* name;
-    JCCL_NEEDED(JCCL_MEMBER)
-#undef JCCL_MEMBER
+#define NEEDED(name) __typeof__(name)* name;
+#include "needed.def"
 } jccl_library;
 
 /* Filled when the module is made, under the import lock; read only afterwards. */

@@ -29,11 +29,10 @@ static bool load_library(void) {
         return false;
     }
     const char* missing = NULL;
-#define JCCL_LOOK_UP(name)                                           \
+#define NEEDED(name)                                                 \
     jccl_py_library.name = (__typeof__(name)*)dlsym(library, #name); \
     missing = jccl_py_library.name == NULL ? #name : missing;
-    JCCL_NEEDED(JCCL_LOOK_UP)
-#undef JCCL_LOOK_UP
+#include "needed.def"
     if (missing != NULL) {
         PyErr_Format(PyExc_ImportError, "%s has no %s: reinstall JCCL", path, missing);
         return false;
