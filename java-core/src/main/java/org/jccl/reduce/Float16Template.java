@@ -26,9 +26,11 @@ final class Float16Template extends Kernel {
     private static final int SOURCES = KIND.sources();
 
     /**
-     * Elements of a tile. A loop begins and ends without vectors, for which its length makes up.
+     * Elements of a tile: four that C2 folds one by one, up to the next eight bytes where it may
+     * begin with vectors, and then whole steps of its last vector loop, which takes 32. It would
+     * fold one by one what is left after those, too.
      */
-    private static final int TILE = 4096;
+    private static final int TILE = 4 + 128 * 32;
 
     private static final ThreadLocal<short[]> SUM = ThreadLocal.withInitial(() -> new short[TILE]);
     private static final ThreadLocal<float[]> WIDE = ThreadLocal.withInitial(() -> new float[TILE]);
