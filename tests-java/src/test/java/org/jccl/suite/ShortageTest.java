@@ -184,12 +184,21 @@ final class ShortageTest {
         }
     }
 
+    /** A process may still listen for what it has done before. */
+    private static void endListening() {
+        ListenerEnd.now();
+        while (Faults.descriptors() > 0) {
+            Thread.onSpinWait();
+        }
+    }
+
     /** The system refuses the descriptors for listening from the n-th on, for every n. */
     public static final class Listens implements Scenario {
         private static final int MOST = 20;
 
         @Override
         public void run(Rank rank) {
+            endListening();
             int refused = 0;
             while (!mayListen(refused + 1)) {
                 refused++;
@@ -252,10 +261,7 @@ final class ShortageTest {
             Endings.nothingHeld(rank, name);
             int before = 0;
             if (rank.number() == 1) {
-                ListenerEnd.now();
-                while (Faults.descriptors() > 0) {
-                    Thread.onSpinWait();
-                }
+                endListening();
                 before = Faults.limitDescriptors(Faults.limitFor(free));
             }
             NcclException why = life(rank, id);
