@@ -8,6 +8,7 @@ import org.jccl.comm.Creation;
 import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
+import org.jccl.executor.Task;
 import org.jccl.group.Pending;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
@@ -27,6 +28,7 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -236,6 +238,12 @@ public final class Communicator extends Collectives implements AutoCloseable {
             void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
                 Communicator.this.run(call, send, recv, stream);
             }
+
+            @Override
+            CompletableFuture<@Nullable Void> start(
+                    Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
+                return Communicator.this.start(call, send, recv, stream);
+            }
         };
     }
 
@@ -244,18 +252,47 @@ public final class Communicator extends Collectives implements AutoCloseable {
         run(call, send, recv, Stream.DEFAULT);
     }
 
+    @Override
+    CompletableFuture<@Nullable Void> start(
+            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
+        return start(call, send, recv, Stream.DEFAULT);
+    }
+
     void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
         try {
-            String function = call.operation().ncclName();
-            Doors.given(function, "datatype", call.typeNumber() == ABSENT ? null : call);
-            Doors.given(function, "stream", stream);
-            Doors.given(function, "op", call.redOp() == ABSENT ? null : call);
-            Operations.numbers(comm, call.inStream(stream.handle()));
-            long in = Doors.address(comm, call, send, true);
-            Operations.buffers(comm, call.buffers(in, Doors.address(comm, call, recv, false)));
+            check(call, send, recv, stream);
             finish(Operations.begin(comm, call));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
+        } finally {
+            used();
+        }
+    }
+
+    private void check(
+            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
+        String function = call.operation().ncclName();
+        Doors.given(function, "datatype", call.typeNumber() == ABSENT ? null : call);
+        Doors.given(function, "stream", stream);
+        Doors.given(function, "op", call.redOp() == ABSENT ? null : call);
+        Operations.numbers(comm, call.inStream(stream.handle()));
+        long in = Doors.address(comm, call, send, true);
+        Operations.buffers(comm, call.buffers(in, Doors.address(comm, call, recv, false)));
+    }
+
+    private CompletableFuture<@Nullable Void> start(
+            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
+        try {
+            Doors.requireNoGroup(call);
+            check(call, send, recv, stream);
+            Task task = Operations.start(comm, call);
+            return Completion.of(task, comm.identity(), this, send, recv);
+        } catch (NcclException e) {
+            NcclException named = Doors.remember(e.on(comm.identity()));
+            if (named.result() == NcclResult.INVALID_ARGUMENT) {
+                throw named;
+            }
+            return CompletableFuture.failedFuture(named);
         } finally {
             used();
         }
