@@ -78,7 +78,16 @@ import java.util.concurrent.locks.LockSupport;
  * </ul>
  *
  * <p>After REMOTE_ERROR, TIMEOUT, CALLED_DIFFERENTLY and UNMATCHED only {@link #close} and {@link
- * #abort} are of use. A thread that is interrupted while it waits ends its operation on all ranks.
+ * #abort} are of use.
+ *
+ * <p><b>Interrupts.</b> {@link Thread#interrupt} ends the wait of a method within a third of a
+ * second: the method throws INTERRUPTED, and the thread stays interrupted. This ends the
+ * communicator on all ranks, since a part of the operation has been done; other communicators,
+ * their connections and threads are not affected. {@link #awaitReady} and futures are waits that
+ * end alone. {@link #close} waits as it says, and leaves the interrupt to its caller.
+ *
+ * <p><b>Virtual threads</b> may call everything. A wait parks them, and a stream thread goes on
+ * with the operation.
  *
  * <p>A communicator that is garbage-collected before {@link #close} or {@link #abort} is ended in
  * the background, with a line in the log; its peers learn that this rank has left.
@@ -388,7 +397,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
      *
      * @param timeout the longest wait
      * @throws NcclException the error of a communicator that has failed; TIMEOUT if the time has
-     *     passed (NOT_READY_IN_TIME), which changes nothing about the communicator
+     *     passed (NOT_READY_IN_TIME), and REMOTE_ERROR if the thread is interrupted (INTERRUPTED),
+     *     which both change nothing about the communicator
      */
     public void awaitReady(Duration timeout) {
         long since = System.nanoTime();
@@ -398,6 +408,12 @@ public final class Communicator extends Collectives implements AutoCloseable {
             if (System.nanoTime() - since > limitNs) {
                 throw ErrorKind.NOT_READY_IN_TIME.says(
                         "%s was not ready after %s ms", comm.identity(), timeout.toMillis());
+            }
+            if (Thread.currentThread().isInterrupted()) {
+                throw ErrorKind.INTERRUPTED.says(
+                        "the wait until %s is ready was interrupted; it goes on being made, and "
+                                + "may be awaited again",
+                        comm.identity());
             }
             LockSupport.parkNanos(POLL_NS);
             result = comm.asyncError();
