@@ -10,6 +10,8 @@ import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
 import org.jccl.executor.Task;
 import org.jccl.group.Pending;
+import org.jccl.launch.IdExchange;
+import org.jccl.launch.LaunchedRank;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.type.DataType;
@@ -96,10 +98,6 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /** The colour of a rank that joins no child of {@link #split}. */
     public static final int NOCOLOR = Creation.NOCOLOR;
 
-    /** Each slice is twice as long as the one before, since thousands of threads may wait. */
-    private static final long SLICE_NS = 20_000_000;
-
-    private static final long LONGEST_SLICE_NS = 320_000_000;
     private static final long POLL_NS = 100_000;
 
     /** Its thread, jccl-cleaner, ends communicators that a user has lost. */
@@ -194,12 +192,45 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return List.copyOf(all);
     }
 
+    /**
+     * Makes a communicator of all ranks of a job with the default configuration.
+     *
+     * @see #fromEnvironment(Config)
+     */
+    public static Communicator fromEnvironment() {
+        return fromEnvironment(Config.DEFAULT);
+    }
+
+    /**
+     * Makes a communicator of all ranks that {@code python -m jccl.run}, torchrun or another
+     * launcher has started, whatever language they are in. RANK and WORLD_SIZE say which of how
+     * many this is. The ranks share an id through the launcher; where that cannot hand one on, by
+     * NCCL_COMM_ID, or by MASTER_ADDR and MASTER_PORT, where rank 0 then listens as if NCCL_COMM_ID
+     * named them. On devices, LOCAL_RANK is the number of this rank's.
+     *
+     * <p>All ranks call this, equally often.
+     *
+     * @throws NcclException INVALID_USAGE if a variable is missing or cannot be used
+     *     (VARIABLE_MISSING, VARIABLE_UNFIT), or the address needs a secret (SECRET_MISSING);
+     *     REMOTE_ERROR or TIMEOUT if the launcher does not answer (STORE_FAILED, STORE_SILENT);
+     *     otherwise as of {@link #initRank(int, UniqueId, int, Config)}
+     */
+    public static Communicator fromEnvironment(Config config) {
+        LaunchedRank launched = LaunchedRank.fromEnvironment();
+        UniqueId id = IdExchange.id(launched);
+        String named = config.resolved.device();
+        String device = named == null ? Params.DEVICE.text() : named;
+        String own = Devices.numbered(device, launched.localRank());
+        Config placed = new Config(config.resolved.withDevice(own));
+        return initRank(launched.nRanks(), id, launched.rank(), placed);
+    }
+
     private static void begin(Creation creation, boolean blocking) {
         org.jccl.group.Group group = org.jccl.group.Group.current();
         if (group.open()) {
             group.add(creation);
         } else if (blocking) {
-            await(creation);
+            Slices.await(creation);
         } else {
             creation.start();
         }
@@ -321,27 +352,10 @@ public final class Communicator extends Collectives implements AutoCloseable {
             return;
         }
         if (comm.blocking()) {
-            await(pending);
+            Slices.await(pending);
         } else {
             comm.leave();
         }
-    }
-
-    /** Waits in slices, to see an interrupt of the thread. */
-    static void await(Pending pending) {
-        boolean interrupted = false;
-        long sliceNs = SLICE_NS;
-        while (!pending.await(System.nanoTime() + sliceNs)) {
-            sliceNs = Math.min(LONGEST_SLICE_NS, 2 * sliceNs);
-            if (Thread.interrupted()) {
-                interrupted = true;
-                pending.interrupt();
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-        pending.result();
     }
 
     /**
