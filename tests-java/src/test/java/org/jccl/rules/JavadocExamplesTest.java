@@ -45,12 +45,12 @@ final class JavadocExamplesTest {
                 static MemorySegment a, b;
                 static void use(MemorySegment result) {}
                 static void example() throws Exception {
-                    %s
+                    CODE
                 }
             }
             """;
 
-    private record Example(String place, String code) {
+    record Example(String place, String code) {
         @Override
         public String toString() {
             return place;
@@ -95,7 +95,7 @@ final class JavadocExamplesTest {
                         "-cp",
                         System.getProperty("java.class.path"),
                         "-proc:none");
-        JavaFileObject source = source(AROUND.formatted(example.code));
+        JavaFileObject source = source(AROUND.replace("CODE", example.code));
         boolean compiled =
                 compiler.getTask(null, null, said, options, null, List.of(source)).call();
         assertEquals(List.of(), said.getDiagnostics(), example.code);
