@@ -193,17 +193,21 @@ final class FuturesTest {
 
     @Test
     void cancellingAFutureLeavesTheOperationUnderWay() {
-        Cluster.threads(2).runHere(rank -> inAll(rank, FuturesTest::cancels)).assertAllSucceeded();
+        Cluster.threads(2)
+                .runHere(rank -> inAll(rank, (comm, arena) -> cancels(rank, comm, arena)))
+                .assertAllSucceeded();
     }
 
-    private static void cancels(Communicator comm, Arena arena) {
+    private static void cancels(Rank rank, Communicator comm, Arena arena) {
         MemorySegment data = Sums.filled(arena, comm.rank(), LARGE);
         if (comm.rank() == 0) {
             CompletableFuture<Void> future =
                     comm.async().allReduce(data, data, LARGE, INT, RedOp.SUM);
             assertTrue(future.cancel(true));
             assertThrows(CancellationException.class, future::join);
+            rank.post("cancelled", "");
         } else {
+            rank.await("cancelled");
             comm.allReduce(data, data, LARGE, INT, RedOp.SUM);
         }
         Sums.barrier(comm);
