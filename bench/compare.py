@@ -44,6 +44,7 @@ import against
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = ROOT / "build" / "bench"
+GSON = ROOT / "build" / "tools" / "gson.jar"
 SIZES = [8 * 4**i for i in range(12)] + [64 << 20]
 FRESH_SIZES = SIZES[:5]
 #: Clients measure these sizes first, and then again: compilers need seconds beside busy ranks.
@@ -120,9 +121,17 @@ def build(setting: Setting) -> None:
 
 def build_java(setting: Setting) -> None:
     """Compiles the client of the Java API."""
+    if not GSON.exists():
+        _run(["mvn", "-q", "-N", "-f", str(ROOT / "pom.xml"), "dependency:copy@gson"])
     out = ["-d", str(setting.classes)]
-    javac = [str(setting.java / "javac"), "-cp", str(setting.jar), *out]
-    _run([*javac, str(HERE / "java/AllReduceClient.java")])
+    javac = [str(setting.java / "javac"), "-cp", f"{setting.jar}:{GSON}", *out]
+    _run([*javac, *(str(HERE / "java" / f"{name}.java") for name in ("AllReduceClient", "Report"))])
+
+
+def java_command(setting: Setting) -> Command:
+    """The beginning of a command that runs a class of the Java client."""
+    path = f"{setting.jar}:{setting.classes}:{GSON}"
+    return [str(setting.java / "java"), *JVM_FLAGS, "-cp", path]
 
 
 # -- one run of one library
@@ -189,7 +198,7 @@ def _ranks(
 
 def run_java(setting: Setting, ranks: int, sizes: list[str]) -> Table:
     """The Java API."""
-    java = [str(setting.java / "java"), *JVM_FLAGS, "-cp", f"{setting.jar}:{setting.classes}"]
+    java = java_command(setting)
     return _ranks(
         "Java", ranks, lambda r, at: [*java, "AllReduceClient", str(r), str(ranks), at, *sizes]
     )

@@ -195,6 +195,11 @@ OTHERS |= {
     "JCCL_DETERMINISTIC",
     "JCCL_DEVICE",
     "NOCOLOR",
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "MASTER_ADDR",
+    "MASTER_PORT",
 }
 
 

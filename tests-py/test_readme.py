@@ -3,8 +3,8 @@
 ``python`` and ``c`` blocks run on 2 ranks (``ranks=N`` on the fence's line changes that), ``java``
 blocks in one JVM. In ``sh`` blocks, ``make`` lines must name targets and ``pip install`` lines
 something that exists; others are run beside the blocks above, which lie there as ``script.py``,
-``train.py``, ``Sum.java`` and ``sum.c``. A block that such a command names is run by it alone. A
-block marked ``not run: why`` is skipped.
+``train.py``, ``Sum.java`` and ``sum.c``, and beside ``examples``. A block that such a command names
+is run by it alone. A block marked ``not run: why`` is skipped.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ def file_name(block: Block) -> str | None:
 
 def lay_files(block: Block, folder: Path) -> None:
     """Writes the blocks above this one under the names that its commands use."""
+    (folder / "examples").symlink_to(ROOT / "examples")
     for other in readme.blocks():
         name = file_name(other)
         if other.line < block.line and name:

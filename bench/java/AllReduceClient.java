@@ -17,7 +17,8 @@ import java.util.List;
 
 /**
  * Communicator.allReduce of floats, measured as c/measure.c does: {@code AllReduceClient RANK RANKS
- * ID_FILE SIZE...}; rank 0 prints "size microseconds stolen", a line each.
+ * ID_FILE SIZE...}; rank 0 prints "size microseconds stolen", a line each, and writes a {@link
+ * Report} to the file that MEASURE_JSON names.
  */
 public final class AllReduceClient {
     private static final int LINE_FLOATS = 16;
@@ -53,13 +54,19 @@ public final class AllReduceClient {
         UniqueId id = exchange(rank, Path.of(args[2]));
         try (Communicator comm = Communicator.initRank(nRanks, id, rank)) {
             AllReduceClient client = new AllReduceClient(comm);
+            List<Report.Figure> figures = new ArrayList<>();
             for (int i = 3; i < args.length; i++) {
                 long bytes = Long.parseLong(args[i]);
                 Series median = client.measure(bytes);
                 if (rank == 0) {
                     double us = median.ns() / 1000;
                     System.out.printf("%d %.4f %.0f%n", bytes, us, median.stolen());
+                    figures.add(new Report.Figure(bytes, us, median.stolen()));
                 }
+            }
+            String file = System.getenv("MEASURE_JSON");
+            if (rank == 0 && file != null) {
+                Report.of(nRanks, figures, comm.stats()).write(Path.of(file));
             }
             if (Float.isNaN(client.seen)) {
                 throw new AssertionError("a sum is no number");

@@ -92,14 +92,16 @@ class Communicator(Unfinished):
 
     @classmethod
     def from_env(cls, config: NCCLConfig | None = None) -> Communicator:
-        """The communicator of all ranks that ``python -m jccl.run`` started.
+        """The communicator of all ranks that ``python -m jccl.run`` or torchrun started.
 
-        It reads RANK and WORLD_SIZE; the launcher passes the id on (JCCL_STORE). Every rank must
-        call it equally often.
+        It reads RANK and WORLD_SIZE; the launcher passes the id on (JCCL_STORE, or torchrun's own
+        store). Every rank must call it equally often. Ranks in Java that call
+        ``Communicator.fromEnvironment`` belong to it, too.
 
         Raises:
             NcclInvalid: if RANK and WORLD_SIZE are not set or make no sense; or, with more than
-                one rank, if JCCL_STORE is not set or the launcher does not answer.
+                one rank, if neither JCCL_STORE is set nor torchrun has started it, or the launcher
+                does not answer.
         """
         rank, nranks = rank_from_environment()
         return cls.init(nranks, rank, exchange_unique_id(rank, nranks), config)

@@ -1,9 +1,12 @@
-"""How ranks that ``python -m jccl.run`` started learn their numbers and share an id.
+"""How ranks that a launcher started learn their numbers and share an id.
 
-The launcher listens on an abstract Unix socket (its name is in JCCL_STORE; no file exists) and
-keeps a few small values. A request is one line. It answers ``PUT key hex [readers]`` with ``OK``,
-and ``GET key`` with the value in hex as soon as it has it. After ``readers`` answers it forgets the
-value. It answers a request that it does not accept with ``REFUSED`` and the reason.
+``python -m jccl.run`` listens on an abstract Unix socket (its name is in JCCL_STORE; no file
+exists) and keeps a few small values. A request is one line. It answers ``PUT key hex [readers]``
+with ``OK``, and ``GET key`` with the value in hex as soon as it has it. After ``readers`` answers
+it forgets the value. It answers a request that it does not accept with ``REFUSED`` and the reason.
+
+torchrun keeps a TCPStore of torch at MASTER_ADDR and MASTER_PORT, which serves without JCCL_STORE.
+The ids have the same keys there as those of ranks in Java (``org.jccl.launch``).
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import os
 import socket
 import threading
 import warnings
+from datetime import timedelta
 
 from jccl.core.types import NcclInvalid
 from jccl.core.unique_id import UniqueId, get_unique_id
@@ -53,12 +57,37 @@ def exchange_unique_id(rank: int, nranks: int) -> UniqueId:
     with _lock:
         key = f"id/{_exchanges}"
         _exchanges += 1
+    if nranks > 1 and STORE_VARIABLE not in os.environ and _torchrun_keeps_a_store():
+        return _exchange_by_torchrun(rank, key)
     if rank == 0:
         unique_id = get_unique_id()
         if nranks > 1:
             _ask(f"PUT {key} {bytes(unique_id).hex()} {nranks - 1}\n")
         return unique_id
     return UniqueId.from_bytes(bytes.fromhex(_ask(f"GET {key}\n")))
+
+
+def _torchrun_keeps_a_store() -> bool:
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+
+
+def _exchange_by_torchrun(rank: int, key: str) -> UniqueId:
+    """The same through the store of torchrun, whose ranks have torch."""
+    from torch._C._distributed_c10d import TCPStore
+    from torch.distributed import DistError
+
+    key = f"jccl/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{key}"
+    limit = timedelta(seconds=_limit() or _LONGEST_S)
+    try:
+        port = int(os.environ["MASTER_PORT"])
+        store = TCPStore(os.environ["MASTER_ADDR"], port, is_master=False, timeout=limit)
+        if rank == 0:
+            unique_id = get_unique_id()
+            store.set(key, bytes(unique_id).hex())
+            return unique_id
+        return UniqueId.from_bytes(bytes.fromhex(store.get(key).decode()))
+    except (DistError, KeyError, ValueError) as e:
+        raise NcclInvalid(f"torchrun's store at MASTER_ADDR and MASTER_PORT: {e}") from e
 
 
 def _limit() -> float | None:
@@ -88,7 +117,7 @@ def _ask(request: str) -> str:
     if not name:
         raise NcclInvalid(
             f"{STORE_VARIABLE} is not set, so the ranks cannot share an id: start this program"
-            " with `python -m jccl.run`, or pass one yourself to Communicator.init"
+            " with `python -m jccl.run` or torchrun, or pass one yourself to Communicator.init"
         )
     limit = _limit()
     try:

@@ -22,6 +22,7 @@ In the script:
   import jccl.core as jc
   comm = jc.Communicator.from_env()        # RANK of WORLD_SIZE; the id comes by JCCL_STORE
 or  torch.distributed.init_process_group("jccl")
+or, in Java, Communicator.fromEnvironment()
 """
 
 _EPILOG = """\
@@ -33,6 +34,7 @@ a second one kills them. Processes that the ranks leave in their process groups 
 examples:
   python -m jccl.run -n 4 train.py --epochs 3
   python -m jccl.run -n 4 --hosts 2 -m package.module
+  python -m jccl.run -n 4 --no-python java -cp "$(python -m jccl --jar)" Train.java
 """
 
 
@@ -65,6 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-m", "--module", action="store_true", help="SCRIPT is a module, as in python -m"
     )
+    parser.add_argument(
+        "--no-python", action="store_true", help="SCRIPT is a program of its own, such as java"
+    )
     parser.add_argument("script", metavar="SCRIPT")
     parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS")
     return parser
@@ -78,9 +83,12 @@ def main() -> int:
         parser.error(f"-n is {options.nranks}: at least one rank is needed")
     if not 1 <= options.hosts <= options.nranks:
         parser.error(f"--hosts is {options.hosts}: it must be 1 to {options.nranks}")
+    if options.module and options.no_python:
+        parser.error("-m is for Python, and --no-python for anything else: give one of them")
     script = ["-m", options.script] if options.module else [options.script]
+    python = [] if options.no_python else [sys.executable]
     job = Job(
-        command=[sys.executable, *script, *options.args],
+        command=[*python, *script, *options.args],
         nranks=options.nranks,
         hosts=options.hosts,
         timeout_s=options.timeout,

@@ -8,6 +8,7 @@ import org.jccl.type.Reduction;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletableFuture;
 
 /** The operations of a {@link Communicator}, which says what is true of all of them. */
 public abstract class Collectives {
@@ -18,6 +19,15 @@ public abstract class Collectives {
 
     /** Runs the call, or queues it in the thread's group. */
     abstract void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv);
+
+    /** Starts the call. */
+    abstract CompletableFuture<@Nullable Void> start(
+            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv);
+
+    /** The same operations, which return at once and complete a future. */
+    public AsyncCollectives async() {
+        return new AsyncCollectives(this);
+    }
 
     /**
      * Combines the elements of all ranks one by one; every rank gets the result.

@@ -8,7 +8,10 @@ import org.jccl.comm.Creation;
 import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
+import org.jccl.executor.Task;
 import org.jccl.group.Pending;
+import org.jccl.launch.IdExchange;
+import org.jccl.launch.LaunchedRank;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.type.DataType;
@@ -27,6 +30,7 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -76,7 +80,16 @@ import java.util.concurrent.locks.LockSupport;
  * </ul>
  *
  * <p>After REMOTE_ERROR, TIMEOUT, CALLED_DIFFERENTLY and UNMATCHED only {@link #close} and {@link
- * #abort} are of use. A thread that is interrupted while it waits ends its operation on all ranks.
+ * #abort} are of use.
+ *
+ * <p><b>Interrupts.</b> {@link Thread#interrupt} ends the wait of a method within a third of a
+ * second: the method throws INTERRUPTED, and the thread stays interrupted. This ends the
+ * communicator on all ranks, since a part of the operation has been done; other communicators,
+ * their connections and threads are not affected. {@link #awaitReady} and futures are waits that
+ * end alone. {@link #close} waits as it says, and leaves the interrupt to its caller.
+ *
+ * <p><b>Virtual threads</b> may call everything. A wait parks them, and a stream thread goes on
+ * with the operation.
  *
  * <p>A communicator that is garbage-collected before {@link #close} or {@link #abort} is ended in
  * the background, with a line in the log; its peers learn that this rank has left.
@@ -85,10 +98,6 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /** The colour of a rank that joins no child of {@link #split}. */
     public static final int NOCOLOR = Creation.NOCOLOR;
 
-    /** Each slice is twice as long as the one before, since thousands of threads may wait. */
-    private static final long SLICE_NS = 20_000_000;
-
-    private static final long LONGEST_SLICE_NS = 320_000_000;
     private static final long POLL_NS = 100_000;
 
     /** Its thread, jccl-cleaner, ends communicators that a user has lost. */
@@ -183,12 +192,45 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return List.copyOf(all);
     }
 
+    /**
+     * Makes a communicator of all ranks of a job with the default configuration.
+     *
+     * @see #fromEnvironment(Config)
+     */
+    public static Communicator fromEnvironment() {
+        return fromEnvironment(Config.DEFAULT);
+    }
+
+    /**
+     * Makes a communicator of all ranks that {@code python -m jccl.run}, torchrun or another
+     * launcher has started, whatever language they are in. RANK and WORLD_SIZE say which of how
+     * many this is. The ranks share an id through the launcher; where that cannot hand one on, by
+     * NCCL_COMM_ID, or by MASTER_ADDR and MASTER_PORT, where rank 0 then listens as if NCCL_COMM_ID
+     * named them. On devices, LOCAL_RANK is the number of this rank's.
+     *
+     * <p>All ranks call this, equally often.
+     *
+     * @throws NcclException INVALID_USAGE if a variable is missing or cannot be used
+     *     (VARIABLE_MISSING, VARIABLE_UNFIT), or the address needs a secret (SECRET_MISSING);
+     *     REMOTE_ERROR or TIMEOUT if the launcher does not answer (STORE_FAILED, STORE_SILENT);
+     *     otherwise as of {@link #initRank(int, UniqueId, int, Config)}
+     */
+    public static Communicator fromEnvironment(Config config) {
+        LaunchedRank launched = LaunchedRank.fromEnvironment();
+        UniqueId id = IdExchange.id(launched);
+        String named = config.resolved.device();
+        String device = named == null ? Params.DEVICE.text() : named;
+        String own = Devices.numbered(device, launched.localRank());
+        Config placed = new Config(config.resolved.withDevice(own));
+        return initRank(launched.nRanks(), id, launched.rank(), placed);
+    }
+
     private static void begin(Creation creation, boolean blocking) {
         org.jccl.group.Group group = org.jccl.group.Group.current();
         if (group.open()) {
             group.add(creation);
         } else if (blocking) {
-            await(creation);
+            Slices.await(creation);
         } else {
             creation.start();
         }
@@ -236,6 +278,12 @@ public final class Communicator extends Collectives implements AutoCloseable {
             void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
                 Communicator.this.run(call, send, recv, stream);
             }
+
+            @Override
+            CompletableFuture<@Nullable Void> start(
+                    Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
+                return Communicator.this.start(call, send, recv, stream);
+            }
         };
     }
 
@@ -244,18 +292,47 @@ public final class Communicator extends Collectives implements AutoCloseable {
         run(call, send, recv, Stream.DEFAULT);
     }
 
+    @Override
+    CompletableFuture<@Nullable Void> start(
+            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
+        return start(call, send, recv, Stream.DEFAULT);
+    }
+
     void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
         try {
-            String function = call.operation().ncclName();
-            Doors.given(function, "datatype", call.typeNumber() == ABSENT ? null : call);
-            Doors.given(function, "stream", stream);
-            Doors.given(function, "op", call.redOp() == ABSENT ? null : call);
-            Operations.numbers(comm, call.inStream(stream.handle()));
-            long in = Doors.address(comm, call, send, true);
-            Operations.buffers(comm, call.buffers(in, Doors.address(comm, call, recv, false)));
+            check(call, send, recv, stream);
             finish(Operations.begin(comm, call));
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
+        } finally {
+            used();
+        }
+    }
+
+    private void check(
+            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
+        String function = call.operation().ncclName();
+        Doors.given(function, "datatype", call.typeNumber() == ABSENT ? null : call);
+        Doors.given(function, "stream", stream);
+        Doors.given(function, "op", call.redOp() == ABSENT ? null : call);
+        Operations.numbers(comm, call.inStream(stream.handle()));
+        long in = Doors.address(comm, call, send, true);
+        Operations.buffers(comm, call.buffers(in, Doors.address(comm, call, recv, false)));
+    }
+
+    private CompletableFuture<@Nullable Void> start(
+            Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
+        try {
+            Doors.requireNoGroup(call);
+            check(call, send, recv, stream);
+            Task task = Operations.start(comm, call);
+            return Completion.of(task, comm.identity(), this, send, recv);
+        } catch (NcclException e) {
+            NcclException named = Doors.remember(e.on(comm.identity()));
+            if (named.result() == NcclResult.INVALID_ARGUMENT) {
+                throw named;
+            }
+            return CompletableFuture.failedFuture(named);
         } finally {
             used();
         }
@@ -275,27 +352,10 @@ public final class Communicator extends Collectives implements AutoCloseable {
             return;
         }
         if (comm.blocking()) {
-            await(pending);
+            Slices.await(pending);
         } else {
             comm.leave();
         }
-    }
-
-    /** Waits in slices, to see an interrupt of the thread. */
-    static void await(Pending pending) {
-        boolean interrupted = false;
-        long sliceNs = SLICE_NS;
-        while (!pending.await(System.nanoTime() + sliceNs)) {
-            sliceNs = Math.min(LONGEST_SLICE_NS, 2 * sliceNs);
-            if (Thread.interrupted()) {
-                interrupted = true;
-                pending.interrupt();
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-        pending.result();
     }
 
     /**
@@ -351,7 +411,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
      *
      * @param timeout the longest wait
      * @throws NcclException the error of a communicator that has failed; TIMEOUT if the time has
-     *     passed (NOT_READY_IN_TIME), which changes nothing about the communicator
+     *     passed (NOT_READY_IN_TIME), and REMOTE_ERROR if the thread is interrupted (INTERRUPTED),
+     *     which both change nothing about the communicator
      */
     public void awaitReady(Duration timeout) {
         long since = System.nanoTime();
@@ -361,6 +422,12 @@ public final class Communicator extends Collectives implements AutoCloseable {
             if (System.nanoTime() - since > limitNs) {
                 throw ErrorKind.NOT_READY_IN_TIME.says(
                         "%s was not ready after %s ms", comm.identity(), timeout.toMillis());
+            }
+            if (Thread.currentThread().isInterrupted()) {
+                throw ErrorKind.INTERRUPTED.says(
+                        "the wait until %s is ready was interrupted; it goes on being made, and "
+                                + "may be awaited again",
+                        comm.identity());
             }
             LockSupport.parkNanos(POLL_NS);
             result = comm.asyncError();

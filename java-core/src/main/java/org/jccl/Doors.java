@@ -81,6 +81,16 @@ final class Doors {
         }
     }
 
+    /** Refuses an operation with a future inside a group, whose end waits for everything. */
+    static void requireNoGroup(Call call) {
+        if (org.jccl.group.Group.current().open()) {
+            throw ErrorKind.FUTURE_IN_GROUP.says(
+                    "%s: an operation with a future cannot be part of a group; call it outside, "
+                            + "where none waits for another, or call the one that returns nothing",
+                    call.operation().ncclName());
+        }
+    }
+
     /** Makes an open group remember the error; answers it. */
     static NcclException remember(NcclException error) {
         org.jccl.group.Group.current().remember(error);

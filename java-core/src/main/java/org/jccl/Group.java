@@ -30,7 +30,7 @@ public final class Group {
             return;
         }
         if (launch.blocking()) {
-            Communicator.await(launch);
+            Slices.await(launch);
         } else {
             launch.leave();
         }

@@ -1,6 +1,6 @@
 /**
- * The API for Java programs: {@link org.jccl.Communicator}, its {@link org.jccl.Config} and {@link
- * org.jccl.Group}. Nothing inside JCCL depends on this package.
+ * The API for Java programs: {@link org.jccl.Communicator}, its {@link org.jccl.Config}, {@link
+ * org.jccl.Group} and {@link org.jccl.Buffers}. Nothing inside JCCL depends on this package.
  *
  * <pre>{@code
  * UniqueId id = Communicator.uniqueId();            // on one rank; carry its bytes to the others

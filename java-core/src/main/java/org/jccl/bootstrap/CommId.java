@@ -86,7 +86,7 @@ final class CommId {
         }
         if (!id.root().isLoopback()) {
             throw ErrorKind.SECRET_MISSING.says(
-                    "NCCL_COMM_ID names %s, where anybody could join: set JCCL_SECRET, or "
+                    "the ranks meet at %s, where anybody could join: set JCCL_SECRET, or "
                             + "JCCL_SECRET_FILE to a file of mode 0600, to the same secret on all "
                             + "ranks (`openssl rand -hex 32` makes one); without one only loopback "
                             + "addresses are allowed",
@@ -95,7 +95,7 @@ final class CommId {
         if (WARNED.compareAndSet(false, true)) {
             Log.warn(
                     ErrorKind.SECRET_NOT_SET.says(
-                            "NCCL_COMM_ID is used without JCCL_SECRET or JCCL_SECRET_FILE: every "
+                            "the ranks meet without JCCL_SECRET or JCCL_SECRET_FILE: every "
                                     + "user of this machine can join at %s",
                             id.root()));
         }

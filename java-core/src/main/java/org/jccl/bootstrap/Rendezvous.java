@@ -1,5 +1,6 @@
 package org.jccl.bootstrap;
 
+import org.jccl.platform.SocketAddress;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
@@ -26,6 +27,17 @@ public final class Rendezvous {
         IdContent id = IdContent.create(listener.address);
         listener.roots.create(id);
         return id.encode();
+    }
+
+    /**
+     * An id that means the root at this address, as if NCCL_COMM_ID named it.
+     *
+     * @throws NcclException with INVALID_USAGE if the address needs a secret and there is none
+     */
+    public static UniqueId idAt(SocketAddress root) {
+        IdContent known = CommId.open(root);
+        CommId.withSecret(known);
+        return known.encode();
     }
 
     /**

@@ -4,6 +4,7 @@ import org.jccl.bootstrap.Exchange;
 import org.jccl.group.Group;
 import org.jccl.log.Log;
 import org.jccl.param.Params;
+import org.jccl.platform.Threads;
 import org.jccl.platform.WatchedTime;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclConfig;
@@ -32,6 +33,7 @@ public abstract class Creation implements Group.GroupJob, Job {
 
     private static final int RANKS_PER_MS = 8;
     private static final long MS = 1_000_000;
+    private static final long VIRTUAL_NAP_NS = MS;
 
     /** The communicator that is being made. */
     final Comm comm;
@@ -305,7 +307,12 @@ public abstract class Creation implements Group.GroupJob, Job {
             if (leftNs <= 0) {
                 return false;
             }
-            awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
+            if (Thread.currentThread().isVirtual()) {
+                // A system call would keep its carrier from other ranks, perhaps awaited ones.
+                Threads.nap(Math.min(leftNs, VIRTUAL_NAP_NS));
+            } else {
+                awaitActivity(Math.clamp(leftNs / MS, 1, stepMs));
+            }
         }
         return true;
     }

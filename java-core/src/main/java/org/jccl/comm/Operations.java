@@ -116,6 +116,19 @@ public final class Operations {
     }
 
     /**
+     * Starts a call that has been checked, outside of a group. Nobody need wait for it.
+     *
+     * @return its task, whose end tells how it went
+     * @throws NcclException as of {@link #begin}, but nothing once the call is under way
+     */
+    public static Task start(Comm comm, Call call) {
+        NcclException.throwIfAny(comm.life.failure);
+        Task task = new Task().of(call, plan(comm, call));
+        Submission.start(comm.executor(), task);
+        return task;
+    }
+
+    /**
      * Checks a call whose caller has numbers and addresses, and that the communicator takes calls.
      *
      * @throws NcclException INVALID_ARGUMENT if anything is wrong with it, or why there is no call

@@ -14,7 +14,7 @@ import java.util.List;
 /**
  * The variables that the core reads. Not here, since they are read before Java runs or by Python:
  * JCCL_JAVA_HOME, JAVA_HOME, PATH, JCCL_JAR, JCCL_JVM_HEAP, JCCL_JVM_OPTIONS, JCCL_ERROR_DIR and
- * TMPDIR by the C library; JCCL_STORE, RANK and WORLD_SIZE by the Python package.
+ * TMPDIR by the C library.
  */
 public final class Params {
     /** What is logged: NONE, VERSION, WARN, ATTN, INFO, ABORT or TRACE. */
@@ -95,6 +95,32 @@ public final class Params {
 
     /** 1: reductions do not use the Vector API. */
     public static final Param<Boolean> NO_VECTOR = flag("JCCL_NO_VECTOR", false);
+
+    /** Set by launchers: the number of this rank among all of the job. */
+    public static final Param<@Nullable String> RANK = text("RANK", "unset");
+
+    /** Set by launchers: how many ranks the job has. */
+    public static final Param<@Nullable String> WORLD_SIZE = text("WORLD_SIZE", "unset");
+
+    /** Set by launchers: the number of this rank among those of its machine. */
+    public static final Param<@Nullable String> LOCAL_RANK = text("LOCAL_RANK", "0");
+
+    /** Set by launchers: the machine of rank 0. */
+    public static final Param<@Nullable String> MASTER_ADDR = text("MASTER_ADDR", "unset");
+
+    /** Set by launchers: a port there. */
+    public static final Param<@Nullable String> MASTER_PORT = text("MASTER_PORT", "unset");
+
+    /** Set by python -m jccl.run: the socket at which the ranks share an id. */
+    public static final Param<@Nullable String> STORE = text("JCCL_STORE", "unset");
+
+    /** Set by torchrun: True if torchrun answers at MASTER_ADDR and MASTER_PORT itself. */
+    public static final Param<@Nullable String> TORCH_STORE =
+            text("TORCHELASTIC_USE_AGENT_STORE", "unset");
+
+    /** Set by torchrun: how often it has started the ranks again. */
+    public static final Param<@Nullable String> TORCH_RESTARTS =
+            text("TORCHELASTIC_RESTART_COUNT", "0");
 
     private Params() {}
 }

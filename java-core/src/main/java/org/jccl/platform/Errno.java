@@ -9,6 +9,7 @@ public final class Errno {
     public static final int ENOMEM = 12;
     public static final int ENFILE = 23;
     public static final int EFAULT = 14;
+    public static final int EINVAL = 22;
     public static final int EMFILE = 24;
     public static final int ENOSPC = 28;
     public static final int EADDRINUSE = 98;

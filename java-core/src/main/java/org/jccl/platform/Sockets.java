@@ -4,6 +4,8 @@ import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
+import java.nio.charset.StandardCharsets;
+
 /**
  * TCP sockets as plain descriptors, all of them non-blocking and close-on-exec. Unlike Java's
  * channels they survive the interrupt of a thread, and a forked child can close its copies. Calls
@@ -18,6 +20,11 @@ public final class Sockets {
 
     /** Bytes of one entry of {@link #poll}: int descriptor, short events, short result. */
     public static final int POLLFD_BYTES = 8;
+
+    private static final int AF_UNIX = 1;
+
+    /** A sockaddr_un without its family and the 0 before the name. */
+    private static final int MAX_ABSTRACT_NAME_BYTES = 107;
 
     static final int AF_INET = 2;
     static final int AF_INET6 = 10;
@@ -90,6 +97,28 @@ public final class Sockets {
         long sockaddr = CallState.current().sockaddr;
         int size = address.toNative(sockaddr);
         return (int) SystemCall.call(SystemCall.CONNECT, fd, sockaddr, size);
+    }
+
+    /** A connection to a Unix socket that has a name but no file, or -errno. */
+    public static int connectAbstract(String name) {
+        byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
+        if (bytes.length > MAX_ABSTRACT_NAME_BYTES) {
+            return -Errno.EINVAL;
+        }
+        int fd = ForkGuard.open(SystemCall.SOCKET, AF_UNIX, SOCK_STREAM | NONBLOCK_CLOEXEC, 0, 0);
+        if (fd < 0) {
+            return fd;
+        }
+        long sockaddr = CallState.current().sockaddr;
+        Memory.putShort(sockaddr, (short) AF_UNIX);
+        Memory.putByte(sockaddr + 2, (byte) 0);
+        Memory.copyIn(bytes, 0, sockaddr + 3, bytes.length);
+        int failed = (int) SystemCall.call(SystemCall.CONNECT, fd, sockaddr, 3 + bytes.length);
+        if (failed < 0) {
+            close(fd);
+            return failed;
+        }
+        return fd;
     }
 
     /** How a connect stands: 0 connected, -EINPROGRESS under way, another -errno failed. */

@@ -70,11 +70,29 @@ public final class Threads {
 
     /** Waits a little for what another thread is about to do; {@code round} counts from 0. */
     public static void pause(int round) {
-        // A thread that is being interrupted cannot sleep.
-        if (round == 0 || Thread.currentThread().isInterrupted()) {
-            Threads.yield();
+        if (round == 0) {
+            giveWay();
         } else {
-            LockSupport.parkNanos(PAUSE_NS);
+            nap(PAUSE_NS);
+        }
+    }
+
+    /** Parks for so long at most. */
+    public static void nap(long ns) {
+        // A thread that is being interrupted cannot sleep.
+        if (Thread.currentThread().isInterrupted()) {
+            giveWay();
+        } else {
+            LockSupport.parkNanos(ns);
+        }
+    }
+
+    /** A virtual thread lets others have its carrier, which a system call would keep. */
+    private static void giveWay() {
+        if (Thread.currentThread().isVirtual()) {
+            Thread.yield();
+        } else {
+            Threads.yield();
         }
     }
 

@@ -1,6 +1,7 @@
 package org.jccl.progress;
 
 import org.jccl.platform.Sockets;
+import org.jccl.platform.Threads;
 import org.jccl.transport.Area;
 import org.jccl.transport.Frame;
 import org.jccl.transport.Links;
@@ -76,7 +77,12 @@ final class Notice {
             if (n == 0 || System.nanoTime() - end >= 0) {
                 return;
             }
-            Sockets.poll(pollfds, n, 20);
+            if (Thread.currentThread().isVirtual()) {
+                // A system call would keep its carrier from all other virtual threads.
+                Threads.nap(MS);
+            } else {
+                Sockets.poll(pollfds, n, 20);
+            }
         }
     }
 }

@@ -74,6 +74,31 @@ public final class Submission {
     }
 
     /**
+     * Submits a task, moves it as far as it goes without waiting, and leaves the rest to a stream
+     * thread. If the device refuses, the task has failed.
+     *
+     * @throws NcclException as of {@link CommExecutor#submit}
+     */
+    public static void start(CommExecutor executor, Task task) {
+        executor.submit(task);
+        try {
+            follow(executor, task);
+        } catch (NcclException refused) {
+            // The owner, who is asked to stop, ends the task with it.
+        }
+        try {
+            if (!executor.look(task)) {
+                StreamAgent.attend(executor);
+            }
+        } catch (RuntimeException | Error e) {
+            // As in Wait.await; besides, nobody else may come to tell the peers.
+            executor.stopRequest = Unforeseen.TORN;
+            StreamAgent.attend(executor);
+            throw e;
+        }
+    }
+
+    /**
      * Lends the thread to a task that was submitted.
      *
      * @param ms for how long at most; with 0 it looks once

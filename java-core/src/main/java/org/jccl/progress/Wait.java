@@ -1,6 +1,7 @@
 package org.jccl.progress;
 
 import org.jccl.executor.Task;
+import org.jccl.platform.Threads;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
@@ -236,7 +237,7 @@ public final class Wait {
                 heard = next;
             }
             if (next == null || !next.over()) {
-                LockSupport.parkNanos(this, Math.min(leftNs, VIRTUAL_NAP_NS));
+                Threads.nap(Math.min(leftNs, VIRTUAL_NAP_NS));
             }
         }
         return true;

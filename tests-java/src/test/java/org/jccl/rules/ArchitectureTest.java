@@ -30,7 +30,7 @@ final class ArchitectureTest {
     private static final List<List<String>> ROWS =
             List.of(
                     List.of("(root)", "abi"),
-                    List.of("comm"),
+                    List.of("comm", "launch"),
                     List.of("group"),
                     List.of("progress"),
                     List.of("executor"),

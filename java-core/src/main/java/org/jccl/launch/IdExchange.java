@@ -1,0 +1,68 @@
+package org.jccl.launch;
+
+import org.jccl.bootstrap.Rendezvous;
+import org.jccl.param.Params;
+import org.jccl.platform.HostAddress;
+import org.jccl.platform.SocketAddress;
+import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclException;
+import org.jccl.type.UniqueId;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * How the ranks of a job share a unique id: rank 0 makes it, and a store of the launcher hands it
+ * on. Without a store they meet at a known address.
+ */
+public final class IdExchange {
+    /** How many ids this process has asked for; any thread (atomic). */
+    private static final AtomicInteger EXCHANGES = new AtomicInteger();
+
+    private IdExchange() {}
+
+    /**
+     * The same id on all ranks, another one with each call.
+     *
+     * @throws NcclException INVALID_USAGE if no variable says how; REMOTE_ERROR or TIMEOUT if the
+     *     launcher, or rank 0, does not answer
+     */
+    public static UniqueId id(LaunchedRank launched) {
+        int number = EXCHANGES.getAndIncrement();
+        if (launched.nRanks() == 1) {
+            return Rendezvous.createId();
+        }
+        String run = Params.STORE.text();
+        if (run != null) {
+            return RunStore.exchange(run, number, launched);
+        }
+        if (Params.COMM_ID.text() != null) {
+            return Rendezvous.createId();
+        }
+        SocketAddress master = master();
+        return "True".equals(Params.TORCH_STORE.text())
+                ? TorchStore.exchange(master, number, launched)
+                : Rendezvous.idAt(master);
+    }
+
+    private static SocketAddress master() {
+        String host = Params.MASTER_ADDR.text();
+        String port = Params.MASTER_PORT.text();
+        if (host == null || port == null) {
+            throw ErrorKind.VARIABLE_MISSING.says(
+                    "%s is not set, nor NCCL_COMM_ID, so the ranks cannot share an id; start the "
+                            + "program by python -m jccl.run --no-python or torchrun --no-python, "
+                            + "or set MASTER_ADDR to rank 0's machine and MASTER_PORT to a free "
+                            + "port there",
+                    host == null ? "MASTER_ADDR" : "MASTER_PORT");
+        }
+        String text = host.contains(":") ? "[" + host + "]:" + port : host + ":" + port;
+        try {
+            return HostAddress.parse(text, Params.SOCKET_FAMILY.text());
+        } catch (NcclException refused) {
+            throw ErrorKind.VARIABLE_UNFIT.says(
+                    "MASTER_ADDR is '%s' and MASTER_PORT '%s': %s; set them to rank 0's machine "
+                            + "and a port there",
+                    host, port, refused.getMessage());
+        }
+    }
+}

@@ -1,0 +1,139 @@
+package org.jccl.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.Communicator;
+import org.jccl.Config;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Rank;
+import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.stream.Stream;
+
+/** Thread.interrupt on a thread that waits. */
+final class InterruptedThreadTest {
+    private static final int LARGE = 1 << 20;
+
+    static Stream<Object[]> places() {
+        return Stream.of(Cluster.threads(2), Cluster.threads(2).nodes(2))
+                .flatMap(
+                        cluster ->
+                                Stream.of(true, false)
+                                        .map(virtual -> new Object[] {cluster, virtual}));
+    }
+
+    /** Interrupts a thread in the call, once it is in it; the failure, with the thread's status. */
+    private static NcclException interrupted(boolean virtual, Executable call) throws Exception {
+        CountDownLatch begun = new CountDownLatch(1);
+        FutureTask<NcclException> task =
+                new FutureTask<>(
+                        () -> {
+                            begun.countDown();
+                            NcclException thrown = assertThrows(NcclException.class, call);
+                            assertTrue(Thread.currentThread().isInterrupted());
+                            return thrown;
+                        });
+        Thread thread = virtual ? Thread.ofVirtual().start(task) : Thread.ofPlatform().start(task);
+        begun.await();
+        thread.interrupt();
+        return task.get();
+    }
+
+    @ParameterizedTest
+    @MethodSource("places")
+    void theWaitEndsAndOtherCommunicatorsGoOn(Cluster cluster, boolean virtual) {
+        cluster.runHere(rank -> interruptOne(rank, virtual)).assertAllSucceeded();
+    }
+
+    private static void interruptOne(Rank rank, boolean virtual) throws Exception {
+        Communicator first = rank.init("first", Config.DEFAULT);
+        try (Communicator second = rank.init("second", Config.DEFAULT)) {
+            Sums.allReduce(first, LARGE);
+            Sums.allReduce(second, LARGE);
+            if (rank.number() == 0) {
+                NcclException thrown = interrupted(virtual, () -> Sums.barrier(first));
+                assertEquals(ErrorKind.INTERRUPTED, thrown.kind());
+                rank.post("interrupted", "");
+            } else {
+                rank.await("interrupted");
+                // What rank 0 had given before is enough for one.
+                NcclException told =
+                        assertThrows(
+                                NcclException.class,
+                                () -> {
+                                    Sums.barrier(first);
+                                    Sums.barrier(first);
+                                });
+                assertEquals(NcclResult.REMOTE_ERROR, told.result());
+                assertTrue(told.getMessage().contains("interrupted"), told.getMessage());
+            }
+            for (int i = 0; i < 20; i++) {
+                Sums.allReduce(second, LARGE / (i + 1));
+            }
+            first.close();
+            Sums.allReduce(second, LARGE);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("places")
+    void anInitEndsOnAllRanks(Cluster cluster, boolean virtual) {
+        cluster.runHere(
+                        rank -> {
+                            if (rank.number() == 0) {
+                                NcclException thrown = interrupted(virtual, () -> rank.init());
+                                assertEquals(ErrorKind.INTERRUPTED, thrown.kind());
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @MethodSource("places")
+    void aWaitForReadinessEndsAlone(Cluster cluster, boolean virtual) {
+        cluster.runHere(rank -> awaitAgain(rank, virtual)).assertAllSucceeded();
+    }
+
+    private static void awaitAgain(Rank rank, boolean virtual) throws Exception {
+        if (rank.number() == 1) {
+            rank.await("interrupted");
+        }
+        try (Communicator comm = rank.init(Config.DEFAULT.withBlocking(false))) {
+            if (rank.number() == 0) {
+                NcclException thrown = interrupted(virtual, () -> comm.awaitReady(InitTest.SOON));
+                assertEquals(ErrorKind.INTERRUPTED, thrown.kind());
+                rank.post("interrupted", "");
+            }
+            comm.awaitReady(InitTest.SOON);
+            NonBlocking.allReduce(comm, 10);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("places")
+    void anInterruptedThreadMayCallWhatNeedNotWait(Cluster cluster, boolean virtual) {
+        cluster.runHere(
+                        rank -> {
+                            try (Communicator comm = rank.init()) {
+                                Sums.barrier(comm);
+                                List<Integer> seen = List.of(comm.rank(), comm.count());
+                                assertEquals(List.of(rank.number(), 2), seen);
+                                Sums.barrier(comm);
+                                // The end of the communicator does not wait either.
+                                Thread.currentThread().interrupt();
+                            }
+                            assertTrue(Thread.interrupted());
+                        })
+                .assertAllSucceeded();
+    }
+}

@@ -1,0 +1,109 @@
+"""Ranks in Java and in Python that one launcher has started make one communicator."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jccl.bindings
+import pytest
+from jccl.bindings import load
+from jccl.run import Job, run_job
+
+LIMIT_S = 300
+LIBRARIES = Path(jccl.bindings.__file__).parent.parent / "_lib"
+
+JAVA = """
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.jccl.Communicator;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+
+class Ranks {
+    public static void main(String[] args) {
+        for (int i = 0; i < 2; i++) {
+            try (Communicator comm = Communicator.fromEnvironment();
+                    Arena arena = Arena.ofConfined()) {
+                MemorySegment sum = arena.allocateFrom(ValueLayout.JAVA_INT, comm.rank());
+                comm.allReduce(sum, sum, 1, DataType.INT32, RedOp.SUM);
+                int n = comm.count();
+                System.out.println("java " + sum.get(ValueLayout.JAVA_INT, 0) + " of " + n);
+            }
+        }
+    }
+}
+"""
+
+PYTHON = """
+import array, os, sys
+if int(os.environ["RANK"]) in {java_ranks}:
+    os.execv({java!r}, {command!r})
+import jccl.core as nccl
+for i in range(2):
+    with nccl.Communicator.from_env() as comm:
+        total = array.array("i", [comm.rank])
+        comm.allreduce(total, total, nccl.SUM)
+        print("python", total[0], "of", comm.nranks, flush=True)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """A program whose ranks 1 and, if asked for, 0 are in Java."""
+    (tmp_path / "Ranks.java").write_text(JAVA, encoding="utf-8")
+    return tmp_path / "mixed.py"
+
+
+def write(script: Path, java_ranks: set[int]) -> None:
+    (jar,) = LIBRARIES.glob("jccl-core-*.jar")
+    java = str(Path(load().java_home(), "bin", "java"))
+    flags = ["--enable-native-access=ALL-UNNAMED", "-cp", str(jar)]
+    command = [java, *flags, str(script.parent / "Ranks.java")]
+    code = PYTHON.format(java_ranks=java_ranks, java=java, command=command)
+    script.write_text(code, encoding="utf-8")
+
+
+def count(output: str, language: str, n: int) -> int:
+    return output.count(f"{language} {n * (n - 1) // 2} of {n}\n")
+
+
+@pytest.mark.parametrize("java_ranks", [{0, 2}, {1}, {0, 1, 2}], ids=str)
+def test_ranks_of_jccl_run_are_in_java_and_python(
+    script: Path, java_ranks: set[int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(script, java_ranks)
+    status = run_job(Job(command=[sys.executable, str(script)], nranks=3, timeout_s=LIMIT_S))
+    output = capfd.readouterr().out
+    assert status == 0
+    assert count(output, "java", 3) == 2 * len(java_ranks)
+    assert count(output, "python", 3) == 2 * (3 - len(java_ranks))
+
+
+@pytest.mark.parametrize("java_ranks", [{0}, {1}, {0, 1}], ids=str)
+def test_ranks_of_torchrun_are_in_java_and_python(script: Path, java_ranks: set[int]) -> None:
+    pytest.importorskip("torch", reason="torchrun is torch's")
+    write(script, java_ranks)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*torchrun, "--standalone", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert count(done.stdout, "java", 2) == 2 * len(java_ranks)
+    assert count(done.stdout, "python", 2) == 2 * (2 - len(java_ranks))
+
+
+def test_no_python_runs_any_program(capfd: pytest.CaptureFixture[str]) -> None:
+    shell = ["sh", "-c", "echo $RANK of $WORLD_SIZE"]
+    command = [sys.executable, "-m", "jccl.run", "-n", "2", "--no-python", *shell]
+    done = subprocess.run(command, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0
+    output = capfd.readouterr().out
+    assert "[0] 0 of 2" in output
+    assert "[1] 1 of 2" in output
