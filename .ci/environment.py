@@ -39,7 +39,7 @@ INSTALLED_FROM = (
     "README.md",
     "java-core/pom.xml",
     "java-core/src",
-    "python-pkg",
+    "python-pkg/jccl",
     ".ci/jdk.py",
 )
 
