@@ -2,8 +2,6 @@ package org.jccl.embed;
 
 import org.graalvm.polyglot.Engine;
 
-import java.util.List;
-
 /** GraalPy, from the jars beside this one: each rank is a context on one engine. */
 public final class GraalPyHost implements PythonHost {
     private final Engine engine;
@@ -18,7 +16,7 @@ public final class GraalPyHost implements PythonHost {
     }
 
     @Override
-    public List<RankEnd> run(PythonJob job) throws InterruptedException {
+    public JobEnd run(PythonJob job) throws InterruptedException {
         return new RankThreads(job, new GraalPyContexts(engine, job)).run();
     }
 

@@ -9,7 +9,6 @@ import org.jspecify.annotations.Nullable;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.List;
 
 /**
  * Jep: CPython in this process, with numpy and torch. Each rank is a {@code SharedInterpreter}; all
@@ -50,7 +49,7 @@ public final class JepHost implements PythonHost {
     }
 
     @Override
-    public List<RankEnd> run(PythonJob job) throws InterruptedException {
+    public JobEnd run(PythonJob job) throws InterruptedException {
         return new RankThreads(job, new JepInterpreters(job)).run();
     }
 

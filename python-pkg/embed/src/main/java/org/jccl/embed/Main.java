@@ -45,20 +45,20 @@ public final class Main {
         NcclApi.endWithHost();
         try (PythonHost host =
                 options.host().equals("jep") ? new JepHost(options.python()) : new GraalPyHost()) {
-            List<RankEnd> ends = host.run(options.job());
-            int status = 0;
-            for (int rank = 0; rank < ends.size(); rank++) {
-                RankEnd end = ends.get(rank);
-                if (end instanceof RankEnd.Raised raised) {
+            JobEnd end = host.run(options.job());
+            for (int rank = 0; rank < end.ranks().size(); rank++) {
+                if (end.rank(rank) instanceof RankEnd.Raised raised) {
                     say(rank, raised.traceback().stripTrailing());
                 }
-                if (end.status() != 0) {
-                    System.err.println("jccl-embed: " + end.of(rank));
-                    status = status == 0 ? end.status() : status;
+            }
+            for (int rank = 0; rank < end.ranks().size(); rank++) {
+                if (end.rank(rank).status() != 0) {
+                    String first = rank == end.firstFailed() ? " (the first to fail)" : "";
+                    System.err.println("jccl-embed: " + end.rank(rank).of(rank) + first);
                 }
             }
             System.err.flush();
-            return status;
+            return end.status();
         }
     }
 

@@ -1,7 +1,5 @@
 package org.jccl.embed;
 
-import java.util.List;
-
 /** A Python of this Java VM in which programs run as ranks that find each other. */
 public sealed interface PythonHost extends AutoCloseable permits GraalPyHost, JepHost {
     /**
@@ -10,10 +8,10 @@ public sealed interface PythonHost extends AutoCloseable permits GraalPyHost, Je
      * that ends in any way takes no other one with it: peers that wait for it get an error that
      * names it.
      *
-     * @return how each rank has ended, in the order of ranks
+     * @return how each rank has ended
      * @throws InterruptedException if this thread is interrupted, after all ranks have been stopped
      */
-    List<RankEnd> run(PythonJob job) throws InterruptedException;
+    JobEnd run(PythonJob job) throws InterruptedException;
 
     /** Frees what the host holds. No job may run. */
     @Override

@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Runs the ranks of a job, each on a thread of its own, and stops those that are late. */
 final class RankThreads {
@@ -32,14 +33,17 @@ final class RankThreads {
     /** Ranks that were told to stop; the thread that runs the job writes, the ranks read. */
     private final Set<Integer> stopped = ConcurrentHashMap.newKeySet();
 
+    /** The rank that failed first, -1 while none has. */
+    private final AtomicInteger firstFailed = new AtomicInteger(-1);
+
     RankThreads(PythonJob job, Interpreters interpreters) {
         this.job = job;
         this.interpreters = interpreters;
         this.guests = Guest.team(job.ranks());
     }
 
-    /** How each rank has ended. */
-    List<RankEnd> run() throws InterruptedException {
+    /** Runs all ranks to their ends. */
+    JobEnd run() throws InterruptedException {
         for (int rank = 0; rank < job.ranks(); rank++) {
             ends.add(new CompletableFuture<>());
             int number = rank;
@@ -59,7 +63,7 @@ final class RankThreads {
             stop(running());
             throw e;
         }
-        return ends.stream().map(CompletableFuture::join).toList();
+        return new JobEnd(ends.stream().map(CompletableFuture::join).toList(), firstFailed.get());
     }
 
     private RankEnd end(int rank) {
@@ -70,6 +74,10 @@ final class RankThreads {
             end = interpreters.run(rank, guest);
         } catch (Throwable t) {
             end = new RankEnd.Raised(t.getClass().getName(), String.valueOf(t.getMessage()), "");
+        }
+        if (end.status() != 0) {
+            // Before its peers can know.
+            firstFailed.compareAndSet(-1, rank);
         }
         try {
             // First, since communicators may use memory that the interpreter frees.
@@ -123,6 +131,9 @@ final class RankThreads {
 
     /** Stops ranks: first by an exception, then, if that was not enough, for good. */
     private void stop(List<Integer> ranks) throws InterruptedException {
+        if (!ranks.isEmpty()) {
+            firstFailed.compareAndSet(-1, ranks.getFirst());
+        }
         stopped.addAll(ranks);
         ranks.forEach(interpreters::interrupt);
         if (ended(ranks, GRACE_MS)) {

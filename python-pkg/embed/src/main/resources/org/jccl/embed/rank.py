@@ -89,9 +89,9 @@ class _Environment(os._Environ):  # type: ignore[type-arg]
 
 def share_interpreter() -> None:
     """Prepares an interpreter in which all ranks run as threads; call it once."""
-    sys.stdout = _Stream("out", sys.stdout)  # type: ignore[assignment]
-    sys.stderr = _Stream("err", sys.stderr)  # type: ignore[assignment]
-    os.environ = _Environment(os.environ)  # type: ignore[assignment]  # noqa: B003
+    sys.stdout = _Stream("out", sys.stdout)
+    sys.stderr = _Stream("err", sys.stderr)
+    os.environ = _Environment(os.environ)  # noqa: B003
     threads: Any = threading.Thread
     start, bootstrap = threads.start, threads._bootstrap_inner
 
