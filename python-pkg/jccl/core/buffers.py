@@ -167,8 +167,11 @@ def _resolve_view(view: memoryview, name: str, writable: bool) -> Buffer:
         raise refusals.strided(name)
     if writable and view.readonly:
         raise refusals.read_only(name)
-    # The result keeps the view: a bytearray cannot be resized while a view of it exists.
-    return Buffer(*load().memory(view, False), dtype, view, kind == "?")
+    try:
+        # The result keeps the view: a bytearray cannot be resized while a view of it exists.
+        return Buffer(*load().memory(view, False), dtype, view, kind == "?")
+    except BufferError as error:
+        raise NcclInvalid(f"{name} has no address that JCCL can find: {error}") from error
 
 
 def _resolve_interface(
