@@ -48,6 +48,9 @@ final class GraalPyContexts implements Interpreters {
                         .allowAllAccess(true)
                         .option("python.PythonPath", path)
                         .option("python.WarnExperimentalFeatures", "false")
+                        // Compiling what a program imports takes longer than starting Python.
+                        .option("python.DontWriteBytecodeFlag", "false")
+                        .option("python.PyCachePrefix", Resources.bytecode())
                         .out(streams.get(2 * rank))
                         .err(streams.get(2 * rank + 1));
         for (String variable : Resources.variables(rank, job.ranks())) {
@@ -87,8 +90,10 @@ final class GraalPyContexts implements Interpreters {
             return value.asBoolean();
         } else if (value.isString()) {
             return value.asString();
+        } else if (value.isNumber() && isFloat(value)) {
+            return value.asDouble();
         } else if (value.isNumber()) {
-            return value.fitsInLong() && !isFloat(value) ? value.asLong() : value.asDouble();
+            return value.asLong();
         } else if (value.hasArrayElements()) {
             List<@Nullable Object> list = new ArrayList<>();
             for (long i = 0; i < value.getArraySize(); i++) {

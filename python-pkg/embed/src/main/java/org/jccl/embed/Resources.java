@@ -41,6 +41,20 @@ final class Resources {
         return jar().resolveSibling("python");
     }
 
+    /** Where GraalPy keeps compiled modules: a folder of the user's, of this version. */
+    static String bytecode() {
+        String chosen = System.getenv("PYTHONPYCACHEPREFIX");
+        if (chosen != null && !chosen.isEmpty()) {
+            return chosen;
+        }
+        String cache = System.getenv("XDG_CACHE_HOME");
+        Path below =
+                cache == null || cache.isEmpty()
+                        ? Path.of(System.getProperty("user.home"), ".cache")
+                        : Path.of(cache);
+        return below.resolve("jccl-embed").resolve("pycache").toString();
+    }
+
     /** The variables of the environment by which a program learns its rank. */
     static List<String> variables(int rank, int ranks) {
         return List.of(
