@@ -78,7 +78,7 @@ def load() -> Binding | None:
         binding = GuestBinding(_Jep())
     except Exception as error:
         # Jep gives Java's exceptions the class Exception of Python, or one derived from it.
-        if "org.jccl" not in str(error):
+        if "org.jccl" not in str(error).replace("/", "."):
             raise
         return None
     check_version(binding)
