@@ -46,6 +46,7 @@ install-dev: ## make .venv with the tools of the tests, without JCCL
 	@$(PYTHON) .ci/environment.py dev
 
 clean: ## remove everything that was built, .venv included
-	rm -rf .venv build java-core/target tests-java/target python-pkg/jccl/_lib
+	rm -rf .venv build java-core/target tests-java/target python-pkg/embed/target \
+	    python-pkg/jccl/_lib
 	rm -rf python-pkg/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find python-pkg tests-py .ci examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -20,6 +20,8 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import jdk
+
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
@@ -39,7 +41,7 @@ INSTALLED_FROM = (
     "README.md",
     "java-core/pom.xml",
     "java-core/src",
-    "python-pkg",
+    "python-pkg/jccl",
     ".ci/jdk.py",
 )
 
@@ -187,7 +189,10 @@ def prepare(purpose: str) -> None:
         # Python compiles a module at its import; compiling all of torch now takes half a minute.
         ways = _uv("-r", str(file)), _pip("--no-compile", "-r", str(file))
         name = file.stem.partition("-")[2]
-        _step(name, what, [file], *ways, environment=_pip_settings())
+        # Jep compiles Java; `java` in PATH may be too old for it.
+        home = jdk.find()
+        settings = _pip_settings() | ({"JAVA_HOME": str(home)} if home else {})
+        _step(name, what, [file], *ways, environment=settings)
 
 
 def install() -> None:

@@ -30,7 +30,9 @@ import jdk
 from environment import LOGS, PYTHON, ROOT, VENV
 
 STRESS_LOG = ROOT / "docs" / "stress.log"
-REPORTS = ROOT / "tests-java" / "target" / "surefire-reports"
+REPORTS = tuple(
+    ROOT / module / "target" / "surefire-reports" for module in ("tests-java", "python-pkg/embed")
+)
 #: A stage that takes longer than this hangs, and is ended.
 STAGE_LIMIT_S = {"test": 1800, "stress": 3600}
 
@@ -154,7 +156,7 @@ def _junit_summary() -> tuple[str, tuple[str, ...]]:
     """Counts of the JUnit reports, and the failed tests; prints why tests were skipped."""
     total = failed = skipped = 0
     failed_cases: list[str] = []
-    for report in sorted(REPORTS.glob("TEST-*.xml")):
+    for report in sorted(path for place in REPORTS for path in place.glob("TEST-*.xml")):
         suite = ElementTree.parse(report).getroot()
         total += int(suite.get("tests", 0))
         failed += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
@@ -242,7 +244,7 @@ class Suite:
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
 
         def work() -> str:
-            for report in REPORTS.glob("*"):
+            for report in (path for place in REPORTS for path in place.glob("*")):
                 report.unlink()
             try:
                 _run("junit", ["mvn", quiet, *properties, "verify"], self.limit_s)

@@ -31,6 +31,7 @@ _ANSWERS: dict[str, Any] = {
     "comm_mem_stats": (5, 0),
     "red_op_create_pre_mul_sum": (0, 5),
     "comm_drop": 4,
+    "share": None,
 }
 
 

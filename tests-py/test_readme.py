@@ -3,8 +3,8 @@
 ``python`` and ``c`` blocks run on 2 ranks (``ranks=N`` on the fence's line changes that), ``java``
 blocks in one JVM. In ``sh`` blocks, ``make`` lines must name targets and ``pip install`` lines
 something that exists; others are run beside the blocks above, which lie there as ``script.py``,
-``train.py``, ``Sum.java`` and ``sum.c``, and beside ``examples``. A block that such a command names
-is run by it alone. A block marked ``not run: why`` is skipped.
+``train.py``, ``sum.py``, ``Sum.java`` and ``sum.c``, and beside ``examples``. A block that such a
+command names is run by it alone. A block marked ``not run: why`` is skipped.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import embedded
 import jccl.bindings
 import pytest
 import readme
@@ -81,7 +82,8 @@ def commands_path() -> str:
 
 def file_name(block: Block) -> str | None:
     """The name by which the commands below a program call it."""
-    script = "train.py" if "init_process_group" in block.code else "script.py"
+    script = "sum.py" if "array.array" in block.code else "script.py"
+    script = "train.py" if "init_process_group" in block.code else script
     return {"c": "sum.c", "java": "Sum.java", "python": script}.get(block.language)
 
 
@@ -116,7 +118,8 @@ def run_shell(block: Block, tmp_path: Path) -> None:
             case ["pip", "install", what, *_]:
                 assert what == "." or (ROOT / what.split("[")[0]).exists(), line
             case ["python" | "torchrun" | "java" | "cc" | "./sum", *_]:
-                run(["bash", "-c", f"{commands_path()} {line}"], tmp_path)
+                command = line.replace("jccl-embed.jar", str(embedded.JAR))
+                run(["bash", "-c", f"{commands_path()} {command}"], tmp_path)
             case _:
                 pytest.fail(f"README, line {block.line}: nobody tests `{line}`")
 

@@ -30,9 +30,7 @@ def load() -> Binding:
     if _binding is None:
         _check_interpreter()
         try:
-            from jccl.bindings import cpython
-
-            _binding = cpython.load()
+            _binding = _load_guest() or _load_extension()
         except ImportError as error:
             # CPython itself says so of faulthandler, or of the extension.
             if "subinterpreter" not in str(error):
@@ -41,12 +39,33 @@ def load() -> Binding:
     return _binding
 
 
+def _load_guest() -> Binding | None:
+    """The binding of a Python that runs in a Java VM; None if this one does not."""
+    if sys.implementation.name == "graalpy":
+        from jccl.bindings import graalpy
+
+        return graalpy.load()
+    if "_jep" in sys.modules:
+        from jccl.bindings import jep
+
+        return jep.load()
+    return None
+
+
+def _load_extension() -> Binding:
+    from jccl.bindings import cpython
+
+    return cpython.load()
+
+
 def _check_interpreter() -> None:
     name = sys.implementation.name
+    if name == "graalpy":
+        return
     if name != "cpython":
         raise ImportError(
             f"this Python is {name}, and JCCL's native part is an extension of CPython: run the"
-            " program by CPython 3.10 or newer"
+            " program by CPython 3.10 or newer, or by jccl-embed.jar, which brings GraalPy"
         )
     if "t" in getattr(sys, "abiflags", ""):
         raise ImportError(

@@ -112,6 +112,7 @@ class Binding(Protocol):
     # asked for, writable; for any other it raises what the object's buffer protocol raises.
     def memory(self, owner: object, writable: bool) -> CodeInt: ...
 
+    # The next two may do nothing, and on_arrays return -1, where nothing is faster than the above.
     # on_arrays makes a collective on numpy arrays in one step and returns its code. It returns -1
     # and calls nothing if the arrays are not plain (class and dtypes of know_arrays, contiguous) or
     # do not fit the operation, or if a group is open. It reads op and root if the operation has
@@ -185,3 +186,11 @@ class Binding(Protocol):
     def jvm_start(self) -> int: ...
     def jvm_started(self) -> bool: ...
     def restore_signals(self) -> None: ...
+
+
+class TeamBinding(Binding, Protocol):
+    """A binding in a host that may have started other ranks in the same process."""
+
+    # Hands rank 0's bytes to the others: each passes own, None but on rank 0, and how long it
+    # waits for them. The result is empty if there were none, and None if the host has no team.
+    def share(self, own: bytes | None, limit_s: float | None) -> bytes | None: ...

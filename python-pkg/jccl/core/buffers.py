@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from jccl.bindings import load
 from jccl.core import refusals
-from jccl.core.dlpack import resolve_dlpack
 from jccl.core.types import _BY_NAME, NcclInvalid
 
 
@@ -105,6 +104,9 @@ def _resolve_other(buffer: Any, name: str, writable: bool) -> Buffer:
     if isinstance(interface, dict) and interface.get("data") is not None:
         return _resolve_interface(interface, buffer, name, writable)
     if hasattr(buffer, "__dlpack__"):
+        # It needs ctypes, which one context alone of a GraalPy process may have.
+        from jccl.core.dlpack import resolve_dlpack
+
         return Buffer(*resolve_dlpack(buffer, name, writable))
     raise NcclInvalid(
         f"{name} is of type {kind.__name__}, which has neither the buffer protocol"
@@ -165,8 +167,11 @@ def _resolve_view(view: memoryview, name: str, writable: bool) -> Buffer:
         raise refusals.strided(name)
     if writable and view.readonly:
         raise refusals.read_only(name)
-    # The result keeps the view: a bytearray cannot be resized while a view of it exists.
-    return Buffer(*load().memory(view, False), dtype, view, kind == "?")
+    try:
+        # The result keeps the view: a bytearray cannot be resized while a view of it exists.
+        return Buffer(*load().memory(view, False), dtype, view, kind == "?")
+    except BufferError as error:
+        raise NcclInvalid(f"{name} has no address that JCCL can find: {error}") from error
 
 
 def _resolve_interface(

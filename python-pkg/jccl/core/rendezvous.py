@@ -17,6 +17,7 @@ import threading
 import warnings
 from datetime import timedelta
 
+from jccl.bindings import load
 from jccl.core.types import NcclInvalid
 from jccl.core.unique_id import UniqueId, get_unique_id
 
@@ -52,8 +53,16 @@ def rank_from_environment() -> tuple[int, int]:
 
 
 def exchange_unique_id(rank: int, nranks: int) -> UniqueId:
-    """The same new id on all ranks: rank 0 makes it, the launcher hands it on."""
+    """The same new id on all ranks: rank 0 makes it, the launcher or the host hands it on."""
     global _exchanges
+    share = getattr(load(), "share", None)
+    if share is not None and nranks > 1:
+        own = bytes(get_unique_id()) if rank == 0 else None
+        content = share(own, _limit())
+        if content:
+            return UniqueId.from_bytes(content)
+        if content is not None:
+            raise NcclInvalid(f"rank 0 ended, or made no id within {_limit()} s")
     with _lock:
         key = f"id/{_exchanges}"
         _exchanges += 1

@@ -42,6 +42,11 @@ final class Parking {
         slice = address;
     }
 
+    /** How many calls of this thread are parked. */
+    int depth() {
+        return parked.size();
+    }
+
     /** Waits for a call on a communicator, if it blocks; else leaves the call to itself. */
     static NcclResult awaitOrLeave(Comm comm, Pending pending) {
         if (comm.blocking()) {

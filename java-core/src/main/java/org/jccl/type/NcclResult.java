@@ -2,22 +2,29 @@ package org.jccl.type;
 
 /** Result codes with NCCL's numbers ({@code ncclResult_t}). */
 public enum NcclResult {
-    SUCCESS(0),
-    UNHANDLED_CUDA_ERROR(1),
-    SYSTEM_ERROR(2),
-    INTERNAL_ERROR(3),
-    INVALID_ARGUMENT(4),
-    INVALID_USAGE(5),
-    REMOTE_ERROR(6),
-    IN_PROGRESS(7),
-    TIMEOUT(8);
+    SUCCESS(0, "no error"),
+    UNHANDLED_CUDA_ERROR(1, "unhandled cuda error (run with NCCL_DEBUG=INFO for details)"),
+    SYSTEM_ERROR(2, "unhandled system error (run with NCCL_DEBUG=INFO for details)"),
+    INTERNAL_ERROR(3, "internal error - please report this issue to the NCCL developers"),
+    INVALID_ARGUMENT(4, "invalid argument (run with NCCL_DEBUG=WARN for details)"),
+    INVALID_USAGE(5, "invalid usage (run with NCCL_DEBUG=WARN for details)"),
+    REMOTE_ERROR(6, "remote process exited or there was a network error"),
+    IN_PROGRESS(7, "NCCL operation in progress"),
+    TIMEOUT(8, "timeout");
 
     private static final NcclResult[] BY_CODE = values();
 
     private final int code;
+    private final String text;
 
-    NcclResult(int code) {
+    NcclResult(int code, String text) {
         this.code = code;
+        this.text = text;
+    }
+
+    /** The text of a result code, as {@code ncclGetErrorString} has it. */
+    public static String text(int code) {
+        return code >= 0 && code < BY_CODE.length ? BY_CODE[code].text : "unknown result code";
     }
 
     /** The value of {@code ncclResult_t}. */

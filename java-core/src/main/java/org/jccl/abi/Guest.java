@@ -1,0 +1,106 @@
+package org.jccl.abi;
+
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A rank that is a program in a guest language of this JVM, such as a Python script. It knows which
+ * communicators its threads have made, so that its host can end those that the program leaves
+ * behind: the process, whose end would tell the other ranks, goes on.
+ */
+public final class Guest implements AutoCloseable {
+    /** Who makes communicators on this thread, and on Java threads that it starts. */
+    private static final ThreadLocal<Guest> CURRENT = new InheritableThreadLocal<>();
+
+    /** Programs that nobody has started as a rank; they end with the process. */
+    private static final Guest ALONE = new Guest(0, null);
+
+    private final int rank;
+    private final @Nullable Exchange exchange;
+
+    /** Handles that it has not destroyed, and some that it has; its threads and its host write. */
+    private final Set<Long> made = ConcurrentHashMap.newKeySet();
+
+    /** How many texts it has given or taken; its threads write. */
+    private final AtomicInteger exchanges = new AtomicInteger();
+
+    /** Set when the program has ended (volatile): a thread that it left makes nothing more. */
+    private volatile boolean closed;
+
+    private Guest(int rank, @Nullable Exchange exchange) {
+        this.rank = rank;
+        this.exchange = exchange;
+    }
+
+    /**
+     * Ranks that find each other in this JVM.
+     *
+     * @param ranks how many
+     * @return one for each rank
+     */
+    public static List<Guest> team(int ranks) {
+        Exchange exchange = new Exchange();
+        List<Guest> team = new ArrayList<>();
+        for (int rank = 0; rank < ranks; rank++) {
+            team.add(new Guest(rank, exchange));
+        }
+        return team;
+    }
+
+    /** The rank to which this thread belongs. */
+    public static Guest current() {
+        Guest guest = CURRENT.get();
+        return guest == null ? ALONE : guest;
+    }
+
+    /** Makes this thread one of the rank's, until another rank enters. */
+    public void enter() {
+        CURRENT.set(this);
+        GuestApi.resetSlice();
+    }
+
+    /** Which rank it is. */
+    public int rank() {
+        return rank;
+    }
+
+    /** What the ranks of its team hand to each other; null if it is alone. */
+    @Nullable Exchange exchange() {
+        return exchange;
+    }
+
+    int nextExchange() {
+        return exchanges.getAndIncrement();
+    }
+
+    /** The guest has this communicator now. Aborts it if the program has ended meanwhile. */
+    void made(long handle) {
+        made.removeIf(each -> Handles.find(each) == null);
+        made.add(handle);
+        if (closed) {
+            close();
+        }
+    }
+
+    /**
+     * Aborts the communicators that the program has left. When this returns, no operation uses the
+     * memory of the program, and its peers know.
+     */
+    @Override
+    public void close() {
+        closed = true;
+        if (exchange != null && rank == 0) {
+            exchange.close();
+        }
+        for (long handle : List.copyOf(made)) {
+            if (made.remove(handle) && Handles.find(handle) != null) {
+                NcclApi.commAbort(handle);
+            }
+        }
+    }
+}

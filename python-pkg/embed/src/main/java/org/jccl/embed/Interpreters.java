@@ -1,0 +1,22 @@
+package org.jccl.embed;
+
+import org.jccl.abi.Guest;
+
+/** The Pythons of one job's ranks. Each rank's is used on that rank's thread, except to stop it. */
+interface Interpreters {
+    /**
+     * Runs the program of a rank, whose thread calls this.
+     *
+     * @throws Exception if Python could not be started, or was killed
+     */
+    RankEnd run(int rank, Guest guest) throws Exception;
+
+    /** Raises an exception in the rank's program, which it may catch. */
+    void interrupt(int rank);
+
+    /** Ends the rank's program, if that can be done. */
+    void kill(int rank);
+
+    /** Frees what the rank held; its thread calls this at its end. */
+    void free(int rank);
+}

@@ -1,0 +1,78 @@
+package org.jccl.embed;
+
+import jep.SharedInterpreter;
+
+import org.jccl.abi.Guest;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** The interpreters of Jep of one job. */
+final class JepInterpreters implements Interpreters {
+    private static final String MODULE =
+            """
+            import sys, types
+            module = types.ModuleType("_jccl_rank")
+            exec(compile(text, "rank.py", "exec"), vars(module))
+            sys.modules["_jccl_rank"] = module
+            module.share_interpreter()
+            if packages not in sys.path:
+                sys.path.append(packages)
+            """;
+    private static final String IMPORT = "from _jccl_rank import enter, run, stop";
+
+    private final PythonJob job;
+    private final List<PrefixedStream> streams = new ArrayList<>();
+
+    JepInterpreters(PythonJob job) {
+        this.job = job;
+        for (int rank = 0; rank < job.ranks(); rank++) {
+            streams.add(new PrefixedStream(job.out(), "[" + rank + "] "));
+            streams.add(new PrefixedStream(job.err(), "[" + rank + "] "));
+        }
+    }
+
+    /** Makes the module that all interpreters share; once, on any thread. */
+    static void prepare() {
+        try (SharedInterpreter first = new SharedInterpreter()) {
+            first.set("text", Resources.program());
+            first.set("packages", Resources.packages().toString());
+            first.exec(MODULE);
+        }
+    }
+
+    @Override
+    public RankEnd run(int rank, Guest guest) {
+        try (SharedInterpreter own = new SharedInterpreter()) {
+            own.exec(IMPORT);
+            List<String> variables = Resources.variables(rank, job.ranks());
+            own.invoke("enter", guest, variables, streams.get(2 * rank), streams.get(2 * rank + 1));
+            PythonProgram program = job.program();
+            Object answer =
+                    own.invoke("run", rank, program.kind(), program.target(), job.arguments());
+            return RankEnd.of((List<?>) answer, job.deadline());
+        }
+    }
+
+    /** By a thread of its own: an interpreter belongs to one, and may not get the lock. */
+    @Override
+    public void interrupt(int rank) {
+        Runnable stop =
+                () -> {
+                    try (SharedInterpreter other = new SharedInterpreter()) {
+                        other.exec(IMPORT);
+                        other.invoke("stop", rank);
+                    }
+                };
+        Thread.ofPlatform().daemon().name("jccl-stop-" + rank).start(stop);
+    }
+
+    /** Nothing ends a thread of CPython that goes on. */
+    @Override
+    public void kill(int rank) {}
+
+    @Override
+    public void free(int rank) {
+        PrefixedStream.closeAll(streams.subList(2 * rank, 2 * rank + 2));
+    }
+}

@@ -1,0 +1,235 @@
+"""Runs the program of one rank in a Python that a Java VM hosts; see org.jccl.embed.
+
+A host makes a module of this file. Its answers are tuples of plain values, which become Java's.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import os
+import runpy
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Callable
+from typing import Any
+
+# What belongs to the rank of a thread, if the ranks share this interpreter; see enter.
+_here = threading.local()
+# The thread of each rank's program, by rank.
+_threads: dict[int, int] = {}
+
+
+class Late(BaseException):
+    """The time limit of the job has passed."""
+
+
+class _Stream:
+    """A text stream of a shared interpreter: text goes where the writing rank's goes."""
+
+    def __init__(self, name: str, stream: Any) -> None:
+        self._name = name
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        own = getattr(_here, self._name, None)
+        if own is None:
+            self._stream.write(text)
+        else:
+            own.text(text)
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Environment(os._Environ):  # type: ignore[type-arg]
+    """The environment, with variables that only the threads of one rank see."""
+
+    def __init__(self, below: Any) -> None:
+        super().__init__(
+            below._data, below.encodekey, below.decodekey, below.encodevalue, below.decodevalue
+        )
+
+    @staticmethod
+    def _own() -> dict[str, str]:
+        return getattr(_here, "variables", {})
+
+    def __getitem__(self, key: str) -> str:
+        own = self._own()
+        return own[key] if key in own else super().__getitem__(key)
+
+    def __setitem__(self, key: str, value: str) -> None:
+        if key in self._own():
+            self._own()[key] = value
+        else:
+            super().__setitem__(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        if key in self._own():
+            del self._own()[key]
+        else:
+            super().__delitem__(key)
+
+    def __iter__(self) -> Any:
+        own = self._own()
+        yield from own
+        yield from (key for key in super().__iter__() if key not in own)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def share_interpreter() -> None:
+    """Prepares an interpreter in which all ranks run as threads; call it once."""
+    sys.stdout = _Stream("out", sys.stdout)
+    sys.stderr = _Stream("err", sys.stderr)
+    os.environ = _Environment(os.environ)  # noqa: B003
+    threads: Any = threading.Thread
+    start, bootstrap = threads.start, threads._bootstrap_inner
+
+    def inherit(thread: threading.Thread) -> None:
+        thread._jccl_rank = dict(vars(_here))  # type: ignore[attr-defined]
+        start(thread)
+
+    def begin(thread: threading.Thread) -> None:
+        vars(_here).update(thread._jccl_rank)  # type: ignore[attr-defined]
+        if hasattr(_here, "guest"):
+            _here.guest.enter()
+        bootstrap(thread)
+
+    threads.start = inherit
+    threads._bootstrap_inner = begin
+
+
+def enter(guest: Any, variables: list[str], out: Any, err: Any) -> None:
+    """Makes this thread, and threads that it starts, those of a rank of a shared interpreter.
+
+    Args:
+        guest: the rank in Java.
+        variables: of the environment, each as name=value.
+        out: gets the text of standard output.
+        err: likewise.
+    """
+    _here.guest = guest
+    _here.variables = dict(each.split("=", 1) for each in variables)
+    _here.out = out
+    _here.err = err
+
+
+def run(rank: int, kind: str, target: str, arguments: list[str]) -> tuple[Any, ...]:
+    """Runs a program to its end.
+
+    Args:
+        rank: which rank it is.
+        kind: "script", "module", "code" or "function".
+        target: a path, a name, a text, or module:function.
+        arguments: those of the program, or of the function.
+
+    Returns:
+        ("returned", value), ("exited", status), ("raised", class, message, traceback) or
+        ("late",).
+    """
+    _threads[rank] = threading.get_ident()
+    try:
+        return ("returned", _plain(_PROGRAMS[kind](target, list(arguments))))
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return ("exited", (end.code or 0) & 0xFF)
+        print(end.code, file=sys.stderr)
+        return ("exited", 1)
+    except Late:
+        return ("late",)
+    except BaseException as error:
+        return _raised(error)
+    finally:
+        _threads.pop(rank, None)
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _plain(value: object) -> object:
+    """The value as Java's; the text of one that Java does not have."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    small = type(value) is int and -(1 << 63) <= value < 1 << 63
+    return value if small or value is None or type(value) in (bool, float, str) else str(value)
+
+
+def _raised(error: BaseException) -> tuple[str, str, str, str]:
+    trace = error.__traceback__
+    # The program's own frames: neither this file's nor those of runpy.
+    while trace and trace.tb_frame.f_code.co_filename in (_OWN, runpy.__file__):
+        trace = trace.tb_next
+    text = "".join(traceback.format_exception(type(error), error, trace))
+    return ("raised", type(error).__qualname__, str(error), text)
+
+
+def _main(name: str | None) -> types.ModuleType:
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=name, __builtins__=builtins)
+    if name is None:
+        del main.__file__
+    sys.modules["__main__"] = main
+    return main
+
+
+def _first_in_path(folder: str) -> None:
+    if folder not in sys.path[:1]:
+        sys.path.insert(0, folder)
+
+
+def _script(target: str, arguments: list[str]) -> None:
+    sys.argv = [target, *arguments]
+    _first_in_path(os.path.dirname(os.path.abspath(target)))
+    with open(target, "rb") as file:
+        code = compile(file.read(), target, "exec")
+    exec(code, _main(target).__dict__)
+
+
+def _module(target: str, arguments: list[str]) -> None:
+    _first_in_path(os.getcwd())
+    spec = importlib.util.find_spec(target)
+    sys.argv = [(spec.origin if spec else None) or target, *arguments]
+    runpy.run_module(target, run_name="__main__")
+
+
+def _code(target: str, arguments: list[str]) -> None:
+    sys.argv = ["-c", *arguments]
+    _first_in_path("")
+    exec(compile(target, "<string>", "exec"), _main(None).__dict__)
+
+
+def _function(target: str, arguments: list[str]) -> object:
+    _first_in_path(os.getcwd())
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)(*arguments)
+
+
+_OWN = _script.__code__.co_filename
+_PROGRAMS: dict[str, Callable[[str, list[str]], object]] = {
+    "script": _script,
+    "module": _module,
+    "code": _code,
+    "function": _function,
+}
+
+
+def stop(rank: int) -> bool:
+    """Raises Late in the rank's program, from another thread of a shared CPython."""
+    import ctypes
+
+    thread = _threads.get(rank)
+    if thread is None:
+        return False
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    return bool(raise_in(ctypes.c_ulong(thread), ctypes.py_object(Late)) == 1)

@@ -1,0 +1,293 @@
+"""The command of jccl-embed.jar: programs as ranks of one Java VM, and how they end."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jccl.bindings
+import pytest
+from embedded import HOSTS, command, java, run
+
+both = pytest.mark.parametrize("host", HOSTS)
+
+Script = Callable[[str], str]
+
+_BEGIN = """
+import array, os, sys, time
+import jccl.core as c
+comm = c.Communicator.from_env()
+x = array.array("f", [comm.rank + 1.0]) * 1000
+comm.allreduce(x, x, c.SUM)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Script:
+    def write(code: str) -> str:
+        path = tmp_path / "script.py"
+        path.write_text(_BEGIN + textwrap.dedent(code), encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def _lines(text: str) -> list[str]:
+    return sorted(line for line in text.splitlines() if line.startswith("["))
+
+
+@both
+def test_script_runs_as_ranks(host: str, script: Script) -> None:
+    path = script("""
+        print(comm.rank, comm.nranks, x[999], sys.argv[1:], __name__, os.environ["RANK"])
+        comm.destroy()
+    """)
+    done = run(host, "--ranks", "3", path, "a", "-b")
+    assert done.returncode == 0, done.stderr
+    ends = [f"[{r}] {r} 3 6.0 ['a', '-b'] __main__ {r}" for r in range(3)]
+    assert _lines(done.stdout) == ends
+
+
+@both
+def test_module_runs_and_is_found_by_pythonpath(host: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
+    done = run(host, "--ranks", "2", "-m", "mine", "y", PYTHONPATH=str(tmp_path))
+    assert _lines(done.stdout) == [f"[{r}] __main__ ['y']" for r in range(2)], done.stderr
+    assert done.returncode == 0
+
+
+def test_code_has_its_arguments() -> None:
+    done = run("jep", "-c", "import sys; print(sys.argv); sys.exit(3)", "x")
+    assert done.returncode == 3
+    assert done.stdout == "[0] ['-c', 'x']\n"
+
+
+_EARLY_ENDS = {
+    "raise KeyError('odd')": (1, "rank 1 raised KeyError: 'odd'"),
+    "sys.exit(5)": (5, "rank 1 exited with status 5"),
+    "sys.exit('a text')": (1, "rank 1 exited with status 1"),
+}
+
+
+# GraalPy takes seconds to start: what Python code does for both hosts is tested in Jep.
+@pytest.mark.parametrize(
+    ("host", "end"), [("graalpy", "sys.exit(5)"), *(("jep", end) for end in _EARLY_ENDS)]
+)
+def test_a_rank_that_ends_early_is_named_and_its_peers_are_told(
+    host: str, script: Script, end: str
+) -> None:
+    status, sentence = _EARLY_ENDS[end]
+    path = script(f"""
+        if comm.rank == 1:
+            {end}
+        try:
+            comm.allreduce(x, x, c.SUM)
+        except c.NCCLError as error:
+            print(error)
+    """)
+    done = run(host, "--ranks", "3", path)
+    assert done.returncode == status, done.stderr
+    assert f"{sentence} (the first to fail)" in done.stderr
+    told = _lines(done.stdout)
+    assert len(told) == 2
+    assert all("RemoteError" in line and "rank 1" in line for line in told), told
+
+
+_LOOPS = {
+    "plain": "while True: pass",
+    "stubborn": "while True:\n try:\n  while True: pass\n except BaseException: pass",
+}
+
+
+@pytest.mark.parametrize(
+    ("host", "loop"), [("graalpy", "stubborn"), ("jep", "stubborn"), ("jep", "plain")]
+)
+def test_a_rank_that_loops_for_ever_is_stopped_at_the_deadline(
+    host: str, script: Script, loop: str
+) -> None:
+    path = script(f"""
+        if comm.rank == 2:
+            exec({_LOOPS[loop]!r})
+        try:
+            comm.allreduce(x, x, c.SUM)
+        except c.NCCLError as error:
+            print(error)
+    """)
+    limit = 20.0 if host == "graalpy" else 10.0
+    done = run(host, "--ranks", "3", "--deadline", str(limit), path)
+    assert done.returncode == 124, done.stderr
+    assert f"rank 2 was not done after {limit} s (the first to fail)" in done.stderr
+    told = _lines(done.stdout)
+    assert len(told) == 2, done.stdout + done.stderr
+    assert all("rank 2" in line for line in told), told
+
+
+@pytest.mark.parametrize(
+    ("host", "number"),
+    [("graalpy", signal.SIGINT), ("jep", signal.SIGINT), ("jep", signal.SIGTERM)],
+)
+def test_signals_end_all_ranks_at_once(host: str, script: Script, number: signal.Signals) -> None:
+    path = script("""
+        print("waiting", flush=True)
+        if comm.rank == 0:
+            comm.allreduce(x, x, c.SUM)
+        while True:
+            time.sleep(0.05)
+    """)
+    process = subprocess.Popen(
+        command(host, "--ranks", "2", path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    for _ in range(2):
+        assert b"waiting" in process.stdout.readline()
+    start = time.monotonic()
+    process.send_signal(number)
+    assert process.wait(60) == 128 + number
+    assert time.monotonic() - start < 2
+    process.communicate()
+
+
+def test_numpy_and_torch_are_reduced_in_place_in_jep(script: Script) -> None:
+    path = script("""
+        import numpy, torch
+        a = numpy.full(5, comm.rank + 1.0)
+        t = torch.full((3, 4), comm.rank + 1, dtype=torch.bfloat16)
+        before = a.ctypes.data, t.data_ptr()
+        comm.allreduce(a, a, c.SUM)
+        comm.allreduce(t, t, c.SUM)
+        print(a.tolist(), t.tolist()[2], before == (a.ctypes.data, t.data_ptr()))
+        comm.destroy()
+    """)
+    done = run("jep", "--ranks", "3", path)
+    assert done.returncode == 0, done.stderr
+    expected = f"{[6.0] * 5} {[6.0] * 4} True"
+    assert _lines(done.stdout) == [f"[{r}] {expected}" for r in range(3)]
+
+
+def test_a_single_context_of_graalpy_finds_other_memory_or_says_why_not(script: Script) -> None:
+    path = script("""
+        import ctypes, java
+        for b in bytearray([3] * 4), (ctypes.c_ubyte * 4)(3, 3, 3, 3):
+            comm.allreduce(b, b, c.SUM)
+            print(list(b))
+        a = array.array("i", [1, 2, 3, 4])
+        comm.broadcast(memoryview(a)[1:3], memoryview(a)[1:3], 0)
+        heap = java.type("java.nio.ByteBuffer").allocate(8)
+        direct = memoryview(java.type("java.nio.ByteBuffer").allocateDirect(8))
+        y = array.array("B", bytes(8))
+        for b in bytes(8), memoryview(heap), direct[2:4]:
+            try:
+                comm.broadcast(b, y, 0)
+            except c.NcclInvalid as error:
+                print(error)
+        comm.destroy()
+    """)
+    done = run("graalpy", "--ranks", "1", path)
+    assert done.returncode == 0, done.stderr
+    mutable, of_c, read_only, on_heap, part = done.stdout.splitlines()
+    assert mutable == of_c == "[0] [3, 3, 3, 3]"
+    assert "read-only" in read_only
+    assert "on the heap" in on_heap
+    assert "part of a ByteBuffer" in part
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--host", "ruby", "x.py"], "--host is ruby: it must be graalpy or jep"),
+        (["--ranks", "0", "x.py"], "--ranks is 0"),
+        (["--ranks"], "something is missing: --ranks"),
+        (["--what", "x.py"], "--what is no option"),
+        ([], "something is missing: a program"),
+    ],
+)
+def test_a_wrong_command_line_is_a_sentence(words: list[str], sentence: str) -> None:
+    done = subprocess.run(
+        [*java(), *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def test_a_python_without_jep_is_a_sentence(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    python.chmod(0o755)
+    words = ["--host", "jep", "--python", str(python), "-c", "1"]
+    done = subprocess.run(
+        [*java(), *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert "has no package jep; install it there: pip install jep" in done.stderr
+
+
+_PROGRAM = """
+import jep.*;
+
+class Program {
+    public static void main(String[] words) throws Exception {
+        MainInterpreter.setJepLibraryPath(words[0]);
+        MainInterpreter.setInitParams(PyConfig.python().setProgramName(words[1]));
+        try (Interpreter own = new INTERPRETER()) {
+            own.exec(words[2]);
+        }
+    }
+}
+"""
+
+
+def _in_jep(interpreter: str, jars: list[Path], code: str, folder: Path) -> str:
+    """What a program prints in Jep, started by a Java program that knows nothing of JCCL."""
+    spec = importlib.util.find_spec("jep")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    package = Path(spec.submodule_search_locations[0])
+    source = folder / "Program.java"
+    source.write_text(_PROGRAM.replace("INTERPRETER", interpreter), encoding="utf-8")
+    path = ":".join(map(str, [*package.glob("jep-*.jar"), *jars]))
+    options = ["--enable-native-access=ALL-UNNAMED", "-cp", path, str(source)]
+    words = [str(package / "libjep.so"), sys.executable, code]
+    done = subprocess.run(
+        [java()[0], *options, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+_JARS = list(Path(jccl.bindings.__file__).parent.parent.glob("_lib/jccl-core-*.jar"))
+
+
+@pytest.mark.parametrize("jars", [_JARS, []], ids=["jar", "no-jar"])
+def test_a_java_program_that_runs_jep_needs_no_jar_of_ours(
+    jars: list[Path], tmp_path: Path
+) -> None:
+    code = textwrap.dedent("""
+        import array
+        import jccl.core as c
+        from jccl.bindings import load
+        with c.Communicator.init(1, 0, c.get_unique_id()) as comm:
+            x = array.array("f", [1, 2])
+            comm.allreduce(x, x, c.SUM)
+        print(type(load()).__name__, x.tolist())
+    """)
+    kind = "GuestBinding" if jars else "module"
+    assert _in_jep("SharedInterpreter", jars, code, tmp_path) == f"{kind} [1.0, 2.0]\n"
+
+
+def test_a_subinterpreter_of_jep_is_refused(tmp_path: Path) -> None:
+    code = textwrap.dedent("""
+        import jccl.core
+        try:
+            jccl.core.get_unique_id()
+        except ImportError as error:
+            print(error)
+    """)
+    said = _in_jep("SubInterpreter", _JARS, code, tmp_path)
+    assert "this is a SubInterpreter of Jep" in said
+    assert "use SharedInterpreter" in said
