@@ -8,6 +8,7 @@ import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
+import java.util.HexFormat;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -42,6 +43,22 @@ public final class IdExchange {
         return "True".equals(Params.TORCH_STORE.text())
                 ? TorchStore.exchange(master, number, launched)
                 : Rendezvous.idAt(master);
+    }
+
+    /**
+     * The id of a store's answer.
+     *
+     * @throws NcclException REMOTE_ERROR if it is none
+     */
+    static UniqueId fromHex(String hex, String store) {
+        try {
+            return new UniqueId(HexFormat.of().parseHex(hex));
+        } catch (IllegalArgumentException | NcclException none) {
+            throw ErrorKind.STORE_FAILED.says(
+                    "the answer of the launcher's store at %s is no unique id; start all ranks by "
+                            + "one launcher and one JCCL",
+                    store);
+        }
     }
 
     private static SocketAddress master() {

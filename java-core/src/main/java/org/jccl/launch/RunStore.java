@@ -25,12 +25,7 @@ final class RunStore {
             ask(name, "PUT " + key + " " + hex + " " + (launched.nRanks() - 1) + "\n");
             return id;
         }
-        String hex = ask(name, "GET " + key + "\n");
-        try {
-            return new UniqueId(HexFormat.of().parseHex(hex));
-        } catch (IllegalArgumentException noHex) {
-            throw refused(name, "its answer is no id");
-        }
+        return IdExchange.fromHex(ask(name, "GET " + key + "\n"), "JCCL_STORE " + name);
     }
 
     private static String ask(String name, String request) {

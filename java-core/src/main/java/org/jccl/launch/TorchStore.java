@@ -51,7 +51,7 @@ final class TorchStore {
                         at);
             }
             String hex = new String(store.receive((int) length), StandardCharsets.US_ASCII);
-            return new UniqueId(HexFormat.of().parseHex(hex));
+            return IdExchange.fromHex(hex, at.toString());
         }
     }
 

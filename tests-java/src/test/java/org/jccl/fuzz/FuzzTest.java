@@ -9,6 +9,7 @@ import org.jccl.bootstrap.BootstrapTargets;
 import org.jccl.comm.CommTargets;
 import org.jccl.executor.FifoTargets;
 import org.jccl.harness.Deadline;
+import org.jccl.launch.LaunchTargets;
 import org.jccl.transport.TransportTargets;
 import org.jccl.transport.net.NetTargets;
 import org.junit.jupiter.api.Tag;
@@ -50,7 +51,8 @@ final class FuzzTest {
                         CommTargets.all(),
                         TransportTargets.all(),
                         NetTargets.all(),
-                        FifoTargets.all())
+                        FifoTargets.all(),
+                        LaunchTargets.all())
                 .flatMap(List::stream)
                 .toList();
     }
