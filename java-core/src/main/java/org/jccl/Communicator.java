@@ -305,7 +305,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {
-            used();
+            used(send, recv);
         }
     }
 
@@ -340,10 +340,20 @@ public final class Communicator extends Collectives implements AutoCloseable {
 
     /** Keeps this from the garbage collector until the call ends, and the open group, if any. */
     private void used() {
+        used(null, null);
+    }
+
+    /** The same of a call's buffers. */
+    private void used(@Nullable MemorySegment send, @Nullable MemorySegment recv) {
         try {
-            org.jccl.group.Group.current().keep(this);
+            org.jccl.group.Group group = org.jccl.group.Group.current();
+            group.keep(this);
+            group.keep(send);
+            group.keep(recv);
         } finally {
             Reference.reachabilityFence(this);
+            Reference.reachabilityFence(send);
+            Reference.reachabilityFence(recv);
         }
     }
 

@@ -113,8 +113,8 @@ public final class Group {
     }
 
     /** Keeps an object until the open group, if any, ends: its user may have lost it. */
-    public void keep(Object object) {
-        if (depth > 0) {
+    public void keep(@Nullable Object object) {
+        if (depth > 0 && object != null) {
             content.kept.add(object);
         }
     }
