@@ -128,6 +128,40 @@ def test_a_rank_that_loops_for_ever_is_stopped_at_the_deadline(
     assert all("rank 2" in line for line in told), told
 
 
+def test_ranks_that_all_wait_are_stopped_at_the_deadline(script: Script) -> None:
+    path = script("""
+        try:
+            comm.recv(x, 0) if comm.rank == 2 else comm.allreduce(x, x, c.SUM)
+        except BaseException as error:
+            print(type(error).__name__)
+            raise
+    """)
+    done = run("jep", "--ranks", "3", "--deadline", "10", path)
+    assert done.returncode == 124, done.stderr
+    assert done.stderr.count("was not done after 10.0 s") == 3
+    assert _lines(done.stdout) == [f"[{r}] Late" for r in range(3)]
+
+
+def test_a_rank_that_uses_up_the_heap_is_named_and_its_peers_are_told(script: Script) -> None:
+    path = script("""
+        kept = []
+        while comm.rank == 1:
+            kept.append([0] * 100_000)
+        try:
+            comm.allreduce(x, x, c.SUM)
+        except c.NCCLError as error:
+            print(error)
+    """)
+    program, *options = command("graalpy", "--ranks", "3", path)
+    small = [program, "-Xmx350m", *options]
+    done = subprocess.run(small, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "rank 1 raised MemoryError" in done.stderr
+    told = _lines(done.stdout)
+    assert len(told) == 2, done.stdout + done.stderr
+    assert all("rank 1 aborted" in line for line in told), told
+
+
 @pytest.mark.parametrize(
     ("host", "number"),
     [("graalpy", signal.SIGINT), ("jep", signal.SIGINT), ("jep", signal.SIGTERM)],

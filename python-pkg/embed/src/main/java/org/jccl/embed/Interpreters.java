@@ -11,7 +11,7 @@ interface Interpreters {
      */
     RankEnd run(int rank, Guest guest) throws Exception;
 
-    /** Raises an exception in the rank's program, which it may catch. */
+    /** Asks the rank's program to stop, by an exception that it may be able to catch. */
     void interrupt(int rank);
 
     /** Ends the rank's program, if that can be done. */
