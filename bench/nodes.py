@@ -24,9 +24,10 @@ import compare
 
 SIZES = [4096, 65536, 1 << 20, 16 << 20, 64 << 20]
 TRAFFIC_SIZES = [16 << 20, 64 << 20]
-#: Many JVMs on few cores need a while until their compilers have finished.
-WARM_UPS = 4
-#: Each size is timed so many times, and the last counts: the first compile what only it runs.
+#: The small sizes are timed so many times before the others.
+WARM_UPS = 2
+#: Then all sizes are timed so many times in turn, and the last time counts: many JVMs on few cores
+#: need a minute until their compilers have finished what each size runs, vector kernels included.
 REPEATS = 4
 #: The second of two runs makes this many more calls: the bytes of the init cancel out.
 CALLS = 8
@@ -195,10 +196,7 @@ LIBRARIES = {
 
 def compare_libraries(bench: Bench, names: list[str], rounds: int, sizes: list[int]) -> None:
     """Runs rounds in which the libraries take turns, and prints the table."""
-    texts = [
-        str(size)
-        for size in [*compare.WARM_UP * WARM_UPS, *(s for s in sizes for _ in range(REPEATS))]
-    ]
+    texts = [str(size) for size in [*compare.WARM_UP * WARM_UPS, *sizes * REPEATS]]
     results: dict[str, list[Table]] = {name: [] for name in names}
     for number in range(rounds):
         for name in names:
