@@ -12,8 +12,9 @@ import java.util.function.Consumer;
 /**
  * The operations of {@link Collectives}, by methods that return at once. Each has a future that is
  * complete when the operation is, on any communicator; on a device, when the result is in the
- * buffer. Operations that were called one after the other run in this order, among those of all
- * methods of the communicator.
+ * buffer. Collectives run in the order of their calls, those of {@link Collectives} among them.
+ * Sends and receives of two ranks match by their order; on the host they are in no order with
+ * collectives: wait for the future first. On a device the stream orders everything.
  *
  * <pre>{@code
  * CompletableFuture<Void> first = comm.async().allReduce(a, a, n, DataType.FLOAT32, RedOp.SUM);
@@ -39,9 +40,13 @@ import java.util.function.Consumer;
  * it waits for a future ends nothing either. {@link Communicator#abort} ends operations.
  *
  * <p>Inside of a {@link Group} these methods complete their future with INVALID_USAGE
- * (FUTURE_IN_GROUP). On the host they need none: no operation that was started here keeps a send or
- * receive waiting. On a device a stream does its work one by one: a send and a receive that are to
- * run together need two streams, or a group and the methods that return nothing.
+ * (FUTURE_IN_GROUP). On the host they need none: a collective, or a transfer with another peer or
+ * in the other direction, keeps no send or receive waiting. On a device a stream does its work one
+ * by one: a send and a receive that are to run together need two streams, or a group and the
+ * methods that return nothing.
+ *
+ * <p>Init and split have no futures: see {@link Config#withBlocking} and {@link
+ * Communicator#awaitReady}.
  */
 public final class AsyncCollectives {
     private final Collectives collectives;
