@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -84,11 +86,23 @@ def test_ranks_of_jccl_run_are_in_java_and_python(
 
 @pytest.mark.parametrize("java_ranks", [{0}, {1}, {0, 1}], ids=str)
 def test_ranks_of_torchrun_are_in_java_and_python(script: Path, java_ranks: set[int]) -> None:
+    run_by_torchrun(script, java_ranks)
+
+
+def test_ranks_of_torchrun_hand_on_the_id_of_nccl_comm_id(script: Path) -> None:
+    """The rank in Python waits for it in the store."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    run_by_torchrun(script, {0}, NCCL_COMM_ID=f"127.0.0.1:{port}")
+
+
+def run_by_torchrun(script: Path, java_ranks: set[int], **variables: str) -> None:
     pytest.importorskip("torch", reason="torchrun is torch's")
     write(script, java_ranks)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     done = subprocess.run(
         [*torchrun, "--standalone", str(script)],
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

@@ -15,8 +15,9 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * NCCL_COMM_ID: rank 0 opens the root at a known address, and all ranks find it there, so that ids
- * need not be handed on. Such ids hold no secret: the ranks take it from their environment.
+ * NCCL_COMM_ID, or MASTER_ADDR and MASTER_PORT: rank 0 opens the root at a known address, and all
+ * ranks find it there, so that ids need not be handed on. Such ids hold no secret: the ranks take
+ * it from their environment.
  */
 final class CommId {
     /** In place of the random number of a rendezvous. */
@@ -147,8 +148,9 @@ final class CommId {
         return refused.kind()
                 .says(
                         refused,
-                        "%s; NCCL_COMM_ID, and JCCL_SECRET or the content of JCCL_SECRET_FILE, "
-                                + "must be the same on all ranks, and those of no other job",
+                        "%s; the known address (NCCL_COMM_ID, or MASTER_ADDR and MASTER_PORT), and "
+                                + "JCCL_SECRET or the content of JCCL_SECRET_FILE, must be the "
+                                + "same on all ranks, and those of no other job",
                         refused.getMessage());
     }
 }

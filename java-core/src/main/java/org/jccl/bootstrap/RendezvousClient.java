@@ -32,7 +32,7 @@ public final class RendezvousClient implements Exchange {
     /** Why this rank cannot take part, while it connects only to say so. */
     private @Nullable NcclException shortage;
 
-    /** The root at NCCL_COMM_ID, if this is rank 0, which opens it. */
+    /** The root at the known address, if this is rank 0, which opens it. */
     private final @Nullable RootOpening opening;
 
     private @Nullable Channel channel;
@@ -289,7 +289,7 @@ public final class RendezvousClient implements Exchange {
     private NcclException rootHasGone(Channel open) {
         String who =
                 CommId.isOne(id)
-                        ? "rank 0, which opened the root at NCCL_COMM_ID (" + id.root() + "),"
+                        ? "rank 0, which opened the root at the known address (" + id.root() + "),"
                         : rankOfRoot < 0
                                 ? "the process that made the unique id (" + dialer.target + ")"
                                 : "rank " + rankOfRoot + ", whose process made the unique id,";

@@ -6,8 +6,8 @@ import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rank 0's part where NCCL_COMM_ID is set: it opens the root at that address. Used by one thread at
- * a time.
+ * Rank 0's part where the ranks meet at a known address: it opens the root there. Used by one
+ * thread at a time.
  */
 final class RootOpening implements AutoCloseable {
     /** How long to wait between attempts. */
@@ -52,7 +52,7 @@ final class RootOpening implements AutoCloseable {
         }
         if (fd != -Errno.EADDRINUSE || System.nanoTime() - sinceNs > BUSY_NS) {
             throw ErrorKind.ROOT_NOT_OPENED.says(
-                    "rank 0 cannot open the root at NCCL_COMM_ID %s: %s%s",
+                    "rank 0 cannot open the root at the known address %s: %s%s",
                     id.root(),
                     Errno.text(-fd),
                     fd == -Errno.EADDRINUSE

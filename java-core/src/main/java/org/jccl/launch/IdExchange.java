@@ -36,13 +36,11 @@ public final class IdExchange {
         if (run != null) {
             return RunStore.exchange(run, number, launched);
         }
-        if (Params.COMM_ID.text() != null) {
-            return Rendezvous.createId();
+        // Before NCCL_COMM_ID, as in Python: ranks that wait for the store must find it there.
+        if ("True".equals(Params.TORCH_STORE.text())) {
+            return TorchStore.exchange(master(), number, launched);
         }
-        SocketAddress master = master();
-        return "True".equals(Params.TORCH_STORE.text())
-                ? TorchStore.exchange(master, number, launched)
-                : Rendezvous.idAt(master);
+        return Params.COMM_ID.text() == null ? Rendezvous.idAt(master()) : Rendezvous.createId();
     }
 
     /**
@@ -74,7 +72,11 @@ public final class IdExchange {
         }
         String text = host.contains(":") ? "[" + host + "]:" + port : host + ":" + port;
         try {
-            return HostAddress.parse(text, Params.SOCKET_FAMILY.text());
+            SocketAddress address = HostAddress.parse(text, Params.SOCKET_FAMILY.text());
+            if (address.isOfOneMachine()) {
+                return address;
+            }
+            throw ErrorKind.ADDRESS_INVALID.says("%s is the address of no single machine", address);
         } catch (NcclException refused) {
             throw ErrorKind.VARIABLE_UNFIT.says(
                     "MASTER_ADDR is '%s' and MASTER_PORT '%s': %s; set them to rank 0's machine "
