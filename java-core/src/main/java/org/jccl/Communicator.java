@@ -325,8 +325,10 @@ public final class Communicator extends Collectives implements AutoCloseable {
         try {
             Doors.requireNoGroup(call);
             check(call, send, recv, stream);
-            Task task = Operations.start(comm, call);
-            return Completion.of(task, comm.identity(), this, send, recv);
+            Task task = Operations.task(comm, call);
+            Completion completion = new Completion(task, comm.identity(), this, send, recv);
+            Operations.start(comm, task);
+            return completion.handOut();
         } catch (NcclException e) {
             NcclException named = Doors.remember(e.on(comm.identity()));
             if (named.result() == NcclResult.INVALID_ARGUMENT) {
@@ -334,7 +336,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
             }
             return CompletableFuture.failedFuture(named);
         } finally {
-            used();
+            used(send, recv);
         }
     }
 

@@ -116,16 +116,22 @@ public final class Operations {
     }
 
     /**
-     * Starts a call that has been checked, outside of a group. Nobody need wait for it.
+     * The task of a call that has been checked, for {@link #start(Comm, Task)}.
      *
-     * @return its task, whose end tells how it went
+     * @throws NcclException as of {@link #begin}
+     */
+    public static Task task(Comm comm, Call call) {
+        NcclException.throwIfAny(comm.life.failure);
+        return new Task().of(call, plan(comm, call));
+    }
+
+    /**
+     * Starts a task outside of a group. Nobody need wait for it; its end tells how it went.
+     *
      * @throws NcclException as of {@link #begin}, but nothing once the call is under way
      */
-    public static Task start(Comm comm, Call call) {
-        NcclException.throwIfAny(comm.life.failure);
-        Task task = new Task().of(call, plan(comm, call));
+    public static void start(Comm comm, Task task) {
         Submission.start(comm.executor(), task);
-        return task;
     }
 
     /**
