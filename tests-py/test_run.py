@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import time
+from concurrent import futures
 from pathlib import Path
 
 import pytest
@@ -322,6 +324,30 @@ def test_a_store_without_launcher_is_a_sentence(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("JCCL_STORE", "jccl-run-nobody")
     with pytest.raises(NcclInvalid, match="does not answer"):
         _ask("GET x\n")
+
+
+def test_a_store_that_has_no_room_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"jccl-full-{os.getpid()}"
+    monkeypatch.setenv("JCCL_STORE", name)
+    monkeypatch.setenv("JCCL_INIT_TIMEOUT", "60")
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind("\0" + name)
+        listener.listen(0)
+        fillers = []
+        while not fillers or fillers[-1].connect_ex("\0" + name) == 0:
+            fillers.append(stack.enter_context(socket.socket(socket.AF_UNIX)))
+            fillers[-1].setblocking(False)
+        pool = stack.enter_context(futures.ThreadPoolExecutor(1))
+        asked = pool.submit(_ask, "GET x\n")
+        with pytest.raises(futures.TimeoutError):
+            asked.result(0.2)
+        for _ in fillers[:-1]:
+            listener.accept()[0].close()
+        connection = stack.enter_context(listener.accept()[0])
+        assert connection.recv(100) == b"GET x\n"
+        connection.sendall(b"00ff\n")
+        assert asked.result(LIMIT_S) == "00ff"
 
 
 def test_the_store_says_what_it_does_not_take(script: Script) -> None:

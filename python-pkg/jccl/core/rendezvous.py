@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 import warnings
 from datetime import timedelta
 
@@ -25,6 +26,7 @@ STORE_VARIABLE = "JCCL_STORE"
 LIMIT_VARIABLE = "JCCL_INIT_TIMEOUT"
 _DEFAULT_LIMIT_S = 120.0
 _LONGEST_S = 1e9
+_FULL_NAP_S = 0.005
 
 # The number of exchanges so far; read and written under the lock.
 _exchanges = 0
@@ -121,6 +123,19 @@ def _limit() -> float | None:
     return limit or None
 
 
+def _connect(connection: socket.socket, name: str, limit: float | None) -> None:
+    """Connects; while the listener has no room for another connection, tries again."""
+    end = None if limit is None else time.monotonic() + limit
+    while True:
+        try:
+            connection.connect(name)
+            return
+        except BlockingIOError:
+            if end is not None and time.monotonic() >= end:
+                raise TimeoutError from None
+            time.sleep(_FULL_NAP_S)
+
+
 def _ask(request: str) -> str:
     name = os.environ.get(STORE_VARIABLE)
     if not name:
@@ -132,7 +147,7 @@ def _ask(request: str) -> str:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(limit)
-            connection.connect("\0" + name)
+            _connect(connection, "\0" + name, limit)
             connection.sendall(request.encode())
             answer = connection.makefile("r", encoding="ascii").readline()
     except TimeoutError:

@@ -19,38 +19,55 @@ import java.lang.foreign.MemorySegment;
 final class StoreConnection implements AutoCloseable {
     private static final long MS = 1_000_000;
     private static final int LOOK_MS = 20;
+
+    /** A listener that has no room for another connection gives no sign when it has. */
+    private static final long FULL_NAP_NS = 5 * MS;
+
     private static final int ROOM_BYTES = 4096;
 
     private final Arena arena = Arena.ofConfined();
     private final MemorySegment room = arena.allocate(ROOM_BYTES);
-    private final int fd;
     private final String store;
     private final long limitMs = Params.INIT_TIMEOUT.get();
     private final long sinceNs = System.nanoTime();
 
-    private StoreConnection(int fd, String store) {
-        this.fd = fd;
+    /** -1 until there is a socket. */
+    private int fd = -1;
+
+    private StoreConnection(String store) {
         this.store = store;
     }
 
     /** A connection to a Unix socket without a file. */
     static StoreConnection named(String name) {
-        String store = "JCCL_STORE " + name;
-        return new StoreConnection((int) checked(store, Sockets.connectAbstract(name)), store);
+        StoreConnection connection = new StoreConnection("JCCL_STORE " + name);
+        try {
+            int fd = Sockets.connectAbstract(name);
+            while (fd == -Errno.EAGAIN) {
+                connection.ensureTime(false);
+                Threads.nap(FULL_NAP_NS);
+                fd = Sockets.connectAbstract(name);
+            }
+            connection.fd = (int) checked(connection.store, fd);
+            return connection;
+        } catch (RuntimeException | Error e) {
+            connection.close();
+            throw e;
+        }
     }
 
     /** A connection by TCP. */
     static StoreConnection at(SocketAddress address) {
-        String store = address.toString();
-        int fd = (int) checked(store, Sockets.socket(address.isIpv6()));
-        StoreConnection connection = new StoreConnection(fd, store);
+        StoreConnection connection = new StoreConnection(address.toString());
         try {
+            int fd = (int) checked(connection.store, Sockets.socket(address.isIpv6()));
+            connection.fd = fd;
             int result = Sockets.connect(fd, address);
             while (result == -Errno.EINPROGRESS) {
                 connection.await(Sockets.POLLOUT);
                 result = Sockets.connectResult(fd);
             }
-            checked(store, result);
+            checked(connection.store, result);
             return connection;
         } catch (RuntimeException | Error e) {
             connection.close();
@@ -93,21 +110,37 @@ final class StoreConnection implements AutoCloseable {
     private void await(short events) {
         boolean virtual = Thread.currentThread().isVirtual();
         while (Sockets.pollOne(fd, events, virtual ? 0 : LOOK_MS) <= 0) {
-            if (Thread.currentThread().isInterrupted()) {
-                throw ErrorKind.INTERRUPTED.says(
-                        "the wait for the launcher's store at %s was interrupted", store);
-            }
-            if (limitMs > 0 && System.nanoTime() - sinceNs > limitMs * MS) {
-                throw ErrorKind.STORE_SILENT.says(
-                        "the launcher's store at %s had no id within %s ms: has rank 0 called "
-                                + "fromEnvironment as often as this rank? (JCCL_INIT_TIMEOUT sets "
-                                + "the limit in seconds)",
-                        store, limitMs);
-            }
+            ensureTime(events == Sockets.POLLIN);
             if (virtual) {
                 Threads.nap(MS);
             }
         }
+    }
+
+    /**
+     * Ends a wait that was interrupted or is too long.
+     *
+     * @param asked whether the store has the request
+     */
+    private void ensureTime(boolean asked) {
+        if (Thread.currentThread().isInterrupted()) {
+            throw ErrorKind.INTERRUPTED.says(
+                    "the wait for the launcher's store at %s was interrupted", store);
+        }
+        if (limitMs <= 0 || System.nanoTime() - sinceNs <= limitMs * MS) {
+            return;
+        }
+        throw asked
+                ? ErrorKind.STORE_SILENT.says(
+                        "the launcher's store at %s had no id within %s ms: has rank 0 called "
+                                + "fromEnvironment as often as this rank? (JCCL_INIT_TIMEOUT sets "
+                                + "the limit in seconds)",
+                        store, limitMs)
+                : ErrorKind.STORE_SILENT.says(
+                        "the launcher's store at %s cannot be reached within %s ms: is the "
+                                + "launcher that has set the variables still there? "
+                                + "(JCCL_INIT_TIMEOUT sets the limit in seconds)",
+                        store, limitMs);
     }
 
     private static long checked(String store, long result) {
@@ -126,7 +159,9 @@ final class StoreConnection implements AutoCloseable {
 
     @Override
     public void close() {
-        Sockets.close(fd);
+        if (fd >= 0) {
+            Sockets.close(fd);
+        }
         arena.close();
     }
 }
