@@ -1,7 +1,6 @@
 package org.jccl.progress;
 
 import org.jccl.platform.Sockets;
-import org.jccl.platform.Threads;
 import org.jccl.transport.Area;
 import org.jccl.transport.Frame;
 import org.jccl.transport.Links;
@@ -62,7 +61,9 @@ final class Notice {
     /**
      * Waits until what was said before has been sent, for this long at most. Threads that sleep may
      * fill the same entries for their own polls: then this one looks again too early, or after 20
-     * ms.
+     * ms. A virtual thread keeps its carrier meanwhile: if it parked while it owns the
+     * communicator, it might not be mounted again as long as others compute, and nobody could take
+     * its place.
      */
     static void flush(Links links, long limitNs) {
         long end = System.nanoTime() + limitNs;
@@ -77,12 +78,7 @@ final class Notice {
             if (n == 0 || System.nanoTime() - end >= 0) {
                 return;
             }
-            if (Thread.currentThread().isVirtual()) {
-                // A system call would keep its carrier from all other virtual threads.
-                Threads.nap(MS);
-            } else {
-                Sockets.poll(pollfds, n, 20);
-            }
+            Sockets.poll(pollfds, n, 20);
         }
     }
 }
