@@ -206,22 +206,26 @@ public final class Communicator extends Collectives implements AutoCloseable {
      * launcher has started, whatever language they are in. RANK and WORLD_SIZE say which of how
      * many this is. The ranks share an id through the launcher; where that cannot hand one on, by
      * NCCL_COMM_ID, or by MASTER_ADDR and MASTER_PORT, where rank 0 then listens as if NCCL_COMM_ID
-     * named them. On devices, LOCAL_RANK is the number of this rank's.
+     * named them. On devices, LOCAL_RANK, if it is set, is the number of this rank's.
      *
-     * <p>All ranks call this, equally often.
+     * <p>All ranks call this, equally often. It waits in the launcher's store for at most {@code
+     * JCCL_INIT_TIMEOUT}, also if the communicator does not block.
      *
      * @throws NcclException INVALID_USAGE if a variable is missing or cannot be used
      *     (VARIABLE_MISSING, VARIABLE_UNFIT), or the address needs a secret (SECRET_MISSING);
-     *     REMOTE_ERROR or TIMEOUT if the launcher does not answer (STORE_FAILED, STORE_SILENT);
-     *     otherwise as of {@link #initRank(int, UniqueId, int, Config)}
+     *     REMOTE_ERROR or TIMEOUT if the launcher does not answer (STORE_FAILED, STORE_SILENT), or
+     *     the thread is interrupted meanwhile (INTERRUPTED); otherwise as of {@link #initRank(int,
+     *     UniqueId, int, Config)}
      */
     public static Communicator fromEnvironment(Config config) {
+        Doors.given("CommInitRank", "config", config);
         LaunchedRank launched = LaunchedRank.fromEnvironment();
-        UniqueId id = IdExchange.id(launched);
-        String named = config.resolved.device();
-        String device = named == null ? Params.DEVICE.text() : named;
-        String own = Devices.numbered(device, launched.localRank());
+        String device = config.resolved.device();
+        device = device == null ? Params.DEVICE.text() : device;
+        int local = launched.localRank();
+        String own = local < 0 ? device : Devices.numbered(device, local);
         Config placed = new Config(config.resolved.withDevice(own));
+        UniqueId id = IdExchange.id(launched);
         return initRank(launched.nRanks(), id, launched.rank(), placed);
     }
 

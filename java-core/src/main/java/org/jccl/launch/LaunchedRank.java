@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Which rank of a job this process is, as launchers say it in variables.
  *
- * @param localRank its number among the ranks of its machine, 0 if the launcher does not say
+ * @param localRank its number among the ranks of its machine, -1 if the launcher does not say
  */
 public record LaunchedRank(int rank, int nRanks, int localRank) {
     /**
@@ -26,7 +26,7 @@ public record LaunchedRank(int rank, int nRanks, int localRank) {
                             + "in each process",
                     rank, nRanks);
         }
-        int local = Params.LOCAL_RANK.text() == null ? 0 : number(Params.LOCAL_RANK, "");
+        int local = Params.LOCAL_RANK.text() == null ? -1 : number(Params.LOCAL_RANK, "");
         return new LaunchedRank(rank, nRanks, local);
     }
 
