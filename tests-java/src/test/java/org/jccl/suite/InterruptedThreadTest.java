@@ -43,10 +43,14 @@ final class InterruptedThreadTest {
                             assertTrue(Thread.currentThread().isInterrupted());
                             return thrown;
                         });
-        Thread thread = virtual ? Thread.ofVirtual().start(task) : Thread.ofPlatform().start(task);
+        Thread thread = start(virtual, task);
         begun.await();
         thread.interrupt();
         return task.get();
+    }
+
+    private static Thread start(boolean virtual, Runnable task) {
+        return virtual ? Thread.ofVirtual().start(task) : Thread.ofPlatform().start(task);
     }
 
     @ParameterizedTest
@@ -124,16 +128,23 @@ final class InterruptedThreadTest {
     void anInterruptedThreadMayCallWhatNeedNotWait(Cluster cluster, boolean virtual) {
         cluster.runHere(
                         rank -> {
-                            try (Communicator comm = rank.init()) {
-                                Sums.barrier(comm);
-                                List<Integer> seen = List.of(comm.rank(), comm.count());
-                                assertEquals(List.of(rank.number(), 2), seen);
-                                Sums.barrier(comm);
-                                // The end of the communicator does not wait either.
-                                Thread.currentThread().interrupt();
-                            }
-                            assertTrue(Thread.interrupted());
+                            FutureTask<List<Integer>> task =
+                                    new FutureTask<>(() -> queriedWhileInterrupted(rank));
+                            start(virtual, task);
+                            assertEquals(List.of(rank.number(), 2), task.get());
                         })
                 .assertAllSucceeded();
+    }
+
+    /** What a communicator answers, whose end does not wait either. */
+    private static List<Integer> queriedWhileInterrupted(Rank rank) {
+        List<Integer> answers;
+        try (Communicator comm = rank.init()) {
+            Sums.barrier(comm);
+            Thread.currentThread().interrupt();
+            answers = List.of(comm.rank(), comm.count());
+        }
+        assertTrue(Thread.interrupted());
+        return answers;
     }
 }
