@@ -441,8 +441,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
             }
             if (Thread.currentThread().isInterrupted()) {
                 throw ErrorKind.INTERRUPTED.says(
-                        "the wait until %s is ready was interrupted; it goes on being made, and "
-                                + "may be awaited again",
+                        "the wait until %s is ready was interrupted; it goes on, and may be "
+                                + "awaited again",
                         comm.identity());
             }
             LockSupport.parkNanos(POLL_NS);
