@@ -121,3 +121,12 @@ def test_no_python_runs_any_program(capfd: pytest.CaptureFixture[str]) -> None:
     output = capfd.readouterr().out
     assert "[0] 0 of 2" in output
     assert "[1] 1 of 2" in output
+
+
+@pytest.mark.parametrize(("program", "status"), [("/nowhere/program", 127), ("/", 126)])
+def test_a_program_that_cannot_be_started_is_named(program: str, status: int) -> None:
+    command = [sys.executable, "-m", "jccl.run", "-n", "2", "--no-python", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == status
+    assert done.stderr.startswith(f"[jccl.run] cannot start {program}: ")
+    assert "Traceback" not in done.stderr

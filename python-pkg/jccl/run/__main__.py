@@ -7,10 +7,15 @@ import sys
 
 from jccl.run.launcher import Job, run_job
 
+# As of a shell.
+NOT_FOUND = 127
+NOT_STARTED = 126
+
 _DESCRIPTION = """\
 Starts the ranks of a program on this machine and ends them together.
 
-Each rank runs `python SCRIPT ARGS...` with these variables:
+Each rank runs `python SCRIPT ARGS...`, or with --no-python the program SCRIPT itself, with these
+variables:
   RANK, WORLD_SIZE              its number and the number of ranks
   LOCAL_RANK, LOCAL_WORLD_SIZE  the same within its (simulated) host
   NODE_RANK                     the number of its host
@@ -28,8 +33,9 @@ or, in Java, Communicator.fromEnvironment()
 _EPILOG = """\
 Lines of output are prefixed with [rank]. When a rank fails, the others get a moment to report
 it, then are terminated, then killed; its exit status becomes this command's (128 + the signal's
-number if a signal ended it, 124 after --timeout). Ctrl-C and SIGTERM are passed on to the ranks;
-a second one kills them. Processes that the ranks leave in their process groups are ended, too.
+number if a signal ended it, 124 after --timeout, 127 if there is no such program, 126 if it cannot
+be started). Ctrl-C and SIGTERM are passed on to the ranks; a second one kills them. Processes that
+the ranks leave in their process groups are ended, too.
 
 examples:
   python -m jccl.run -n 4 train.py --epochs 3
@@ -95,7 +101,12 @@ def main() -> int:
         grace_s=options.grace,
         prefix=not options.no_prefix,
     )
-    return run_job(job)
+    try:
+        return run_job(job)
+    except OSError as e:
+        program = job.command[0]
+        print(f"[jccl.run] cannot start {program}: {e.strerror or e}", file=sys.stderr, flush=True)
+        return NOT_FOUND if isinstance(e, FileNotFoundError) else NOT_STARTED
 
 
 if __name__ == "__main__":
