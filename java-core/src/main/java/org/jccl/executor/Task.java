@@ -138,6 +138,16 @@ public final class Task extends Call {
         }
     }
 
+    /** As {@link #whenOver}, unless an equal action is to run already. */
+    public void whenOverOnce(Runnable action) {
+        for (Listener each = listeners; each != null; each = each.before) {
+            if (each.action.equals(action)) {
+                return;
+            }
+        }
+        whenOver(action);
+    }
+
     private void tell() {
         if (listeners.before != null) {
             Listener next = LISTENERS.getAndSet(this, NOBODY);

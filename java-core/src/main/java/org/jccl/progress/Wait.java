@@ -81,6 +81,14 @@ public final class Wait {
         }
     }
 
+    /** Wakes a virtual thread that waits. */
+    private record Waking(Thread waiter) implements Runnable {
+        @Override
+        public void run() {
+            LockSupport.unpark(waiter);
+        }
+    }
+
     private Wait(Share[] shares) {
         this.shares = shares;
         boolean single = shares.length == 1 && shares[0].tasks.size() == 1;
@@ -232,8 +240,8 @@ public final class Wait {
                 StreamAgent.attend(share.executor);
             }
             if (next != null && next != heard) {
-                Thread waiter = Thread.currentThread();
-                next.whenOver(() -> LockSupport.unpark(waiter));
+                // The slices of a wait come here again and again.
+                next.whenOverOnce(new Waking(Thread.currentThread()));
                 heard = next;
             }
             if (next == null || !next.over()) {
