@@ -26,7 +26,6 @@ import org.jspecify.annotations.Nullable;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
-import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -271,7 +270,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {
-            used();
+            Doors.keep(this, null, null);
         }
     }
 
@@ -309,7 +308,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {
-            used(send, recv);
+            Doors.keep(this, send, recv);
         }
     }
 
@@ -340,26 +339,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
             }
             return CompletableFuture.failedFuture(named);
         } finally {
-            used(send, recv);
-        }
-    }
-
-    /** Keeps this from the garbage collector until the call ends, and the open group, if any. */
-    private void used() {
-        used(null, null);
-    }
-
-    /** The same of a call's buffers. */
-    private void used(@Nullable MemorySegment send, @Nullable MemorySegment recv) {
-        try {
-            org.jccl.group.Group group = org.jccl.group.Group.current();
-            group.keep(this);
-            group.keep(send);
-            group.keep(recv);
-        } finally {
-            Reference.reachabilityFence(this);
-            Reference.reachabilityFence(send);
-            Reference.reachabilityFence(recv);
+            Doors.keep(this, send, recv);
         }
     }
 
@@ -448,7 +428,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
             LockSupport.parkNanos(POLL_NS);
             result = comm.asyncError();
         }
-        used();
+        Doors.keep(this, null, null);
         if (result != NcclResult.SUCCESS) {
             NcclException failure = comm.failure();
             if (failure != null) {
@@ -477,7 +457,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         } catch (NcclException e) {
             throw Doors.remember(e.on(comm.identity()));
         } finally {
-            used();
+            Doors.keep(this, null, null);
         }
     }
 
@@ -494,7 +474,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
                 comm.destroy();
             }
         } finally {
-            used();
+            Doors.keep(this, null, null);
         }
     }
 

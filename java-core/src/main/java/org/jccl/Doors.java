@@ -10,6 +10,7 @@ import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 
 /** Checks of the arguments of the facade's methods, and their errors for an open group. */
 final class Doors {
@@ -88,6 +89,24 @@ final class Doors {
                     "%s: an operation with a future cannot be part of a group; call it outside, "
                             + "where none waits for another, or call the one that returns nothing",
                     call.operation().ncclName());
+        }
+    }
+
+    /**
+     * Keeps these from the garbage collector until the call of this ends, and the open group, if
+     * any.
+     */
+    static void keep(
+            Communicator comm, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
+        try {
+            org.jccl.group.Group group = org.jccl.group.Group.current();
+            group.keep(comm);
+            group.keep(send);
+            group.keep(recv);
+        } finally {
+            Reference.reachabilityFence(comm);
+            Reference.reachabilityFence(send);
+            Reference.reachabilityFence(recv);
         }
     }
 
