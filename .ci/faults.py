@@ -82,7 +82,8 @@ def _failure_of_junit(classes: str, environment: dict[str, str]) -> str | None:
     """Says which test fails in the clone as it is, or what else happened; None if all pass."""
     shutil.rmtree(REPORTS, ignore_errors=True)
     # Error Prone may find a fault itself; here the tests are on trial.
-    command = ["mvn", "-q", "-B", "-Djccl.unchecked", f"-Dtest={classes}", "verify"]
+    command = ["mvn", "-q", "-B", "-pl", "java-core,tests-java", "-Djccl.unchecked"]
+    command += [f"-Dtest={classes}", "verify"]
     # Ends at the first failure (FirstFailure): tests that hang would each wait for their deadline.
     command.append("-Djunit.jupiter.extensions.autodetection.enabled=true")
     status, output = _run(command, environment)

@@ -247,7 +247,7 @@ class Suite:
             for report in (path for place in REPORTS for path in place.glob("*")):
                 report.unlink()
             try:
-                _run("junit", ["mvn", quiet, *properties, "verify"], self.limit_s)
+                _run("junit", ["mvn", quiet, "--fail-at-end", *properties, "verify"], self.limit_s)
             except FailedError as failed:
                 counts, cases = _junit_summary()
                 raise FailedError(f"{counts}; {failed}", cases) from failed

@@ -99,6 +99,98 @@ def test_a_rank_that_ends_early_is_named_and_its_peers_are_told(
     assert all("RemoteError" in line and "rank 1" in line for line in told), told
 
 
+def test_the_rank_that_leaves_its_communicator_by_an_exit_is_the_first_to_fail(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(
+        textwrap.dedent("""
+            import array, sys, time
+            import jccl.core as c
+            with c.Communicator.from_env() as comm:
+                x = array.array("f", [1.0])
+                if comm.rank == 1:
+                    try:
+                        sys.exit(5)
+                    finally:
+                        comm.abort()
+                        time.sleep(1)
+                comm.allreduce(x, x, c.SUM)
+        """)
+    )
+    done = run("jep", "--ranks", "3", str(path))
+    assert done.returncode == 5, done.stderr
+    assert "rank 1 exited with status 5 (the first to fail)" in done.stderr
+    assert done.stderr.count("raised NCCLError: RemoteError") == 2
+
+
+@both
+def test_ranks_do_not_wait_for_one_that_ends_before_it_joins(host: str, tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(
+        textwrap.dedent("""
+            import os, time
+            import jccl.core as c
+            if os.environ["RANK"] == "1":
+                time.sleep(1)
+                raise ImportError("no such thing")
+            start = time.monotonic()
+            try:
+                c.Communicator.from_env()
+            except c.NCCLError as error:
+                print(time.monotonic() - start < 60, error)
+        """)
+    )
+    done = run(host, "--ranks", "3", str(path))
+    assert done.returncode == 1, done.stderr
+    assert "rank 1 raised ImportError: no such thing (the first to fail)" in done.stderr
+    told = _lines(done.stdout)
+    assert len(told) == 2, done.stdout + done.stderr
+    assert all("True RemoteError" in line and "rank 1 has ended" in line for line in told), told
+
+
+def test_faulthandler_leaves_javas_signals_alone_in_jep(script: Script) -> None:
+    path = script("""
+        import faulthandler
+        def handlers():
+            with open("/proc/self/status") as status:
+                return [line for line in status if line.startswith("SigCgt")]
+        before = handlers()
+        faulthandler.enable()
+        faulthandler.disable()
+        faulthandler.register(10)
+        faulthandler.register(12)
+        print(handlers() == before, faulthandler.is_enabled())
+        comm.destroy()
+    """)
+    done = run("jep", "--ranks", "1", path)
+    assert done.stdout == "[0] True False\n", done.stderr
+
+
+def test_faulthandler_in_the_environment_is_refused_in_jep() -> None:
+    done = run("jep", "-c", "1", PYTHONFAULTHANDLER="1")
+    assert done.returncode == 2
+    assert "PYTHONFAULTHANDLER is set" in done.stderr
+
+
+def test_threads_of_a_rank_are_that_ranks_in_jep(script: Script) -> None:
+    path = script("""
+        import threading
+        def work():
+            inner = c.Communicator.from_env()
+            y = array.array("f", [comm.rank])
+            inner.allreduce(y, y, c.SUM)
+            print(inner.rank, y[0])
+            inner.destroy()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        comm.destroy()
+    """)
+    done = run("jep", "--ranks", "3", path)
+    assert _lines(done.stdout) == [f"[{r}] {r} 3.0" for r in range(3)], done.stderr
+
+
 _LOOPS = {
     "plain": "while True: pass",
     "stubborn": "while True:\n try:\n  while True: pass\n except BaseException: pass",
@@ -139,7 +231,11 @@ def test_ranks_that_all_wait_are_stopped_at_the_deadline(script: Script) -> None
     done = run("jep", "--ranks", "3", "--deadline", "10", path)
     assert done.returncode == 124, done.stderr
     assert done.stderr.count("was not done after 10.0 s") == 3
-    assert _lines(done.stdout) == [f"[{r}] Late" for r in range(3)]
+    # They hear of it one after the other: the first one's end may end the others' waits.
+    told = [line.split()[1] for line in _lines(done.stdout)]
+    assert len(told) == 3
+    assert "Late" in told
+    assert set(told) <= {"Late", "NCCLError"}
 
 
 def test_a_rank_that_uses_up_the_heap_is_named_and_its_peers_are_told(script: Script) -> None:
@@ -183,7 +279,7 @@ def test_signals_end_all_ranks_at_once(host: str, script: Script, number: signal
     start = time.monotonic()
     process.send_signal(number)
     assert process.wait(60) == 128 + number
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 10
     process.communicate()
 
 
@@ -207,11 +303,24 @@ def test_numpy_and_torch_are_reduced_in_place_in_jep(script: Script) -> None:
 def test_a_single_context_of_graalpy_finds_other_memory_or_says_why_not(script: Script) -> None:
     path = script("""
         import ctypes, java
-        for b in bytearray([3] * 4), (ctypes.c_ubyte * 4)(3, 3, 3, 3):
-            comm.allreduce(b, b, c.SUM)
-            print(list(b))
-        a = array.array("i", [1, 2, 3, 4])
-        comm.broadcast(memoryview(a)[1:3], memoryview(a)[1:3], 0)
+        for whole, kind in (
+            (bytearray(8), "B"),
+            ((ctypes.c_ubyte * 8)(), "B"),
+            (array.array("i", bytes(32)), "i"),
+            ((ctypes.c_int * 8)(), "i"),
+        ):
+            for first, end in (0, 8), (2, 6), (3, 8):
+                size = end - first
+                part = memoryview(whole)[first:end] if size < 8 else whole
+                sent = array.array(kind, range(11, 11 + size))
+                back = array.array(kind, [99] * size)
+                for i in range(8):
+                    whole[i] = i + 51
+                comm.allreduce(sent, part, c.SUM)
+                kept = [*range(51, 51 + first), *range(11, 11 + size), *range(51 + end, 59)]
+                seen = list(whole)
+                comm.allreduce(part, back, c.SUM)
+                print(seen == kept, back == sent, seen, type(whole).__name__)
         heap = java.type("java.nio.ByteBuffer").allocate(8)
         direct = memoryview(java.type("java.nio.ByteBuffer").allocateDirect(8))
         y = array.array("B", bytes(8))
@@ -224,8 +333,9 @@ def test_a_single_context_of_graalpy_finds_other_memory_or_says_why_not(script: 
     """)
     done = run("graalpy", "--ranks", "1", path)
     assert done.returncode == 0, done.stderr
-    mutable, of_c, read_only, on_heap, part = done.stdout.splitlines()
-    assert mutable == of_c == "[0] [3, 3, 3, 3]"
+    *moved, read_only, on_heap, part = done.stdout.splitlines()
+    assert len(moved) == 12
+    assert all(line.startswith("[0] True True ") for line in moved), moved
     assert "read-only" in read_only
     assert "on the heap" in on_heap
     assert "part of a ByteBuffer" in part

@@ -26,6 +26,9 @@ class _GraalPy:
     def java(self, name: str) -> Any:
         return self._polyglot.type(name)
 
+    def attach(self) -> None:
+        """A context is one rank's; its threads are Java's, which inherit the rank."""
+
     def memory(self, owner: object, writable: bool) -> tuple[int, int]:
         view = memoryview(owner)  # type: ignore[arg-type]
         if writable and view.readonly:

@@ -37,11 +37,17 @@ class Host(Protocol):
     def memory(self, owner: object, writable: bool) -> CodeInt:
         """As ``Binding.memory``."""
 
+    def attach(self) -> None:
+        """Tells Java to which rank this thread belongs, if Java has not heard it yet."""
+
 
 class _Thread(threading.local):
     """What a thread needs for its calls."""
 
-    def __init__(self, door: Any) -> None:
+    def __init__(self, door: Any, attach: Callable[[], None]) -> None:
+        attach()
+        # For calls whose effect depends on the thread's rank.
+        self.door = door
         block = door.block()
         self.words = memoryview(block).cast("B").cast("q")
         self.address = int(door.address(block))
@@ -57,7 +63,7 @@ class GuestBinding:
         self._api = api = host.java("org.jccl.abi.NcclApi")
         self._door = door = host.java("org.jccl.abi.GuestApi")
         self._resume = api.resume
-        self._thread = _Thread(door)
+        self._thread = _Thread(door, host.attach)
         self.memory = host.memory
         self.group_block = lambda started, ended: GroupBlock(self, started, ended)
         for name, call in operations(api.operation, self._wait).items():
@@ -65,8 +71,16 @@ class GuestBinding:
 
     # Calls.
 
-    def _wait(self, call: Callable[..., int], *given: int) -> int:
-        """Makes a call that may block, in slices between which Python can look at signals."""
+    def _wait(
+        self, call: Callable[..., int], *given: int, resume: Callable[[], int] | None = None
+    ) -> int:
+        """Makes a call that may block, in slices between which Python can look at signals.
+
+        Args:
+            call: of Java.
+            given: its arguments.
+            resume: goes on with the parked call, if not ``NcclApi.resume``.
+        """
         thread = self._thread
         words = thread.words
         outer = thread.waiting
@@ -76,7 +90,7 @@ class GuestBinding:
             code = call(*given)
             while words[_SLICE] >> 32:
                 words[_SLICE] = _SLICE_MS
-                code = self._resume()
+                code = (resume or self._resume)()
             return code
         except BaseException:
             words[_SLICE] = 0
@@ -98,12 +112,14 @@ class GuestBinding:
         value = words[_OUT] & 0xFFFFFFFF
         return code, value - (1 << 32) if value >> 31 else value
 
-    def _made(self, call: Callable[..., int], *given: int) -> CodeInt:
+    def _made(
+        self, call: Callable[..., int], *given: int, resume: Callable[[], int] | None = None
+    ) -> CodeInt:
         """A call that makes a communicator; its rank knows it from now on."""
         words = self._thread.words
         words[_OUT] = 0
         try:
-            code = self._wait(call, *given)
+            code = self._wait(call, *given, resume=resume)
             handle = words[_OUT]
             if handle:
                 self._door.made(handle)
@@ -144,7 +160,13 @@ class GuestBinding:
 
     def comm_init_rank_scalable(self, *given: int) -> CodeInt:
         ints = _COMM_INIT_RANK_SCALABLE(given)
-        return self._made(self._api.commInitRankScalable, self._thread.address, *ints)
+        first_id = ints[3]
+        return self._made(
+            self._api.commInitRankScalable,
+            self._thread.address,
+            *ints,
+            resume=lambda: int(self._door.resumeInit(first_id)),
+        )
 
     def comm_init_all(self, *given: int) -> tuple[int, list[int]]:
         ndev, devlist = _COMM_INIT_ALL(given)
@@ -339,7 +361,7 @@ class GuestBinding:
 
     def shutdown(self) -> int:
         """Ends what this thread's rank has left; the process and its other ranks go on."""
-        self._door.leave()
+        self._thread.door.leave()
         return SUCCESS
 
     def warm(self, *given: int) -> int:
@@ -347,15 +369,16 @@ class GuestBinding:
 
     def share(self, own: bytes | None, limit_s: float | None) -> bytes | None:
         """Hands rank 0's bytes to the ranks that the host of this one has started with it."""
-        if not self._door.hasTeam():
+        door = self._thread.door
+        if not door.hasTeam():
             return None
-        number = self._door.nextExchange()
+        number = door.nextExchange()
         if own is not None:
-            self._door.give(number, own.hex())
+            door.give(number, own.hex())
             return own
         waited, text = 0.0, ""
         while not text and (limit_s is None or waited < limit_s):
-            text = str(self._door.taken(number, _SLICE_MS))
+            text = str(door.taken(number, _SLICE_MS))
             waited += _SLICE_MS / 1000
         return bytes.fromhex(text.removeprefix("-"))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import importlib
+import sys
 from typing import Any, cast
 
 from jccl.bindings.guest import GuestBinding, check_version
@@ -45,6 +47,11 @@ class _Jep:
     def __init__(self) -> None:
         self.java: Any = importlib.import_module("jep").findClass
 
+    def attach(self) -> None:
+        rank: Any = sys.modules.get("_jccl_rank")
+        if rank is not None:
+            rank.attach()
+
     def memory(self, owner: object, writable: bool) -> tuple[int, int]:
         view = _View()
         # An exception of the buffer protocol goes on.
@@ -61,6 +68,11 @@ def _is_main_interpreter() -> bool:
     python.PyInterpreterState_GetID.argtypes = (ctypes.c_void_p,)
     python.PyInterpreterState_GetID.restype = ctypes.c_int64
     return bool(python.PyInterpreterState_GetID(python.PyInterpreterState_Get()) == 0)
+
+
+def _without_effect(*_: object, **__: object) -> bool:
+    """Stands for functions of faulthandler, which would take the signals that HotSpot needs."""
+    return False
 
 
 def load() -> Binding | None:
@@ -82,4 +94,6 @@ def load() -> Binding | None:
             raise
         return None
     check_version(binding)
+    for name in ("enable", "disable", "register", "unregister"):
+        setattr(faulthandler, name, _without_effect)
     return cast(Binding, binding)

@@ -2,6 +2,7 @@ package org.jccl.abi;
 
 import org.jspecify.annotations.Nullable;
 
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -13,6 +14,12 @@ import java.util.concurrent.TimeoutException;
 final class Exchange {
     private final ConcurrentMap<Integer, CompletableFuture<String>> texts =
             new ConcurrentHashMap<>();
+
+    /** The numbers of texts that rank 0 has given. */
+    private final ConcurrentMap<String, Integer> numbers = new ConcurrentHashMap<>();
+
+    /** How many texts each rank that has ended had given or taken, by rank. */
+    private final ConcurrentMap<Integer, Integer> ended = new ConcurrentHashMap<>();
 
     /** Whether rank 0 has ended (volatile). */
     private volatile boolean closed;
@@ -27,6 +34,7 @@ final class Exchange {
     }
 
     void put(int number, String text) {
+        numbers.put(text, number);
         text(number).complete(text);
     }
 
@@ -41,9 +49,29 @@ final class Exchange {
         }
     }
 
-    /** Rank 0 gives no more. */
-    void close() {
-        closed = true;
-        texts.values().forEach(text -> text.complete(GuestApi.NO_MORE));
+    /**
+     * A rank has ended. If it is rank 0, there are no more texts.
+     *
+     * @param had how many texts it had given or taken
+     */
+    void end(int rank, int had) {
+        ended.putIfAbsent(rank, had);
+        if (rank == 0) {
+            closed = true;
+            texts.values().forEach(text -> text.complete(GuestApi.NO_MORE));
+        }
+    }
+
+    /** A rank that has ended and never had this text; -1 if there is none. */
+    int missed(String text) {
+        Integer number = numbers.get(text);
+        if (number != null) {
+            for (Map.Entry<Integer, Integer> each : ended.entrySet()) {
+                if (each.getValue() <= number) {
+                    return each.getKey();
+                }
+            }
+        }
+        return -1;
     }
 }

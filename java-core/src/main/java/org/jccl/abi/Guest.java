@@ -94,8 +94,8 @@ public final class Guest implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        if (exchange != null && rank == 0) {
-            exchange.close();
+        if (exchange != null) {
+            exchange.end(rank, exchanges.get());
         }
         for (long handle : List.copyOf(made)) {
             if (made.remove(handle) && Handles.find(handle) != null) {

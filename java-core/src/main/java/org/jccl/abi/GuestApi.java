@@ -1,8 +1,10 @@
 package org.jccl.abi;
 
 import org.jccl.log.LastError;
+import org.jccl.platform.Memory;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclResult;
+import org.jccl.type.UniqueId;
 import org.jccl.type.Version;
 
 import java.lang.foreign.MemorySegment;
@@ -10,6 +12,7 @@ import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.HexFormat;
 
 /**
  * What a guest language of this JVM needs besides {@link NcclApi}: memory for out parameters,
@@ -130,6 +133,40 @@ public final class GuestApi {
         Exchange exchange = Guest.current().exchange();
         String text = exchange == null ? NO_MORE : exchange.get(number, ms);
         return text == null ? "" : text;
+    }
+
+    /**
+     * Goes on with this thread's parked init, which waits for all ranks that come with an id. If
+     * the id is one that rank 0 has given to its team, and a rank of the team has ended without it,
+     * the init ends.
+     *
+     * @param id the address of the id
+     */
+    public static int resumeInit(long id) {
+        int code = missed(id) < 0 ? NcclApi.resume() : NcclApi.interrupt();
+        if (code == NcclResult.SUCCESS.code() || code == NcclResult.IN_PROGRESS.code()) {
+            return code;
+        }
+        // Perhaps another rank has seen it earlier, and has ended the init of all.
+        int missed = missed(id);
+        return missed < 0 ? code : Answer.done(0, () -> refuseInit(missed));
+    }
+
+    private static int missed(long id) {
+        Exchange exchange = Guest.current().exchange();
+        if (exchange == null) {
+            return -1;
+        }
+        byte[] bytes = new byte[UniqueId.BYTES];
+        Memory.copyOut(id, bytes, 0, bytes.length);
+        return exchange.missed(HexFormat.of().formatHex(bytes));
+    }
+
+    private static void refuseInit(int missed) {
+        throw ErrorKind.RANK_LEFT_INIT.says(
+                "CommInitRank : the program of rank %s has ended before it came to this"
+                        + " communicator: see how it ended",
+                missed);
     }
 
     /** How often this thread's rank has asked this. */

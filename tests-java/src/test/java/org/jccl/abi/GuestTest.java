@@ -11,6 +11,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.nio.ByteBuffer;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
@@ -97,6 +98,31 @@ final class GuestTest {
                     assertEquals("", taken());
                     team.getFirst().close();
                     assertEquals(GuestApi.NO_MORE, taken());
+                });
+    }
+
+    @Test
+    void anInitEndsIfARankOfItsTeamHasEndedBeforeIt() {
+        elsewhere(
+                () -> {
+                    team.getFirst().enter();
+                    ByteBuffer block = GuestApi.block();
+                    long out = GuestApi.address(block);
+                    assertEquals(0, NcclApi.getUniqueId(out + 16));
+                    byte[] id = new byte[128];
+                    block.get(16, id);
+                    GuestApi.give(GuestApi.nextExchange(), HexFormat.of().formatHex(id));
+                    block.putLong(8, 1);
+                    int begun = NcclApi.commInitRankScalable(out, 2, 0, 1, out + 16, 0);
+                    assertEquals(NcclResult.IN_PROGRESS.code(), begun);
+                    block.putLong(8, 1);
+                    assertEquals(begun, GuestApi.resumeInit(out + 16));
+                    team.getLast().close();
+                    block.putLong(8, 1);
+                    int ended = GuestApi.resumeInit(out + 16);
+                    assertEquals(NcclResult.REMOTE_ERROR.code(), ended);
+                    assertTrue(GuestApi.lastError().contains("program of rank 1 has ended"));
+                    assertEquals(0, GuestApi.parked());
                 });
     }
 

@@ -68,7 +68,8 @@ final class GraalPyContexts implements Interpreters {
             context.eval(PROGRAM);
             Value run = context.getBindings("python").getMember("run");
             PythonProgram program = job.program();
-            Value answer = run.execute(rank, program.kind(), program.target(), job.arguments());
+            Value answer =
+                    run.execute("" + rank, program.kind(), program.target(), job.arguments());
             List<?> plain = (List<?>) plain(answer);
             return RankEnd.of(plain == null ? List.of() : plain, job.deadline());
         } catch (PolyglotException e) {

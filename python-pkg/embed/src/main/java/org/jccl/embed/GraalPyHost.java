@@ -6,6 +6,9 @@ import org.graalvm.polyglot.Engine;
 public final class GraalPyHost implements PythonHost {
     private final Engine engine;
 
+    /** Set if a rank goes on although it was killed (volatile: any thread may close). */
+    private volatile boolean inUse;
+
     /** Makes the engine. */
     public GraalPyHost() {
         engine =
@@ -17,11 +20,19 @@ public final class GraalPyHost implements PythonHost {
 
     @Override
     public JobEnd run(PythonJob job) throws InterruptedException {
-        return new RankThreads(job, new GraalPyContexts(engine, job)).run();
+        RankThreads threads = new RankThreads(job, new GraalPyContexts(engine, job));
+        try {
+            return threads.run();
+        } finally {
+            inUse |= threads.gaveUp();
+        }
     }
 
     @Override
     public void close() {
-        engine.close(true);
+        // Closing waits for all contexts: one that nothing ends is left to the process's end.
+        if (!inUse) {
+            engine.close(true);
+        }
     }
 }

@@ -11,7 +11,10 @@ interface Interpreters {
      */
     RankEnd run(int rank, Guest guest) throws Exception;
 
-    /** Asks the rank's program to stop, by an exception that it may be able to catch. */
+    /**
+     * Asks the rank's program to stop, by an exception that it may be able to catch. This and
+     * {@link #kill} run on threads of their own, and may take for ever.
+     */
     void interrupt(int rank);
 
     /** Ends the rank's program, if that can be done. */

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 
 /**
  * Jep: CPython in this process, with numpy and torch. Each rank is a {@code SharedInterpreter}; all
@@ -17,6 +18,9 @@ import java.nio.file.Path;
  * torch: it is never used.
  */
 public final class JepHost implements PythonHost {
+    /** Variables with which CPython enables faulthandler as it starts. */
+    private static final List<String> FAULTHANDLER = List.of("PYTHONFAULTHANDLER", "PYTHONDEVMODE");
+
     /** The Python of this process, which cannot be replaced (guarded by the class). */
     private static @Nullable Path started;
 
@@ -25,10 +29,24 @@ public final class JepHost implements PythonHost {
      *
      * @param python the Python to run, such as {@code .venv/bin/python}, which has the package jep
      * @throws IllegalStateException if it has no jep, or one that does not fit the classes of Jep
-     *     in this Java VM; or if the process runs another Python already
+     *     in this Java VM; if the environment enables faulthandler; or if the process runs another
+     *     Python already
      */
     public JepHost(Path python) throws IOException, InterruptedException {
         start(python.toAbsolutePath());
+    }
+
+    private static void refuseFaulthandler() {
+        for (String variable : FAULTHANDLER) {
+            String value = System.getenv(variable);
+            if (value != null && !value.isEmpty()) {
+                throw new IllegalStateException(
+                        variable
+                                + " is set: Python's faulthandler would take the signals that this"
+                                + " Java VM needs, and the next one would end the process; unset"
+                                + " it");
+            }
+        }
     }
 
     private static synchronized void start(Path python) throws IOException, InterruptedException {
@@ -39,6 +57,7 @@ public final class JepHost implements PythonHost {
             }
             return;
         }
+        refuseFaulthandler();
         JepPackage found = JepPackage.of(python);
         found.requireClassesOf(MainInterpreter.class);
         MainInterpreter.setJepLibraryPath(found.library().toString());

@@ -6,6 +6,7 @@ import org.jccl.abi.Guest;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** The interpreters of Jep of one job. */
 final class JepInterpreters implements Interpreters {
@@ -21,6 +22,10 @@ final class JepInterpreters implements Interpreters {
             """;
     private static final String IMPORT = "from _jccl_rank import enter, run, stop";
 
+    /** How many jobs there were; any thread adds. */
+    private static final AtomicLong JOBS = new AtomicLong();
+
+    private final long number = JOBS.getAndIncrement();
     private final PythonJob job;
     private final List<PrefixedStream> streams = new ArrayList<>();
 
@@ -49,22 +54,22 @@ final class JepInterpreters implements Interpreters {
             own.invoke("enter", guest, variables, streams.get(2 * rank), streams.get(2 * rank + 1));
             PythonProgram program = job.program();
             Object answer =
-                    own.invoke("run", rank, program.kind(), program.target(), job.arguments());
+                    own.invoke("run", key(rank), program.kind(), program.target(), job.arguments());
             return RankEnd.of((List<?>) answer, job.deadline());
         }
     }
 
-    /** By a thread of its own: an interpreter belongs to one, and may not get the lock. */
     @Override
     public void interrupt(int rank) {
-        Runnable stop =
-                () -> {
-                    try (SharedInterpreter other = new SharedInterpreter()) {
-                        other.exec(IMPORT);
-                        other.invoke("stop", rank);
-                    }
-                };
-        Thread.ofPlatform().daemon().name("jccl-stop-" + rank).start(stop);
+        try (SharedInterpreter other = new SharedInterpreter()) {
+            other.exec(IMPORT);
+            other.invoke("stop", key(rank));
+        }
+    }
+
+    /** The name of a rank in the module, which the jobs share. */
+    private String key(int rank) {
+        return number + "/" + rank;
     }
 
     /** Nothing ends a thread of CPython that goes on. */

@@ -1,6 +1,8 @@
 package org.jccl.embed;
 
 import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * How a job has ended.
@@ -13,6 +15,29 @@ public record JobEnd(List<RankEnd> ranks, int firstFailed) {
     /** Keeps the list as it is now. */
     public JobEnd {
         ranks = List.copyOf(ranks);
+    }
+
+    /**
+     * The end of a job whose ranks failed in this order. A rank that only says that another one is
+     * gone (RemoteError) may be heard of before the one that it followed.
+     */
+    static JobEnd of(List<RankEnd> ranks, List<Integer> failed) {
+        List<Integer> bad =
+                Stream.concat(failed.stream(), IntStream.range(0, ranks.size()).boxed())
+                        .filter(rank -> ranks.get(rank).status() != 0)
+                        .toList();
+        return bad.stream()
+                .filter(rank -> !follows(ranks.get(rank)))
+                .findFirst()
+                .or(() -> bad.stream().findFirst())
+                .map(first -> new JobEnd(ranks, first))
+                .orElseGet(() -> new JobEnd(ranks, -1));
+    }
+
+    private static boolean follows(RankEnd end) {
+        return end instanceof RankEnd.Raised raised
+                && raised.type().equals("NCCLError")
+                && raised.message().startsWith("RemoteError ");
     }
 
     /** How a rank has ended. */

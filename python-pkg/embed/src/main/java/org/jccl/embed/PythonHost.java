@@ -5,8 +5,9 @@ public sealed interface PythonHost extends AutoCloseable permits GraalPyHost, Je
     /**
      * Runs a job to its end: each rank on a thread of its own, in a context or an interpreter of
      * its own. {@code jccl.core.Communicator.from_env()} is the communicator of all of them. A rank
-     * that ends in any way takes no other one with it: peers that wait for it get an error that
-     * names it.
+     * that returns, exits by sys.exit, raises or is stopped takes no other one with it: peers that
+     * wait for it get an error that names it. What ends the process ends all ranks, and Java:
+     * os._exit, a signal, or a fault in native code.
      *
      * @return how each rank has ended
      * @throws InterruptedException if this thread is interrupted, after all ranks have been stopped

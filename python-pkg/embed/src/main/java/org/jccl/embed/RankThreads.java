@@ -5,13 +5,16 @@ import org.jccl.abi.Guest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntConsumer;
+import java.util.stream.IntStream;
 
 /** Runs the ranks of a job, each on a thread of its own, and stops those that are late. */
 final class RankThreads {
@@ -24,6 +27,10 @@ final class RankThreads {
     private static final int LOOKS = 20;
     private static final long LOOK_MS = 10;
 
+    /** The end of a thread that had no memory to say how it ended. */
+    private static final RankEnd BROKEN =
+            new RankEnd.Raised("java.lang.Error", "the thread of the rank broke", "");
+
     private final PythonJob job;
     private final Interpreters interpreters;
     private final List<Guest> guests;
@@ -33,8 +40,11 @@ final class RankThreads {
     /** Ranks that were told to stop; the thread that runs the job writes, the ranks read. */
     private final Set<Integer> stopped = ConcurrentHashMap.newKeySet();
 
-    /** The rank that failed first, -1 while none has. */
-    private final AtomicInteger firstFailed = new AtomicInteger(-1);
+    /** Ranks in the order in which they failed or were stopped; all threads write. */
+    private final Queue<Integer> failed = new ConcurrentLinkedQueue<>();
+
+    /** Whether a rank goes on although it was stopped; the thread that runs the job uses it. */
+    private boolean gaveUp;
 
     RankThreads(PythonJob job, Interpreters interpreters) {
         this.job = job;
@@ -42,17 +52,21 @@ final class RankThreads {
         this.guests = Guest.team(job.ranks());
     }
 
-    /** Runs all ranks to their ends. */
+    /**
+     * Runs all ranks to their ends.
+     *
+     * @throws IllegalStateException if a rank's thread cannot be started, after the others have
+     *     been stopped
+     */
     JobEnd run() throws InterruptedException {
         for (int rank = 0; rank < job.ranks(); rank++) {
             ends.add(new CompletableFuture<>());
             int number = rank;
-            Runnable body = () -> ends.get(number).complete(end(number));
-            threads.add(new Thread(null, body, "jccl-rank-" + rank, STACK_BYTES));
+            threads.add(new Thread(null, () -> body(number), "jccl-rank-" + rank, STACK_BYTES));
             threads.get(rank).setDaemon(true);
         }
-        threads.forEach(Thread::start);
         try {
+            start();
             long limit = job.deadline().toMillis();
             if (!ended(all(), limit == 0 ? Long.MAX_VALUE : limit)) {
                 // Those that wait for others may only wait for one that is late.
@@ -63,37 +77,88 @@ final class RankThreads {
             stop(running());
             throw e;
         }
-        return new JobEnd(ends.stream().map(CompletableFuture::join).toList(), firstFailed.get());
+        return JobEnd.of(ends.stream().map(CompletableFuture::join).toList(), List.copyOf(failed));
+    }
+
+    /** Whether a rank of the job goes on, since nothing ends it. */
+    boolean gaveUp() {
+        return gaveUp;
+    }
+
+    private void start() throws InterruptedException {
+        for (int rank = 0; rank < job.ranks(); rank++) {
+            try {
+                threads.get(rank).start();
+            } catch (Throwable t) {
+                ends.subList(rank, job.ranks()).forEach(end -> end.complete(BROKEN));
+                guests.get(rank).close();
+                stop(running());
+                throw new IllegalStateException(
+                        "the thread of rank " + rank + " cannot be started: " + t.getMessage(), t);
+            }
+        }
+    }
+
+    /** What the thread of a rank does; the rank has an end afterwards, whatever happens. */
+    private void body(int rank) {
+        RankEnd end = BROKEN;
+        try {
+            end = end(rank);
+        } finally {
+            ends.get(rank).complete(end);
+        }
     }
 
     private RankEnd end(int rank) {
         Guest guest = guests.get(rank);
-        guest.enter();
         RankEnd end;
         try {
+            guest.enter();
             end = interpreters.run(rank, guest);
         } catch (Throwable t) {
-            end = new RankEnd.Raised(t.getClass().getName(), String.valueOf(t.getMessage()), "");
+            end = raised(t);
         }
         if (end.status() != 0) {
             // Before its peers can know.
-            firstFailed.compareAndSet(-1, rank);
+            failed.add(rank);
         }
         try {
             // First, since communicators may use memory that the interpreter frees.
             guest.close();
-        } finally {
+        } catch (Throwable t) {
+            end = worse(rank, end, t);
+        }
+        try {
             interpreters.free(rank);
+        } catch (Throwable t) {
+            end = worse(rank, end, t);
         }
         return stopped.contains(rank) ? new RankEnd.Late(job.deadline()) : end;
     }
 
+    /** The end of a rank whose thread has failed after its program ended like this. */
+    private RankEnd worse(int rank, RankEnd end, Throwable t) {
+        if (end.status() != 0) {
+            return end;
+        }
+        failed.add(rank);
+        return raised(t);
+    }
+
+    private static RankEnd raised(Throwable t) {
+        return new RankEnd.Raised(t.getClass().getName(), String.valueOf(t.getMessage()), "");
+    }
+
     private List<Integer> all() {
-        return java.util.stream.IntStream.range(0, job.ranks()).boxed().toList();
+        return IntStream.range(0, job.ranks()).boxed().toList();
     }
 
     private List<Integer> running() {
-        return all().stream().filter(rank -> !ends.get(rank).isDone()).toList();
+        return running(all());
+    }
+
+    private List<Integer> running(List<Integer> ranks) {
+        return ranks.stream().filter(rank -> !ends.get(rank).isDone()).toList();
     }
 
     private boolean ended(List<Integer> ranks, long ms) throws InterruptedException {
@@ -116,7 +181,8 @@ final class RankThreads {
             busy.removeIf(this::waits);
             Thread.sleep(LOOK_MS);
         }
-        return busy.isEmpty() ? running() : busy;
+        List<Integer> found = running(busy);
+        return found.isEmpty() ? running() : found;
     }
 
     /** Whether the rank's thread is in a call of the library. */
@@ -129,25 +195,40 @@ final class RankThreads {
         return false;
     }
 
-    /** Stops ranks: first by an exception, then, if that was not enough, for good. */
+    /** Stops those that run: first by an exception, then, if that was not enough, for good. */
     private void stop(List<Integer> ranks) throws InterruptedException {
-        if (!ranks.isEmpty()) {
-            firstFailed.compareAndSet(-1, ranks.getFirst());
-        }
-        stopped.addAll(ranks);
-        ranks.forEach(interpreters::interrupt);
-        if (ended(ranks, GRACE_MS)) {
+        List<Integer> late = running(ranks);
+        failed.addAll(late);
+        stopped.addAll(late);
+        aside(late, interpreters::interrupt);
+        if (ended(late, GRACE_MS)) {
             return;
         }
-        for (int rank : running()) {
-            if (ranks.contains(rank)) {
-                guests.get(rank).close();
-                interpreters.kill(rank);
-            }
-        }
-        if (!ended(ranks, GRACE_MS)) {
+        aside(
+                running(late),
+                rank -> {
+                    guests.get(rank).close();
+                    interpreters.kill(rank);
+                });
+        if (!ended(late, GRACE_MS)) {
+            gaveUp = true;
             Duration limit = job.deadline();
-            ranks.forEach(rank -> ends.get(rank).complete(new RankEnd.Late(limit)));
+            late.forEach(rank -> ends.get(rank).complete(new RankEnd.Late(limit)));
+        }
+    }
+
+    /** Does it for each rank on a thread of its own, which may take for ever. */
+    private static void aside(List<Integer> ranks, IntConsumer what) {
+        for (int rank : ranks) {
+            Thread thread = new Thread(() -> what.accept(rank), "jccl-stop-" + rank);
+            thread.setDaemon(true);
+            // The end of the rank is awaited, whatever this says.
+            thread.setUncaughtExceptionHandler((failing, why) -> {});
+            try {
+                thread.start();
+            } catch (OutOfMemoryError noThread) {
+                what.accept(rank);
+            }
         }
     }
 }

@@ -19,8 +19,8 @@ from typing import Any
 
 # What belongs to the rank of a thread, if the ranks share this interpreter; see enter.
 _here = threading.local()
-# The thread of each rank's program, by rank.
-_threads: dict[int, int] = {}
+# The thread of each rank's program, by job and rank: the jobs of a process share this module.
+_threads: dict[str, int] = {}
 
 
 class Late(BaseException):
@@ -89,6 +89,8 @@ class _Environment(os._Environ):  # type: ignore[type-arg]
 
 def share_interpreter() -> None:
     """Prepares an interpreter in which all ranks run as threads; call it once."""
+    import faulthandler
+
     sys.stdout = _Stream("out", sys.stdout)
     sys.stderr = _Stream("err", sys.stderr)
     os.environ = _Environment(os.environ)  # noqa: B003
@@ -100,13 +102,26 @@ def share_interpreter() -> None:
         start(thread)
 
     def begin(thread: threading.Thread) -> None:
-        vars(_here).update(thread._jccl_rank)  # type: ignore[attr-defined]
-        if hasattr(_here, "guest"):
-            _here.guest.enter()
+        vars(_here).update(getattr(thread, "_jccl_rank", {}))
         bootstrap(thread)
 
     threads.start = inherit
     threads._bootstrap_inner = begin
+    # They would take the signals by which HotSpot finds null pointers and reaches safepoints.
+    for name in ("enable", "disable", "register", "unregister"):
+        setattr(faulthandler, name, _without_effect)
+
+
+def _without_effect(*_: object, **__: object) -> bool:
+    """Stands for functions of faulthandler that set signal handlers."""
+    return False
+
+
+def attach() -> None:
+    """Makes this thread its rank's in Java, too. A thread that never calls it needs no Java."""
+    guest = getattr(_here, "guest", None)
+    if guest is not None:
+        guest.enter()
 
 
 def enter(guest: Any, variables: list[str], out: Any, err: Any) -> None:
@@ -124,11 +139,11 @@ def enter(guest: Any, variables: list[str], out: Any, err: Any) -> None:
     _here.err = err
 
 
-def run(rank: int, kind: str, target: str, arguments: list[str]) -> tuple[Any, ...]:
+def run(key: str, kind: str, target: str, arguments: list[str]) -> tuple[Any, ...]:
     """Runs a program to its end.
 
     Args:
-        rank: which rank it is.
+        key: of the job and the rank, for stop.
         kind: "script", "module", "code" or "function".
         target: a path, a name, a text, or module:function.
         arguments: those of the program, or of the function.
@@ -137,7 +152,7 @@ def run(rank: int, kind: str, target: str, arguments: list[str]) -> tuple[Any, .
         ("returned", value), ("exited", status), ("raised", class, message, traceback) or
         ("late",).
     """
-    _threads[rank] = threading.get_ident()
+    _threads[key] = threading.get_ident()
     try:
         return ("returned", _plain(_PROGRAMS[kind](target, list(arguments))))
     except SystemExit as end:
@@ -150,7 +165,7 @@ def run(rank: int, kind: str, target: str, arguments: list[str]) -> tuple[Any, .
     except BaseException as error:
         return _raised(error)
     finally:
-        _threads.pop(rank, None)
+        _threads.pop(key, None)
         sys.stdout.flush()
         sys.stderr.flush()
 
@@ -224,11 +239,11 @@ _PROGRAMS: dict[str, Callable[[str, list[str]], object]] = {
 }
 
 
-def stop(rank: int) -> bool:
+def stop(key: str) -> bool:
     """Raises Late in the rank's program, from another thread of a shared CPython."""
     import ctypes
 
-    thread = _threads.get(rank)
+    thread = _threads.get(key)
     if thread is None:
         return False
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
