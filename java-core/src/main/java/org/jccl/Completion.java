@@ -49,7 +49,7 @@ final class Completion implements Runnable {
     /** Called by the thread that ends the task, which may be any. */
     @Override
     public void run() {
-        if (Thread.currentThread() == starter) {
+        if (Thread.currentThread().equals(starter)) {
             // Nobody has the future yet.
             complete();
             return;
