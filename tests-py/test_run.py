@@ -334,7 +334,7 @@ def test_a_store_that_has_no_room_is_asked_again(monkeypatch: pytest.MonkeyPatch
         listener = stack.enter_context(socket.socket(socket.AF_UNIX))
         listener.bind("\0" + name)
         listener.listen(0)
-        fillers = []
+        fillers: list[socket.socket] = []
         while not fillers or fillers[-1].connect_ex("\0" + name) == 0:
             fillers.append(stack.enter_context(socket.socket(socket.AF_UNIX)))
             fillers[-1].setblocking(False)

@@ -2,6 +2,8 @@ package org.jccl.embed;
 
 import org.jccl.abi.Guest;
 
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -146,7 +148,10 @@ final class RankThreads {
     }
 
     private static RankEnd raised(Throwable t) {
-        return new RankEnd.Raised(t.getClass().getName(), String.valueOf(t.getMessage()), "");
+        StringWriter stack = new StringWriter();
+        t.printStackTrace(new PrintWriter(stack, true));
+        return new RankEnd.Raised(
+                t.getClass().getName(), String.valueOf(t.getMessage()), stack.toString());
     }
 
     private List<Integer> all() {
