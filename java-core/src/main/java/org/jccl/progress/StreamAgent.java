@@ -40,7 +40,6 @@ public final class StreamAgent implements Runnable {
 
     private int round;
 
-    /** When it looks at peers and time limits, whatever else moves or is waited for. */
     private StreamAgent(int k) {
         thread = new Thread(this, "jccl-stream-" + k);
         thread.setDaemon(true);

@@ -15,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /** The contexts of GraalPy of one job. */
@@ -23,12 +24,22 @@ final class GraalPyContexts implements Interpreters {
             Source.newBuilder("python", Resources.program(), "rank.py").buildLiteral();
 
     private final Engine engine;
+
+    /** The context of the engine that keeps bytecode in files, by its output, if there is one. */
+    private final AtomicReference<@Nullable Object> writer;
+
     private final PythonJob job;
     private final AtomicReferenceArray<@Nullable Context> contexts;
     private final List<PrefixedStream> streams = new ArrayList<>();
 
-    GraalPyContexts(Engine engine, PythonJob job) {
+    /**
+     * The contexts of a job.
+     *
+     * @param writer empty, the same for all jobs of the engine
+     */
+    GraalPyContexts(Engine engine, AtomicReference<@Nullable Object> writer, PythonJob job) {
         this.engine = engine;
+        this.writer = writer;
         this.job = job;
         this.contexts = new AtomicReferenceArray<>(job.ranks());
         for (int rank = 0; rank < job.ranks(); rank++) {
@@ -48,8 +59,10 @@ final class GraalPyContexts implements Interpreters {
                         .allowAllAccess(true)
                         .option("python.PythonPath", path)
                         .option("python.WarnExperimentalFeatures", "false")
-                        // Compiling what a program imports takes longer than starting Python.
-                        .option("python.DontWriteBytecodeFlag", "false")
+                        // Compiling what a program imports takes longer than starting Python. But
+                        // contexts of one engine share what they have compiled, and GraalPy's way
+                        // to write it is not for two threads at once: the files could be wrong.
+                        .option("python.DontWriteBytecodeFlag", writes(rank) ? "false" : "true")
                         .option("python.PyCachePrefix", Resources.bytecode())
                         .out(streams.get(2 * rank))
                         .err(streams.get(2 * rank + 1));
@@ -58,6 +71,10 @@ final class GraalPyContexts implements Interpreters {
             builder.environment(parts[0], parts[1]);
         }
         return builder.build();
+    }
+
+    private boolean writes(int rank) {
+        return writer.compareAndSet(null, streams.get(2 * rank));
     }
 
     @Override
@@ -142,6 +159,7 @@ final class GraalPyContexts implements Interpreters {
                 context.close(true);
             }
         } finally {
+            writer.compareAndSet(streams.get(2 * rank), null);
             PrefixedStream.closeAll(streams.subList(2 * rank, 2 * rank + 2));
         }
     }

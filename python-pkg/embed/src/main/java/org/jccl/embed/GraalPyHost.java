@@ -1,10 +1,14 @@
 package org.jccl.embed;
 
 import org.graalvm.polyglot.Engine;
+import org.jspecify.annotations.Nullable;
+
+import java.util.concurrent.atomic.AtomicReference;
 
 /** GraalPy, from the jars beside this one: each rank is a context on one engine. */
 public final class GraalPyHost implements PythonHost {
     private final Engine engine;
+    private final AtomicReference<@Nullable Object> bytecodeWriter = new AtomicReference<>();
 
     /** Set if a rank goes on although it was killed (volatile: any thread may close). */
     private volatile boolean inUse;
@@ -20,7 +24,8 @@ public final class GraalPyHost implements PythonHost {
 
     @Override
     public JobEnd run(PythonJob job) throws InterruptedException {
-        RankThreads threads = new RankThreads(job, new GraalPyContexts(engine, job));
+        RankThreads threads =
+                new RankThreads(job, new GraalPyContexts(engine, bytecodeWriter, job));
         try {
             return threads.run();
         } finally {

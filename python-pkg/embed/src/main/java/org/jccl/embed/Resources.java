@@ -41,7 +41,7 @@ final class Resources {
         return jar().resolveSibling("python");
     }
 
-    /** Where GraalPy keeps compiled modules: a folder of the user's, of this version. */
+    /** Where GraalPy keeps compiled modules: a folder of the user's. Files name its version. */
     static String bytecode() {
         String chosen = System.getenv("PYTHONPYCACHEPREFIX");
         if (chosen != null && !chosen.isEmpty()) {

@@ -9,12 +9,18 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 import java.io.ByteArrayOutputStream;
+import java.io.File;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /** Results and exceptions of ranks as values of Java. */
 final class GraalPyHostTest {
@@ -59,6 +65,20 @@ final class GraalPyHostTest {
         assertEquals(-1, end.firstFailed());
         assertEquals(List.of("[0] rank 0", "[1] rank 1"), lines(out));
         assertEquals(List.of("[0] and so on", "[1] and so on"), lines(err));
+    }
+
+    /** Contexts of one engine share code, which GraalPy must not write to files at once. */
+    @Test
+    void ranksThatStartTogetherCompileTheSameModules() throws Exception {
+        Path compiled = Path.of(System.getenv("PYTHONPYCACHEPREFIX"));
+        if (Files.exists(compiled)) {
+            try (Stream<Path> files = Files.walk(compiled)) {
+                files.map(Path::toFile).sorted(Comparator.reverseOrder()).forEach(File::delete);
+            }
+        }
+        JobEnd end = call(4, "sum_of_ranks");
+        assertEquals(Collections.nCopies(4, new RankEnd.Returned(6.0)), end.ranks());
+        assertTrue(Files.exists(compiled));
     }
 
     @Test
