@@ -48,7 +48,8 @@ for i in range(2):
     with nccl.Communicator.from_env() as comm:
         total = array.array("i", [comm.rank])
         comm.allreduce(total, total, nccl.SUM)
-        print("python", total[0], "of", comm.nranks, flush=True)
+        # All ranks of torchrun write to one pipe: print writes a line in parts.
+        os.write(1, f"python {{total[0]}} of {{comm.nranks}}\\n".encode())
 """
 
 
