@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jccl
+import jccl.bindings
 import numpy
 import pytest
 from jccl.bindings import Binding, cpython, load, use
@@ -126,6 +129,23 @@ def test_a_native_part_of_another_version_is_refused(monkeypatch: pytest.MonkeyP
     try:
         with pytest.raises(ImportError, match=r"JCCL 99\.0, but .* is \d"):
             load()
+    finally:
+        use(before)
+
+
+def test_threads_that_load_at_once_get_the_same_binding(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2)
+
+    def found() -> object:
+        both.wait(60)
+        return object()
+
+    monkeypatch.setattr(jccl.bindings, "_load_guest", found)
+    before = use(None)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            first, second = (each.result() for each in [threads.submit(load) for _ in range(2)])
+        assert first is second
     finally:
         use(before)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 from jccl.bindings.protocol import Binding
 
@@ -14,9 +15,11 @@ _SUBINTERPRETER = (
     " or start a process (multiprocessing with 'spawn', python -m jccl.run)"
 )
 
-# Written by the first load (or by use), read by every caller. If two threads load at once, the
-# import lock orders them, and both get the same module.
+# Written by the first load (or by use), read by every caller.
 _binding: Binding | None = None
+# If several threads load at once, as the ranks of one Jep do, all must get the binding of the first
+# of them: bindings know what their threads do. A signal handler may load, too, on a thread that does.
+_first = threading.RLock()
 
 
 def load() -> Binding:
@@ -30,12 +33,15 @@ def load() -> Binding:
     if _binding is None:
         _check_interpreter()
         try:
-            _binding = _load_guest() or _load_extension()
+            found = _load_guest() or _load_extension()
         except ImportError as error:
             # CPython itself says so of faulthandler, or of the extension.
             if "subinterpreter" not in str(error):
                 raise
             raise ImportError(_SUBINTERPRETER) from error
+        with _first:
+            if _binding is None:
+                _binding = found
     return _binding
 
 
