@@ -50,9 +50,8 @@ def commands(directory: Path, count: int) -> list[list[str]]:
         return [unique_id, output, str(N), str(rank), str(KIND_OF[rank]), str(count)]
 
     def python(first: int) -> list[str]:
-        return [script, unique_id, str(directory), str(N), str(first), str(KIND_OF[first])] + [
-            str(count)
-        ]
+        numbers = [N, first, KIND_OF[first], count]
+        return [script, unique_id, str(directory), *map(str, numbers)]
 
     return [
         [str(cprogram.program("member.c")), *own(0)],

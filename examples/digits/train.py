@@ -66,11 +66,14 @@ def digits() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def network() -> nn.Module:
-    """Two hidden layers; the same parameters on every call."""
-    torch.manual_seed(SEED)
-    return nn.Sequential(
-        nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10)
-    )
+    """Two hidden layers; the same parameters on every call, whatever other threads draw."""
+    linear = nn.Linear(64, 256), nn.Linear(256, 128), nn.Linear(128, 10)
+    random = torch.Generator().manual_seed(SEED)
+    for layer in linear:
+        bound = layer.in_features**-0.5
+        for parameter in layer.parameters():
+            nn.init.uniform_(parameter, -bound, bound, generator=random)
+    return nn.Sequential(linear[0], nn.ReLU(), linear[1], nn.ReLU(), linear[2])
 
 
 # torch's annotations lack the bucket's class, and do not say that the hook's group may be None.

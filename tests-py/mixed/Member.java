@@ -1,3 +1,9 @@
+import org.jccl.Communicator;
+import org.jccl.Group;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+import org.jccl.type.UniqueId;
+
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -5,11 +11,6 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.zip.CRC32;
-import org.jccl.Communicator;
-import org.jccl.Group;
-import org.jccl.type.DataType;
-import org.jccl.type.RedOp;
-import org.jccl.type.UniqueId;
 
 /**
  * Member ID_FILE OUTPUT RANKS RANK KIND COUNT: a rank of a communicator whose other ranks are

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
+from typing import Any
 
 from jccl.bindings.protocol import Binding
 
-__all__ = ["Binding", "load", "use"]
+__all__ = ["Binding", "load", "own_state", "use"]
 
 # Java, its signal handlers and the end of the process belong to all interpreters together.
 _SUBINTERPRETER = (
@@ -17,8 +18,8 @@ _SUBINTERPRETER = (
 
 # Written by the first load (or by use), read by every caller.
 _binding: Binding | None = None
-# If several threads load at once, as the ranks of one Jep do, all must get the binding of the first
-# of them: bindings know what their threads do. A signal handler may load, too, on a thread that does.
+# If several threads load at once, as the ranks of one Jep do, all must get one binding: it knows
+# what its threads do. A signal handler may load, too, on a thread that does.
 _first = threading.RLock()
 
 
@@ -43,6 +44,15 @@ def load() -> Binding:
             if _binding is None:
                 _binding = found
     return _binding
+
+
+def own_state() -> dict[str, Any] | None:
+    """What the package keeps for the rank of this thread; None if the process is one rank.
+
+    The ranks of one Jep share this module. Threads that a rank starts by ``threading`` are its own.
+    """
+    ranks: Any = sys.modules.get("_jccl_rank")
+    return None if ranks is None else ranks.own_state()
 
 
 def _load_guest() -> Binding | None:

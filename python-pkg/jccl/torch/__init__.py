@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["register", "stats"]
 
 _NAME = "jccl"
+_registers = threading.Lock()
 
 
 def register() -> None:
@@ -24,8 +26,9 @@ def register() -> None:
     """
     from torch.distributed import Backend
 
-    if _NAME.upper() not in Backend._plugins:
-        Backend.register_backend(_NAME, _create, extended_api=True, devices=["cpu"])
+    with _registers:
+        if _NAME.upper() not in Backend._plugins:
+            Backend.register_backend(_NAME, _create, extended_api=True, devices=["cpu"])
 
 
 def _create(options: Any, backend_options: Any) -> ProcessGroup:

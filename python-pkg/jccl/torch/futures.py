@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from jccl.bindings import own_state
+
 if TYPE_CHECKING:
     from jccl.torch.work import StartedWork
 
@@ -17,7 +19,7 @@ _MANY: Final = 4
 
 _STUCK_S: Final = 0.01
 _IDLE_S: Final = 5.0
-"""How long a thread without work stays; the last one stays for ever."""
+"""How long a thread without work stays."""
 
 
 class Completer:
@@ -91,9 +93,13 @@ class Completer:
                     self._stuck = not self._changed.wait(_STUCK_S)
                 elif self._open and not self._leading:
                     self._lead()
-                elif not self._changed.wait(_IDLE_S) and self._spare > 1:
+                elif not self._changed.wait(_IDLE_S) and self._is_idle():
                     self._spare -= 1
                     return None
+
+    def _is_idle(self) -> bool:
+        """Whether a thread that was not notified has nothing to do: its notice may be lost."""
+        return not self._over and (self._leading or not self._open)
 
     def _take(self) -> StartedWork:
         self._stuck = False
@@ -137,8 +143,9 @@ _completer = Completer()
 
 
 def completer() -> Completer:
-    """The completer of the process."""
-    return _completer
+    """The completer of this thread's rank, or of the process: callbacks find their rank's world."""
+    state = own_state()
+    return _completer if state is None else state.setdefault("completer", Completer())
 
 
 def _renew() -> None:

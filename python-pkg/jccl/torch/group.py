@@ -18,6 +18,7 @@ from jccl._numbers import (
     REDUCE_SCATTER,
     SEND,
 )
+from jccl.bindings import own_state
 from jccl.torch import composed, creation
 from jccl.torch.arguments import REDUCTIONS, checked, moved, real, summands
 from jccl.torch.backend import GroupBackend
@@ -34,8 +35,13 @@ Tensor = torch.Tensor
 Handle = DoneWork | StartedWork
 
 # torch keeps only the C++ half of a group made by splitGroup, but the Python half must live until
-# the group is shut down. The threads that make and end groups write it.
+# the group is shut down, or its rank has ended. The threads that make and end groups write it.
 _living: Final[set[ProcessGroup]] = set()
+
+
+def _living_of_this_rank() -> set[ProcessGroup]:
+    state = own_state()
+    return _living if state is None else state.setdefault("groups", set())
 
 
 class ProcessGroupJccl(ProcessGroup):
@@ -75,7 +81,8 @@ class ProcessGroupJccl(ProcessGroup):
         self._run = comm.native.run
         self._token = torch.zeros(1, dtype=torch.int32)
         self._monitored = MonitoredBarrier(store, rank, size, identity.nonce)
-        _living.add(self)
+        self._living = _living_of_this_rank()
+        self._living.add(self)
 
     # Properties that torch asks for.
 
@@ -407,13 +414,13 @@ class ProcessGroupJccl(ProcessGroup):
     @untraced
     def shutdown(self) -> None:
         """Waits for the operations in flight, then ends the communicator."""
-        _living.discard(self)
+        self._living.discard(self)
         self._comm.shutdown()
 
     @untraced
     def abort(self) -> None:
         """Ends the communicator at once."""
-        _living.discard(self)
+        self._living.discard(self)
         self._comm.abort()
 
     @untraced

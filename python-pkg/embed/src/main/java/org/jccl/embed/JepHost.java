@@ -69,7 +69,9 @@ public final class JepHost implements PythonHost {
 
     @Override
     public JobEnd run(PythonJob job) throws InterruptedException {
-        return new RankThreads(job, new JepInterpreters(job)).run();
+        try (StorePort port = new StorePort()) {
+            return new RankThreads(job, new JepInterpreters(job, port.variables())).run();
+        }
     }
 
     /** Does nothing: CPython ends with the process. */

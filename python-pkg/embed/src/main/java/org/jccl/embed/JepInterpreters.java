@@ -27,10 +27,17 @@ final class JepInterpreters implements Interpreters {
 
     private final long number = JOBS.getAndIncrement();
     private final PythonJob job;
+    private final List<String> shared;
     private final List<PrefixedStream> streams = new ArrayList<>();
 
-    JepInterpreters(PythonJob job) {
+    /**
+     * The interpreters of a job.
+     *
+     * @param shared variables that all its ranks have
+     */
+    JepInterpreters(PythonJob job, List<String> shared) {
         this.job = job;
+        this.shared = shared;
         for (int rank = 0; rank < job.ranks(); rank++) {
             streams.add(new PrefixedStream(job.out(), "[" + rank + "] "));
             streams.add(new PrefixedStream(job.err(), "[" + rank + "] "));
@@ -50,7 +57,8 @@ final class JepInterpreters implements Interpreters {
     public RankEnd run(int rank, Guest guest) {
         try (SharedInterpreter own = new SharedInterpreter()) {
             own.exec(IMPORT);
-            List<String> variables = Resources.variables(rank, job.ranks());
+            List<String> variables = new ArrayList<>(Resources.variables(rank, job.ranks()));
+            variables.addAll(shared);
             own.invoke("enter", guest, variables, streams.get(2 * rank), streams.get(2 * rank + 1));
             PythonProgram program = job.program();
             Object answer =

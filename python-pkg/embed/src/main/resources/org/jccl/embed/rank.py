@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import importlib.abc
 import importlib.util
 import os
 import runpy
@@ -87,6 +88,29 @@ class _Environment(os._Environ):  # type: ignore[type-arg]
         return sum(1 for _ in self)
 
 
+class _AfterTorch(importlib.abc.MetaPathFinder):
+    """Gives each rank a world of torch.distributed when the first of them imports it."""
+
+    _NAME = "torch.distributed.distributed_c10d"
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name != self._NAME:
+            return None
+        sys.meta_path.remove(self)
+        spec: Any = importlib.util.find_spec(name)
+        if spec is not None:
+            execute = spec.loader.exec_module
+
+            def then_separate(module: types.ModuleType) -> None:
+                from jccl.torch.worlds import give_each_rank_its_own
+
+                execute(module)
+                give_each_rank_its_own(module)
+
+            spec.loader.exec_module = then_separate
+        return spec
+
+
 def share_interpreter() -> None:
     """Prepares an interpreter in which all ranks run as threads; call it once."""
     import faulthandler
@@ -105,6 +129,7 @@ def share_interpreter() -> None:
         vars(_here).update(getattr(thread, "_jccl_rank", {}))
         bootstrap(thread)
 
+    sys.meta_path.insert(0, _AfterTorch())
     threads.start = inherit
     threads._bootstrap_inner = begin
     # They would take the signals by which HotSpot finds null pointers and reaches safepoints.
@@ -115,6 +140,11 @@ def share_interpreter() -> None:
 def _without_effect(*_: object, **__: object) -> bool:
     """Stands for functions of faulthandler that set signal handlers."""
     return False
+
+
+def own_state() -> dict[str, Any] | None:
+    """What the package jccl keeps for the rank of this thread; None on a thread of no rank."""
+    return getattr(_here, "state", None)
 
 
 def attach() -> None:
@@ -134,6 +164,7 @@ def enter(guest: Any, variables: list[str], out: Any, err: Any) -> None:
         err: likewise.
     """
     _here.guest = guest
+    _here.state = {}
     _here.variables = dict(each.split("=", 1) for each in variables)
     _here.out = out
     _here.err = err
@@ -207,7 +238,8 @@ def _script(target: str, arguments: list[str]) -> None:
     sys.argv = [target, *arguments]
     _first_in_path(os.path.dirname(os.path.abspath(target)))
     with open(target, "rb") as file:
-        code = compile(file.read(), target, "exec")
+        # Without it this file's future statements would be the program's.
+        code = compile(file.read(), target, "exec", dont_inherit=True)
     exec(code, _main(target).__dict__)
 
 
@@ -221,7 +253,7 @@ def _module(target: str, arguments: list[str]) -> None:
 def _code(target: str, arguments: list[str]) -> None:
     sys.argv = ["-c", *arguments]
     _first_in_path("")
-    exec(compile(target, "<string>", "exec"), _main(None).__dict__)
+    exec(compile(target, "<string>", "exec", dont_inherit=True), _main(None).__dict__)
 
 
 def _function(target: str, arguments: list[str]) -> object:

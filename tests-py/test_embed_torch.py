@@ -1,0 +1,134 @@
+"""torch.distributed in Jep: each rank of one Java VM has a world of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from embedded import LIMIT_S, REPOSITORY, run
+
+torch = pytest.importorskip("torch")
+
+TRAIN = str(REPOSITORY / "examples" / "digits" / "train.py")
+
+
+def worlds(tmp_path: Path, code: str, ranks: int = 3) -> list[str]:
+    """What ranks of one Jep print, sorted."""
+    script = tmp_path / "script.py"
+    begin = "import os, threading\nimport torch\nimport torch.distributed as dist\n"
+    script.write_text(begin + textwrap.dedent(code), encoding="utf-8")
+    done = run("jep", "--ranks", str(ranks), str(script))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return sorted(done.stdout.splitlines())
+
+
+def test_each_rank_has_its_own_groups(tmp_path: Path) -> None:
+    lines = worlds(
+        tmp_path,
+        """
+        assert not dist.is_initialized()
+        for _ in range(3):
+            dist.init_process_group("jccl")
+            n, rank = dist.get_world_size(), dist.get_rank()
+            x = torch.full((1000,), rank + 1.0)
+            dist.all_reduce(x)
+            assert (x == n * (n + 1) / 2).all()
+            both = dist.new_group([0, n - 1])
+            if rank in (0, n - 1):
+                y = torch.tensor([rank])
+                dist.all_reduce(y, group=both)
+                assert y.item() == n - 1
+                assert dist.get_group_rank(both, rank) == (rank > 0)
+            names: list = [None] * n
+            dist.all_gather_object(names, f"rank {rank}")
+            assert names == [f"rank {r}" for r in range(n)]
+            dist.destroy_process_group()
+            assert not dist.is_initialized()
+        print(n, rank)
+        """,
+    )
+    assert lines == [f"[{r}] 3 {r}" for r in range(3)]
+
+
+def test_callbacks_and_threads_are_in_the_world_of_their_rank(tmp_path: Path) -> None:
+    lines = worlds(
+        tmp_path,
+        """
+        dist.init_process_group("jccl")
+        seen = []
+        for _ in range(20):
+            work = dist.all_reduce(torch.ones(5), async_op=True)
+            work.get_future().then(lambda _: seen.append(dist.get_rank())).wait()
+        thread = threading.Thread(target=lambda: seen.append(dist.get_rank()))
+        thread.start()
+        thread.join()
+        print(dist.get_rank(), set(seen), len(seen))
+        dist.destroy_process_group()
+        """,
+    )
+    assert lines == [f"[{r}] {r} {{{r}}} 21" for r in range(3)]
+
+
+def test_a_rank_that_raises_is_named_by_the_others(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+            import torch, torch.distributed as dist
+            dist.init_process_group("jccl")
+            x = torch.ones(4)
+            dist.all_reduce(x)
+            if dist.get_rank() == 1:
+                raise KeyError("odd")
+            try:
+                dist.all_reduce(x)
+            except dist.DistBackendError as error:
+                print(error)
+        """),
+        encoding="utf-8",
+    )
+    done = run("jep", "--ranks", "3", str(script))
+    assert done.returncode == 1
+    assert "rank 1 raised KeyError: 'odd'" in done.stderr
+    others = [line for line in done.stdout.splitlines() if "rank 1" in line]
+    assert {line[:3] for line in others} >= {"[0]", "[2]"}, done.stdout
+
+
+def test_the_launcher_of_the_process_is_not_that_of_its_ranks(tmp_path: Path) -> None:
+    """Its variables would make them look for a store that they cannot reach."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        'import torch.distributed as dist\ndist.init_process_group("jccl")\n'
+        "print(dist.get_world_size())\ndist.destroy_process_group()\n",
+        encoding="utf-8",
+    )
+    launcher = {"MASTER_ADDR": "203.0.113.1", "MASTER_PORT": "1"}
+    done = run("jep", "--ranks", "2", str(script), TORCHELASTIC_USE_AGENT_STORE="True", **launcher)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.splitlines()) == ["[0] 2", "[1] 2"]
+
+
+def test_four_ranks_of_one_jep_train_what_four_of_torchrun_do(tmp_path: Path) -> None:
+    arguments = ["--epochs", "3", "--quiet", "--save"]
+    jep, torchrun = tmp_path / "jep", tmp_path / "torchrun"
+    jep.mkdir()
+    torchrun.mkdir()
+    done = run("jep", "--ranks", "4", TRAIN, *arguments, str(jep), OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run(
+        [*command, "--nproc-per-node", "4", TRAIN, *arguments, str(torchrun)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    mine, theirs = (torch.load(place / "parameters.pt") for place in (jep, torchrun))
+    assert mine.keys() == theirs.keys()
+    for name, tensor in mine.items():
+        assert tensor.numpy().tobytes() == theirs[name].numpy().tobytes(), name
