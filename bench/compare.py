@@ -1,7 +1,8 @@
 """All-reduce of JCCL from Java, C and torch beside gloo, OpenMPI and Intel MPI, in one run.
 
 Libraries take turns in every round, so that a noisy minute hits all of them. The table shows
-medians over the rounds, and medians of each round's ratio to OpenMPI (Java, C) or to gloo (torch).
+medians over the rounds, and medians of each round's ratio to OpenMPI (Java, C), to Intel MPI's Java
+bindings (Java) or to gloo (torch).
 The clients of all libraries write the inputs before each call and read the outputs after it; the
 time includes this. Each run has a session of its own, which the script raises above other sessions
 if this user may do that. A series counts only if the host of a virtual machine stole nothing from
@@ -81,6 +82,7 @@ class Setting:
         self.classes = BUILD / f"java-{zlib.crc32(str(self.jar).encode()):08x}"
         # Where pip installs impi-rt and impi-devel.
         self.intel_mpi = Path(sys.prefix)
+        self.intel_mpi_jar = self.intel_mpi / "share/java/mpi.jar"
 
     def has_intel_mpi(self) -> bool:
         """Whether both packages of Intel MPI are installed."""
@@ -120,18 +122,24 @@ def build(setting: Setting) -> None:
 
 
 def build_java(setting: Setting) -> None:
-    """Compiles the client of the Java API."""
+    """Compiles the clients of the Java API, and of Intel MPI's if it is installed."""
     if not GSON.exists():
         _run(["mvn", "-q", "-N", "-f", str(ROOT / "pom.xml"), "dependency:copy@gson"])
-    out = ["-d", str(setting.classes)]
-    javac = [str(setting.java / "javac"), "-cp", f"{setting.jar}:{GSON}", *out]
-    _run([*javac, *(str(HERE / "java" / f"{name}.java") for name in ("AllReduceClient", "Report"))])
+    names = ["Measure", "Report", "AllReduceClient"]
+    if setting.intel_mpi_jar.exists():
+        names.append("MpiClient")
+    javac = [str(setting.java / "javac"), "-proc:none", "-cp", _class_path(setting)]
+    sources = (str(HERE / "java" / f"{name}.java") for name in names)
+    _run([*javac, "-d", str(setting.classes), *sources])
+
+
+def _class_path(setting: Setting) -> str:
+    return f"{setting.jar}:{setting.classes}:{GSON}:{setting.intel_mpi_jar}"
 
 
 def java_command(setting: Setting) -> Command:
-    """The beginning of a command that runs a class of the Java client."""
-    path = f"{setting.jar}:{setting.classes}:{GSON}"
-    return [str(setting.java / "java"), *JVM_FLAGS, "-cp", path]
+    """The beginning of a command that runs a class of the Java clients."""
+    return [str(setting.java / "java"), *JVM_FLAGS, "-cp", _class_path(setting)]
 
 
 # -- one run of one library
@@ -243,14 +251,25 @@ def run_mpi(_: Setting, ranks: int, sizes: list[str]) -> Table:
     return collect([start([*command, str(BUILD / "mpi_client"), *sizes])], "OpenMPI")
 
 
-def run_intel_mpi(setting: Setting, ranks: int, sizes: list[str]) -> Table:
-    """Intel MPI in shared memory, with such options; it pins ranks to cores by itself."""
+def _run_intel_mpi(setting: Setting, ranks: int, program: Command) -> Table:
     command = [str(setting.intel_mpi / "bin/mpiexec.hydra"), "-n", str(ranks)]
     command += ["-genv", "I_MPI_FABRICS", "shm", "-genv", "I_MPI_ROOT", str(setting.intel_mpi)]
     if not undisturbed or ranks > len(os.sched_getaffinity(0)):
         command += ["-genv", "I_MPI_PIN", "0", "-genv", "I_MPI_WAIT_MODE", "1"]
         command += ["-genv", "I_MPI_THREAD_YIELD", "2"]
-    return collect([start([*command, str(BUILD / "intel_mpi_client"), *sizes])], "Intel MPI")
+    return collect([start([*command, *program])], "Intel MPI")
+
+
+def run_intel_mpi(setting: Setting, ranks: int, sizes: list[str]) -> Table:
+    """Intel MPI in shared memory, with such options; it pins ranks to cores by itself."""
+    return _run_intel_mpi(setting, ranks, [str(BUILD / "intel_mpi_client"), *sizes])
+
+
+def run_intel_mpi_java(setting: Setting, ranks: int, sizes: list[str]) -> Table:
+    """Intel MPI's Java bindings, likewise."""
+    lib = setting.intel_mpi / "lib"
+    java = ["env", f"LD_LIBRARY_PATH={lib}", *java_command(setting), f"-Djava.library.path={lib}"]
+    return _run_intel_mpi(setting, ranks, [*java, "MpiClient", *sizes])
 
 
 LIBRARIES: dict[str, Callable[[Setting, int, list[str]], Table]] = {
@@ -258,10 +277,16 @@ LIBRARIES: dict[str, Callable[[Setting, int, list[str]], Table]] = {
     "c": run_c,
     "openmpi": run_mpi,
     "intelmpi": run_intel_mpi,
+    "intelmpi-java": run_intel_mpi_java,
     "torch-jccl": run_torch,
     "torch-gloo": run_gloo,
 }
-RATIOS = {"java": "openmpi", "c": "openmpi", "torch-jccl": "torch-gloo"}
+RATIOS = [
+    ("java", "openmpi"),
+    ("c", "openmpi"),
+    ("java", "intelmpi-java"),
+    ("torch-jccl", "torch-gloo"),
+]
 
 # -- the machine
 
@@ -360,7 +385,7 @@ def fresh_table(ranks: int, results: dict[str, list[Table]]) -> str:
 def table(ranks: int, results: dict[str, list[Table]]) -> str:
     """Markdown: medians in microseconds, then ratios."""
     names = [name for name in LIBRARIES if name in results]
-    ratios = [(a, b) for a, b in RATIOS.items() if a in results and b in results]
+    ratios = [(a, b) for a, b in RATIOS if a in results and b in results]
     heads = ["size", *names, *(f"{a} / {b}" for a, b in ratios)]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for size in SIZES:
@@ -390,9 +415,10 @@ def present(setting: Setting, wanted: list[str]) -> list[str]:
     if "openmpi" in names and not (BUILD / "mpi_client").exists():
         print("OpenMPI is not installed (openmpi-bin, libopenmpi-dev): its column is left out.")
         names.remove("openmpi")
-    if "intelmpi" in names and not setting.has_intel_mpi():
-        print("Intel MPI is not installed (impi-rt, impi-devel of PyPI): its column is left out.")
-        names.remove("intelmpi")
+    intel = [name for name in names if name.startswith("intelmpi")]
+    if intel and not setting.has_intel_mpi():
+        print("Intel MPI is not installed (impi-rt, impi-devel of PyPI): it is left out.")
+        names = [name for name in names if name not in intel]
     return names
 
 
