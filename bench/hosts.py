@@ -4,7 +4,7 @@ Each line is a host: CPython (one process for each rank, over JNI), and Jep and 
 in one Java VM). Start is the time from the command to the end of a program that makes a
 communicator; memory is the peak of the largest process. A call of 8 bytes on a communicator of one
 rank moves nothing, so its time is what Python and the way to Java cost; the last column is the
-share of that in an all-reduce of 64 MiB by as many ranks.
+share of that in the faster of an all-reduce and an all-to-all of 64 MiB by as many ranks.
 
 python bench/hosts.py [--ranks 1 4] [--rounds 3]
 """
@@ -45,7 +45,9 @@ def seconds(calls, call):
 
 with nccl.Communicator.from_env() as comm:
     large = array.array("B", bytes({LARGE_BYTES}))
-    whole = seconds(20, lambda: comm.allreduce(large, large, nccl.SUM))
+    reduced = seconds(20, lambda: comm.allreduce(large, large, nccl.SUM))
+    other = array.array("B", bytes({LARGE_BYTES}))
+    swapped = seconds(20, lambda: comm.alltoall(large, other))
     alone = comm.split(comm.rank)
     small = array.array("d", [1.0])
     # The others wait meanwhile: those of one Java VM would take each other's cores.
@@ -54,7 +56,7 @@ with nccl.Communicator.from_env() as comm:
     comm.allreduce(small, small, nccl.SUM)
     alone.destroy()
     if comm.rank == 0:
-        print("seconds", one, whole)
+        print("seconds", one, reduced, swapped)
 """
 
 
@@ -80,13 +82,12 @@ def start(host: str, ranks: int) -> tuple[float, float]:
     return time.monotonic() - begin, usage.ru_maxrss / 1024
 
 
-def calls(host: str, ranks: int) -> tuple[float, float]:
-    """Seconds of a call that moves nothing, and of one of 64 MiB."""
+def calls(host: str, ranks: int) -> list[float]:
+    """Seconds of a call that moves nothing, an all-reduce and an all-to-all of 64 MiB."""
     done = subprocess.run(
         command(host, ranks, CALLS), stdout=subprocess.PIPE, text=True, check=True
     )
-    words = done.stdout.partition("seconds ")[2].split()
-    return float(words[0]), float(words[1])
+    return [float(word) for word in done.stdout.partition("seconds ")[2].split()[:3]]
 
 
 def main() -> None:
@@ -96,16 +97,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--hosts", nargs="+", default=["cpython", "jep", "graalpy"])
     options = parser.parse_args()
-    print("| host | ranks | start, s | memory, MiB | 8 B alone, µs | 64 MiB, ms | Python, % |")
-    print("|---|---|---|---|---|---|---|")
+    heads = ["host", "ranks", "start, s", "memory, MiB", "8 B alone, µs"]
+    heads += ["all-reduce, ms", "all-to-all, ms", "Python, %"]
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for host in options.hosts:
         for ranks in options.ranks:
             starts = [start(host, ranks) for _ in range(options.rounds)]
             made = [calls(host, ranks) for _ in range(options.rounds)]
             seconds, memory = map(statistics.median, zip(*starts, strict=True))
-            one, whole = map(statistics.median, zip(*made, strict=True))
+            one, reduced, swapped = map(statistics.median, zip(*made, strict=True))
             # A rank alone has nothing to do in place.
-            share = f"{whole * 1e3:.1f} | {100 * one / whole:.2f}" if ranks > 1 else "- | -"
+            share = "- | - | -"
+            if ranks > 1:
+                percent = 100 * one / min(reduced, swapped)
+                share = f"{reduced * 1e3:.1f} | {swapped * 1e3:.1f} | {percent:.2f}"
             print(
                 f"| {host} | {ranks} | {seconds:.1f} | {memory:.0f} | {one * 1e6:.1f} | {share} |",
                 flush=True,
