@@ -56,9 +56,16 @@ def test_script_runs_as_ranks(host: str, script: Script) -> None:
 
 @both
 def test_module_runs_and_is_found_by_pythonpath(host: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
+    code = """
+        import pickle, sys
+        class Mine:
+            pass
+        assert type(pickle.loads(pickle.dumps(Mine()))) is Mine
+        print(__name__, sys.argv[1:], __spec__.name)
+    """
+    (tmp_path / "mine.py").write_text(textwrap.dedent(code), encoding="utf-8")
     done = run(host, "--ranks", "2", "-m", "mine", "y", PYTHONPATH=str(tmp_path))
-    assert _lines(done.stdout) == [f"[{r}] __main__ ['y']" for r in range(2)], done.stderr
+    assert _lines(done.stdout) == [f"[{r}] __main__ ['y'] mine" for r in range(2)], done.stderr
     assert done.returncode == 0
 
 
@@ -147,6 +154,27 @@ def test_ranks_do_not_wait_for_one_that_ends_before_it_joins(host: str, tmp_path
     told = _lines(done.stdout)
     assert len(told) == 2, done.stdout + done.stderr
     assert all("True RemoteError" in line and "rank 1 has ended" in line for line in told), told
+
+
+def test_a_ranks_variables_stay_its_own_in_jep(script: Script) -> None:
+    path = script("""
+        from unittest import mock
+        with mock.patch.dict(os.environ, {"RANK": "many", "OTHER": "1"}):
+            assert os.environ["RANK"] == "many"
+        assert "OTHER" not in os.environ
+        comm.allreduce(x, x, c.SUM)
+        assert int(os.environ["RANK"]) == comm.rank
+        del os.environ["LOCAL_RANK"]
+        assert "LOCAL_RANK" not in os.environ and "LOCAL_RANK" not in list(os.environ)
+        comm.allreduce(x, x, c.SUM)
+        os.environ["LOCAL_RANK"] = f"mine {comm.rank}"
+        comm.allreduce(x, x, c.SUM)
+        print(os.environ["LOCAL_RANK"])
+        comm.destroy()
+    """)
+    done = run("jep", "--ranks", "3", path)
+    assert done.returncode == 0, done.stderr
+    assert _lines(done.stdout) == [f"[{r}] mine {r}" for r in range(3)]
 
 
 def test_faulthandler_leaves_javas_signals_alone_in_jep(script: Script) -> None:

@@ -73,6 +73,82 @@ def test_callbacks_and_threads_are_in_the_world_of_their_rank(tmp_path: Path) ->
     assert lines == [f"[{r}] {r} {{{r}}} 21" for r in range(3)]
 
 
+def test_objects_of_classes_of_the_script_are_exchanged(tmp_path: Path) -> None:
+    """Each rank has its own module __main__, by which pickle finds them."""
+    lines = worlds(
+        tmp_path,
+        """
+        class Point:
+            def __init__(self, x):
+                self.x = x
+
+        dist.init_process_group("jccl")
+        points = [None] * dist.get_world_size()
+        dist.all_gather_object(points, Point(dist.get_rank()))
+        assert all(type(point) is Point for point in points)
+        print([point.x for point in points])
+        dist.destroy_process_group()
+        """,
+    )
+    assert lines == [f"[{r}] [0, 1, 2]" for r in range(3)]
+
+
+def test_threads_of_a_rank_find_and_end_its_groups(tmp_path: Path) -> None:
+    lines = worlds(
+        tmp_path,
+        """
+        import torch.distributed._functional_collectives as functional
+
+        def use():
+            total = functional.all_reduce(torch.ones(3), "sum", dist.group.WORLD)
+            found.append(functional.wait_tensor(total).tolist())
+            dist.destroy_process_group()
+
+        for _ in range(2):
+            found = []
+            dist.init_process_group("jccl")
+            thread = threading.Thread(target=use)
+            thread.start()
+            thread.join()
+            assert not dist.is_initialized()
+        print(found)
+        """,
+    )
+    assert lines == [f"[{r}] [[3.0, 3.0, 3.0]]" for r in range(3)]
+
+
+def test_a_rank_that_has_ended_receives_nothing_more(tmp_path: Path) -> None:
+    """Its tensors are freed while its interpreter ends."""
+    lines = worlds(
+        tmp_path,
+        """
+        import time
+
+        class Slow:
+            def __del__(self):
+                time.sleep(6)
+
+        dist.init_process_group("jccl")
+        own = threading.local()
+        # So much is not sent before its receiver takes it.
+        x = torch.zeros(4 << 20)
+        dist.barrier()
+        if dist.get_rank() == 0:
+            time.sleep(2)
+            try:
+                dist.send(x, 1)
+                print("sent")
+            except dist.DistBackendError as error:
+                print("rank 1" in str(error))
+        else:
+            own.slow = Slow()
+            dist.irecv(x, 0)
+        """,
+        ranks=2,
+    )
+    assert lines == ["[0] True"]
+
+
 def test_a_rank_that_raises_is_named_by_the_others(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -112,7 +188,7 @@ def test_the_launcher_of_the_process_is_not_that_of_its_ranks(tmp_path: Path) ->
 
 
 def test_four_ranks_of_one_jep_train_what_four_of_torchrun_do(tmp_path: Path) -> None:
-    arguments = ["--epochs", "3", "--quiet", "--save"]
+    arguments = ["--epochs", "1", "--quiet", "--save"]
     jep, torchrun = tmp_path / "jep", tmp_path / "torchrun"
     jep.mkdir()
     torchrun.mkdir()

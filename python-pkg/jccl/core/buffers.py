@@ -85,7 +85,9 @@ def resolve(buffer: Any, name: str, *, writable: bool = False) -> Buffer:
         ("numpy", "ndarray", _resolve_ndarray),
     ):
         if isinstance(buffer, getattr(sys.modules.get(module), base, ())):
-            _by_class[kind] = resolver
+            # A class of a script would keep the whole script.
+            if kind.__module__ != "__main__":
+                _by_class[kind] = resolver
             return resolver(buffer, name, writable)
     return _resolve_other(buffer, name, writable)
 

@@ -69,9 +69,7 @@ public final class JepHost implements PythonHost {
 
     @Override
     public JobEnd run(PythonJob job) throws InterruptedException {
-        try (StorePort port = new StorePort()) {
-            return new RankThreads(job, new JepInterpreters(job, port.variables())).run();
-        }
+        return new RankThreads(job, new JepInterpreters(job)).run();
     }
 
     /** Does nothing: CPython ends with the process. */

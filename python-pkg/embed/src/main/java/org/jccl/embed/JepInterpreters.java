@@ -3,6 +3,7 @@ package org.jccl.embed;
 import jep.SharedInterpreter;
 
 import org.jccl.abi.Guest;
+import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -27,17 +28,14 @@ final class JepInterpreters implements Interpreters {
 
     private final long number = JOBS.getAndIncrement();
     private final PythonJob job;
-    private final List<String> shared;
     private final List<PrefixedStream> streams = new ArrayList<>();
 
-    /**
-     * The interpreters of a job.
-     *
-     * @param shared variables that all its ranks have
-     */
-    JepInterpreters(PythonJob job, List<String> shared) {
+    /** By rank, whose thread makes, uses and closes its own. */
+    private final @Nullable SharedInterpreter[] interpreters;
+
+    JepInterpreters(PythonJob job) {
         this.job = job;
-        this.shared = shared;
+        this.interpreters = new SharedInterpreter[job.ranks()];
         for (int rank = 0; rank < job.ranks(); rank++) {
             streams.add(new PrefixedStream(job.out(), "[" + rank + "] "));
             streams.add(new PrefixedStream(job.err(), "[" + rank + "] "));
@@ -55,16 +53,17 @@ final class JepInterpreters implements Interpreters {
 
     @Override
     public RankEnd run(int rank, Guest guest) {
-        try (SharedInterpreter own = new SharedInterpreter()) {
-            own.exec(IMPORT);
-            List<String> variables = new ArrayList<>(Resources.variables(rank, job.ranks()));
-            variables.addAll(shared);
-            own.invoke("enter", guest, variables, streams.get(2 * rank), streams.get(2 * rank + 1));
-            PythonProgram program = job.program();
-            Object answer =
-                    own.invoke("run", key(rank), program.kind(), program.target(), job.arguments());
-            return RankEnd.of((List<?>) answer, job.deadline());
-        }
+        SharedInterpreter own = new SharedInterpreter();
+        interpreters[rank] = own;
+        own.exec(IMPORT);
+        List<String> variables = Resources.variables(rank, job.ranks());
+        PrefixedStream out = streams.get(2 * rank);
+        PrefixedStream err = streams.get(2 * rank + 1);
+        own.invoke("enter", guest, Long.toString(number), variables, out, err);
+        PythonProgram program = job.program();
+        Object answer =
+                own.invoke("run", key(rank), program.kind(), program.target(), job.arguments());
+        return RankEnd.of((List<?>) answer, job.deadline());
     }
 
     @Override
@@ -86,6 +85,10 @@ final class JepInterpreters implements Interpreters {
 
     @Override
     public void free(int rank) {
+        SharedInterpreter own = interpreters[rank];
+        if (own != null) {
+            own.close();
+        }
         PrefixedStream.closeAll(streams.subList(2 * rank, 2 * rank + 2));
     }
 }

@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,9 @@ from typing import Any
 _here = threading.local()
 # The thread of each rank's program, by job and rank: the jobs of a process share this module.
 _threads: dict[str, int] = {}
+# Held by a thread that stops a program, which must not end meanwhile: another thread might get its
+# number. Also by one that enters.
+_ends = threading.Lock()
 
 
 class Late(BaseException):
@@ -60,28 +64,35 @@ class _Environment(os._Environ):  # type: ignore[type-arg]
         )
 
     @staticmethod
-    def _own() -> dict[str, str]:
+    def _own() -> dict[str, str | None]:
+        """The rank's variables, which stay its own when they are deleted: None."""
         return getattr(_here, "variables", {})
 
     def __getitem__(self, key: str) -> str:
         own = self._own()
-        return own[key] if key in own else super().__getitem__(key)
+        value: str | None = own[key] if key in own else super().__getitem__(key)
+        if value is None:
+            raise KeyError(key)
+        return value
 
     def __setitem__(self, key: str, value: str) -> None:
         if key in self._own():
+            self.encodevalue(value)
             self._own()[key] = value
         else:
             super().__setitem__(key, value)
 
     def __delitem__(self, key: str) -> None:
         if key in self._own():
-            del self._own()[key]
+            # Raises KeyError if it is deleted already.
+            self[key]
+            self._own()[key] = None
         else:
             super().__delitem__(key)
 
     def __iter__(self) -> Any:
-        own = self._own()
-        yield from own
+        own = dict(self._own())
+        yield from (key for key, value in own.items() if value is not None)
         yield from (key for key in super().__iter__() if key not in own)
 
     def __len__(self) -> int:
@@ -96,19 +107,42 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name != self._NAME:
             return None
-        sys.meta_path.remove(self)
-        spec: Any = importlib.util.find_spec(name)
-        if spec is not None:
-            execute = spec.loader.exec_module
+        for finder in sys.meta_path:
+            spec: Any = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None:
+                spec.loader.exec_module = self._then_separate(spec.loader.exec_module)
+                return spec
+        return None
 
-            def then_separate(module: types.ModuleType) -> None:
-                from jccl.torch.worlds import give_each_rank_its_own
+    @staticmethod
+    def _then_separate(execute: Callable[[Any], None]) -> Callable[[Any], None]:
+        def exec_module(module: Any) -> None:
+            from jccl.torch.worlds import give_each_rank_its_own
 
-                execute(module)
-                give_each_rank_its_own(module)
+            execute(module)
+            give_each_rank_its_own(module)
 
-            spec.loader.exec_module = then_separate
-        return spec
+        return exec_module
+
+
+class _Main(types.ModuleType):
+    """Stands for the module __main__ of a shared interpreter: each rank sees its own."""
+
+    @staticmethod
+    def _own() -> Any:
+        return getattr(_here, "main", _NO_MAIN)
+
+    def __getattribute__(self, name: str) -> Any:
+        return getattr(_Main._own(), name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(_Main._own(), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(_Main._own(), name)
+
+
+_NO_MAIN = types.ModuleType("__main__")
 
 
 def share_interpreter() -> None:
@@ -126,10 +160,12 @@ def share_interpreter() -> None:
         start(thread)
 
     def begin(thread: threading.Thread) -> None:
-        vars(_here).update(getattr(thread, "_jccl_rank", {}))
+        vars(_here).update(vars(thread).pop("_jccl_rank", {}))
+        (own_state() or {}).get("begin_thread", bool)()
         bootstrap(thread)
 
     sys.meta_path.insert(0, _AfterTorch())
+    sys.modules["__main__"] = _Main("__main__")
     threads.start = inherit
     threads._bootstrap_inner = begin
     # They would take the signals by which HotSpot finds null pointers and reaches safepoints.
@@ -154,17 +190,26 @@ def attach() -> None:
         guest.enter()
 
 
-def enter(guest: Any, variables: list[str], out: Any, err: Any) -> None:
+class _Job(dict[str, Any]):
+    """What the package jccl keeps for all ranks of a job, while one of them runs."""
+
+
+_jobs: weakref.WeakValueDictionary[str, _Job] = weakref.WeakValueDictionary()
+
+
+def enter(guest: Any, job: str, variables: list[str], out: Any, err: Any) -> None:
     """Makes this thread, and threads that it starts, those of a rank of a shared interpreter.
 
     Args:
         guest: the rank in Java.
+        job: the name of its job.
         variables: of the environment, each as name=value.
         out: gets the text of standard output.
         err: likewise.
     """
     _here.guest = guest
-    _here.state = {}
+    with _ends:
+        _here.state = {"job": _jobs.setdefault(job, _Job())}
     _here.variables = dict(each.split("=", 1) for each in variables)
     _here.out = out
     _here.err = err
@@ -196,7 +241,8 @@ def run(key: str, kind: str, target: str, arguments: list[str]) -> tuple[Any, ..
     except BaseException as error:
         return _raised(error)
     finally:
-        _threads.pop(key, None)
+        with _ends:
+            _threads.pop(key, None)
         sys.stdout.flush()
         sys.stderr.flush()
 
@@ -225,13 +271,17 @@ def _main(name: str | None) -> types.ModuleType:
     main.__dict__.update(__file__=name, __builtins__=builtins)
     if name is None:
         del main.__file__
-    sys.modules["__main__"] = main
+    if type(sys.modules.get("__main__")) is _Main:
+        _here.main = main
+    else:
+        sys.modules["__main__"] = main
     return main
 
 
 def _first_in_path(folder: str) -> None:
     if folder not in sys.path[:1]:
-        sys.path.insert(0, folder)
+        # Jobs of one process come with the same folders again and again.
+        sys.path[:] = [folder, *(each for each in sys.path if each != folder)]
 
 
 def _script(target: str, arguments: list[str]) -> None:
@@ -245,9 +295,14 @@ def _script(target: str, arguments: list[str]) -> None:
 
 def _module(target: str, arguments: list[str]) -> None:
     _first_in_path(os.getcwd())
-    spec = importlib.util.find_spec(target)
-    sys.argv = [(spec.origin if spec else None) or target, *arguments]
-    runpy.run_module(target, run_name="__main__")
+    # As runpy.run_module, which knows no module __main__ for each rank.
+    _, spec, code = runpy._get_module_details(target)  # type: ignore[attr-defined]
+    sys.argv = [spec.origin, *arguments]
+    main = _main(spec.origin)
+    main.__spec__ = spec
+    main.__loader__ = spec.loader
+    main.__package__ = spec.parent
+    exec(code, main.__dict__)
 
 
 def _code(target: str, arguments: list[str]) -> None:
@@ -275,8 +330,7 @@ def stop(key: str) -> bool:
     """Raises Late in the rank's program, from another thread of a shared CPython."""
     import ctypes
 
-    thread = _threads.get(key)
-    if thread is None:
-        return False
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    return bool(raise_in(ctypes.c_ulong(thread), ctypes.py_object(Late)) == 1)
+    with _ends:
+        thread = _threads.get(key)
+        return thread is not None and raise_in(ctypes.c_ulong(thread), ctypes.py_object(Late)) == 1
