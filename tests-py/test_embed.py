@@ -270,7 +270,7 @@ def test_a_rank_that_uses_up_the_heap_is_named_and_its_peers_are_told(script: Sc
     path = script("""
         kept = []
         while comm.rank == 1:
-            kept.append([0] * 100_000)
+            kept.append([0] * 4_000_000)
         try:
             comm.allreduce(x, x, c.SUM)
         except c.NCCLError as error:
