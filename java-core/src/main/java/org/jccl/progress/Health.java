@@ -232,11 +232,10 @@ final class Health {
             if (hasEnded()) {
                 return;
             }
-            boolean gaveUp = hasGivenUp(q);
-            if (gaveUp || (Arrays.binarySearch(awaited, q) >= 0 && isGone(q))) {
+            if (hasGivenUp(q) || (Arrays.binarySearch(awaited, q) >= 0 && isGone(q))) {
                 any = true;
                 if (!executor.progress() || doubtfulSplit.lookNs() >= DOUBT_NS) {
-                    end(q, gaveUp, null);
+                    end(q, hasGivenUp(q), null);
                 }
             }
         }
@@ -274,7 +273,8 @@ final class Health {
         boolean heard = links.peer(q).heardOut() || links.region(q).hasLeft();
         Task task = executor.failure() == null ? engine.needing(q) : null;
         if (task != null && (heard || !moved)) {
-            end(q, false, task);
+            // Its last bytes may have said why it ends.
+            end(q, hasGivenUp(q), task);
         }
     }
 
