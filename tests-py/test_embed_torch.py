@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from embedded import LIMIT_S, REPOSITORY, run
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="these programs are torch's")
 
 TRAIN = str(REPOSITORY / "examples" / "digits" / "train.py")
 
@@ -122,11 +122,17 @@ def test_a_rank_that_has_ended_receives_nothing_more(tmp_path: Path) -> None:
     lines = worlds(
         tmp_path,
         """
-        import time
+        import sys, types
+
+        # What the ranks share.
+        shared = vars(sys.modules.setdefault("shared", types.ModuleType("shared")))
+        ending = shared.setdefault("ending", threading.Event())
+        told = shared.setdefault("told", threading.Event())
 
         class Slow:
             def __del__(self):
-                time.sleep(6)
+                ending.set()
+                told.wait(60)
 
         dist.init_process_group("jccl")
         own = threading.local()
@@ -134,12 +140,13 @@ def test_a_rank_that_has_ended_receives_nothing_more(tmp_path: Path) -> None:
         x = torch.zeros(4 << 20)
         dist.barrier()
         if dist.get_rank() == 0:
-            time.sleep(2)
+            assert ending.wait(60)
             try:
                 dist.send(x, 1)
                 print("sent")
             except dist.DistBackendError as error:
                 print("rank 1" in str(error))
+            told.set()
         else:
             own.slow = Slow()
             dist.irecv(x, 0)

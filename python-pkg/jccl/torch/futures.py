@@ -145,7 +145,9 @@ _completer = Completer()
 def completer() -> Completer:
     """The completer of this thread's rank, or of the process: callbacks find their rank's world."""
     state = own_state()
-    return _completer if state is None else state.setdefault("completer", Completer())
+    if state is None:
+        return _completer
+    return state.get("completer") or state.setdefault("completer", Completer())
 
 
 def _renew() -> None:

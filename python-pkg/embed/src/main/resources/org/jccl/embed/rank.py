@@ -239,6 +239,8 @@ def run(key: str, kind: str, target: str, arguments: list[str]) -> tuple[Any, ..
     except Late:
         return ("late",)
     except BaseException as error:
+        if isinstance(error, MemoryError):
+            _free_program(error)
         return _raised(error)
     finally:
         with _ends:
@@ -255,6 +257,12 @@ def _plain(value: object) -> object:
         return [_plain(each) for each in value]
     small = type(value) is int and -(1 << 63) <= value < 1 << 63
     return value if small or value is None or type(value) in (bool, float, str) else str(value)
+
+
+def _free_program(error: MemoryError) -> None:
+    """Lets go of what a program holds that has used up the memory: to tell its end takes some."""
+    traceback.clear_frames(error.__traceback__)
+    vars(sys.modules["__main__"]).clear()
 
 
 def _raised(error: BaseException) -> tuple[str, str, str, str]:
