@@ -34,7 +34,7 @@ REPORTS = tuple(
     ROOT / module / "target" / "surefire-reports" for module in ("tests-java", "python-pkg/embed")
 )
 #: A stage that takes longer than this hangs, and is ended.
-STAGE_LIMIT_S = {"test": 1800, "stress": 3600}
+STAGE_LIMIT_S = {"test": 1800, "stress": 5400}
 
 
 @dataclass

@@ -147,7 +147,8 @@ def completer() -> Completer:
     state = own_state()
     if state is None:
         return _completer
-    return state.get("completer") or state.setdefault("completer", Completer())
+    own: Completer = state.get("completer") or state.setdefault("completer", Completer())
+    return own
 
 
 def _renew() -> None:
