@@ -32,7 +32,8 @@ enum {
     THREADS = -6,
     ALLOCATIONS = -7,
     MEMFDS = -8,
-    READS = -9
+    READS = -9,
+    POLLS = -10
 };
 
 typedef long (*syscall_fn)(long, long, long, long, long, long, long);
@@ -69,6 +70,8 @@ static int counts(long n) {
             return n == SYS_memfd_create;
         case READS:
             return n == SYS_process_vm_readv;
+        case POLLS:
+            return n == SYS_ppoll;
         default:
             return n == which;
     }

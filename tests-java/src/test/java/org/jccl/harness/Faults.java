@@ -51,7 +51,9 @@ public final class Faults {
         /** Those that make memory that can be shared and is in no file system. */
         MEMFDS(-8),
         /** Those that read the memory of another process. */
-        READS(-9);
+        READS(-9),
+        /** Those that ask for the state of descriptors, such as whether a process has ended. */
+        POLLS(-10);
 
         private final int number;
 

@@ -2,21 +2,27 @@ package org.jccl.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import org.jccl.Communicator;
+import org.jccl.Config;
 import org.jccl.harness.Cluster;
+import org.jccl.harness.Faults;
 import org.jccl.harness.Rank;
 import org.jccl.harness.RankResult;
 import org.jccl.harness.RunningCluster;
 import org.jccl.harness.Scenario;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclResult;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 
 /** Ranks that hear of a death name the dead rank, and once the rank that has told them. */
 final class ReportedDeathTest {
@@ -66,6 +72,46 @@ final class ReportedDeathTest {
                 assertFalse(rest.contains("reported by"), told.text());
             }
             assertEquals(RankResult.End.DIED, running.awaitEnd(3).end());
+        }
+    }
+
+    /** Rank 0 is stopped as it asks whether rank 1 lives; rank 1 then gives up, and ends. */
+    public static final class StoppedAsItAsks implements Scenario {
+        private static final Config IMPATIENT = Config.DEFAULT.withTimeout(Duration.ofMillis(100));
+
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init(rank.number() == 0 ? Config.DEFAULT : IMPATIENT);
+            try (Arena arena = Arena.ofConfined()) {
+                Sums.barrier(comm);
+                if (rank.number() == 0) {
+                    Faults.arm(Faults.Action.STOP, Faults.Calls.POLLS, 1, 0, 1);
+                } else {
+                    rank.await("rank 0 is stopped");
+                }
+                comm.recv(arena.allocate(4, 4), 1, DataType.INT32, 1 - rank.number());
+            } finally {
+                Faults.disarm();
+                comm.abort();
+            }
+        }
+    }
+
+    @Test
+    void reasonIsLookedForAgainWhenADeathIsSeen() throws InterruptedException {
+        Cluster pair = Faults.preloaded(Cluster.processes(2).once());
+        try (RunningCluster running = pair.start(StoppedAsItAsks.class)) {
+            while (!running.stopped(0)) {
+                assertNull(running.endOf(0));
+                Thread.sleep(1);
+            }
+            Optional<ProcessHandle> second = ProcessHandle.of(running.pid(1));
+            running.post("rank 0 is stopped", "");
+            running.awaitEnd(1).assertFailed(NcclResult.TIMEOUT, "rank 0");
+            second.ifPresent(process -> process.onExit().join());
+            running.cont(0);
+            running.awaitEnd(0)
+                    .assertFailed(NcclResult.REMOTE_ERROR, "rank 1 has waited", "time limit");
         }
     }
 }
