@@ -8,12 +8,14 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, cast
 
 import jccl
 import jccl.bindings
 import numpy
 import pytest
 from jccl.bindings import Binding, cpython, load, use
+from jccl.bindings.guest import GuestBinding
 from jccl.core import (
     Communicator,
     NcclDataType,
@@ -148,6 +150,59 @@ def test_threads_that_load_at_once_get_the_same_binding(monkeypatch: pytest.Monk
         assert first is second
     finally:
         use(before)
+
+
+class _Finalized:
+    """Java, in whose calls a finalizer makes other calls as soon as the result is there."""
+
+    def __init__(self) -> None:
+        self.block_ = bytearray(16)
+        self.words = memoryview(self.block_).cast("q")
+        self.binding: Any = None
+        vars(self).update(commAbort=lambda _: 0, commCount=self.count)
+
+    def java(self, _: str) -> _Finalized:
+        return self
+
+    def attach(self) -> None:
+        pass
+
+    memory = None
+
+    def block(self) -> bytearray:
+        return self.block_
+
+    def address(self, _: object) -> int:
+        return 0
+
+    def finalize(self) -> None:
+        assert self.binding.comm_abort(1) == 0
+        assert self.binding.comm_count(1) == (0, 3)
+
+    def count(self, *_: int) -> int:
+        self.words[0] = 3
+        return 0
+
+    def operation(self, *_: int) -> int:
+        self.words[1] |= 1 << 32
+        self.finalize()
+        return 7
+
+    def resume(self) -> int:
+        self.words[1] = 0
+        return 6
+
+    def start(self, *_: int) -> int:
+        self.words[0] = 42
+        self.finalize()
+        return 7
+
+
+def test_a_finalizers_calls_do_not_disturb_the_call_around_them() -> None:
+    java = _Finalized()
+    java.binding = binding = cast(Any, GuestBinding(cast(Any, java)))
+    assert binding.all_reduce(0, 0, 0, 7, 0, 1, 0) == 6
+    assert binding.start(4, 0, 0, 0, 7, 0, 0, 1) == (7, 42)
 
 
 def test_numbers_are_those_of_nccl_h() -> None:

@@ -143,7 +143,11 @@ def test_ranks_do_not_wait_for_one_that_ends_before_it_joins(host: str, tmp_path
                 raise ImportError("no such thing")
             start = time.monotonic()
             try:
-                c.Communicator.from_env()
+                blocking = os.environ["RANK"] == "0"
+                comm = c.Communicator.from_env(c.NCCLConfig(blocking=blocking))
+                while comm.get_async_error() == c.Result.InProgress:
+                    time.sleep(0.01)
+                comm.finalize()
             except c.NCCLError as error:
                 print(time.monotonic() - start < 60, error)
         """)
@@ -450,6 +454,33 @@ def test_a_java_program_that_runs_jep_needs_no_jar_of_ours(
     """)
     kind = "GuestBinding" if jars else "module"
     assert _in_jep("SharedInterpreter", jars, code, tmp_path) == f"{kind} [1.0, 2.0]\n"
+
+
+def test_a_child_made_by_fork_is_told_in_jep(script: Script) -> None:
+    path = script(
+        """
+        import threading
+        child = os.fork()
+        if child == 0:
+            said = []
+            def call():
+                try:
+                    comm.allreduce(x, x, c.SUM)
+                except c.NCCLError as error:
+                    said.append("in a child made by fork" in str(error))
+            call()
+            thread = threading.Thread(target=call)
+            thread.start()
+            thread.join()
+            os._exit(7 if said == [True, True] else 8)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        comm.allreduce(x, x, c.SUM)
+        comm.destroy()
+        """
+    )
+    done = run("jep", path)
+    assert done.stdout == "[0] 7\n", done.stdout + done.stderr
+    assert done.returncode == 0
 
 
 def test_a_subinterpreter_of_jep_is_refused(tmp_path: Path) -> None:

@@ -160,24 +160,52 @@ def test_a_rank_that_raises_is_named_by_the_others(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent("""
-            import torch, torch.distributed as dist
+            import threading, torch, torch.distributed as dist
             dist.init_process_group("jccl")
             x = torch.ones(4)
             dist.all_reduce(x)
             if dist.get_rank() == 1:
-                raise KeyError("odd")
+                try:
+                    raise KeyError("odd")
+                finally:
+                    # The others fail before this rank has failed.
+                    dist.destroy_process_group()
+                    threading.Event().wait(1)
             try:
                 dist.all_reduce(x)
             except dist.DistBackendError as error:
                 print(error)
+                raise
         """),
         encoding="utf-8",
     )
     done = run("jep", "--ranks", "3", str(script))
     assert done.returncode == 1
-    assert "rank 1 raised KeyError: 'odd'" in done.stderr
+    assert "rank 1 raised KeyError: 'odd' (the first to fail)" in done.stderr
     others = [line for line in done.stdout.splitlines() if "rank 1" in line]
     assert {line[:3] for line in others} >= {"[0]", "[2]"}, done.stdout
+
+
+def test_a_rank_that_ends_before_it_makes_the_group_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+            import os, sys, torch.distributed as dist
+            gone = int(sys.argv[1])
+            if int(os.environ["RANK"]) == gone:
+                sys.exit(5)
+            try:
+                dist.init_process_group("jccl")
+            except dist.DistBackendError as error:
+                assert f"the program of rank {gone} has ended before" in str(error), error
+                print("told")
+        """),
+        encoding="utf-8",
+    )
+    for gone in ("1", "0"):
+        done = run("jep", "--ranks", "2", str(script), gone)
+        assert done.returncode == 5, done.stdout + done.stderr
+        assert "told" in done.stdout
 
 
 def test_the_launcher_of_the_process_is_not_that_of_its_ranks(tmp_path: Path) -> None:

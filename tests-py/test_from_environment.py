@@ -22,10 +22,22 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.jccl.Communicator;
 import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
 import org.jccl.type.RedOp;
 
 class Ranks {
+    /** A call that gives no communicator does not count. */
+    static void beInterrupted() {
+        Thread.currentThread().interrupt();
+        try {
+            Communicator.fromEnvironment().close();
+        } catch (NcclException e) {
+            System.out.println("java told " + Thread.interrupted());
+        }
+    }
+
     public static void main(String[] args) {
+        beInterrupted();
         for (int i = 0; i < 2; i++) {
             try (Communicator comm = Communicator.fromEnvironment();
                     Arena arena = Arena.ofConfined()) {
@@ -44,6 +56,16 @@ import array, os, sys
 if int(os.environ["RANK"]) in {java_ranks}:
     os.execv({java!r}, {command!r})
 import jccl.core as nccl
+# A call that gives no communicator does not count.
+kept = os.environ.get("JCCL_STORE")
+os.environ["JCCL_STORE"] = "jccl-none"
+try:
+    nccl.Communicator.from_env()
+except nccl.NcclInvalid:
+    os.write(1, b"python told\\n")
+del os.environ["JCCL_STORE"]
+if kept:
+    os.environ["JCCL_STORE"] = kept
 for i in range(2):
     with nccl.Communicator.from_env() as comm:
         total = array.array("i", [comm.rank])
@@ -70,7 +92,10 @@ def write(script: Path, java_ranks: set[int]) -> None:
 
 
 def count(output: str, language: str, n: int) -> int:
-    return output.count(f"{language} {n * (n - 1) // 2} of {n}\n")
+    """How many communicators its ranks had, if each was told of its first call."""
+    sums = output.count(f"{language} {n * (n - 1) // 2} of {n}\n")
+    assert sums == 2 * output.count(f"{language} told")
+    return sums
 
 
 @pytest.mark.parametrize("java_ranks", [{0, 2}, {1}], ids=str)

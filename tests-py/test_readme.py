@@ -118,7 +118,7 @@ def run_shell(block: Block, tmp_path: Path) -> None:
             case ["pip", "install", what, *_]:
                 assert what == "." or (ROOT / what.split("[")[0]).exists(), line
             case ["python" | "torchrun" | "java" | "cc" | "./sum", *_]:
-                command = line.replace("jccl-embed.jar", str(embedded.JAR))
+                command = line.replace("python-pkg/embed/target/jccl-embed.jar", str(embedded.JAR))
                 run(["bash", "-c", f"{commands_path()} {command}"], tmp_path)
             case _:
                 pytest.fail(f"README, line {block.line}: nobody tests `{line}`")

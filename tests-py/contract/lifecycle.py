@@ -202,11 +202,14 @@ def abort_ends_calls_of_the_others(rank: Rank) -> None:
 @case()
 def a_rank_that_is_late_is_named(rank: Rank) -> None:
     comm = rank.init(NCCLConfig(timeout=0.5))
+    child = comm.split(0)
     x = _ones()
     if rank.rank == 0:
         time.sleep(2)
     else:
+        raises(NCCLError, "the time limit is 500 ms", child.allreduce, x, x, nccl.SUM)
         raises(NCCLError, "rank 0", comm.allreduce, x, x, nccl.SUM)
+    child.abort()
     comm.abort()
 
 

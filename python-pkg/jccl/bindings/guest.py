@@ -7,12 +7,11 @@ to one interpreter: threads find their rank in Java.
 
 from __future__ import annotations
 
-import array
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from jccl._numbers import IN_PROGRESS, SUCCESS
+from jccl._numbers import IN_PROGRESS, INVALID_USAGE, SUCCESS
 from jccl.bindings.arguments import Ints, operations
 from jccl.bindings.block import GroupBlock
 
@@ -21,10 +20,9 @@ CodeInt = tuple[int, int]
 # How long a call may keep its thread before Python can look at signals, in milliseconds.
 _SLICE_MS = 100
 _WORD = (1 << 64) - 1
-# The words of a thread's block: the out parameter, the slice (milliseconds, and above them whether
-# the call is parked), and room.
-_OUT, _SLICE, _ROOM = range(3)
-_ROOM_WORDS = 510
+# The words of a thread's block: the out parameter, and the slice (milliseconds, and above them
+# whether the call is parked).
+_OUT, _SLICE = range(2)
 _ID_BYTES = 128
 
 
@@ -56,6 +54,34 @@ class _Thread(threading.local):
         self.groups = 0
 
 
+_IN_CHILD = (
+    "NCCL calls are not possible in a child made by fork after JCCL was used: start processes with"
+    " multiprocessing's 'spawn', or run the ranks by python -m jccl.run"
+)
+
+
+class _NoJava:
+    """What Java answers where there is none: every function that is not here refuses."""
+
+    _answers: ClassVar[dict[str, Callable[..., Any]]] = {
+        "lastError": lambda: _IN_CHILD,
+        "errorString": lambda _: "invalid usage",
+        "memory": bytearray,
+        "block": lambda: bytearray(8 * 2),
+    }
+
+    def __getattr__(self, function: str) -> Callable[..., Any]:
+        return self._answers.get(function, self._refuse)
+
+    @staticmethod
+    def _refuse(*_: object) -> int:
+        return INVALID_USAGE
+
+
+def _nothing() -> None:
+    """Does nothing."""
+
+
 class GuestBinding:
     """Satisfies ``jccl.bindings.Binding`` where Java has started Python."""
 
@@ -66,31 +92,35 @@ class GuestBinding:
         self._thread = _Thread(door, host.attach)
         self.memory = host.memory
         self.group_block = lambda started, ended: GroupBlock(self, started, ended)
-        for name, call in operations(api.operation, self._wait).items():
+        self._define(api.operation)
+
+    def _define(self, operation: Callable[..., int]) -> None:
+        for name, call in operations(operation, self._wait).items():
             setattr(self, name, call)
+
+    def refuse_in_child(self) -> None:
+        """Makes all calls fail, in a child made by fork: Java does not live on there."""
+        self._api = self._door = java = _NoJava()
+        self._resume = java.resume
+        self._thread = _Thread(java, _nothing)
+        self._define(java.operation)
 
     # Calls.
 
-    def _wait(
-        self, call: Callable[..., int], *given: int, resume: Callable[[], int] | None = None
-    ) -> int:
-        """Makes a call that may block, in slices between which Python can look at signals.
-
-        Args:
-            call: of Java.
-            given: its arguments.
-            resume: goes on with the parked call, if not ``NcclApi.resume``.
-        """
+    def _wait(self, call: Callable[..., int], *given: int) -> int:
+        """Makes a call that may block, in slices between which Python can look at signals."""
         thread = self._thread
         words = thread.words
         outer = thread.waiting
+        # Of a call in whose pause this one is made: by a signal handler, or a finalizer.
+        before = words[_SLICE]
         try:
             thread.waiting = outer + 1
             words[_SLICE] = _SLICE_MS
             code = call(*given)
             while words[_SLICE] >> 32:
                 words[_SLICE] = _SLICE_MS
-                code = (resume or self._resume)()
+                code = self._resume()
             return code
         except BaseException:
             words[_SLICE] = 0
@@ -98,28 +128,32 @@ class GuestBinding:
                 self._api.interrupt()
             raise
         finally:
-            words[_SLICE] = 0
+            words[_SLICE] = before
             thread.waiting = outer
 
-    def _value(self, code: int) -> CodeInt:
-        return code, self._thread.words[_OUT] & _WORD
-
-    def _number(self, call: Callable[..., int], *given: int) -> CodeInt:
-        """A call whose out parameter is an int of C."""
+    def _value(self, call: Callable[..., int], *given: int) -> CodeInt:
+        """A call with an out parameter. It leaves that of a call around it as it was."""
         words = self._thread.words
-        words[_OUT] = 0
-        code = call(*given, self._thread.address)
-        value = words[_OUT] & 0xFFFFFFFF
-        return code, value - (1 << 32) if value >> 31 else value
-
-    def _made(
-        self, call: Callable[..., int], *given: int, resume: Callable[[], int] | None = None
-    ) -> CodeInt:
-        """A call that makes a communicator; its rank knows it from now on."""
-        words = self._thread.words
+        before = words[_OUT]
         words[_OUT] = 0
         try:
-            code = self._wait(call, *given, resume=resume)
+            return call(*given), words[_OUT] & _WORD
+        finally:
+            words[_OUT] = before
+
+    def _number(self, call: Callable[..., int], *given: int) -> CodeInt:
+        """A call whose last parameter is an out parameter, an int of C."""
+        code, word = self._value(call, *given, self._thread.address)
+        value = word & 0xFFFFFFFF
+        return code, value - (1 << 32) if value >> 31 else value
+
+    def _made(self, call: Callable[..., int], *given: int) -> CodeInt:
+        """A call that makes a communicator; its rank knows it from now on."""
+        words = self._thread.words
+        before = words[_OUT]
+        words[_OUT] = 0
+        try:
+            code = self._wait(call, *given)
             handle = words[_OUT]
             if handle:
                 self._door.made(handle)
@@ -128,9 +162,13 @@ class GuestBinding:
             if words[_OUT]:
                 self._api.commAbort(words[_OUT])
             raise
+        finally:
+            words[_OUT] = before
 
-    def _room(self) -> int:
-        return self._thread.address + 8 * _ROOM
+    def _memory(self, words: int) -> tuple[memoryview, int]:
+        """Zeroed words of Java's, with their address."""
+        block = self._door.memory(8 * words)
+        return memoryview(block).cast("B").cast("q"), int(self._door.address(block))
 
     # Version and errors.
 
@@ -149,9 +187,9 @@ class GuestBinding:
         return str(self._door.lastError())
 
     def get_unique_id(self) -> tuple[int, bytes]:
-        code = self._wait(self._api.getUniqueId, self._room())
-        words = self._thread.words[_ROOM : _ROOM + _ID_BYTES // 8]
-        return code, words.tobytes() if code == SUCCESS else bytes(_ID_BYTES)
+        out, address = self._memory(_ID_BYTES // 8)
+        code = self._wait(self._api.getUniqueId, address)
+        return code, out.tobytes()
 
     def _later(self, function: str) -> int:
         return int(self._door.later(function))
@@ -160,19 +198,12 @@ class GuestBinding:
 
     def comm_init_rank_scalable(self, *given: int) -> CodeInt:
         ints = _COMM_INIT_RANK_SCALABLE(given)
-        first_id = ints[3]
-        return self._made(
-            self._api.commInitRankScalable,
-            self._thread.address,
-            *ints,
-            resume=lambda: int(self._door.resumeInit(first_id)),
-        )
+        return self._made(self._api.commInitRankScalable, self._thread.address, *ints)
 
     def comm_init_all(self, *given: int) -> tuple[int, list[int]]:
         ndev, devlist = _COMM_INIT_ALL(given)
         places = max(ndev, 0)
-        handles = memoryview(out := self._door.memory(8 * places + 8)).cast("B").cast("q")
-        address = int(self._door.address(out))
+        handles, address = self._memory(places + 1)
         try:
             code = self._wait(self._api.commInitAll, address, ndev, devlist)
             made = [handle for handle in handles[:places].tolist() if handle]
@@ -277,62 +308,65 @@ class GuestBinding:
 
     def red_op_create_pre_mul_sum(self, *given: int) -> CodeInt:
         ints = _RED_OP_CREATE_PRE_MUL_SUM(given)
-        words = self._thread.words
-        words[_OUT] = 0
-        code = self._api.redOpCreatePreMulSum(self._thread.address, *ints)
-        return code, words[_OUT] & 0xFFFFFFFF
+        code, op = self._value(self._api.redOpCreatePreMulSum, self._thread.address, *ints)
+        return code, op & 0xFFFFFFFF
 
     def red_op_destroy(self, *given: int) -> int:
         return int(self._api.redOpDestroy(*_RED_OP_DESTROY(given)))
 
     def mem_alloc(self, *given: int) -> CodeInt:
         (size,) = _MEM_ALLOC(given)
-        self._thread.words[_OUT] = 0
-        return self._value(self._api.memAlloc(self._thread.address, size))
+        code, address = self._value(self._api.memAlloc, self._thread.address, size)
+        if code == SUCCESS:
+            self._door.allocated(address)
+        return code, address
 
     def mem_free(self, *given: int) -> int:
-        return int(self._api.memFree(*_MEM_FREE(given)))
+        (address,) = _MEM_FREE(given)
+        code = int(self._api.memFree(address))
+        if code == SUCCESS:
+            self._door.freed(address)
+        return code
 
     # Asynchronous forms.
 
     def start(self, *given: int) -> CodeInt:
-        self._thread.words[_OUT] = 0
-        return self._value(self._api.start(*_START(given), 0, self._thread.address))
+        return self._value(self._api.start, *_START(given), 0, self._thread.address)
 
     def start_composed(self, *given: int) -> CodeInt:
-        self._thread.words[_OUT] = 0
         ints = _START_COMPOSED(given)
-        return self._value(self._api.startComposed(*ints, 0, self._thread.address))
+        return self._value(self._api.startComposed, *ints, 0, self._thread.address)
 
     def poll(self, *given: int) -> int:
         return int(self._api.poll(*_POLL(given)))
 
     def wait(self, *given: int) -> int:
         comm, ticket = _WAIT(given)
-        return self._finish(IN_PROGRESS, comm, ticket)
-
-    def run(self, *given: int) -> int:
-        ints = _RUN(given)
-        words = self._thread.words
-        words[_OUT] = 0
-        code = self._api.start(*ints, _SLICE_MS, self._thread.address)
-        return self._finish(code, ints[-1], words[_OUT])
-
-    def run_composed(self, *given: int) -> int:
-        ints = _RUN_COMPOSED(given)
-        words = self._thread.words
-        words[_OUT] = 0
-        code = self._api.startComposed(*ints, _SLICE_MS, self._thread.address)
-        return self._finish(code, ints[-1], words[_OUT])
-
-    def _finish(self, code: int, comm: int, ticket: int) -> int:
-        """Waits for a started operation; an exception in a pause revokes the communicator."""
         try:
-            while code == IN_PROGRESS and ticket:
-                code = self._api.poll(comm, ticket, _SLICE_MS)
+            return self._finish(IN_PROGRESS, comm, ticket)
         except BaseException:
             self._api.commInterrupt(comm)
             raise
+
+    def run(self, *given: int) -> int:
+        return self._to_the_end(self._api.start, _RUN(given))
+
+    def run_composed(self, *given: int) -> int:
+        return self._to_the_end(self._api.startComposed, _RUN_COMPOSED(given))
+
+    def _to_the_end(self, start: Callable[..., int], ints: tuple[int, ...]) -> int:
+        """Starts an operation and waits for it; an exception revokes the communicator."""
+        comm = ints[-1]
+        try:
+            code, ticket = self._value(start, *ints, _SLICE_MS, self._thread.address)
+            return self._finish(code, comm, ticket)
+        except BaseException:
+            self._api.commInterrupt(comm)
+            raise
+
+    def _finish(self, code: int, comm: int, ticket: int) -> int:
+        while code == IN_PROGRESS and ticket:
+            code = self._api.poll(comm, ticket, _SLICE_MS)
         return code
 
     def comm_interrupt(self, *given: int) -> int:
@@ -342,9 +376,8 @@ class GuestBinding:
         return int(self._api.commDrop(*_COMM_DROP(given)))
 
     def wait_completion(self, *given: int) -> CodeInt:
-        self._thread.words[_OUT] = 0
         ints = _WAIT_COMPLETION(given)
-        return self._value(self._api.waitCompletion(*ints, self._thread.address))
+        return self._value(self._api.waitCompletion, *ints, self._thread.address)
 
     # Communicators and the process.
 
@@ -354,10 +387,9 @@ class GuestBinding:
     def comm_stats(self, *given: int) -> tuple[int, list[int]]:
         comm, n = _COMM_STATS(given)
         places = min(max(n, 0), 256)
-        room = self._thread.words[_ROOM : _ROOM + places]
-        room[:] = array.array("q", bytes(8 * places))
-        code = self._api.commStats(comm, self._room(), places)
-        return code, [word & _WORD for word in room.tolist()]
+        out, address = self._memory(places + 1)
+        code = self._api.commStats(comm, address, places)
+        return code, [word & _WORD for word in out[:places].tolist()]
 
     def shutdown(self) -> int:
         """Ends what this thread's rank has left; the process and its other ranks go on."""
@@ -368,7 +400,14 @@ class GuestBinding:
         return int(self._api.warm(*_WARM(given)))
 
     def share(self, own: bytes | None, limit_s: float | None) -> bytes | None:
-        """Hands rank 0's bytes to the ranks that the host of this one has started with it."""
+        """Hands rank 0's bytes to the ranks that the host of this one has started with it.
+
+        Returns:
+            None if there are no such ranks; no bytes if rank 0 has ended.
+
+        Raises:
+            TimeoutError: rank 0 has not come within the limit.
+        """
         door = self._thread.door
         if not door.hasTeam():
             return None
@@ -380,7 +419,15 @@ class GuestBinding:
         while not text and (limit_s is None or waited < limit_s):
             text = str(door.taken(number, _SLICE_MS))
             waited += _SLICE_MS / 1000
+        if text in ("", "-"):
+            door.missed(number)
+        if not text:
+            raise TimeoutError
         return bytes.fromhex(text.removeprefix("-"))
+
+    def has_ended(self, rank: int, ranks: int) -> bool:
+        """Whether this rank has ended, if the host has started so many with this one."""
+        return bool(self._thread.door.hasEnded(rank, ranks))
 
     # The Java VM, which is there.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import importlib
+import os
 import sys
 from typing import Any, cast
 
@@ -94,6 +95,7 @@ def load() -> Binding | None:
             raise
         return None
     check_version(binding)
+    os.register_at_fork(after_in_child=binding.refuse_in_child)
     for name in ("enable", "disable", "register", "unregister"):
         setattr(faulthandler, name, _without_effect)
     return cast(Binding, binding)

@@ -61,8 +61,18 @@ class Communicator(Unfinished):
     ) -> Communicator:
         """The communicator of ``nranks`` ranks that share ``unique_id``; this one is ``rank``.
 
+        Args:
+            nranks: 1 to 65,536.
+            rank: 0 to nranks - 1.
+            unique_id: what ``get_unique_id`` gave on one rank; it makes one communicator only. Of
+                several the first counts.
+            config: None for the defaults.
+
         Raises:
-            NCCLError: if a peer does not come within the limit, differs in a setting, …
+            NcclInvalid: unique_id is none.
+            NCCLError: InvalidArgument for RANK_COUNT, RANK_OUTSIDE and ID_FOREIGN; InvalidUsage if
+                the ranks disagree (RANKS_DISAGREE) or the id was used (ID_USED); Timeout after
+                JCCL_INIT_TIMEOUT (INIT_TIMEOUT); RemoteError if a rank has gone.
         """
         comm = cls()
         comm.initialize(nranks, rank, unique_id, config)
@@ -136,11 +146,21 @@ class Communicator(Unfinished):
     def split(
         self, color: int | None = None, key: int = 0, config: NCCLConfig | None = None
     ) -> Communicator:
-        """The communicator of the ranks with the same ``color``, ordered by ``key``.
+        """The communicator of the ranks with the same ``color``; all ranks must call it.
 
-        With color None this rank gets no communicator: the result's ``is_valid`` is False. If this
-        communicator is non-blocking, the child is usable once ``get_async_error()`` of both is
-        Success; both may be polled.
+        If this communicator is non-blocking, the child is usable once ``get_async_error()`` of both
+        is Success; both may be polled.
+
+        Args:
+            color: 0 or more. With None this rank gets no communicator: the result's ``is_valid`` is
+                False.
+            key: any int; the child's ranks are in the order of their keys, those with equal keys in
+                the order of their ranks here.
+            config: None for the configuration of this communicator.
+
+        Raises:
+            NCCLError: InvalidArgument for another color (SPLIT_COLOR), or while this communicator
+                is busy (NOT_READY); otherwise as of ``init``.
         """
         ptr = self._require("split")
         c_config = None if config is None else CConfig(config)
@@ -197,12 +217,18 @@ class Communicator(Unfinished):
         check(self._library.comm_finalize(self._require("finalize")))
 
     def destroy(self) -> None:
-        """Ends the communicator; finalizes it first if needed. Without a handle does nothing."""
+        """Ends the communicator; waits at most 5 s for operations under way.
+
+        Without a handle it does nothing.
+        """
         if self._ptr:
             check(self._ended(self._library.comm_destroy, self._ptr))
 
     def abort(self) -> None:
-        """Stops everything and frees the communicator, whatever the peers do."""
+        """Stops everything and frees the communicator within a second, whatever the peers do.
+
+        A copy that is under way within this rank is waited for. Peers get RemoteError (ABORTED).
+        """
         if self._ptr:
             check(self._ended(self._library.comm_abort, self._ptr))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupSimInfo:
-    """The answer of a simulated group.
+    """The answer of a simulated group. That is not done yet: nothing returns one.
 
     Attributes:
         estimated_time: in microseconds, as the C value is.
@@ -46,6 +46,9 @@ def group_start() -> None:
 
 def group_end(*, simulate: bool = False) -> GroupSimInfo | None:
     """Closes the group; the outermost end launches the calls made since its start.
+
+    Args:
+        simulate: not done yet: the group ends, nothing is launched, and NOT_DONE_YET is raised.
 
     Raises:
         NCCLError: the first error of a call inside the group, in which case nothing is launched;

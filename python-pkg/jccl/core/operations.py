@@ -25,7 +25,7 @@ class Operations(Calls):
     """The operations of a communicator. These rules hold for all of them:
 
     *Calls.* All ranks call the same operations in the same order. Ranks that call differently get
-    an error that names both calls (`called_differently`_). A call on a blocking communicator
+    an error that names both calls (CALLED_DIFFERENTLY). A call on a blocking communicator
     returns when the operation is complete on this rank. On a non-blocking one, and inside
     ``group()``, the call only queues the operation: the buffers belong to JCCL until
     ``get_async_error()`` is Success.
@@ -58,10 +58,11 @@ class Operations(Calls):
     PYTHON_COMMUNICATOR_STATE. A number that C cannot hold is an OverflowError (NUMBER_TOO_LARGE),
     an argument that must be a number and is none a TypeError (NOT_A_NUMBER).
     ``NCCLError`` has the library's code and sentence: InvalidArgument for ROOT_OR_PEER,
-    BUFFERS_OVERLAP, REDUCTION_UNKNOWN, REDUCTION_ENDED and REDUCTION_TYPE; InvalidUsage for
-    CALLED_DIFFERENTLY, UNMATCHED, TOO_LARGE, TOO_MANY_RANKS, TOO_MANY_PENDING and NOT_READY;
-    RemoteError for LOST, LEFT, ABORTED, INTERRUPTED and REPORTED; Timeout for LATE; SystemError
-    for SYSTEM_CALL, NO_MEMORY and NO_STACK. After RemoteError, Timeout, CALLED_DIFFERENTLY and
+    BUFFERS_OVERLAP, REDUCTION_UNKNOWN, REDUCTION_ENDED, REDUCTION_TYPE, NOT_READY and
+    ALREADY_ENDED; InvalidUsage for CALLED_DIFFERENTLY, UNMATCHED, TOO_LARGE, TOO_MANY_RANKS and
+    TOO_MANY_PENDING; RemoteError for LOST, LEFT, ABORTED, INTERRUPTED and REPORTED (InvalidUsage if
+    the ranks called differently); Timeout for LATE; SystemError for SYSTEM_CALL, NO_MEMORY,
+    NO_STACK, UNREADABLE and BUFFER_UNREADABLE. After RemoteError, Timeout, CALLED_DIFFERENTLY and
     UNMATCHED the communicator can only be destroyed or aborted.
     """
 

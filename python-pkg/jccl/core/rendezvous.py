@@ -28,7 +28,7 @@ _DEFAULT_LIMIT_S = 120.0
 _LONGEST_S = 1e9
 _FULL_NAP_S = 0.005
 
-# The number of exchanges so far; read and written under the lock.
+# How many ids this process has had; read and written under the lock.
 _exchanges = 0
 _lock = threading.Lock()
 
@@ -60,14 +60,23 @@ def exchange_unique_id(rank: int, nranks: int) -> UniqueId:
     share = getattr(load(), "share", None)
     if share is not None and nranks > 1:
         own = bytes(get_unique_id()) if rank == 0 else None
-        content = share(own, _limit())
+        limit = _limit()
+        try:
+            content = share(own, limit)
+        except TimeoutError:
+            raise NcclInvalid(f"rank 0 made no id within {limit:g} s") from None
         if content:
             return UniqueId.from_bytes(content)
         if content is not None:
-            raise NcclInvalid(f"rank 0 ended, or made no id within {_limit()} s")
+            raise NcclInvalid("the program of rank 0 has ended without making an id")
     with _lock:
-        key = f"id/{_exchanges}"
+        # One that was not handed on is asked for again, as the other ranks do or have done.
+        unique_id = _exchange(rank, nranks, f"id/{_exchanges}")
         _exchanges += 1
+    return unique_id
+
+
+def _exchange(rank: int, nranks: int, key: str) -> UniqueId:
     if nranks > 1 and STORE_VARIABLE not in os.environ and _torchrun_keeps_a_store():
         return _exchange_by_torchrun(rank, key)
     if rank == 0:

@@ -51,7 +51,14 @@ class Job:
 
 
 def run_job(job: Job) -> int:
-    """Runs the job to its end and returns its exit status."""
+    """Runs the job to its end. Call it in the main thread.
+
+    Returns:
+        0, or the status of the first rank that failed; 128 + n after signal n, 124 after timeout_s.
+
+    Raises:
+        OSError: the command cannot be started.
+    """
     return _Launch(job).run()
 
 

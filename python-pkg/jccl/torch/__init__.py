@@ -50,6 +50,7 @@ def stats(group: ProcessGroup | None = None) -> dict[str, int]:
 
     Raises:
         TypeError: if the group has another backend.
+        DistBackendError: the group has ended.
     """
     from jccl.torch.creation import statistics
 

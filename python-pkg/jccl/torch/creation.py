@@ -159,7 +159,9 @@ def _lead(native: Binding, store: Store, size: int, name: str, deadline: float) 
     """
     _start_java(native, name)
     hellos = [f"hello/{rank}" for rank in range(1, size)]
-    missing = wait_for_keys(store, hellos, deadline)
+    ended = _ended_in(native, size)
+    missing = wait_for_keys(store, hellos, deadline, lambda i: ended(i + 1))
+    _require_alive(name, ended, [i + 1 for i in missing])
     if missing:
         ranks = ", ".join(str(i + 1) for i in missing)
         raise DistBackendError(
@@ -190,7 +192,10 @@ def _follow(
     key = f"id/hello/{rank}/{hello}"
     store.set(f"hello/{rank}", hello)
     _start_java(native, name)
-    if wait_for_keys(store, [key], deadline):
+    ended = _ended_in(native, size)
+    missing = wait_for_keys(store, [key], deadline, lambda _: ended(0))
+    _require_alive(name, ended, missing)
+    if missing:
         raise DistBackendError(
             f"group {name}: rank {rank} waited in vain for rank 0 of {size}, which makes the "
             "group when all ranks have come"
@@ -198,6 +203,19 @@ def _follow(
     nonce, _, unique_id = store.get(key).decode().partition(":")
     unique = bytes.fromhex(unique_id)
     return _initialise(native, unique, rank, size, name, deadline, _idle), nonce
+
+
+def _ended_in(native: Binding, size: int) -> Callable[[int], bool]:
+    """Says whether a rank has ended, if one Java VM has started this group's ranks and knows."""
+    ended: Callable[[int, int], bool] = getattr(native, "has_ended", lambda _rank, _ranks: False)
+    return lambda rank: ended(rank, size)
+
+
+def _require_alive(name: str, ended: Callable[[int], bool], missing: list[int]) -> None:
+    for rank in filter(ended, missing):
+        raise DistBackendError(
+            f"group {name}: the program of rank {rank} has ended before it came to this group"
+        )
 
 
 def _start_java(native: Binding, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,26 @@ if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
 
 
-def wait_for_keys(store: Store, keys: Sequence[str], deadline: float) -> list[int]:
+def _not_known(_: int) -> bool:
+    return False
+
+
+def wait_for_keys(
+    store: Store,
+    keys: Sequence[str],
+    deadline: float,
+    ended: Callable[[int], bool] = _not_known,
+) -> list[int]:
     """Waits until a store has all keys, or until ``deadline`` on the clock of time.monotonic.
 
     It polls instead of blocking in the store, so that Ctrl-C works.
+
+    Args:
+        store: the store.
+        keys: what it is to have.
+        deadline: when to give up.
+        ended: says whether the one who is to set the key with this index has ended, so far as that
+            is known; then a key that is still missing is not waited for.
 
     Returns:
         The indices of the keys that are missing at the end.
@@ -24,8 +40,10 @@ def wait_for_keys(store: Store, keys: Sequence[str], deadline: float) -> list[in
     missing = list(range(len(keys)))
     pause = 0.0005
     while missing:
+        # Asked first: it may set the key, and end then.
+        gone = {i for i in missing if ended(i)}
         missing = [i for i in missing if not store.check([keys[i]])]
-        if not missing or time.monotonic() >= deadline:
+        if not missing or not gone.isdisjoint(missing) or time.monotonic() >= deadline:
             break
         time.sleep(pause)
         pause = min(2 * pause, 0.02)

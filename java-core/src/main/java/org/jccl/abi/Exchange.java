@@ -1,8 +1,11 @@
 package org.jccl.abi;
 
+import org.jccl.comm.CommState;
+import org.jccl.comm.Creation;
+import org.jccl.type.ErrorKind;
 import org.jspecify.annotations.Nullable;
 
-import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -21,8 +24,26 @@ final class Exchange {
     /** How many texts each rank that has ended had given or taken, by rank. */
     private final ConcurrentMap<Integer, Integer> ended = new ConcurrentHashMap<>();
 
+    /** Those that may wait for a rank that has ended; all threads write. */
+    private final Set<Watched> inits = ConcurrentHashMap.newKeySet();
+
+    private final int ranks;
+
     /** Whether rank 0 has ended (volatile). */
     private volatile boolean closed;
+
+    /** An exchange of so many ranks. */
+    Exchange(int ranks) {
+        this.ranks = ranks;
+    }
+
+    int ranks() {
+        return ranks;
+    }
+
+    boolean hasEnded(int rank) {
+        return ended.containsKey(rank);
+    }
 
     private CompletableFuture<String> text(int number) {
         CompletableFuture<String> text =
@@ -56,22 +77,37 @@ final class Exchange {
      */
     void end(int rank, int had) {
         ended.putIfAbsent(rank, had);
+        inits.forEach(each -> each.rankEnded(rank, had));
         if (rank == 0) {
             closed = true;
             texts.values().forEach(text -> text.complete(GuestApi.NO_MORE));
         }
     }
 
-    /** A rank that has ended and never had this text; -1 if there is none. */
-    int missed(String text) {
-        Integer number = numbers.get(text);
+    /**
+     * Ends the making of a communicator, whose id is a text of rank 0's, when a rank has ended and
+     * never had it, now or later.
+     */
+    void watch(String id, Creation creation) {
+        Integer number = numbers.get(id);
         if (number != null) {
-            for (Map.Entry<Integer, Integer> each : ended.entrySet()) {
-                if (each.getValue() <= number) {
-                    return each.getKey();
-                }
+            Watched watched = new Watched(number, creation);
+            inits.removeIf(each -> each.creation.comm().state() != CommState.INITIALIZING);
+            inits.add(watched);
+            ended.forEach(watched::rankEnded);
+        }
+    }
+
+    /** The making of a communicator, and the number of its id. */
+    private record Watched(int number, Creation creation) {
+        void rankEnded(int rank, int had) {
+            if (had <= number) {
+                creation.giveUp(
+                        ErrorKind.RANK_LEFT_INIT.says(
+                                "CommInitRank : the program of rank %s has ended before it came to"
+                                        + " this communicator: see how it ended",
+                                rank));
             }
         }
-        return -1;
     }
 }

@@ -9,12 +9,16 @@ import org.jccl.platform.Memory;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.Operation;
 
+import java.util.concurrent.atomic.AtomicBoolean;
+
 /** The functions of {@code jccl.h} other than operations. */
 final class Extras {
     private static final int BYTES_SELF = 16;
     private static final int BYTES_SHM = 17;
     private static final int BYTES_NET = 18;
     private static final int PAYLOAD = 24;
+
+    private static final AtomicBoolean ENDS_WITH_HOST = new AtomicBoolean();
 
     private Extras() {}
 
@@ -49,13 +53,21 @@ final class Extras {
         };
     }
 
+    /** Says goodbye at the end of the process, however often this is asked for. */
     static void endWithHost() {
+        if (ENDS_WITH_HOST.getAndSet(true)) {
+            return;
+        }
         Runnable leave =
                 () -> {
                     Answer.done(0, Extras::shutdown);
                     ForkGuard.hostEnds();
                 };
-        Runtime.getRuntime().addShutdownHook(new Thread(leave, "jccl-leave"));
+        try {
+            Runtime.getRuntime().addShutdownHook(new Thread(leave, "jccl-leave"));
+        } catch (IllegalStateException ending) {
+            // Java ends already.
+        }
     }
 
     static void shutdown() {

@@ -1,8 +1,13 @@
 package org.jccl.abi;
 
+import org.jccl.comm.Comm;
+import org.jccl.comm.CommState;
+import org.jccl.comm.Creation;
+import org.jccl.platform.Threads;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -17,6 +22,9 @@ public final class Guest implements AutoCloseable {
     /** Who makes communicators on this thread, and on Java threads that it starts. */
     private static final ThreadLocal<Guest> CURRENT = new InheritableThreadLocal<>();
 
+    /** How long another thread may take to end a communicator; it need not wait for peers. */
+    private static final long END_NS = 10_000_000_000L;
+
     /** Programs that nobody has started as a rank; they end with the process. */
     private static final Guest ALONE = new Guest(0, null);
 
@@ -26,8 +34,14 @@ public final class Guest implements AutoCloseable {
     /** Handles that it has not destroyed, and some that it has; its threads and its host write. */
     private final Set<Long> made = ConcurrentHashMap.newKeySet();
 
-    /** How many texts it has given or taken; its threads write. */
+    /** Addresses of ncclMemAlloc that it has not freed; its threads and its host write. */
+    private final Set<Long> memory = ConcurrentHashMap.newKeySet();
+
+    /** How many texts it has given or asked for; its threads write. */
     private final AtomicInteger exchanges = new AtomicInteger();
+
+    /** The number of the first text for which it has waited in vain; its threads write. */
+    private final AtomicInteger firstMissed = new AtomicInteger(Integer.MAX_VALUE);
 
     /** Set when the program has ended (volatile): a thread that it left makes nothing more. */
     private volatile boolean closed;
@@ -44,7 +58,7 @@ public final class Guest implements AutoCloseable {
      * @return one for each rank
      */
     public static List<Guest> team(int ranks) {
-        Exchange exchange = new Exchange();
+        Exchange exchange = new Exchange(ranks);
         List<Guest> team = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
             team.add(new Guest(rank, exchange));
@@ -78,6 +92,33 @@ public final class Guest implements AutoCloseable {
         return exchanges.getAndIncrement();
     }
 
+    /** A communicator is in the making by an id, perhaps one that rank 0 of its team has given. */
+    void watch(byte[] id, Creation creation) {
+        if (exchange != null) {
+            exchange.watch(HexFormat.of().formatHex(id), creation);
+        }
+    }
+
+    void missed(int number) {
+        firstMissed.accumulateAndGet(number, Math::min);
+    }
+
+    void allocated(long address) {
+        memory.add(address);
+    }
+
+    void freed(long address) {
+        memory.remove(address);
+    }
+
+    /** Frees what the program has left of ncclMemAlloc; none of its threads may go on. */
+    public void freeMemory() {
+        for (long address : List.copyOf(memory)) {
+            NcclApi.memFree(address);
+            memory.remove(address);
+        }
+    }
+
     /** The guest has this communicator now. Aborts it if the program has ended meanwhile. */
     void made(long handle) {
         made.removeIf(each -> Handles.find(each) == null);
@@ -95,12 +136,26 @@ public final class Guest implements AutoCloseable {
     public void close() {
         closed = true;
         if (exchange != null) {
-            exchange.end(rank, exchanges.get());
+            exchange.end(rank, Math.min(exchanges.get(), firstMissed.get()));
         }
-        for (long handle : List.copyOf(made)) {
-            if (made.remove(handle) && Handles.find(handle) != null) {
+        List<Long> left = List.copyOf(made);
+        for (long handle : left) {
+            Comm comm = Handles.find(handle);
+            if (comm != null && comm.state() == CommState.DESTROYED) {
+                // Another thread is ending it, and need not wait for anything any more.
+                comm.abort();
+            } else if (comm != null) {
                 NcclApi.commAbort(handle);
             }
+        }
+        long since = System.nanoTime();
+        for (long handle : left) {
+            for (int i = 0;
+                    Handles.find(handle) != null && System.nanoTime() - since < END_NS;
+                    i++) {
+                Threads.pause(i);
+            }
+            made.remove(handle);
         }
     }
 }

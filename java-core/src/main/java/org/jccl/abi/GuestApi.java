@@ -1,10 +1,8 @@
 package org.jccl.abi;
 
 import org.jccl.log.LastError;
-import org.jccl.platform.Memory;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclResult;
-import org.jccl.type.UniqueId;
 import org.jccl.type.Version;
 
 import java.lang.foreign.MemorySegment;
@@ -12,7 +10,6 @@ import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-import java.util.HexFormat;
 
 /**
  * What a guest language of this JVM needs besides {@link NcclApi}: memory for out parameters,
@@ -20,8 +17,8 @@ import java.util.HexFormat;
  * whose content its language reads without calling Java.
  */
 public final class GuestApi {
-    /** Bytes of a thread's block: the out parameter, the slice, and room for 510 words. */
-    private static final int BLOCK_BYTES = 4096;
+    /** Bytes of a thread's block: the out parameter and the slice. */
+    private static final int BLOCK_BYTES = 16;
 
     /** Where a thread's {@code jcclSlice} lies in its block. */
     private static final int SLICE = 8;
@@ -34,6 +31,7 @@ public final class GuestApi {
             ThreadLocal.withInitial(
                     () -> {
                         LastError.keepForThreads();
+                        Extras.endWithHost();
                         ByteBuffer block = memory(BLOCK_BYTES);
                         NcclApi.sliced(address(block) + SLICE);
                         return block;
@@ -42,8 +40,8 @@ public final class GuestApi {
     private GuestApi() {}
 
     /**
-     * This thread's block: a word for an out parameter, a word for a {@code jcclSlice} that the
-     * thread's blocking calls look at, and room.
+     * This thread's block: a word for an out parameter, and a word for a {@code jcclSlice} that the
+     * thread's blocking calls look at.
      */
     public static ByteBuffer block() {
         return BLOCK.get();
@@ -106,6 +104,16 @@ public final class GuestApi {
         Guest.current().made(comm);
     }
 
+    /** This thread's rank has this memory of ncclMemAlloc now. */
+    public static void allocated(long address) {
+        Guest.current().allocated(address);
+    }
+
+    /** This thread's rank has freed it. */
+    public static void freed(long address) {
+        Guest.current().freed(address);
+    }
+
     /** The end of this thread's program: aborts the communicators that it has left. */
     public static void leave() {
         Guest.current().close();
@@ -135,38 +143,15 @@ public final class GuestApi {
         return text == null ? "" : text;
     }
 
-    /**
-     * Goes on with this thread's parked init, which waits for all ranks that come with an id. If
-     * the id is one that rank 0 has given to its team, and a rank of the team has ended without it,
-     * the init ends.
-     *
-     * @param id the address of the id
-     */
-    public static int resumeInit(long id) {
-        int code = missed(id) < 0 ? NcclApi.resume() : NcclApi.interrupt();
-        if (code == NcclResult.SUCCESS.code() || code == NcclResult.IN_PROGRESS.code()) {
-            return code;
-        }
-        // Perhaps another rank has seen it earlier, and has ended the init of all.
-        int missed = missed(id);
-        return missed < 0 ? code : Answer.done(0, () -> refuseInit(missed));
+    /** This thread's rank has waited in vain for rank 0's text with this number. */
+    public static void missed(int number) {
+        Guest.current().missed(number);
     }
 
-    private static int missed(long id) {
+    /** Whether this rank of this thread's team has ended, if that has so many ranks. */
+    public static boolean hasEnded(int rank, int ranks) {
         Exchange exchange = Guest.current().exchange();
-        if (exchange == null) {
-            return -1;
-        }
-        byte[] bytes = new byte[UniqueId.BYTES];
-        Memory.copyOut(id, bytes, 0, bytes.length);
-        return exchange.missed(HexFormat.of().formatHex(bytes));
-    }
-
-    private static void refuseInit(int missed) {
-        throw ErrorKind.RANK_LEFT_INIT.says(
-                "CommInitRank : the program of rank %s has ended before it came to this"
-                        + " communicator: see how it ended",
-                missed);
+        return exchange != null && exchange.ranks() == ranks && exchange.hasEnded(rank);
     }
 
     /** How often this thread's rank has asked this. */

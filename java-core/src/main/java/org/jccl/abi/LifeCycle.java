@@ -70,7 +70,9 @@ final class LifeCycle {
         byte[] bytes = new byte[UniqueId.BYTES];
         Memory.copyOut(id, bytes, 0, bytes.length);
         Creation creation = Creation.init(new UniqueId(bytes), nRanks, rank, read);
-        return begin(present(creation, commOut), creation.blocking(), NcclResult.IN_PROGRESS);
+        Opening opening = present(creation, commOut);
+        Guest.current().watch(bytes, creation);
+        return begin(opening, creation.blocking(), NcclResult.IN_PROGRESS);
     }
 
     /** Checks the arguments that only ncclCommInitRankScalable takes. */

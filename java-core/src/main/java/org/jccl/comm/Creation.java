@@ -130,6 +130,13 @@ public abstract class Creation implements Group.GroupJob, Job {
         return opened && (rounds == null || rounds.finished != allRounds);
     }
 
+    /** Ends the job with its next step, if it is not over; any thread may ask for it. */
+    public final void giveUp(NcclException why) {
+        if (meeting.stopRequest == null) {
+            meeting.stopRequest = why;
+        }
+    }
+
     /** The communicator, which exists from the beginning. */
     public final Comm comm() {
         return comm;

@@ -1,15 +1,25 @@
 package org.jccl.abi;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.Communicator;
+import org.jccl.comm.CommState;
+import org.jccl.comm.Creation;
+import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.UniqueId;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.util.HexFormat;
 import java.util.List;
@@ -34,8 +44,11 @@ final class GuestTest {
     private static long init() {
         ByteBuffer block = GuestApi.block();
         long out = GuestApi.address(block);
-        assertEquals(0, NcclApi.getUniqueId(out + 16));
-        assertEquals(0, NcclApi.commInitRankScalable(out, 1, 0, 1, out + 16, 0));
+        try (Arena arena = Arena.ofConfined()) {
+            long id = arena.allocate(UniqueId.BYTES).address();
+            assertEquals(0, NcclApi.getUniqueId(id));
+            assertEquals(0, NcclApi.commInitRankScalable(out, 1, 0, 1, id, 0));
+        }
         long handle = block.getLong(0);
         GuestApi.made(handle);
         return handle;
@@ -83,6 +96,21 @@ final class GuestTest {
     }
 
     @Test
+    void memoryThatAProgramLeavesIsFreed() {
+        elsewhere(
+                () -> {
+                    Guest guest = team.getFirst();
+                    guest.enter();
+                    ByteBuffer block = GuestApi.block();
+                    assertEquals(0, NcclApi.memAlloc(GuestApi.address(block), 100));
+                    long address = block.getLong(0);
+                    GuestApi.allocated(address);
+                    guest.freeMemory();
+                    assertEquals(INVALID, NcclApi.memFree(address));
+                });
+    }
+
+    @Test
     void rankZeroGivesTextsInOrder() {
         elsewhere(
                 () -> {
@@ -108,21 +136,65 @@ final class GuestTest {
                     team.getFirst().enter();
                     ByteBuffer block = GuestApi.block();
                     long out = GuestApi.address(block);
-                    assertEquals(0, NcclApi.getUniqueId(out + 16));
+                    ByteBuffer content = GuestApi.memory(128);
+                    long at = GuestApi.address(content);
+                    assertEquals(0, NcclApi.getUniqueId(at));
                     byte[] id = new byte[128];
-                    block.get(16, id);
+                    content.get(0, id);
                     GuestApi.give(GuestApi.nextExchange(), HexFormat.of().formatHex(id));
                     block.putLong(8, 1);
-                    int begun = NcclApi.commInitRankScalable(out, 2, 0, 1, out + 16, 0);
+                    int begun = NcclApi.commInitRankScalable(out, 2, 0, 1, at, 0);
                     assertEquals(NcclResult.IN_PROGRESS.code(), begun);
                     block.putLong(8, 1);
-                    assertEquals(begun, GuestApi.resumeInit(out + 16));
+                    assertEquals(begun, NcclApi.resume());
                     team.getLast().close();
-                    block.putLong(8, 1);
-                    int ended = GuestApi.resumeInit(out + 16);
-                    assertEquals(NcclResult.REMOTE_ERROR.code(), ended);
+                    block.putLong(8, 10_000);
+                    assertEquals(NcclResult.REMOTE_ERROR.code(), NcclApi.resume());
                     assertTrue(GuestApi.lastError().contains("program of rank 1 has ended"));
                     assertEquals(0, GuestApi.parked());
+                });
+    }
+
+    @Test
+    void anInitThatDoesNotBlockEndsAsWell() {
+        elsewhere(
+                () -> {
+                    team.getFirst().enter();
+                    UniqueId id = Communicator.uniqueId();
+                    GuestApi.give(GuestApi.nextExchange(), HexFormat.of().formatHex(id.toBytes()));
+                    Creation creation =
+                            Creation.init(id, 2, 0, NcclConfig.DEFAULT.withBlocking(false));
+                    Guest.current().watch(id.toBytes(), creation);
+                    creation.start();
+                    assertEquals(CommState.INITIALIZING, creation.comm().state());
+                    team.getLast().close();
+                    while (creation.comm().asyncError() == NcclResult.IN_PROGRESS) {
+                        Thread.onSpinWait();
+                    }
+                    assertEquals(NcclResult.REMOTE_ERROR, creation.comm().asyncError());
+                    creation.comm().abort();
+                });
+    }
+
+    @Test
+    void aRankThatWaitedInVainForATextHasNotHadIt() {
+        elsewhere(
+                () -> {
+                    team.getLast().enter();
+                    int number = GuestApi.nextExchange();
+                    GuestApi.missed(number);
+                    assertFalse(GuestApi.hasEnded(0, 2));
+                    team.getLast().close();
+                    UniqueId id = Communicator.uniqueId();
+                    GuestApi.give(number, HexFormat.of().formatHex(id.toBytes()));
+                    Creation creation = Creation.init(id, 2, 0, NcclConfig.DEFAULT);
+                    Guest.current().watch(id.toBytes(), creation);
+                    assertTrue(creation.await(System.nanoTime() + 60_000_000_000L));
+                    assertEquals(
+                            ErrorKind.RANK_LEFT_INIT,
+                            assertThrows(NcclException.class, creation::result).kind());
+                    assertTrue(GuestApi.hasEnded(1, 2));
+                    assertFalse(GuestApi.hasEnded(1, 3));
                 });
     }
 

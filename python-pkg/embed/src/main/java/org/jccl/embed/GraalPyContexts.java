@@ -152,12 +152,13 @@ final class GraalPyContexts implements Interpreters {
     }
 
     @Override
-    public void free(int rank) {
+    public boolean free(int rank) {
         Context context = contexts.get(rank);
         try {
             if (context != null) {
                 context.close(true);
             }
+            return true;
         } finally {
             writer.compareAndSet(streams.get(2 * rank), null);
             PrefixedStream.closeAll(streams.subList(2 * rank, 2 * rank + 2));

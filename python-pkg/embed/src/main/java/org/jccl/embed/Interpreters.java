@@ -20,6 +20,10 @@ interface Interpreters {
     /** Ends the rank's program, if that can be done. */
     void kill(int rank);
 
-    /** Frees what the rank held; its thread calls this at its end. */
-    void free(int rank);
+    /**
+     * Frees what the rank held; its thread calls this at its end.
+     *
+     * @return whether no thread of the program goes on
+     */
+    boolean free(int rank);
 }

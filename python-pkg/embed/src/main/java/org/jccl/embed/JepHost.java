@@ -27,13 +27,14 @@ public final class JepHost implements PythonHost {
     /**
      * Starts CPython, at the first use in this process.
      *
-     * @param python the Python to run, such as {@code .venv/bin/python}, which has the package jep
+     * @param python the Python to run, such as {@code .venv/bin/python}, or one that PATH finds,
+     *     which has the package jep
      * @throws IllegalStateException if it has no jep, or one that does not fit the classes of Jep
      *     in this Java VM; if the environment enables faulthandler; or if the process runs another
      *     Python already
      */
     public JepHost(Path python) throws IOException, InterruptedException {
-        start(python.toAbsolutePath());
+        start(JepPackage.of(python));
     }
 
     private static void refuseFaulthandler() {
@@ -49,7 +50,8 @@ public final class JepHost implements PythonHost {
         }
     }
 
-    private static synchronized void start(Path python) throws IOException, InterruptedException {
+    private static synchronized void start(JepPackage found) {
+        Path python = found.python();
         if (started != null) {
             if (!started.equals(python)) {
                 throw new IllegalStateException(
@@ -58,7 +60,6 @@ public final class JepHost implements PythonHost {
             return;
         }
         refuseFaulthandler();
-        JepPackage found = JepPackage.of(python);
         found.requireClassesOf(MainInterpreter.class);
         MainInterpreter.setJepLibraryPath(found.library().toString());
         MainInterpreter.setInitParams(PyConfig.python().setProgramName(python.toString()));

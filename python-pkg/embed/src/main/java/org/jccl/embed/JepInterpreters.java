@@ -84,11 +84,12 @@ final class JepInterpreters implements Interpreters {
     public void kill(int rank) {}
 
     @Override
-    public void free(int rank) {
+    public boolean free(int rank) {
         SharedInterpreter own = interpreters[rank];
         if (own != null) {
             own.close();
         }
         PrefixedStream.closeAll(streams.subList(2 * rank, 2 * rank + 2));
+        return false;
     }
 }

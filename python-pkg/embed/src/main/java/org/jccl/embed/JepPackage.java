@@ -10,14 +10,16 @@ import java.util.stream.Stream;
 /**
  * The package jep of a Python: a jar and a native library, which fit each other and nothing else.
  *
- * @param folder where it is installed
+ * @param python the executable, as it names itself
+ * @param folder where the package is installed
  * @param jar its only jar
  * @param library what Java loads
  */
-record JepPackage(Path folder, Path jar, Path library) {
+record JepPackage(Path python, Path folder, Path jar, Path library) {
     private static final String ASK =
-            "import importlib.util as u; s = u.find_spec('jep');"
-                    + " print(s.submodule_search_locations[0] if s else '')";
+            "import importlib.util as u, sys; s = u.find_spec('jep'); print(sys.executable,"
+                    + " s.submodule_search_locations[0] if s else '', sep='\\n"
+                    + "')";
 
     /**
      * Finds it by asking the Python, and checks that its jar and its library are of one version.
@@ -29,15 +31,16 @@ record JepPackage(Path folder, Path jar, Path library) {
                         .start();
         String answer =
                 new String(asked.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
-        if (asked.waitFor() != 0 || answer.isEmpty()) {
+        String[] lines = answer.split("\n");
+        if (asked.waitFor() != 0 || lines.length != 2) {
             throw new IllegalStateException(
                     python + " has no package jep; install it there: pip install jep");
         }
-        return in(Path.of(answer));
+        return in(Path.of(lines[1]), Path.of(lines[0]));
     }
 
     /** The package in this folder. */
-    static JepPackage in(Path folder) throws IOException {
+    static JepPackage in(Path folder, Path python) throws IOException {
         List<Path> jars;
         try (Stream<Path> files = Files.list(folder)) {
             jars = files.filter(file -> isJar(file.getFileName().toString())).toList();
@@ -53,7 +56,7 @@ record JepPackage(Path folder, Path jar, Path library) {
             throw new IllegalStateException(
                     folder + " is Jep " + version + ", but has " + named + "; install jep again");
         }
-        return new JepPackage(folder, jars.getFirst(), library);
+        return new JepPackage(python, folder, jars.getFirst(), library);
     }
 
     private static boolean isJar(String name) {

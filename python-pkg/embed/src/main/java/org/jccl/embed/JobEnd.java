@@ -36,8 +36,10 @@ public record JobEnd(List<RankEnd> ranks, int firstFailed) {
 
     private static boolean follows(RankEnd end) {
         return end instanceof RankEnd.Raised raised
-                && raised.type().equals("NCCLError")
-                && raised.message().startsWith("RemoteError ");
+                && (raised.type().equals("NCCLError")
+                        ? raised.message().startsWith("RemoteError ")
+                        : raised.type().equals("DistBackendError")
+                                && raised.message().endsWith("(ncclResult_t 6)"));
     }
 
     /** How a rank has ended. */

@@ -49,11 +49,8 @@ record Options(String host, Path python, PythonJob job) {
             switch (word) {
                 case "--host" -> host = host(next(left, word));
                 case "--python" -> python = Path.of(next(left, word));
-                case "--ranks" -> ranks = (int) number(word, next(left, word), 1);
-                case "--deadline" ->
-                        deadline =
-                                Duration.ofMillis(
-                                        (long) (1000 * number(word, next(left, word), 0)));
+                case "--ranks" -> ranks = ranks(next(left, word));
+                case "--deadline" -> deadline = seconds(word, next(left, word));
                 default -> program = program(word, left);
             }
         }
@@ -77,16 +74,30 @@ record Options(String host, Path python, PythonJob job) {
         return name;
     }
 
-    private static double number(String option, String text, double least) throws WrongException {
+    private static int ranks(String text) throws WrongException {
         try {
-            double number = Double.parseDouble(text);
-            if (number >= least && number <= Integer.MAX_VALUE) {
+            int number = Integer.parseInt(text);
+            if (number >= 1) {
                 return number;
             }
         } catch (NumberFormatException e) {
             // Said below.
         }
-        throw new WrongException(option + " is " + text + ": it must be a number from " + least);
+        throw new WrongException("--ranks is " + text + ": it must be a whole number from 1");
+    }
+
+    /** A very short limit must not become 0, which means none. */
+    private static Duration seconds(String option, String text) throws WrongException {
+        try {
+            double number = Double.parseDouble(text);
+            if (number >= 0 && number <= Integer.MAX_VALUE) {
+                return Duration.ofMillis((long) Math.ceil(1000 * number));
+            }
+        } catch (NumberFormatException e) {
+            // Said below.
+        }
+        throw new WrongException(
+                option + " is " + text + ": it must be a number of seconds from 0");
     }
 
     private static @Nullable PythonProgram program(String word, Iterator<String> left)

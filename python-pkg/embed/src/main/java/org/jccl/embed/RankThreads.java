@@ -131,7 +131,9 @@ final class RankThreads {
             end = worse(rank, end, t);
         }
         try {
-            interpreters.free(rank);
+            if (interpreters.free(rank)) {
+                guest.freeMemory();
+            }
         } catch (Throwable t) {
             end = worse(rank, end, t);
         }

@@ -262,7 +262,9 @@ def _plain(value: object) -> object:
 def _free_program(error: MemoryError) -> None:
     """Lets go of what a program holds that has used up the memory: to tell its end takes some."""
     traceback.clear_frames(error.__traceback__)
-    vars(sys.modules["__main__"]).clear()
+    main = getattr(_here, "main", None)
+    if main is not None:
+        vars(main).clear()
 
 
 def _raised(error: BaseException) -> tuple[str, str, str, str]:
@@ -279,9 +281,8 @@ def _main(name: str | None) -> types.ModuleType:
     main.__dict__.update(__file__=name, __builtins__=builtins)
     if name is None:
         del main.__file__
-    if type(sys.modules.get("__main__")) is _Main:
-        _here.main = main
-    else:
+    _here.main = main
+    if type(sys.modules.get("__main__")) is not _Main:
         sys.modules["__main__"] = main
     return main
 

@@ -25,13 +25,16 @@ final class JepPackageTest {
 
     private String refusal() {
         return String.valueOf(
-                assertThrows(IllegalStateException.class, () -> JepPackage.in(folder))
+                assertThrows(
+                                IllegalStateException.class,
+                                () -> JepPackage.in(folder, Path.of("python")))
                         .getMessage());
     }
 
     @Test
     void findsTheJarOfTheLibrary() throws IOException {
-        assertEquals(folder.resolve("jep-4.3.1.jar"), JepPackage.in(folder).jar());
+        assertEquals(
+                folder.resolve("jep-4.3.1.jar"), JepPackage.in(folder, Path.of("python")).jar());
     }
 
     @Test
@@ -54,7 +57,7 @@ final class JepPackageTest {
 
     @Test
     void refusesClassesOfAnotherJar() throws IOException {
-        JepPackage found = JepPackage.in(folder);
+        JepPackage found = JepPackage.in(folder, Path.of("python"));
         String said =
                 String.valueOf(
                         assertThrows(
