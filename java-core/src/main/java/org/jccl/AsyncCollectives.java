@@ -40,10 +40,11 @@ import java.util.function.Consumer;
  * it waits for a future ends nothing either. {@link Communicator#abort} ends operations.
  *
  * <p>Inside of a {@link Group} these methods complete their future with INVALID_USAGE
- * (FUTURE_IN_GROUP). On the host they need none: a collective, or a transfer with another peer or
- * in the other direction, keeps no send or receive waiting. On a device a stream does its work one
- * by one: a send and a receive that are to run together need two streams, or a group and the
- * methods that return nothing.
+ * (FUTURE_IN_GROUP), and the group fails with it: {@link Group#end} throws it, and starts nothing.
+ * On the host they need none: a collective, or a transfer with another peer or in the other
+ * direction, keeps no send or receive waiting. On a device a stream does its work one by one: a
+ * send and a receive that are to run together need two streams, or a group and the methods that
+ * return nothing.
  *
  * <p>Init and split have no futures: see {@link Config#withBlocking} and {@link
  * Communicator#awaitReady}.

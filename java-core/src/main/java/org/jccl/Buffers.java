@@ -8,6 +8,13 @@ import org.jspecify.annotations.Nullable;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.Buffer;
+import java.nio.ByteOrder;
+import java.nio.CharBuffer;
+import java.nio.DoubleBuffer;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
+import java.nio.ShortBuffer;
 
 /**
  * Makes buffers for operations of what a program has. Operations take native memory: segments of an
@@ -30,22 +37,42 @@ public final class Buffers {
     private Buffers() {}
 
     /**
-     * The memory of a direct buffer, from its position to its limit; nothing is copied. Its bytes
-     * are in the order of the machine, whatever the order of a ByteBuffer. The buffer is not freed
-     * before the segment.
+     * The memory of a direct buffer, from its position to its limit; nothing is copied. Operations
+     * read elements in the machine's byte order: a ByteBuffer is bytes, whatever its order, but
+     * what {@code asFloatBuffer()} and the like make has the order that the ByteBuffer had then,
+     * and that is BIG_ENDIAN unless it was set. The buffer is not freed before the segment.
      *
      * @param buffer a direct buffer of {@code java.nio}, of any type
-     * @throws NcclException INVALID_ARGUMENT if it is not direct (BUFFER_ON_HEAP)
+     * @throws NcclException INVALID_ARGUMENT if it is not direct (BUFFER_ON_HEAP), or has elements
+     *     in another order than the machine's (BUFFER_ORDER)
      */
     public static MemorySegment of(Buffer buffer) {
-        Doors.given("Buffers.of", "buffer", buffer);
+        Doors.required("Buffers.of", "buffer", buffer);
         if (!buffer.isDirect()) {
             throw ErrorKind.BUFFER_ON_HEAP.says(
                     "Buffers.of: the %s is on the heap; make it by ByteBuffer.allocateDirect, or "
                             + "copy its array by Buffers.copyOf",
                     buffer.getClass().getSimpleName());
         }
+        if (!order(buffer).equals(ByteOrder.nativeOrder())) {
+            throw ErrorKind.BUFFER_ORDER.says(
+                    "Buffers.of: the elements of the %s are %s; call order(ByteOrder.nativeOrder())"
+                            + " on the ByteBuffer before you make it",
+                    buffer.getClass().getSimpleName(), order(buffer));
+        }
         return MemorySegment.ofBuffer(buffer);
+    }
+
+    private static ByteOrder order(Buffer buffer) {
+        return switch (buffer) {
+            case ShortBuffer shorts -> shorts.order();
+            case CharBuffer chars -> chars.order();
+            case IntBuffer ints -> ints.order();
+            case LongBuffer longs -> longs.order();
+            case FloatBuffer floats -> floats.order();
+            case DoubleBuffer doubles -> doubles.order();
+            default -> ByteOrder.nativeOrder();
+        };
     }
 
     /**
@@ -53,11 +80,18 @@ public final class Buffers {
      *
      * @param array of byte, short, int, long, float or double
      * @param arena the owner of the copy
-     * @throws NcclException INVALID_ARGUMENT for another object (BUFFER_NO_ARRAY)
+     * @throws NcclException INVALID_ARGUMENT for another object (BUFFER_NO_ARRAY), or if the arena
+     *     is closed (ARENA_CLOSED) or another thread's (ARENA_OF_ANOTHER)
      */
     public static MemorySegment copyOf(Object array, Arena arena) {
         MemorySegment from = onHeap(array);
-        MemorySegment to = arena.allocate(from.byteSize(), CACHE_LINE_BYTES);
+        Doors.required("Buffers.copyOf", "arena", arena);
+        MemorySegment to;
+        try {
+            to = arena.allocate(from.byteSize(), CACHE_LINE_BYTES);
+        } catch (IllegalStateException | WrongThreadException refused) {
+            throw Doors.arena("Buffers.copyOf", "the copy", arena.scope());
+        }
         return to.copyFrom(from);
     }
 
@@ -66,12 +100,14 @@ public final class Buffers {
      *
      * @param array of byte, short, int, long, float or double
      * @param segment at least as many elements
-     * @throws NcclException INVALID_ARGUMENT for another object (BUFFER_NO_ARRAY), or if the
-     *     segment is shorter (BUFFER_TOO_SMALL)
+     * @throws NcclException INVALID_ARGUMENT for another object (BUFFER_NO_ARRAY), if the segment
+     *     is shorter (BUFFER_TOO_SMALL), or its arena closed (ARENA_CLOSED) or another thread's
+     *     (ARENA_OF_ANOTHER)
      */
     public static void copyTo(Object array, MemorySegment segment) {
         MemorySegment to = onHeap(array);
-        Doors.given("Buffers.copyTo", "segment", segment);
+        Doors.required("Buffers.copyTo", "segment", segment);
+        Doors.requireReadable("Buffers.copyTo", "segment", segment);
         if (segment.byteSize() < to.byteSize()) {
             throw ErrorKind.BUFFER_TOO_SMALL.says(
                     "Buffers.copyTo: the segment has %s bytes, but the array %s; pass an array of "

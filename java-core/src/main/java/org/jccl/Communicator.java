@@ -3,16 +3,13 @@ package org.jccl;
 import org.jccl.bootstrap.Rendezvous;
 import org.jccl.call.Call;
 import org.jccl.comm.Comm;
-import org.jccl.comm.CommState;
 import org.jccl.comm.Creation;
-import org.jccl.comm.DropJob;
 import org.jccl.comm.Operations;
 import org.jccl.device.Devices;
 import org.jccl.executor.Task;
 import org.jccl.group.Pending;
 import org.jccl.launch.IdExchange;
 import org.jccl.launch.LaunchedRank;
-import org.jccl.log.Log;
 import org.jccl.param.Params;
 import org.jccl.type.DataType;
 import org.jccl.type.ErrorKind;
@@ -20,14 +17,14 @@ import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.PreMulSum;
+import org.jccl.type.Unforeseen;
 import org.jccl.type.UniqueId;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.ref.Cleaner;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -72,10 +69,12 @@ import java.util.concurrent.locks.LockSupport;
  *   <li>INVALID_USAGE: ranks called differently (CALLED_DIFFERENTLY, UNMATCHED), or the call is
  *       more than JCCL can do: TOO_LARGE, TOO_MANY_RANKS, TOO_MANY_PENDING, TOO_MUCH_STAGED.
  *   <li>REMOTE_ERROR: a rank that the operation needs has died (LOST), left (LEFT), aborted
- *       (ABORTED) or failed (REPORTED), or somebody interrupted a thread that waited (INTERRUPTED).
+ *       (ABORTED) or failed (REPORTED, which has INVALID_USAGE if the ranks called differently), or
+ *       somebody interrupted a thread that waited (INTERRUPTED).
  *   <li>TIMEOUT: a time limit has passed (LATE).
- *   <li>SYSTEM_ERROR: the system refuses something: SYSTEM_CALL, NO_MEMORY, NO_STACK,
- *       DEVICE_FAILED.
+ *   <li>SYSTEM_ERROR: the system refuses something: SYSTEM_CALL, NO_MEMORY, NO_STACK, UNREADABLE,
+ *       BUFFER_UNREADABLE.
+ *   <li>UNHANDLED_CUDA_ERROR: a device has failed (DEVICE_FAILED).
  * </ul>
  *
  * <p>After REMOTE_ERROR, TIMEOUT, CALLED_DIFFERENTLY and UNMATCHED only {@link #close} and {@link
@@ -99,25 +98,14 @@ public final class Communicator extends Collectives implements AutoCloseable {
 
     private static final long POLL_NS = 100_000;
 
-    /** Its thread, jccl-cleaner, ends communicators that a user has lost. */
-    private static final Cleaner CLEANER =
-            Cleaner.create(Thread.ofPlatform().daemon().name("jccl-cleaner").factory());
+    /** Made with the class: later there may be no thread to be had. */
+    private static final Lost LOST = new Lost();
 
     private final Comm comm;
 
     private Communicator(Comm comm) {
         this.comm = comm;
-        CLEANER.register(this, () -> lost(comm));
-    }
-
-    /** Throws nothing, since nobody would hear it; there may be no thread to end it later. */
-    private static void lost(Comm comm) {
-        try {
-            DropJob.start(comm, () -> {});
-        } catch (RuntimeException | Error e) {
-            Log.survived("a lost communicator is aborted at once: ", e);
-            comm.abort();
-        }
+        LOST.watch(this, comm);
     }
 
     /**
@@ -167,12 +155,17 @@ public final class Communicator extends Collectives implements AutoCloseable {
      * Makes all ranks of a new communicator in this process, for one thread that drives them in
      * groups.
      *
-     * @param nRanks how many ranks there are. If {@code JCCL_DEVICE} names a kind of device, each
-     *     rank has the one with its own number
+     * @param nRanks how many ranks there are, at least 1. If {@code JCCL_DEVICE} names a kind of
+     *     device, each rank has the one with its own number
      * @return the ranks in their order
-     * @throws NcclException as of {@link #initRank(int, UniqueId, int, Config)}
+     * @throws NcclException INVALID_ARGUMENT for less than one (RANK_COUNT); else as of {@link
+     *     #initRank(int, UniqueId, int, Config)}
      */
     public static List<Communicator> initAll(int nRanks) {
+        if (nRanks < 1) {
+            throw Doors.remember(
+                    ErrorKind.RANK_COUNT.says("CommInitAll : nRanks %s must be positive", nRanks));
+        }
         UniqueId id = uniqueId();
         List<Communicator> all = new ArrayList<>();
         try {
@@ -268,7 +261,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
             begin(creation, comm.blocking());
             return color == NOCOLOR ? null : new Communicator(creation.comm());
         } catch (NcclException e) {
-            throw Doors.remember(e.on(comm.identity()));
+            throw named(e);
         } finally {
             Doors.keep(this, null, null);
         }
@@ -304,12 +297,21 @@ public final class Communicator extends Collectives implements AutoCloseable {
     void run(Call call, @Nullable MemorySegment send, @Nullable MemorySegment recv, Stream stream) {
         try {
             check(call, send, recv, stream);
-            finish(Operations.begin(comm, call));
-        } catch (NcclException e) {
-            throw Doors.remember(e.on(comm.identity()));
+            Pending pending = Operations.begin(comm, call);
+            if (pending != null && !comm.blocking()) {
+                pending.keep(Arrays.asList(this, send, recv));
+            }
+            finish(pending);
+        } catch (NcclException | OutOfMemoryError e) {
+            throw named(e);
         } finally {
             Doors.keep(this, send, recv);
         }
+    }
+
+    /** What the caller gets, and an open group. */
+    private NcclException named(Throwable failure) {
+        return Doors.remember(Unforeseen.of(failure, "in a call").on(comm.identity()));
     }
 
     private void check(
@@ -332,8 +334,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
             Completion completion = new Completion(task, comm.identity(), this, send, recv);
             Operations.start(comm, task);
             return completion.handOut();
-        } catch (NcclException e) {
-            NcclException named = Doors.remember(e.on(comm.identity()));
+        } catch (NcclException | OutOfMemoryError e) {
+            NcclException named = named(e);
             if (named.result() == NcclResult.INVALID_ARGUMENT) {
                 throw named;
             }
@@ -363,16 +365,19 @@ public final class Communicator extends Collectives implements AutoCloseable {
      * @param type the type of the factor and of the elements
      * @return the reduction; close it after the last call that uses it
      * @throws NcclException INVALID_ARGUMENT if the segment is shorter than an element
-     *     (BUFFER_TOO_SMALL), or something is null (NULL_ARGUMENT); INVALID_USAGE for more than
+     *     (BUFFER_TOO_SMALL), its arena closed (ARENA_CLOSED) or another thread's
+     *     (ARENA_OF_ANOTHER), or something is null (NULL_ARGUMENT); INVALID_USAGE for more than
      *     65,536 of a communicator that are not closed (TOO_MANY_PENDING)
      */
     public PreMulSum preMulSum(MemorySegment factor, DataType type) {
-        Doors.given("RedOpCreatePreMulSum", "scalar", factor);
-        Doors.given("RedOpCreatePreMulSum", "datatype", type);
-        Doors.requireRoom("RedOpCreatePreMulSum", "scalar", factor, 1, type);
-        byte[] bytes = factor.asSlice(0, type.sizeBytes()).toArray(ValueLayout.JAVA_BYTE);
-        comm.ensureReady();
-        return comm.customOps().preMulSum(type, bytes, 0);
+        try {
+            comm.ensureReady();
+            return comm.customOps().preMulSum(type, Doors.factor(factor, type), 0);
+        } catch (NcclException e) {
+            throw named(e);
+        } finally {
+            Doors.keep(this, factor, null);
+        }
     }
 
     /** This rank's number, from 0. */
@@ -411,6 +416,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
      *     which both change nothing about the communicator
      */
     public void awaitReady(Duration timeout) {
+        Doors.required("Communicator.awaitReady", "timeout", timeout);
         long since = System.nanoTime();
         long limitNs = TimeUnit.NANOSECONDS.convert(timeout);
         NcclResult result = comm.asyncError();
@@ -455,7 +461,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         try {
             finish(comm.finish());
         } catch (NcclException e) {
-            throw Doors.remember(e.on(comm.identity()));
+            throw named(e);
         } finally {
             Doors.keep(this, null, null);
         }
@@ -463,16 +469,18 @@ public final class Communicator extends Collectives implements AutoCloseable {
 
     /**
      * Frees the communicator ({@code ncclCommDestroy}). This waits for operations that are under
-     * way, at most 5 s; one that is still being made is aborted. Closing again does nothing.
+     * way, at most 5 s. One that is still being made, or that is just being split, is aborted.
+     * Closing again does nothing.
      */
     @Override
     public void close() {
         try {
-            if (comm.state() == CommState.INITIALIZING) {
-                comm.abort();
-            } else if (comm.state() != CommState.DESTROYED) {
-                comm.destroy();
+            comm.destroy();
+        } catch (NcclException e) {
+            if (e.kind() != ErrorKind.NOT_READY) {
+                throw e;
             }
+            comm.abort();
         } finally {
             Doors.keep(this, null, null);
         }

@@ -55,7 +55,10 @@ final class Completion implements Runnable {
             return;
         }
         try {
-            Thread.ofVirtual().name("jccl-future").start(this::complete);
+            Thread.ofVirtual()
+                    .name("jccl-future")
+                    .inheritInheritableThreadLocals(false)
+                    .start(this::complete);
         } catch (RuntimeException | Error e) {
             complete();
             Log.survived("a future is completed without a thread for it: ", e);

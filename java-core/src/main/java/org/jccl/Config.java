@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 
 /** How a communicator behaves. Immutable; each method gives a changed copy. */
 public final class Config {
-    /** NCCL's defaults: blocking, without a name and without a time limit. */
+    /** NCCL's defaults: blocking, without a name, with the time limit of {@code JCCL_TIMEOUT}. */
     public static final Config DEFAULT = new Config(NcclConfig.DEFAULT);
 
     final NcclConfig resolved;
@@ -20,7 +20,8 @@ public final class Config {
 
     /**
      * Whether a call returns only when its work is done. If not, init, split and operations return
-     * at once, and {@link Communicator#asyncError} tells when they are done.
+     * at once, and {@link Communicator#asyncError} tells when they are done. {@code
+     * NCCL_COMM_BLOCKING}, if it is set, decides instead.
      */
     public Config withBlocking(boolean blocking) {
         return new Config(resolved.withBlocking(blocking));
@@ -32,11 +33,13 @@ public final class Config {
     }
 
     /**
-     * The time limit of one operation, after which it ends with TIMEOUT; zero for none.
+     * The time limit of one operation, after which it ends with TIMEOUT; zero for none, whatever
+     * {@code JCCL_TIMEOUT} says.
      *
-     * @throws NcclException with INVALID_ARGUMENT if it is negative
+     * @throws NcclException with INVALID_ARGUMENT if it is negative or null
      */
     public Config withTimeout(Duration timeout) {
+        Doors.required("Config.withTimeout", "timeout", timeout);
         if (timeout.isNegative()) {
             throw ErrorKind.TIME_LIMIT_NEGATIVE.says("a time limit of %s is negative", timeout);
         }
@@ -46,7 +49,8 @@ public final class Config {
 
     /**
      * The node that this rank counts as, instead of {@code NCCL_HOSTID} and the machine's own name;
-     * ranks of different nodes do not share memory.
+     * ranks of different nodes do not share memory. A split ignores it: its ranks stay on the nodes
+     * of the parent.
      */
     public Config withHostId(String hostId) {
         return new Config(resolved.withHostId(hostId));

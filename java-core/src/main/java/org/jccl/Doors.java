@@ -10,6 +10,7 @@ import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
 
 /** Checks of the arguments of the facade's methods, and their errors for an open group. */
@@ -22,6 +23,36 @@ final class Doors {
             throw ErrorKind.NULL_ARGUMENT.says(
                     "nccl%s : %s argument is NULL; pass a value", function, name);
         }
+    }
+
+    /** As {@link #given}, for a method that NCCL does not have. */
+    static void required(String method, String name, @Nullable Object argument) {
+        if (argument == null) {
+            throw ErrorKind.NULL_ARGUMENT.says("%s: %s is null; pass a value", method, name);
+        }
+    }
+
+    /** Refuses memory that this thread cannot read. */
+    static void requireReadable(String method, String name, MemorySegment segment) {
+        boolean alive = segment.scope().isAlive();
+        if (!alive || !segment.isAccessibleBy(Thread.currentThread())) {
+            throw arena(method, name, segment.scope());
+        }
+    }
+
+    /** The failure of an access to memory of this arena, which refused it. */
+    static NcclException arena(String method, String name, MemorySegment.Scope scope) {
+        return scope.isAlive()
+                ? ErrorKind.ARENA_OF_ANOTHER.says(
+                        "%s: the arena of %s is another thread's; make it by Arena.ofShared",
+                        method, name)
+                : closed(method, name);
+    }
+
+    private static NcclException closed(String function, String name) {
+        return ErrorKind.ARENA_CLOSED.says(
+                "%s: the arena of %s is closed; keep it open until the operation is complete",
+                function, name);
     }
 
     /**
@@ -43,14 +74,14 @@ final class Doors {
         }
         boolean used =
                 sent ? op.sends(comm.rank(), call.peer()) : op.receives(comm.rank(), call.peer());
-        if (used && !sent && segment.isReadOnly()) {
-            throw ErrorKind.BUFFER_READ_ONLY.says(
-                    "%s: recvbuff is read-only; pass a buffer that may be written", function);
-        }
         int n = comm.nRanks();
         long elements = sent ? op.inSize(call.count(), n) : op.outSize(call.count(), n);
         if (!used || elements == 0) {
             return segment.isNative() ? segment.address() : 0;
+        }
+        if (!sent && segment.isReadOnly()) {
+            throw ErrorKind.BUFFER_READ_ONLY.says(
+                    "%s: recvbuff is read-only; pass a buffer that may be written", function);
         }
         String name = sent ? "sendbuff" : "recvbuff";
         if (!segment.isNative()) {
@@ -62,10 +93,7 @@ final class Doors {
             requireRoom(function, name, segment, elements, call.type());
         }
         if (!segment.scope().isAlive()) {
-            throw ErrorKind.ARENA_CLOSED.says(
-                    "%s: the arena of %s is closed; keep it open until the operation is "
-                            + "complete",
-                    function, name);
+            throw closed(function, name);
         }
         return segment.address();
     }
@@ -82,6 +110,16 @@ final class Doors {
         }
     }
 
+    /** The bytes of a factor of a sum. */
+    static byte[] factor(MemorySegment segment, DataType type) {
+        String function = "RedOpCreatePreMulSum";
+        given(function, "scalar", segment);
+        given(function, "datatype", type);
+        requireRoom(function, "scalar", segment, 1, type);
+        requireReadable(function, "scalar", segment);
+        return segment.asSlice(0, type.sizeBytes()).toArray(ValueLayout.JAVA_BYTE);
+    }
+
     /** Refuses an operation with a future inside a group, whose end waits for everything. */
     static void requireNoGroup(Call call) {
         if (org.jccl.group.Group.current().open()) {
@@ -96,8 +134,7 @@ final class Doors {
      * Keeps these from the garbage collector until the call of this ends, and the open group, if
      * any.
      */
-    static void keep(
-            Communicator comm, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
+    static void keep(Object comm, @Nullable MemorySegment send, @Nullable MemorySegment recv) {
         try {
             org.jccl.group.Group group = org.jccl.group.Group.current();
             group.keep(comm);

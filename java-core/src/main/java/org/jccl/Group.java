@@ -22,7 +22,8 @@ public final class Group {
      * returns when all of it is done, unless a communicator of the group does not block.
      *
      * @throws NcclException with INVALID_USAGE if this thread has no group; with the error of a
-     *     call inside the group, whose other calls are then dropped
+     *     call inside the group, whose other calls are then dropped; communicators that do not
+     *     block and have calls in the group have then failed
      */
     public static void end() {
         Launch launch = org.jccl.group.Group.current().end();
@@ -36,12 +37,16 @@ public final class Group {
         }
     }
 
-    /** Runs the calls as a group, and ends it even if they throw. */
+    /**
+     * Runs the calls as a group. If they throw, nothing of the group is started, and the exception
+     * goes on to the caller.
+     */
     public static void run(Runnable calls) {
         start();
         try {
             calls.run();
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
+            // Programs in other languages throw checked exceptions here, too.
             endFailed(e);
             throw e;
         }

@@ -58,6 +58,7 @@ public final class Guest implements AutoCloseable {
      * @return one for each rank
      */
     public static List<Guest> team(int ranks) {
+        LifeCycle.watchInits((id, creation) -> current().watch(id, creation));
         Exchange exchange = new Exchange(ranks);
         List<Guest> team = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {

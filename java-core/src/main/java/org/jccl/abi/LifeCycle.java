@@ -15,12 +15,14 @@ import org.jccl.type.NcclConfig;
 import org.jccl.type.NcclResult;
 import org.jccl.type.Unforeseen;
 import org.jccl.type.UniqueId;
+import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiConsumer;
 
 /** Creation, split and end of communicators. */
 final class LifeCycle {
@@ -31,6 +33,9 @@ final class LifeCycle {
         // This first call links classes: one that is made when memory is short could not.
         end(0, false);
     }
+
+    /** Who watches inits, if anybody does; any thread (volatile). */
+    private static volatile @Nullable BiConsumer<byte[], Creation> watcher;
 
     private LifeCycle() {}
 
@@ -63,6 +68,11 @@ final class LifeCycle {
         Memory.copyIn(Rendezvous.createId().toBytes(), 0, id, UniqueId.BYTES);
     }
 
+    /** From now on it is told the id and the making of each communicator. */
+    static void watchInits(BiConsumer<byte[], Creation> inits) {
+        watcher = inits;
+    }
+
     static NcclResult initRank(long commOut, int nRanks, long id, int rank, long config) {
         Checked.pointer("CommInitRank", "comm", commOut);
         Checked.pointer("CommInitRank", "commId", id);
@@ -71,7 +81,10 @@ final class LifeCycle {
         Memory.copyOut(id, bytes, 0, bytes.length);
         Creation creation = Creation.init(new UniqueId(bytes), nRanks, rank, read);
         Opening opening = present(creation, commOut);
-        Guest.current().watch(bytes, creation);
+        BiConsumer<byte[], Creation> told = watcher;
+        if (told != null) {
+            told.accept(bytes, creation);
+        }
         return begin(opening, creation.blocking(), NcclResult.IN_PROGRESS);
     }
 

@@ -4,6 +4,7 @@ import org.jccl.platform.Epoll;
 import org.jccl.platform.Errno;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
+import org.jccl.platform.Threads;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
@@ -69,8 +70,7 @@ public final class Listener {
         Listener known = shared;
         if (known == null) {
             known = listen();
-            Thread thread = new Thread(known.agent, "jccl-net");
-            thread.setDaemon(true);
+            Thread thread = Threads.daemon("jccl-net", known.agent);
             try {
                 thread.start();
             } catch (Error noThread) {

@@ -36,7 +36,9 @@ public final class Comm implements GroupMember {
     /** Made with the class, so that a rank can go where there is no memory for it. */
     private static final Consumer<Links> FAREWELL = Farewell::linger;
 
-    private final NcclConfig config;
+    /** Any thread changes its time limit (volatile). */
+    private volatile NcclConfig config;
+
     private final boolean blocking;
 
     final StateMachine life = new StateMachine(this::identity);
@@ -59,9 +61,6 @@ public final class Comm implements GroupMember {
 
     private final CustomOps customOps = new CustomOps();
 
-    /** The time limit of operations, 0 for none; any thread changes it (volatile). */
-    private volatile long timeLimitMs;
-
     /** The last call that somebody waited for; its task is reused. Any caller reads, writes. */
     private volatile @Nullable Awaited last;
 
@@ -72,7 +71,6 @@ public final class Comm implements GroupMember {
         this.rank = rank;
         this.nRanks = nRanks;
         this.commHash = commHash;
-        this.timeLimitMs = config.timeoutMs();
     }
 
     void placed(int newRank, int newSize, long hash) {
@@ -93,7 +91,7 @@ public final class Comm implements GroupMember {
         boolean alone =
                 nRanks - links.remote().length <= Runtime.getRuntime().availableProcessors();
         CommExecutor made = new CommExecutor(links, identity(), alone, device);
-        made.timeLimitMs(timeLimitMs);
+        made.timeLimitMs(config.timeoutMs());
         executor = made;
     }
 
@@ -279,7 +277,7 @@ public final class Comm implements GroupMember {
         if (life.state != CommState.INITIALIZING) {
             ensureReady();
         }
-        timeLimitMs = ms;
+        config = config.withTimeoutMs(ms);
         CommExecutor ex = executor;
         if (ex != null) {
             ex.timeLimitMs(ms);
@@ -422,6 +420,13 @@ public final class Comm implements GroupMember {
             comm.executor().seen(task);
             NcclException.throwIfAny(failed);
             return NcclResult.SUCCESS;
+        }
+
+        @Override
+        public void keep(Object object) {
+            if (task != null) {
+                task.keep(object);
+            }
         }
 
         @Override

@@ -16,7 +16,7 @@ final class ConfigDefaults {
         return new NcclConfig(
                 blocking == null ? config.blocking() : blocking,
                 config.commName(),
-                config.timeoutMs() == 0 ? Params.TIMEOUT.get() : config.timeoutMs(),
+                config.timeoutMs() == NcclConfig.UNSET ? Params.TIMEOUT.get() : config.timeoutMs(),
                 config.hostId(),
                 config.device() == null ? Params.DEVICE.text() : config.device());
     }

@@ -1,6 +1,7 @@
 package org.jccl.comm;
 
 import org.jccl.log.Log;
+import org.jccl.platform.Threads;
 import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
@@ -51,8 +52,7 @@ final class JobAgent implements Runnable {
      */
     private static void startAgent(Job job) {
         try {
-            Thread thread = new Thread(new JobAgent(), "jccl-job-" + agents);
-            thread.setDaemon(true);
+            Thread thread = Threads.daemon("jccl-job-" + agents, new JobAgent());
             thread.start();
             agents++;
         } catch (Throwable noThread) {

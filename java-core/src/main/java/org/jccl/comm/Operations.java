@@ -8,6 +8,7 @@ import org.jccl.group.Group;
 import org.jccl.group.Pending;
 import org.jccl.plan.Plan;
 import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Parting;
 import org.jccl.progress.Submission;
 import org.jccl.type.DataType;
 import org.jccl.type.ErrorKind;
@@ -73,7 +74,12 @@ public final class Operations {
                 plan != null && comm.blocking() && executor.callersWait()
                         ? executor.collective(call, plan)
                         : Submission.run(executor, call, plan);
-        return task == null ? null : comm.pending(task);
+        try {
+            return task == null ? null : comm.pending(task);
+        } catch (RuntimeException | Error e) {
+            Parting.tear(executor);
+            throw e;
+        }
     }
 
     /** The plan of a collective; null for a send or receive, which has none. */

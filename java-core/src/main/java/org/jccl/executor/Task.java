@@ -16,6 +16,12 @@ public final class Task extends Call {
 
     private record Listener(Runnable action, @Nullable Listener before) {}
 
+    /** Keeps an object by being there. */
+    private record Kept(Object object) implements Runnable {
+        @Override
+        public void run() {}
+    }
+
     /** The end of each list of listeners. */
     private static final Listener NOBODY = new Listener(() -> {}, null);
 
@@ -146,6 +152,11 @@ public final class Task extends Call {
             }
         }
         whenOver(action);
+    }
+
+    /** Keeps an object from the garbage collector until the end. */
+    public void keep(Object object) {
+        whenOver(new Kept(object));
     }
 
     private void tell() {

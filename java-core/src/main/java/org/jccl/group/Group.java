@@ -3,6 +3,7 @@ package org.jccl.group;
 import org.jccl.call.Call;
 import org.jccl.executor.Task;
 import org.jccl.progress.CommExecutor;
+import org.jccl.progress.Parting;
 import org.jccl.progress.Submission;
 import org.jccl.progress.Wait;
 import org.jccl.type.ErrorKind;
@@ -206,11 +207,17 @@ public final class Group {
         if (!all.blocking) {
             all.jobs.forEach(GroupJob::start);
         }
-        Map<CommExecutor, List<Task>> tasks = new LinkedHashMap<>();
-        for (Operation each : submitted) {
-            tasks.computeIfAbsent(each.member.executor(), e -> new ArrayList<>()).add(each.task);
+        try {
+            Map<CommExecutor, List<Task>> tasks = new LinkedHashMap<>();
+            for (Operation each : submitted) {
+                tasks.computeIfAbsent(each.member.executor(), e -> new ArrayList<>())
+                        .add(each.task);
+            }
+            return new Launch(submitted, Wait.ofAll(tasks), all);
+        } catch (RuntimeException | Error e) {
+            submitted.forEach(each -> Parting.tear(each.member.executor()));
+            throw e;
         }
-        return new Launch(submitted, Wait.ofAll(tasks), all);
     }
 
     private static boolean streamWaits(Operation operation, Content all) {

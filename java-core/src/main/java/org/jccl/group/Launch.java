@@ -33,7 +33,10 @@ public record Launch(List<Group.Operation> operations, Wait waiting, Group.Conte
      * @throws NcclException why an operation was not submitted
      */
     public NcclResult leave() {
-        operations.forEach(each -> StreamAgent.attend(each.member().executor()));
+        for (Group.Operation each : operations) {
+            each.task().keep(content.kept);
+            StreamAgent.attend(each.member().executor());
+        }
         NcclException.throwIfAny(content.error);
         return NcclResult.IN_PROGRESS;
     }

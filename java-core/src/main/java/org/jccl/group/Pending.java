@@ -19,6 +19,9 @@ public interface Pending {
      */
     NcclResult result();
 
+    /** Keeps an object from the garbage collector until it is over, if nobody waits for it. */
+    default void keep(Object object) {}
+
     /** Ends it as soon as possible because the user interrupted the waiting thread. */
     void interrupt();
 }

@@ -9,29 +9,49 @@ import org.jccl.type.NcclException;
 import org.jccl.type.UniqueId;
 
 import java.util.HexFormat;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * How the ranks of a job share a unique id: rank 0 makes it, and a store of the launcher hands it
  * on. Without a store they meet at a known address.
  */
 public final class IdExchange {
-    /** How many ids this process has asked for; any thread (atomic). */
-    private static final AtomicInteger EXCHANGES = new AtomicInteger();
+    private static final ReentrantLock LOCK = new ReentrantLock();
+
+    /** How many ids this process has had; any thread, under the lock. */
+    private static int exchanges;
 
     private IdExchange() {}
 
     /**
-     * The same id on all ranks, another one with each call.
+     * The same id on all ranks, another one with each call. A call that fails does not count: the
+     * next one asks for the same id again, as the other ranks do or have done.
      *
      * @throws NcclException INVALID_USAGE if no variable says how; REMOTE_ERROR or TIMEOUT if the
      *     launcher, or rank 0, does not answer
      */
     public static UniqueId id(LaunchedRank launched) {
-        int number = EXCHANGES.getAndIncrement();
         if (launched.nRanks() == 1) {
             return Rendezvous.createId();
         }
+        try {
+            LOCK.lockInterruptibly();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw ErrorKind.INTERRUPTED.says(
+                    "rank %s was interrupted while another thread of it asked for an id",
+                    launched.rank());
+        }
+        try {
+            UniqueId id = id(launched, exchanges);
+            exchanges++;
+            return id;
+        } finally {
+            LOCK.unlock();
+        }
+    }
+
+    private static UniqueId id(LaunchedRank launched, int number) {
         String run = Params.STORE.text();
         if (run != null) {
             return RunStore.exchange(run, number, launched);

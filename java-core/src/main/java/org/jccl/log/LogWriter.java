@@ -2,6 +2,7 @@ package org.jccl.log;
 
 import org.jccl.platform.Futex;
 import org.jccl.platform.Memory;
+import org.jccl.platform.Threads;
 import org.jspecify.annotations.Nullable;
 
 import java.io.IOException;
@@ -64,7 +65,9 @@ final class LogWriter implements Runnable {
         if (number != 0) {
             Memory.getAndAddInt(ARRIVED, 1);
             Futex.wake(ARRIVED, 1);
-            if (!stalled && !await(number, PATIENCE_NS)) {
+            // A virtual thread would keep its carrier.
+            boolean waits = !stalled && !Thread.currentThread().isVirtual();
+            if (waits && !await(number, PATIENCE_NS)) {
                 stalled = true;
             }
         }
@@ -120,8 +123,7 @@ final class LogWriter implements Runnable {
     private static boolean start() {
         if (!started) {
             try {
-                Thread thread = new Thread(null, new LogWriter(), "jccl-log", 0, false);
-                thread.setDaemon(true);
+                Thread thread = Threads.daemon("jccl-log", new LogWriter());
                 thread.start();
                 started = true;
                 Runtime.getRuntime().addShutdownHook(new Thread(LogWriter::flush, "jccl-log-end"));

@@ -37,6 +37,21 @@ public final class Threads {
 
     private Threads() {}
 
+    /**
+     * A daemon, not started, that takes over nothing of the calling thread: it may serve whoever
+     * comes later, and its group is not to be interrupted with that of some program.
+     */
+    public static Thread daemon(String name, Runnable body) {
+        ThreadGroup root = Thread.currentThread().getThreadGroup();
+        for (ThreadGroup above = root; above != null; above = above.getParent()) {
+            root = above;
+        }
+        Thread thread = new Thread(root, body, name, 0, false);
+        thread.setDaemon(true);
+        thread.setPriority(Thread.NORM_PRIORITY);
+        return thread;
+    }
+
     /** Lets another runnable thread of this core run. */
     public static void yield() {
         SystemCall.plain(SystemCall.SCHED_YIELD, 0, 0, 0, 0, 0);

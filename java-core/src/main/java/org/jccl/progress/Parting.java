@@ -4,6 +4,7 @@ import org.jccl.platform.Threads;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
+import org.jccl.type.Unforeseen;
 
 import java.util.function.Consumer;
 
@@ -21,6 +22,16 @@ public final class Parting {
         for (int round = 0; !stopped(executor); round++) {
             Threads.pause(round);
         }
+    }
+
+    /**
+     * The same after an Error that has left an operation without anybody who waits for it: on
+     * return or after another Error, which only leaves the rest to the next owner, nobody begins to
+     * touch the caller's buffers.
+     */
+    public static void tear(CommExecutor executor) {
+        executor.stopRequest = Unforeseen.TORN;
+        stop(executor, Unforeseen.TORN);
     }
 
     private static boolean stopped(CommExecutor executor) {

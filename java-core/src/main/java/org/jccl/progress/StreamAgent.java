@@ -41,8 +41,7 @@ public final class StreamAgent implements Runnable {
     private int round;
 
     private StreamAgent(int k) {
-        thread = new Thread(this, "jccl-stream-" + k);
-        thread.setDaemon(true);
+        thread = Threads.daemon("jccl-stream-" + k, this);
         thread.start();
     }
 

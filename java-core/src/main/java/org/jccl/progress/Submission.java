@@ -26,8 +26,13 @@ public final class Submission {
         if (follow(executor, task)) {
             return null;
         }
-        if (!executor.look(task)) {
-            return task;
+        try {
+            if (!executor.look(task)) {
+                return task;
+            }
+        } catch (RuntimeException | Error e) {
+            Parting.tear(executor);
+            throw e;
         }
         NcclException.throwIfAny(task.failure());
         return null;

@@ -2,6 +2,7 @@ package org.jccl.reduce;
 
 import org.jccl.log.Log;
 import org.jccl.param.Params;
+import org.jccl.platform.Threads;
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
@@ -131,8 +132,7 @@ public final class Warmup {
 
     private static void ensureThread() {
         if (thread == null) {
-            Thread starting = new Thread(null, Warmup::run, "jccl-warm", 0, false);
-            starting.setDaemon(true);
+            Thread starting = Threads.daemon("jccl-warm", Warmup::run);
             thread = starting;
             try {
                 starting.start();

@@ -3,12 +3,13 @@ package org.jccl.type;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A communicator's configuration after resolution: the fields of {@code ncclConfig_t} that mean
- * something on host ranks, and JCCL's own.
+ * A communicator's configuration: the fields of {@code ncclConfig_t} that mean something on host
+ * ranks, and JCCL's own.
  *
  * @param blocking whether calls return only when their work is done
  * @param commName shown in logs, or null
- * @param timeoutMs time limit of an operation in milliseconds, 0 for none
+ * @param timeoutMs time limit of an operation in milliseconds, 0 for none, {@link #UNSET} for that
+ *     of JCCL_TIMEOUT
  * @param hostId which node to count as, or null for NCCL_HOSTID and then the machine's own name;
  *     ranks with different ones do not share memory
  * @param device what the buffers belong to, as in JCCL_DEVICE, or null for what that says
@@ -19,8 +20,11 @@ public record NcclConfig(
         long timeoutMs,
         @Nullable String hostId,
         @Nullable String device) {
-    /** NCCL's defaults: blocking, no name, no time limit. */
-    public static final NcclConfig DEFAULT = new NcclConfig(true, null, 0, null, null);
+    /** What JCCL_TIMEOUT says is the time limit. */
+    public static final long UNSET = -1;
+
+    /** NCCL's defaults: blocking, no name, and the time limit of the environment. */
+    public static final NcclConfig DEFAULT = new NcclConfig(true, null, UNSET, null, null);
 
     /** The same with another choice of blocking. */
     public NcclConfig withBlocking(boolean value) {

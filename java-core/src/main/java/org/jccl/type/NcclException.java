@@ -28,10 +28,21 @@ public final class NcclException extends RuntimeException {
         return result;
     }
 
-    /** Throws the failure, if there is one. */
+    /**
+     * Throws the failure, if there is one. It may belong to several threads: each throws one of its
+     * own, whose stack shows the call that failed.
+     */
     public static void throwIfAny(@Nullable NcclException failure) {
         if (failure != null) {
-            throw failure;
+            throw failure.here();
+        }
+    }
+
+    private NcclException here() {
+        try {
+            return new NcclException(kind, result, String.valueOf(getMessage()), this);
+        } catch (OutOfMemoryError | StackOverflowError unmade) {
+            return this;
         }
     }
 

@@ -70,6 +70,18 @@ final class ArgumentTest {
     }
 
     @Test
+    void noElementsNeedNoBufferThatWouldDo() {
+        comm.allReduce(eight, eight.asReadOnly(), 0, DataType.INT32, RedOp.SUM);
+        comm.allReduce(MemorySegment.ofArray(new int[1]), eight, 0, DataType.INT32, RedOp.SUM);
+    }
+
+    @Test
+    void timeLimitThatIsNullIsRefused() {
+        refused("Config.withTimeout: timeout", () -> Config.DEFAULT.withTimeout(null));
+        refused("Communicator.awaitReady: timeout", () -> comm.awaitReady(null));
+    }
+
+    @Test
     void negativeCountIsRefused() {
         refused("-1", () -> comm.allReduce(eight, eight, -1, DataType.INT32, RedOp.SUM));
     }
@@ -136,6 +148,7 @@ final class ArgumentTest {
         refused("2", () -> Communicator.initRank(2, id, 2));
         refused("-1", () -> Communicator.initRank(2, id, -1));
         refused("0", () -> Communicator.initRank(0, id, 0));
+        refused("0", () -> Communicator.initAll(0));
     }
 
     @Test

@@ -17,11 +17,13 @@ import org.junit.jupiter.api.function.Executable;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
+import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 
 /** Buffers of direct memory and of arrays. */
 final class BuffersTest {
@@ -121,6 +123,51 @@ final class BuffersTest {
         refused(ErrorKind.NULL_ARGUMENT, () -> Buffers.of(null));
         MemorySegment four = Arena.ofAuto().allocate(4);
         refused(ErrorKind.BUFFER_TOO_SMALL, () -> Buffers.copyTo(new int[2], four));
+        refused(ErrorKind.NULL_ARGUMENT, () -> Buffers.copyOf(new int[2], null));
+        refused(ErrorKind.NULL_ARGUMENT, () -> Buffers.copyTo(new int[2], null));
+    }
+
+    @Test
+    void elementsInAnotherByteOrderAreRefused() {
+        ByteBuffer bytes = ByteBuffer.allocateDirect(16).order(ByteOrder.BIG_ENDIAN);
+        assertEquals(16, Buffers.of(bytes).byteSize());
+        List<Buffer> foreign =
+                List.of(
+                        bytes.asShortBuffer(),
+                        bytes.asCharBuffer(),
+                        bytes.asIntBuffer(),
+                        bytes.asLongBuffer(),
+                        bytes.asFloatBuffer(),
+                        bytes.asDoubleBuffer());
+        foreign.forEach(each -> refused(ErrorKind.BUFFER_ORDER, () -> Buffers.of(each)));
+        bytes.order(ByteOrder.nativeOrder());
+        assertEquals(16, Buffers.of(bytes.asFloatBuffer()).byteSize());
+    }
+
+    @Test
+    void memoryThatThisThreadCannotReadIsRefused() throws Exception {
+        float[] array = new float[2];
+        Arena closed = Arena.ofConfined();
+        MemorySegment gone = closed.allocate(8, 8);
+        closed.close();
+        refused(ErrorKind.ARENA_CLOSED, () -> Buffers.copyTo(array, gone));
+        refused(ErrorKind.ARENA_CLOSED, () -> Buffers.copyOf(array, closed));
+        try (Arena mine = Arena.ofConfined();
+                Communicator comm = Communicator.initAll(1).getFirst()) {
+            MemorySegment data = mine.allocate(8, 8);
+            refused(ErrorKind.ARENA_CLOSED, () -> comm.preMulSum(gone, DataType.FLOAT32));
+            FutureTask<Void> other =
+                    new FutureTask<>(
+                            () -> {
+                                ErrorKind kind = ErrorKind.ARENA_OF_ANOTHER;
+                                refused(kind, () -> Buffers.copyTo(array, data));
+                                refused(kind, () -> Buffers.copyOf(array, mine));
+                                refused(kind, () -> comm.preMulSum(data, DataType.FLOAT32));
+                                return null;
+                            });
+            Thread.ofPlatform().start(other);
+            other.get();
+        }
     }
 
     private static void refused(ErrorKind kind, Executable call) {

@@ -3,6 +3,7 @@ package org.jccl.suite;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
@@ -61,6 +63,48 @@ final class FuturesTest {
         } finally {
             comm.abort();
         }
+    }
+
+    /** Otherwise the memory would be freed and written all the same. */
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void callThatDoesNotBlockKeepsItsBuffers(Cluster cluster) {
+        for (boolean group : List.of(false, true)) {
+            cluster.runHere(rank -> receivesIntoGarbage(rank, group)).assertAllSucceeded();
+        }
+    }
+
+    private static void receivesIntoGarbage(Rank rank, boolean group) {
+        try (Communicator comm = rank.init(InitTest.NON_BLOCKING)) {
+            comm.awaitReady(InitTest.SOON);
+            if (rank.number() == 1) {
+                rank.await("collected " + group);
+                try (Arena arena = Arena.ofShared()) {
+                    comm.send(Sums.filled(arena, 0, 100), 100, INT, 0);
+                    comm.awaitReady(InitTest.SOON);
+                }
+                return;
+            }
+            WeakReference<MemorySegment> buffer = receive(comm, group);
+            WeakReference<Object> garbage = new WeakReference<>(new Object());
+            while (garbage.get() != null) {
+                System.gc();
+            }
+            assertNotNull(buffer.get());
+            rank.post("collected " + group, "");
+            comm.awaitReady(InitTest.SOON);
+        }
+    }
+
+    private static WeakReference<MemorySegment> receive(Communicator comm, boolean group) {
+        MemorySegment data = Arena.ofAuto().allocate(400, 8);
+        Runnable call = () -> comm.recv(data, 100, INT, 1);
+        if (group) {
+            Group.run(call);
+        } else {
+            call.run();
+        }
+        return new WeakReference<>(data);
     }
 
     private static NcclException failureOf(CompletableFuture<Void> future) {

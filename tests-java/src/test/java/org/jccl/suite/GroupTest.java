@@ -1,6 +1,7 @@
 package org.jccl.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import org.jccl.Communicator;
@@ -18,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -253,6 +255,22 @@ final class GroupTest {
         } finally {
             closeAll(comms);
         }
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T extends Throwable> void sneak(Throwable thrown) throws T {
+        throw (T) thrown;
+    }
+
+    /** As programs in Kotlin or Scala can. */
+    @Test
+    void checkedExceptionEndsTheGroupToo() {
+        Communicator comm = alone(Config.DEFAULT);
+        IOException sneaked = new IOException("of the test");
+        Runnable calls = () -> GroupTest.<RuntimeException>sneak(sneaked);
+        assertSame(sneaked, assertThrows(IOException.class, () -> Group.run(calls)));
+        Sums.allReduce(comm, 10);
+        comm.close();
     }
 
     @Test

@@ -21,6 +21,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /** From unique id to a ready communicator and to its end. */
 final class InitTest {
@@ -208,6 +209,25 @@ final class InitTest {
     @MethodSource("processes")
     void openCommunicatorDoesNotHoldTheProcess(Cluster cluster) {
         cluster.once().run(LeavesItOpen.class).assertAllSucceeded();
+    }
+
+    /** Rank 1 is later than JCCL_TIMEOUT allows. */
+    public static final class WithoutALimit implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            try (Communicator comm = rank.init(Config.DEFAULT.withTimeout(Duration.ZERO))) {
+                if (rank.number() == 1) {
+                    LockSupport.parkNanos(1_500_000_000L);
+                }
+                Sums.allReduce(comm, 10);
+            }
+        }
+    }
+
+    @Test
+    void configurationWithoutALimitSetsTheEnvironmentsAside() {
+        Cluster pair = Cluster.processes(2).environment("JCCL_TIMEOUT", "1");
+        pair.run(WithoutALimit.class).assertAllSucceeded();
     }
 
     @Test

@@ -1,6 +1,7 @@
 package org.jccl.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,6 +9,7 @@ import org.jccl.Communicator;
 import org.jccl.Config;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Rank;
+import org.jccl.type.DataType;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -15,9 +17,14 @@ import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /** Thread.interrupt on a thread that waits. */
@@ -86,6 +93,48 @@ final class InterruptedThreadTest {
             }
             first.close();
             Sums.allReduce(second, LARGE);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("places")
+    void eachThreadThatWaitedFailsWithAStackOfItsOwn(Cluster cluster, boolean virtual) {
+        cluster.runHere(rank -> endTwo(rank, virtual)).assertAllSucceeded();
+    }
+
+    private static void endTwo(Rank rank, boolean virtual) throws Exception {
+        Communicator comm = rank.init();
+        try (Arena arena = Arena.ofShared()) {
+            Sums.barrier(comm);
+            if (rank.number() == 1) {
+                rank.await("both wait");
+                return;
+            }
+            Predicate<StackTraceElement> waits =
+                    frame -> frame.getClassName().equals("org.jccl.progress.Wait");
+            List<FutureTask<NcclException>> tasks = new ArrayList<>();
+            for (int i = 0; i < 2; i++) {
+                MemorySegment data = arena.allocate(4, 4);
+                Executable call = () -> comm.recv(data, 1, DataType.INT32, 1);
+                FutureTask<NcclException> task =
+                        new FutureTask<>(() -> assertThrows(NcclException.class, call));
+                Thread thread = start(virtual, task);
+                while (Arrays.stream(thread.getStackTrace()).noneMatch(waits)) {
+                    Thread.onSpinWait();
+                }
+                tasks.add(task);
+            }
+            rank.post("both wait", "");
+            NcclException first = tasks.get(0).get();
+            NcclException second = tasks.get(1).get();
+            assertNotSame(first, second);
+            for (NcclException each : List.of(first, second)) {
+                String test = InterruptedThreadTest.class.getName();
+                Stream<StackTraceElement> stack = Arrays.stream(each.getStackTrace());
+                assertTrue(stack.anyMatch(frame -> frame.getClassName().equals(test)));
+            }
+        } finally {
+            comm.abort();
         }
     }
 

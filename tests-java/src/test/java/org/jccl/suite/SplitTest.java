@@ -100,6 +100,39 @@ final class SplitTest {
         }
     }
 
+    /** Rank 0 closes both while the others have not split; they hear of it. */
+    public static final class ClosedAtOnce implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator world = rank.init(InitTest.NON_BLOCKING);
+            world.awaitReady(InitTest.SOON);
+            if (rank.number() == 0) {
+                try (world;
+                        Communicator child = world.split(0, 0, InitTest.NON_BLOCKING)) {
+                    assertEquals(NcclResult.IN_PROGRESS, child.asyncError());
+                } finally {
+                    rank.post("rank 0 has closed", "");
+                }
+                assertThrows(NcclException.class, world::count);
+                return;
+            }
+            rank.await("rank 0 has closed");
+            try {
+                world.split(0, 0, InitTest.NON_BLOCKING).awaitReady(InitTest.SOON);
+            } finally {
+                world.abort();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void closingACommunicatorThatIsBeingSplitEndsIt(Cluster cluster) {
+        Outcome outcome = cluster.run(ClosedAtOnce.class);
+        assertEquals(RankResult.End.SUCCEEDED, outcome.rank(0).end(), outcome::toString);
+        outcome.rank(1).assertFailed(NcclResult.REMOTE_ERROR, "rank 0");
+    }
+
     /** A child outlives its parent. */
     public static final class Orphan implements Scenario {
         @Override
