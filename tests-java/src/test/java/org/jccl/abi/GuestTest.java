@@ -155,16 +155,22 @@ final class GuestTest {
                 });
     }
 
+    /** The making of a communicator of two ranks by an id that is the text with this number. */
+    private static Creation watched(int number, boolean blocking) {
+        UniqueId id = Communicator.uniqueId();
+        GuestApi.give(number, HexFormat.of().formatHex(id.toBytes()));
+        NcclConfig config = NcclConfig.DEFAULT.withBlocking(blocking);
+        Creation creation = Creation.init(id, 2, 0, config);
+        Guest.current().watch(id.toBytes(), creation);
+        return creation;
+    }
+
     @Test
     void anInitThatDoesNotBlockEndsAsWell() {
         elsewhere(
                 () -> {
                     team.getFirst().enter();
-                    UniqueId id = Communicator.uniqueId();
-                    GuestApi.give(GuestApi.nextExchange(), HexFormat.of().formatHex(id.toBytes()));
-                    Creation creation =
-                            Creation.init(id, 2, 0, NcclConfig.DEFAULT.withBlocking(false));
-                    Guest.current().watch(id.toBytes(), creation);
+                    Creation creation = watched(GuestApi.nextExchange(), false);
                     creation.start();
                     assertEquals(CommState.INITIALIZING, creation.comm().state());
                     team.getLast().close();
@@ -185,10 +191,7 @@ final class GuestTest {
                     GuestApi.missed(number);
                     assertFalse(GuestApi.hasEnded(0, 2));
                     team.getLast().close();
-                    UniqueId id = Communicator.uniqueId();
-                    GuestApi.give(number, HexFormat.of().formatHex(id.toBytes()));
-                    Creation creation = Creation.init(id, 2, 0, NcclConfig.DEFAULT);
-                    Guest.current().watch(id.toBytes(), creation);
+                    Creation creation = watched(number, true);
                     assertTrue(creation.await(System.nanoTime() + 60_000_000_000L));
                     assertEquals(
                             ErrorKind.RANK_LEFT_INIT,

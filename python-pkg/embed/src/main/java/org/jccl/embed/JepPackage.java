@@ -17,9 +17,8 @@ import java.util.stream.Stream;
  */
 record JepPackage(Path python, Path folder, Path jar, Path library) {
     private static final String ASK =
-            "import importlib.util as u, sys; s = u.find_spec('jep'); print(sys.executable,"
-                    + " s.submodule_search_locations[0] if s else '', sep='\\n"
-                    + "')";
+            "import importlib.util as u, sys; s = u.find_spec('jep'); print(sys.executable);"
+                    + " print(s.submodule_search_locations[0] if s else '')";
 
     /**
      * Finds it by asking the Python, and checks that its jar and its library are of one version.
