@@ -1,6 +1,9 @@
 package org.jccl.abi;
 
 import org.jccl.comm.Comm;
+import org.jccl.device.Device;
+import org.jccl.device.Devices;
+import org.jccl.param.Params;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
 import org.jccl.type.DataType;
@@ -16,8 +19,10 @@ final class Resources {
 
     private static final int SCALAR_HOST_IMMEDIATE = 1;
 
-    /** By address, the memory that ncclMemAlloc gave and ncclMemFree has not taken back. */
-    private static final Map<Long, SharedMemory> MEMORY = new ConcurrentHashMap<>();
+    /**
+     * By the address of what ncclMemAlloc gave and ncclMemFree has not taken back, what frees it.
+     */
+    private static final Map<Long, Runnable> MEMORY = new ConcurrentHashMap<>();
 
     private Resources() {}
 
@@ -30,17 +35,28 @@ final class Resources {
         }
         long address = 0;
         if (bytes > 0) {
-            SharedMemory memory = SharedMemory.anonymous(bytes);
-            address = memory.address();
-            MEMORY.put(address, memory);
+            Device device = Devices.open(Params.DEVICE.text());
+            address = device == null ? hostMemory(bytes) : memoryOf(device, bytes);
         }
         Memory.putLong(out, address);
     }
 
+    private static long hostMemory(long bytes) {
+        SharedMemory memory = SharedMemory.anonymous(bytes);
+        MEMORY.put(memory.address(), memory::close);
+        return memory.address();
+    }
+
+    private static long memoryOf(Device device, long bytes) {
+        long address = device.allocate(bytes);
+        MEMORY.put(address, () -> device.free(address));
+        return address;
+    }
+
     static void memFree(long address) {
-        SharedMemory memory = MEMORY.remove(address);
-        if (memory != null) {
-            memory.close();
+        Runnable free = MEMORY.remove(address);
+        if (free != null) {
+            free.run();
         } else if (address != 0) {
             throw ErrorKind.NOT_ALLOCATED.says(
                     "MemFree : 0x%s is no address that ncclMemAlloc gave, or was freed before",

@@ -23,8 +23,7 @@ final class ConfigDefaults {
 
     /** The device of a communicator's buffers, null for the host. */
     static @Nullable Device device(NcclConfig resolved) {
-        String text = resolved.device();
-        return text == null || text.isBlank() ? null : Devices.open(text.strip());
+        return Devices.open(resolved.device());
     }
 
     /** Refuses another device than the parent's. */

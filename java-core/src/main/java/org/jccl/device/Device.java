@@ -32,6 +32,12 @@ public interface Device {
     /** Ends a stream once it has done what it was given; does not wait for that. */
     void closeStream(long stream);
 
+    /** Memory of this device, at least one byte; what is in it is not said. */
+    long allocate(long bytes);
+
+    /** Frees what {@link #allocate} gave; may wait for what the device is doing. */
+    void free(long address);
+
     /** Zeroed memory of the host, aligned to a page, that the device can reach. */
     long allocateHost(long bytes);
 

@@ -30,11 +30,13 @@ public final class Devices {
     /**
      * The device with this name.
      *
-     * @param text {@code host}, or a kind with or without a number, as in {@code cuda:1}
+     * @param given {@code host}, or a kind with or without a number, as in {@code cuda:1}; null or
+     *     blank for the host
      * @return null for the host
      * @throws NcclException INVALID_ARGUMENT if there is none
      */
-    public static @Nullable Device open(String text) {
+    public static @Nullable Device open(@Nullable String given) {
+        String text = given == null || given.isBlank() ? HOST : given.strip();
         if (text.equals(HOST)) {
             return null;
         }

@@ -1,7 +1,6 @@
 package org.jccl.executor;
 
 import org.jccl.device.Device;
-import org.jccl.log.Log;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
@@ -14,9 +13,12 @@ import java.util.function.Consumer;
 
 /**
  * Runs a device's operations on the host, on data that is staged there. The caller's stream copies
- * the input out, says so, and waits; the call returns. The operation begins when its stream has
- * come to it. A stream of the engine's own copies the result back and then writes the word that the
- * caller's stream waits for; with that word the operation is over.
+ * the input out, says so, waits, copies the result back, and says so; the call returns. The
+ * operation begins when its stream has come to it, and is over when its stream has gone on.
+ *
+ * <p>All that the device is to do is given to it in the call. From then on nobody calls it: in a
+ * call that waits until the device has done everything, as CUDA's does that frees memory, all other
+ * calls wait too, and an operation that needed one could not end.
  */
 final class StagedEngine extends HostEngine {
     /** Short, since what a device does wakes nobody. */
@@ -29,12 +31,6 @@ final class StagedEngine extends HostEngine {
 
     /** Held while an operation is put into its stream and into the queue; never by the owner. */
     private final Object order = new Object();
-
-    /**
-     * The stream for copies back, -1 before the first operation. Written under the lock, before an
-     * operation that needs it is queued.
-     */
-    private long copies = -1;
 
     /** Tasks whose results are on their way to the device. */
     private final ArrayDeque<Task> delivering = new ArrayDeque<>();
@@ -75,7 +71,6 @@ final class StagedEngine extends HostEngine {
         synchronized (order) {
             boolean copied = false;
             try {
-                copies = copies < 0 ? device.openStream() : copies;
                 if (in > 0) {
                     device.copyOut(block.data() + inAt, task.input(), in, task.stream());
                     copied = true;
@@ -91,20 +86,27 @@ final class StagedEngine extends HostEngine {
             }
             block.output = task.output();
             block.outputBytes = out;
+            block.result = block.data() + outAt;
             task.block = block;
-            task.buffers(block.data() + inAt, block.data() + outAt);
+            task.buffers(block.data() + inAt, block.result);
             inbox.add(task);
         }
     }
 
+    /** The block stays as it is until its stream has passed, also if the task is over by now. */
     @Override
     public boolean follow(Task task) {
         StagingBlock block = task.block;
-        if (block != null) {
-            device.await(block.word(StagingBlock.DELIVERED), block.use(), task.stream());
-            device.write(block.word(StagingBlock.PASSED), block.use(), task.stream());
+        if (block == null) {
+            return false;
         }
-        return block != null;
+        long stream = task.stream();
+        device.await(block.word(StagingBlock.DELIVERED), block.use(), stream);
+        if (block.outputBytes > 0) {
+            device.copyIn(block.output, block.result, block.outputBytes, stream);
+        }
+        device.write(block.word(StagingBlock.PASSED), block.use(), stream);
+        return true;
     }
 
     @Override
@@ -119,23 +121,8 @@ final class StagedEngine extends HostEngine {
         if (block == null) {
             super.finish(task);
         } else {
+            block.set(StagingBlock.DELIVERED);
             delivering.add(task);
-            deliver(task, block);
-        }
-    }
-
-    private void deliver(Task task, StagingBlock block) {
-        if (block.outputBytes > 0) {
-            device.copyIn(block.output, task.output(), block.outputBytes, copies);
-        }
-        try {
-            device.write(block.word(StagingBlock.DELIVERED), block.use(), copies);
-            block.returning = true;
-        } catch (NcclException refused) {
-            // Once more: without the word nobody could know when the copy has ended.
-            device.write(block.word(StagingBlock.DELIVERED), block.use(), copies);
-            block.returning = true;
-            throw refused;
         }
     }
 
@@ -158,32 +145,13 @@ final class StagedEngine extends HostEngine {
         delivering.clear();
     }
 
-    /**
-     * If a result is still on its way into the caller's buffer, the stream goes on only once it is
-     * there.
-     */
+    /** After a failure the stream copies what is there: the caller's result is undefined. */
     @Override
     public void release(Task task) {
         StagingBlock block = task.block;
-        if (block == null) {
-            return;
-        }
-        if (!block.returning) {
+        if (block != null) {
             block.set(StagingBlock.DELIVERED);
-        }
-        pool.giveBack(block);
-    }
-
-    @Override
-    public void close() {
-        super.close();
-        pool.close();
-        if (copies >= 0) {
-            try {
-                device.closeStream(copies);
-            } catch (NcclException refused) {
-                Log.warn(refused);
-            }
+            pool.giveBack(block);
         }
     }
 
@@ -192,6 +160,12 @@ final class StagedEngine extends HostEngine {
         Blocked blocked = super.blocked(task);
         Task first = delivering.peek();
         return blocked == null && first != null ? result.of(first) : blocked;
+    }
+
+    @Override
+    public void close() {
+        super.close();
+        pool.close();
     }
 
     @Override

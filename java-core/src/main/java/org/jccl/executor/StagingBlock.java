@@ -31,13 +31,13 @@ final class StagingBlock {
     /** Number of the current use; written while no stream and no other thread uses the block. */
     private long use;
 
-    /** Where the result of the current use is to go; below, how much of it there is. */
+    /** Where the result of the current use comes to be; below, where it is to go. */
+    long result;
+
     long output;
 
+    /** How much of it there is. */
     long outputBytes;
-
-    /** Whether a stream will say that the result is there; for the owner of the communicator. */
-    boolean returning;
 
     StagingBlock(Device device, long sizeBytes) {
         this.device = device;
@@ -53,7 +53,6 @@ final class StagingBlock {
     /** Begins the next use. */
     void next() {
         use++;
-        returning = false;
     }
 
     /** The value that the words reach in this use. */

@@ -90,9 +90,9 @@ public final class Task extends Call {
         return block == null || block.has(StagingBlock.ARRIVED);
     }
 
-    /** Whether its result is where the caller wants it. */
+    /** Whether its stream has gone on, with the result where the caller wants it. */
     boolean delivered() {
-        return block == null || block.has(StagingBlock.DELIVERED);
+        return block == null || block.has(StagingBlock.PASSED);
     }
 
     /**

@@ -64,7 +64,7 @@ final class HandlesTest {
     void handleIsGoneOnceTheEndHasFailedHalfWay() throws InterruptedException {
         NcclConfig config = NcclConfig.DEFAULT.withDevice("simulated:6");
         SimulatedDevice device = SimulatedProvider.device(6);
-        MemorySegment data = device.allocate(4);
+        MemorySegment data = device.memory(4);
         for (boolean abort : new boolean[] {false, true}) {
             Creation onDevice = Creation.initBlocking(Rendezvous.createId(), 1, 0, config);
             assertTrue(onDevice.await(0));
@@ -72,13 +72,13 @@ final class HandlesTest {
             long handle = Handles.add(onDevice.comm());
             assertEquals(0, Nccl.allReduce(data.address(), data.address(), 1, 7, 0, handle, 0));
             device.synchronize(0);
-            device.refuse("closeStream", 0);
+            device.refuse("freeHost by an error", 0);
             int code = LifeCycle.end(handle, abort);
             assertEquals(NcclResult.INTERNAL_ERROR.code(), code);
             assertFalse(Handles.remove(handle));
             assertEquals(NcclResult.INVALID_ARGUMENT.code(), LifeCycle.end(handle, abort));
         }
-        device.free(data);
+        device.release(data);
     }
 
     /** The call is parked before all are ready; a caller that interrupts it gets none of them. */

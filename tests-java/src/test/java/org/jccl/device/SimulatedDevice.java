@@ -12,13 +12,14 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
  * A device that lives in this process. Its memory lies at addresses that end the process if the
  * host touches them; its streams are threads which do what they are given later, and look at the
  * memory through a window that nobody else knows.
  */
-public final class SimulatedDevice implements Device {
+public final class SimulatedDevice implements Device, UsedDevice {
     private static final long SIZE_BYTES = 1L << 28;
     private static final int ALIGNMENT = 256;
     private static final byte FRESH = (byte) 0xCD;
@@ -36,6 +37,9 @@ public final class SimulatedDevice implements Device {
     private final AtomicLong lastStream = new AtomicLong();
     private volatile @Nullable String fault;
 
+    /** Every call reads; who frees memory as CUDA does writes. */
+    private final ReentrantReadWriteLock calls = new ReentrantReadWriteLock();
+
     /** The call that the device refuses next, and how many such calls it lets pass before. */
     private @Nullable String refusing;
 
@@ -49,9 +53,9 @@ public final class SimulatedDevice implements Device {
 
     // -- for programs that use the device
 
-    /** Allocates memory of the device, which holds no zeros. */
-    @SuppressWarnings("restricted")
-    public MemorySegment allocate(long bytes) {
+    /** Memory that holds no zeros. */
+    @Override
+    public long allocate(long bytes) {
         synchronized (allocations) {
             long at = addresses.address();
             for (Map.Entry<Long, Long> each : allocations.entrySet()) {
@@ -65,39 +69,39 @@ public final class SimulatedDevice implements Device {
             }
             allocations.put(at, Math.max(1, bytes));
             Memory.fill(inWindow(at), bytes, FRESH);
-            return MemorySegment.ofAddress(at).reinterpret(bytes);
+            return at;
         }
     }
 
-    /** Frees what {@link #allocate} gave. */
-    public void free(MemorySegment memory) {
+    @Override
+    public void free(long address) {
         synchronized (allocations) {
-            Long bytes = allocations.remove(memory.address());
+            Long bytes = allocations.remove(address);
             if (bytes == null) {
-                throw new IllegalStateException("freed twice: " + memory);
+                throw new IllegalStateException("freed twice: 0x" + Long.toHexString(address));
             }
-            Memory.fill(inWindow(memory.address()), bytes, FREED);
+            Memory.fill(inWindow(address), bytes, FREED);
         }
     }
 
-    /** Copies from the host at once. */
+    @Override
     public void put(MemorySegment to, MemorySegment hostFrom) {
         require(to.address(), hostFrom.byteSize());
         Memory.copy(hostFrom.address(), inWindow(to.address()), hostFrom.byteSize());
     }
 
-    /** Copies to the host at once. */
+    @Override
     public void get(MemorySegment hostTo, MemorySegment from) {
         require(from.address(), hostTo.byteSize());
         Memory.copy(inWindow(from.address()), hostTo.address(), hostTo.byteSize());
     }
 
-    /** Gives a stream something else to do. */
+    @Override
     public void run(long stream, Runnable work) {
         stream(stream).add(work);
     }
 
-    /** Waits until a stream has done everything that it was given. */
+    @Override
     public void synchronize(long stream) throws InterruptedException {
         stream(stream).synchronize();
     }
@@ -113,19 +117,48 @@ public final class SimulatedDevice implements Device {
         refusedAfter = after;
     }
 
-    private synchronized void mayRefuse(String call) {
+    @Override
+    public void freeWhenIdle(MemorySegment memory) {
+        calls.writeLock().lock();
+        try {
+            for (SimulatedStream each : streams.values()) {
+                each.synchronize();
+            }
+            release(memory);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        } finally {
+            calls.writeLock().unlock();
+        }
+    }
+
+    private void mayRefuse(String call) {
+        calls.readLock().lock();
+        try {
+            mayRefuseNow(call);
+        } finally {
+            calls.readLock().unlock();
+        }
+    }
+
+    private synchronized void mayRefuseNow(String call) {
         if (call.equals(refusing) && refusedAfter-- == 0) {
             refusing = null;
             throw refused("it was told to refuse " + call);
         }
     }
 
-    /** A refusal in a way that no device has. */
+    /** Fails in ways that no device has: by an exception of another kind, or by an error. */
     private void mayBreak(String call) {
         try {
             mayRefuse(call);
         } catch (NcclException refused) {
             throw new IllegalStateException(refused);
+        }
+        try {
+            mayRefuse(call + " by an error");
+        } catch (NcclException refused) {
+            throw new LinkageError(call, refused);
         }
     }
 
@@ -194,7 +227,6 @@ public final class SimulatedDevice implements Device {
     public void closeStream(long stream) {
         stream(stream).close();
         streams.remove(stream);
-        mayBreak("closeStream");
     }
 
     private SimulatedStream stream(long handle) {
@@ -224,7 +256,7 @@ public final class SimulatedDevice implements Device {
             throw refused("0x" + Long.toHexString(address) + " was not allocated");
         }
         memory.close();
-        mayRefuse("freeHost");
+        mayBreak("freeHost");
     }
 
     @Override

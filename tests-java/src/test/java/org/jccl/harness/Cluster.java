@@ -1,5 +1,6 @@
 package org.jccl.harness;
 
+import org.jccl.device.UsedDevice;
 import org.jspecify.annotations.Nullable;
 
 import java.time.Duration;
@@ -194,9 +195,9 @@ public final class Cluster {
                 within);
     }
 
-    /** Communicators are on a simulated device of each process, unless their configuration says. */
+    /** Communicators are on a device of each process, unless their configuration says. */
     public Cluster onDevices() {
-        return environment("JCCL_DEVICE", "simulated");
+        return environment("JCCL_DEVICE", UsedDevice.KIND);
     }
 
     /** A variable that the process of this rank sees. */

@@ -9,9 +9,12 @@ import org.jccl.Communicator;
 import org.jccl.Config;
 import org.jccl.Group;
 import org.jccl.Stream;
+import org.jccl.device.UsedDevice;
 import org.jccl.harness.Cluster;
 import org.jccl.harness.Outcome;
+import org.jccl.harness.Rank;
 import org.jccl.harness.RankResult;
+import org.jccl.harness.Scenario;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
@@ -41,9 +44,9 @@ final class DeviceTest {
         Communicator comm = seat.comm;
         DataType type = DataType.INT32;
         MemorySegment sum = seat.holding(count, me);
-        MemorySegment part = seat.device.allocate(4L * count);
-        MemorySegment all = seat.device.allocate(4L * count * n);
-        MemorySegment sent = seat.device.allocate(4L * count * n);
+        MemorySegment part = seat.device.memory(4L * count);
+        MemorySegment all = seat.device.memory(4L * count * n);
+        MemorySegment sent = seat.device.memory(4L * count * n);
         seat.sum(sum, count);
         comm.inStream(seat.stream).broadcast(sum, part, count, type, n - 1);
         MemorySegment own = all.asSlice(4L * count * me, 4L * count);
@@ -70,7 +73,7 @@ final class DeviceTest {
             MemorySegment slice = seat.content(sent).asSlice(4L * count * q, 4L * count);
             Sums.checkSum(slice, n, count);
         }
-        List.of(sum, part, all, sent).forEach(seat.device::free);
+        List.of(sum, part, all, sent).forEach(seat.device::release);
     }
 
     @ParameterizedTest
@@ -111,10 +114,45 @@ final class DeviceTest {
                                 latch.countDown();
                                 seat.synchronize();
                                 Sums.checkSum(seat.content(data), 2, LARGE);
-                                seat.device.free(data);
+                                seat.device.release(data);
                             }
                             Seat.requireNothingLeft(rank.number());
                         })
+                .assertAllSucceeded();
+    }
+
+    /** Rank 0 frees memory while it waits for rank 1. */
+    public static final class FreesMeanwhile implements Scenario {
+        @Override
+        public void run(Rank rank) throws Exception {
+            try (Communicator comm = rank.init();
+                    Place place = Place.of(comm)) {
+                UsedDevice device = UsedDevice.number(comm.device());
+                MemorySegment data = place.holding(Sums.filled(place.host(), rank.number(), LARGE));
+                MemorySegment other = device.memory(64);
+                if (rank.number() == 1) {
+                    rank.await("called");
+                    Thread.sleep(50);
+                }
+                comm.inStream(place.stream())
+                        .allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
+                if (rank.number() == 0) {
+                    rank.post("called", "");
+                    device.freeWhenIdle(other);
+                }
+                place.await();
+                Sums.checkSum(place.get(data), 2, LARGE);
+            }
+        }
+    }
+
+    @Test
+    void operationEndsWhileAllCallsOfTheDeviceWait() {
+        Cluster.processes(2)
+                .onDevices()
+                .once()
+                .deadline(60)
+                .run(FreesMeanwhile.class)
                 .assertAllSucceeded();
     }
 
@@ -132,7 +170,7 @@ final class DeviceTest {
                                 latch.countDown();
                                 seat.comm.awaitReady(InitTest.SOON);
                                 Sums.checkSum(seat.content(data), 2, 10);
-                                seat.device.free(data);
+                                seat.device.release(data);
                             }
                         })
                 .assertAllSucceeded();
@@ -143,12 +181,14 @@ final class DeviceTest {
         Outcome outcome =
                 two().runHere(
                                 rank -> {
-                                    String kind = rank.number() == 0 ? "host" : "simulated";
+                                    String kind = rank.number() == 0 ? "host" : UsedDevice.KIND;
                                     rank.init(Config.DEFAULT.withDevice(kind)).close();
                                 });
         for (RankResult result : outcome.ranks()) {
             result.assertFailed(
-                    NcclResult.INVALID_USAGE, "rank 0 has device=host", "rank 1 has device=simul");
+                    NcclResult.INVALID_USAGE,
+                    "rank 0 has device=host",
+                    "rank 1 has device=" + UsedDevice.KIND);
         }
     }
 
@@ -162,14 +202,14 @@ final class DeviceTest {
                                 MemorySegment there = seat.holding(10, 0);
                                 MemorySegment here = seat.host.allocate(40, 8);
                                 MemorySegment half = there.asSlice(20, 20);
-                                refused("simulated:0", () -> seat.sum(here, 10));
+                                refused(seat.device.name(), () -> seat.sum(here, 10));
                                 refused(
-                                        "is memory of simulated:0",
+                                        "is memory of " + seat.device.name(),
                                         () ->
                                                 onHost.broadcast(
                                                         there, there, 10, DataType.INT32, 0));
                                 refused("sendbuff has 20 bytes", () -> seat.sum(half, 10));
-                                seat.device.free(there);
+                                seat.device.free(there.address());
                                 refused("not whole, memory of", () -> seat.sum(there, 10));
                                 refused(
                                         "stream 0x7777",
@@ -195,7 +235,7 @@ final class DeviceTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"cuda", "simulated:9", "simulated:", "Simulated", "simulated:-1"})
+    @ValueSource(strings = {"abacus", "simulated:9", "simulated:", "Simulated", "simulated:-1"})
     void unknownDeviceIsRefusedByName(String name) {
         refused(
                 "\"" + name + "\"",
@@ -216,7 +256,7 @@ final class DeviceTest {
                 .runHere(
                         rank -> {
                             try (Seat seat = new Seat(rank)) {
-                                MemorySegment data = seat.device.allocate(1L << 27);
+                                MemorySegment data = seat.device.memory(1L << 27);
                                 CountDownLatch latch = seat.busy();
                                 NcclException e =
                                         assertThrows(
@@ -231,7 +271,7 @@ final class DeviceTest {
                                 seat.synchronize();
                                 seat.sum(data, 1 << 25);
                                 seat.synchronize();
-                                seat.device.free(data);
+                                seat.device.release(data);
                             }
                         })
                 .assertAllSucceeded();

@@ -2,8 +2,7 @@ package org.jccl.suite;
 
 import org.jccl.Communicator;
 import org.jccl.Stream;
-import org.jccl.device.SimulatedDevice;
-import org.jccl.device.SimulatedProvider;
+import org.jccl.device.UsedDevice;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
@@ -12,13 +11,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where the buffers of a communicator are: with the host, or with a simulated device, in a stream
- * of its own. A scenario that takes its buffers from here runs on both.
+ * Where the buffers of a communicator are: with the host, or with a device, in a stream of its own.
+ * A scenario that takes its buffers from here runs on both.
  */
 final class Place implements AutoCloseable {
     private final Communicator comm;
     private final Arena arena = Arena.ofShared();
-    private final @Nullable SimulatedDevice device;
+    private final @Nullable UsedDevice device;
     private final Stream stream;
     private final List<MemorySegment> allocated = new ArrayList<>();
 
@@ -28,7 +27,7 @@ final class Place implements AutoCloseable {
         this.comm = comm;
         this.polled = polled;
         int number = comm.device();
-        this.device = number < 0 ? null : SimulatedProvider.device(number);
+        this.device = number < 0 ? null : UsedDevice.number(number);
         this.stream = device == null ? Stream.DEFAULT : new Stream(device.openStream());
     }
 
@@ -56,7 +55,7 @@ final class Place implements AutoCloseable {
         if (device == null) {
             return arena.allocate(bytes, 8);
         }
-        MemorySegment memory = device.allocate(bytes);
+        MemorySegment memory = device.memory(bytes);
         allocated.add(memory);
         return memory;
     }
@@ -106,7 +105,7 @@ final class Place implements AutoCloseable {
     public void close() {
         if (device != null) {
             device.closeStream(stream.handle());
-            allocated.forEach(device::free);
+            allocated.forEach(device::release);
         }
         arena.close();
     }

@@ -6,7 +6,7 @@ import org.jccl.Communicator;
 import org.jccl.Config;
 import org.jccl.Stream;
 import org.jccl.device.SimulatedDevice;
-import org.jccl.device.SimulatedProvider;
+import org.jccl.device.UsedDevice;
 import org.jccl.harness.Rank;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclResult;
@@ -19,7 +19,7 @@ import java.util.concurrent.CountDownLatch;
 /** A rank with a device of its own, and a stream on it. */
 final class Seat implements AutoCloseable {
     final Rank rank;
-    final SimulatedDevice device;
+    final UsedDevice device;
     final Communicator comm;
     final Arena host = Arena.ofShared();
     final Stream stream;
@@ -34,7 +34,7 @@ final class Seat implements AutoCloseable {
 
     Seat(Rank rank, Config config, int number) {
         this.rank = rank;
-        this.device = SimulatedProvider.device(number);
+        this.device = UsedDevice.number(number);
         this.comm = rank.init(config.withDevice(device.name()));
         this.stream = new Stream(device.openStream());
         if (comm.asyncError() == NcclResult.IN_PROGRESS) {
@@ -43,7 +43,7 @@ final class Seat implements AutoCloseable {
     }
 
     MemorySegment holding(int count, int first) {
-        MemorySegment memory = device.allocate(4L * count);
+        MemorySegment memory = device.memory(4L * count);
         device.put(memory, Sums.filled(host, first, count));
         return memory;
     }
@@ -67,7 +67,7 @@ final class Seat implements AutoCloseable {
         device.put(data, poison);
         Thread.sleep(5);
         assertEquals(-1, content(data).mismatch(poison), "written after the end");
-        device.free(data);
+        device.release(data);
     }
 
     void synchronize() {
@@ -99,10 +99,12 @@ final class Seat implements AutoCloseable {
 
     /** Blocks are freed when the streams have gone on; a later communicator looks after them. */
     static void requireNothingLeft(int ordinal) {
-        SimulatedDevice device = SimulatedProvider.device(ordinal);
-        Config there = Config.DEFAULT.withDevice(device.name());
+        UsedDevice used = UsedDevice.number(ordinal);
+        Config there = Config.DEFAULT.withDevice(used.name());
         Communicator.initRank(1, Communicator.uniqueId(), 0, there).close();
-        assertEquals(0, device.openStreams(), "streams");
-        assertEquals(0, device.pinnedBytes(), "pinned bytes");
+        if (used instanceof SimulatedDevice device) {
+            assertEquals(0, device.openStreams(), "streams");
+            assertEquals(0, device.pinnedBytes(), "pinned bytes");
+        }
     }
 }
