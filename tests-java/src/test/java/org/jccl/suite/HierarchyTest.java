@@ -31,16 +31,16 @@ final class HierarchyTest {
 
     @Test
     void agreesWithTheOracleNodeByNode() {
-        check(Cluster.threads(4).nodes(2), 2);
-        check(Cluster.threads(5).nodes(2), 2);
-        check(Cluster.threads(7).nodes(3), 3);
-        check(Cluster.processes(4).ranksPerProcess(2).nodes(2), 2);
+        run(Cluster.threads(4).nodes(2), 2, SIZE, 0);
+        run(Cluster.threads(5).nodes(2), 2, SIZE, 1);
+        run(Cluster.threads(7).nodes(3), 3, SIZE, 0);
+        run(Cluster.processes(4).ranksPerProcess(2).nodes(2), 2, SIZE, 1);
     }
 
     @Test
     void usesItsSlotsAgain() {
-        run(Cluster.threads(4).nodes(2), 2, LONG);
-        run(Cluster.threads(5).nodes(2), 2, LONG);
+        run(Cluster.threads(4).nodes(2), 2, LONG, 0);
+        run(Cluster.threads(5).nodes(2), 2, LONG, 1);
     }
 
     /** Also by the ranks with which the late one exchanges nothing; and nobody else is named. */
@@ -107,7 +107,7 @@ final class HierarchyTest {
     @Test
     void keepsRankOrderIfToldTo() {
         Cluster cluster = Cluster.processes(4).nodes(2);
-        check(cluster.environment("JCCL_DETERMINISTIC", "rank"), 1);
+        run(cluster.environment("JCCL_DETERMINISTIC", "rank"), 1, SIZE, 0);
     }
 
     /** Threads of one process cannot differ; an unknown word counts as the default. */
@@ -135,12 +135,11 @@ final class HierarchyTest {
         }
     }
 
-    private static void check(Cluster cluster, int nodes) {
-        run(cluster, nodes, SIZE);
-    }
-
-    private static void run(Cluster cluster, int nodes, int size) {
-        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, size, -1)
+    /**
+     * Runs half of the cells: the other half runs on other ranks, and all of them in MatrixTest.
+     */
+    private static void run(Cluster cluster, int nodes, int size, int half) {
+        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, size, -1, half)
                 .assertAllSucceeded()
                 .assertAllSaidTheSame();
     }

@@ -23,7 +23,8 @@ import java.util.zip.CRC32C;
 /**
  * Runs cells of the matrix on one communicator and compares each with the oracle. Arguments: the
  * seed; how many cells, or 0 for all; how many large ones; on how many nodes the ranks are; the
- * only size, or 0 for any; how many more cells at each alignment of the buffers, 0 for many, or -1.
+ * only size, or 0 for any; how many more cells at each alignment of the buffers, 0 for many, or -1;
+ * which half of all cells, 0 or 1, or -1 for both.
  *
  * <p>Where every rank's result is the same, rank 0 compares with the oracle and the others with
  * rank 0, by a checksum that they say.
@@ -57,7 +58,7 @@ public final class MatrixScenario implements Scenario {
         List<MatrixCase> cases =
                 count > 0
                         ? MatrixCase.sample(seed, count, rank.intArgument(2))
-                        : MatrixCase.ofSize(rank.intArgument(4));
+                        : half(MatrixCase.ofSize(rank.intArgument(4)), rank.intArgument(6));
         try (Communicator comm = rank.init()) {
             for (int i = 0; i < cases.size(); i++) {
                 run(comm, cases.get(i), seed + i, ANY);
@@ -71,6 +72,14 @@ public final class MatrixScenario implements Scenario {
             }
             rank.say(done + " cells, checksum " + results.getValue());
         }
+    }
+
+    /** Cells in and out of place are neighbours, and stay together. */
+    private static List<MatrixCase> half(List<MatrixCase> all, int which) {
+        return IntStream.range(0, all.size())
+                .filter(i -> which < 0 || i / 2 % 2 == which)
+                .mapToObj(all::get)
+                .toList();
     }
 
     private void run(Communicator comm, MatrixCase cell, long seed, int shift) {
