@@ -33,7 +33,10 @@ final class DocumentsTest {
 
     /** Directories of packages. */
     private static final List<String> SOURCES =
-            List.of("java-core/src/main/java/", "python-pkg/embed/src/main/java/");
+            List.of(
+                    "java-core/src/main/java/",
+                    "python-pkg/embed/src/main/java/",
+                    "cuda/src/main/java/");
 
     private static final Pattern CODE = Pattern.compile("`([^`\n]+)`");
     private static final Pattern PATH =

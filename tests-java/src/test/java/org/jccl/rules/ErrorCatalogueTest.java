@@ -33,7 +33,10 @@ import java.util.stream.Stream;
 final class ErrorCatalogueTest {
     private static final Path PAGE = Repository.root().resolve("docs/errors.md");
     private static final String BY_HAND = "\n## Before Java runs\n";
-    private static final Path SOURCES = Repository.root().resolve("java-core/src/main/java");
+    private static final Set<Path> SOURCES =
+            Set.of(
+                    Repository.root().resolve("java-core/src/main/java"),
+                    Repository.root().resolve("cuda/src/main/java"));
 
     /** The chapters of the page in its order. */
     private static final Map<String, ErrorKind[]> CHAPTERS = new LinkedHashMap<>();
@@ -114,7 +117,7 @@ final class ErrorCatalogueTest {
 
     private static List<Path> sources() {
         return Repository.files(Set.of("java")).stream()
-                .filter(each -> each.startsWith(SOURCES))
+                .filter(each -> SOURCES.stream().anyMatch(each::startsWith))
                 .toList();
     }
 

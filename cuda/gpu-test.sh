@@ -1,0 +1,129 @@
+#!/bin/bash
+# Runs JCCL's tests of devices, and NVIDIA's nccl-tests, on a machine with GPUs. That machine needs
+# neither Java nor a network: what it needs is packed here and travels with the project.
+#
+# Usage: cuda/gpu-test.sh pack                          builds; fills build/gpu (40 MiB)
+#        cuda/gpu-test.sh run [--nccl-tests FOLDER]     there: runs the tests, prints a table
+#
+# FOLDER has the programs of nccl-tests (all_reduce_perf and so on), linked to libnccl.so.2.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+kit=$PWD/build/gpu
+classes="DeviceTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
+limit_s=120
+
+usage() {
+    sed -n 's/^# \{0,1\}//p' "$0" | sed -n '2,8p'
+    exit "$1"
+}
+
+pack() {
+    eval "$(python3 -c '
+import os, shlex, sys
+sys.path.insert(0, ".ci")
+import jdk
+home = jdk.find()
+if home is None:
+    sys.exit(jdk.WHAT_TO_INSTALL)
+for name, value in {**jdk.maven_environment(home), "JAVA_HOME": str(home)}.items():
+    if os.environ.get(name) != value:
+        print(f"export {name}={shlex.quote(value)}")
+')"
+    rm -rf "$kit"
+    mkdir -p "$kit/lib"
+    echo "building the jars and the tests"
+    mvn -q -B -pl java-core,cuda,tests-java -DskipTests package
+    cp java-core/target/jccl-core-*.jar cuda/target/jccl-cuda-*.jar "$kit/lib"
+    "$JAVA_HOME/bin/jar" -c -f "$kit/lib/tests.jar" -C tests-java/target/test-classes . \
+        -C cuda/target/test-classes .
+    mvn -q -B -pl cuda dependency:copy-dependencies -DincludeScope=runtime \
+        -DexcludeGroupIds=org.jccl -DoutputDirectory="$kit/lib"
+    mvn -q -B -N dependency:copy@junit
+    cp build/tools/junit-console.jar "$kit/lib"
+    make -s -C java-core/src/main/c OUT="$kit/c" \
+        VERSION="$(sed -n 's:.*<revision>\(.*\)</revision>.*:\1:p' pom.xml)" \
+        PYTHON_INCLUDE="$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')"
+    mv "$kit/c/libnccl.so.2" "$kit/lib"
+    rm -r "$kit/c"
+    echo "linking a Java runtime"
+    "$JAVA_HOME/bin/jlink" --strip-debug --no-header-files --no-man-pages --compress zip-6 \
+        --output "$kit/jdk" --add-modules \
+        java.base,java.logging,java.management,java.xml,jdk.incubator.vector,jdk.unsupported
+    # As one file: a copy may lose the permissions of many.
+    tar -c -z -f "$kit/jdk.tgz" -C "$kit" jdk
+    rm -r "$kit/jdk"
+    du -sh "$kit" | sed 's/\s.*/ in build\/gpu/'
+}
+
+# junit CLASS: one line of the table
+junit() {
+    local log=$kit/log/$1.log status=0
+    local start=$SECONDS
+    # Ranks that share a GPU need a queue for each of their streams.
+    JCCL_TEST_DEVICE=cuda CUDA_DEVICE_MAX_CONNECTIONS=32 timeout "$limit_s" "$kit/jdk/bin/java" \
+        -XX:+UseSerialGC -ea --add-modules=jdk.incubator.vector --enable-native-access=ALL-UNNAMED \
+        --add-opens=java.base/java.lang=ALL-UNNAMED -cp "$kit/lib/*" \
+        org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=testfeed \
+        --disable-ansi-colors -T stress -c "$2" >"$log" 2>&1 || status=$?
+    printf '%-22s %3d ok %3d failed %3d skipped %4d s  %s\n' "$1" \
+        "$(grep -c ':: SUCCESSFUL' "$log")" "$(grep -c ':: FAILED' "$log")" \
+        "$(grep -c ':: ABORTED' "$log")" $((SECONDS - start)) \
+        "$([ $status = 0 ] || echo "status $status, build/gpu/log/$1.log")"
+    return $status
+}
+
+# perf PROGRAM OPTION...: one line of the table
+perf() {
+    local name=$1 log=$kit/log/$1.log
+    shift
+    LD_LIBRARY_PATH=$kit/lib LD_PRELOAD=$kit/lib/libnccl.so.2 JCCL_DEVICE=cuda \
+        JCCL_JAVA_HOME=$kit/jdk JCCL_JAR=$jar timeout "$limit_s" "$programs/$name" "$@" >"$log" 2>&1
+    local status=$?
+    awk -v name="$name $*" -v status=$status '
+        !/^#/ && NF > 12 { rows++; wrong += $9 + $13; us = us " " $6 }
+        END { printf "%-44s %3d rows, %d wrong; us:%s%s\n", name, rows, wrong, us,
+              status ? "; status " status : ""; exit status || wrong || !rows }' "$log"
+}
+
+run() {
+    [ -f "$kit/jdk.tgz" ] || { echo "build/gpu is empty: run cuda/gpu-test.sh pack first" >&2; exit 2; }
+    local programs=""
+    case ${1:-} in
+        --nccl-tests) programs=${2:?--nccl-tests needs a folder} ;;
+        "") ;;
+        *) usage 2 ;;
+    esac
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+    local gpus failed=0 jar=""
+    gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader | wc -l)
+    [ -d "$kit/jdk" ] || tar -x -z -f "$kit/jdk.tgz" -C "$kit"
+    mkdir -p "$kit/log"
+    for name in jccl-core jccl-cuda jcuda; do
+        for file in "$kit/lib/$name"-*.jar; do
+            jar=$jar${jar:+:}$file
+        done
+    done
+    junit CudaProviderTest org.jccl.cuda.CudaProviderTest || failed=1
+    for class in $classes; do
+        junit "$class" "org.jccl.suite.$class" || failed=1
+    done
+    if [ -n "$programs" ]; then
+        for name in all_reduce all_gather reduce_scatter broadcast reduce alltoall gather scatter sendrecv; do
+            [ -x "$programs/${name}_perf" ] || continue
+            perf "${name}_perf" -g "$gpus" -b 8 -e 128M -f 64 -n 5 || failed=1
+        done
+        perf all_reduce_perf -g "$gpus" -b 64K -e 64K -n 1 -d all -o all || failed=1
+    fi
+    return $failed
+}
+
+case ${1:-} in
+    pack) pack ;;
+    run)
+        shift
+        set +e
+        run "$@"
+        ;;
+    -h | --help) usage 0 ;;
+    *) usage 2 ;;
+esac

@@ -1,0 +1,293 @@
+package org.jccl.cuda;
+
+import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
+import static jcuda.driver.CUevent_flags.CU_EVENT_DISABLE_TIMING;
+import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_SIZE;
+import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR;
+import static jcuda.driver.CUresult.CUDA_ERROR_NOT_READY;
+import static jcuda.driver.CUresult.CUDA_SUCCESS;
+import static jcuda.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED;
+import static jcuda.driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ;
+import static jcuda.driver.CUstream_flags.CU_STREAM_NON_BLOCKING;
+import static jcuda.driver.JCudaDriver.CU_MEMHOSTALLOC_DEVICEMAP;
+import static jcuda.driver.JCudaDriver.CU_MEMHOSTALLOC_PORTABLE;
+import static jcuda.driver.JCudaDriver.cuCtxPopCurrent;
+import static jcuda.driver.JCudaDriver.cuCtxPushCurrent;
+import static jcuda.driver.JCudaDriver.cuDeviceGet;
+import static jcuda.driver.JCudaDriver.cuDeviceGetAttribute;
+import static jcuda.driver.JCudaDriver.cuDevicePrimaryCtxRetain;
+import static jcuda.driver.JCudaDriver.cuEventCreate;
+import static jcuda.driver.JCudaDriver.cuEventQuery;
+import static jcuda.driver.JCudaDriver.cuMemAlloc;
+import static jcuda.driver.JCudaDriver.cuMemFree;
+import static jcuda.driver.JCudaDriver.cuMemHostAlloc;
+import static jcuda.driver.JCudaDriver.cuMemcpyAsync;
+import static jcuda.driver.JCudaDriver.cuPointerGetAttribute;
+import static jcuda.driver.JCudaDriver.cuStreamCreate;
+import static jcuda.driver.JCudaDriver.cuStreamDestroy;
+import static jcuda.driver.JCudaDriver.cuStreamGetCtx;
+import static jcuda.driver.JCudaDriver.cuStreamWaitValue64;
+import static jcuda.driver.JCudaDriver.cuStreamWriteValue64;
+import static jcuda.driver.JCudaDriver.cuThreadExchangeStreamCaptureMode;
+
+import jcuda.Pointer;
+import jcuda.driver.CUcontext;
+import jcuda.driver.CUdevice;
+import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUevent;
+import jcuda.driver.CUstream;
+
+import org.jccl.device.Device;
+import org.jccl.platform.ProcessIdentity;
+import org.jccl.platform.ProcessMemory;
+import org.jccl.platform.Threads;
+import org.jccl.type.ErrorKind;
+import org.jspecify.annotations.Nullable;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntSupplier;
+
+/**
+ * A GPU, in its primary context, which CUDA's runtime uses as well. The context is retained for as
+ * long as the process lives. A call leaves the calling thread the context that it had.
+ */
+final class CudaDevice implements Device {
+    /** The streams 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD belong to every device. */
+    private static final long LAST_DEFAULT_STREAM = 2;
+
+    /** Nobody reads what is written here. */
+    private static final MemorySegment SCRATCH = Arena.global().allocate(Long.BYTES);
+
+    private final int ordinal;
+    private final CUcontext context = new CUcontext();
+
+    /** Nobody records it: a query fails only if the context does nothing any more. */
+    private final CUevent probe = new CUevent();
+
+    private final PinnedMemory pinned = new PinnedMemory(this::pin);
+
+    private final Thread watcher;
+    private volatile @Nullable String fault;
+
+    CudaDevice(int ordinal) {
+        this.ordinal = ordinal;
+        CUdevice device = new CUdevice();
+        require(cuDeviceGet(device, ordinal), "cuDeviceGet");
+        int[] able = {0};
+        int attribute = CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
+        require(cuDeviceGetAttribute(able, attribute, device), "cuDeviceGetAttribute");
+        if (able[0] == 0) {
+            throw ErrorKind.DEVICE_UNKNOWN.says(
+                    "there is no device \"%s\" for JCCL: its streams cannot wait for words of 64"
+                            + " bits (cuStreamWaitValue64)",
+                    name());
+        }
+        require(cuDevicePrimaryCtxRetain(context, device), "cuDevicePrimaryCtxRetain");
+        run("cuEventCreate", () -> cuEventCreate(probe, CU_EVENT_DISABLE_TIMING));
+        watcher = Threads.daemon("jccl-" + name(), this::watch);
+        watcher.start();
+    }
+
+    @Override
+    public String name() {
+        return CudaProvider.KIND + ":" + ordinal;
+    }
+
+    @Override
+    public String kind() {
+        return CudaProvider.KIND;
+    }
+
+    @Override
+    public int ordinal() {
+        return ordinal;
+    }
+
+    private void require(int result, String function) {
+        Driver.require(result, function, name());
+    }
+
+    /** Calls functions of the driver in the device's context. */
+    private int inContext(IntSupplier call) {
+        int result = cuCtxPushCurrent(context);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+        try {
+            return call.getAsInt();
+        } finally {
+            cuCtxPopCurrent(new CUcontext());
+        }
+    }
+
+    private void run(String function, IntSupplier call) {
+        require(inContext(call), function);
+    }
+
+    /**
+     * Calls a function that would end the capture of any stream which a thread of the caller has
+     * begun, although it has nothing to do with that stream.
+     */
+    private void runBesideCaptures(String function, IntSupplier call) {
+        int[] mode = {CU_STREAM_CAPTURE_MODE_RELAXED};
+        require(cuThreadExchangeStreamCaptureMode(mode), "cuThreadExchangeStreamCaptureMode");
+        try {
+            run(function, call);
+        } finally {
+            cuThreadExchangeStreamCaptureMode(mode);
+        }
+    }
+
+    /** Memory may consist of several allocations that follow each other, as a mapped range does. */
+    @Override
+    public boolean owns(long address, long bytes) {
+        long end = address + bytes;
+        long at = address;
+        while (at < end && at >= address) {
+            long next = endOfAllocation(at);
+            if (next <= at) {
+                return false;
+            }
+            at = next;
+        }
+        return at >= end;
+    }
+
+    /** Where the allocation on this device that has an address ends; 0 if there is none. */
+    private long endOfAllocation(long address) {
+        if (attribute(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) != ordinal) {
+            return 0;
+        }
+        return attribute(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address)
+                + attribute(CU_POINTER_ATTRIBUTE_RANGE_SIZE, address);
+    }
+
+    /** -1 if the driver does not know the address. */
+    private static long attribute(int attribute, long address) {
+        long[] value = {0};
+        int result = cuPointerGetAttribute(Pointer.to(value), attribute, Raw.memory(address));
+        return result == CUDA_SUCCESS ? value[0] : -1;
+    }
+
+    /** A stream is the address of an object of the driver, which ends the process if it is not. */
+    @Override
+    public boolean isStream(long stream) {
+        if (stream >= 0 && stream <= LAST_DEFAULT_STREAM) {
+            return true;
+        }
+        int own = ProcessIdentity.current().pid();
+        if (ProcessMemory.read(own, stream, SCRATCH.address(), Long.BYTES) != Long.BYTES) {
+            return false;
+        }
+        CUcontext its = new CUcontext();
+        return cuStreamGetCtx(Raw.stream(stream), its) == CUDA_SUCCESS && its.equals(context);
+    }
+
+    @Override
+    public long openStream() {
+        CUstream stream = new CUstream();
+        runBesideCaptures("cuStreamCreate", () -> cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
+        return Raw.value(stream);
+    }
+
+    @Override
+    public void closeStream(long stream) {
+        runBesideCaptures("cuStreamDestroy", () -> cuStreamDestroy(Raw.stream(stream)));
+    }
+
+    @Override
+    public long allocate(long bytes) {
+        CUdeviceptr memory = new CUdeviceptr();
+        runBesideCaptures("cuMemAlloc", () -> cuMemAlloc(memory, bytes));
+        return Raw.value(memory);
+    }
+
+    @Override
+    public void free(long address) {
+        runBesideCaptures("cuMemFree", () -> cuMemFree(Raw.memory(address)));
+    }
+
+    @Override
+    public long allocateHost(long bytes) {
+        return pinned.take(bytes);
+    }
+
+    private long pin(long bytes) {
+        Pointer memory = new Pointer();
+        int flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
+        runBesideCaptures("cuMemHostAlloc", () -> cuMemHostAlloc(memory, bytes, flags));
+        return Raw.value(memory);
+    }
+
+    @Override
+    public void freeHost(long address) {
+        pinned.giveBack(address);
+    }
+
+    @Override
+    public void copyOut(long hostTo, long from, long bytes, long stream) {
+        copy(hostTo, from, bytes, stream);
+    }
+
+    @Override
+    public void copyIn(long to, long hostFrom, long bytes, long stream) {
+        copy(to, hostFrom, bytes, stream);
+    }
+
+    private void copy(long to, long from, long bytes, long stream) {
+        requireEager(stream);
+        run(
+                "cuMemcpyAsync",
+                () -> cuMemcpyAsync(Raw.memory(to), Raw.memory(from), bytes, Raw.stream(stream)));
+    }
+
+    /** What the host takes part in cannot be repeated by a graph. */
+    private static void requireEager(long stream) {
+        if (Capture.isUnderWay(stream)) {
+            throw ErrorKind.NOT_DONE_YET.says(
+                    "a call in stream 0x%s, which is being captured, is not done yet in JCCL; call"
+                            + " outside of the capture; see DIFFERENCES.md",
+                    Long.toHexString(stream));
+        }
+    }
+
+    @Override
+    public void write(long hostAddress, long value, long stream) {
+        requireEager(stream);
+        run(
+                "cuStreamWriteValue64",
+                () -> cuStreamWriteValue64(Raw.stream(stream), Raw.memory(hostAddress), value, 0));
+    }
+
+    @Override
+    public void await(long hostAddress, long value, long stream) {
+        run(
+                "cuStreamWaitValue64",
+                () ->
+                        cuStreamWaitValue64(
+                                Raw.stream(stream),
+                                Raw.memory(hostAddress),
+                                value,
+                                CU_STREAM_WAIT_VALUE_GEQ));
+    }
+
+    /** Another thread asks the driver, which may keep it waiting for as long as it likes. */
+    @Override
+    public @Nullable String fault() {
+        LockSupport.unpark(watcher);
+        return fault;
+    }
+
+    private void watch() {
+        while (fault == null) {
+            LockSupport.park();
+            int result = inContext(() -> cuEventQuery(probe));
+            if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) {
+                fault = Driver.text(result);
+            }
+        }
+    }
+}
