@@ -7,13 +7,15 @@
 #
 # FOLDER has the programs of nccl-tests (all_reduce_perf and so on), linked to libnccl.so.2.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self=$(realpath "$0")
+from=$PWD
+cd "$(dirname "$self")/.."
 kit=$PWD/build/gpu
 classes="DeviceTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
 limit_s=120
 
 usage() {
-    sed -n 's/^# \{0,1\}//p' "$0" | sed -n '2,8p'
+    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,8p'
     exit "$1"
 }
 
@@ -89,7 +91,7 @@ run() {
     [ -f "$kit/jdk.tgz" ] || { echo "build/gpu is empty: run cuda/gpu-test.sh pack first" >&2; exit 2; }
     local programs=""
     case ${1:-} in
-        --nccl-tests) programs=${2:?--nccl-tests needs a folder} ;;
+        --nccl-tests) programs=$(cd "$from" && realpath "${2:?--nccl-tests needs a folder}") ;;
         "") ;;
         *) usage 2 ;;
     esac

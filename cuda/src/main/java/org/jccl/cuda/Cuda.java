@@ -18,6 +18,10 @@ import java.lang.foreign.MemorySegment;
  * comm.inStream(Cuda.stream(stream)).allReduce(buffer, buffer, count, FLOAT32, SUM);
  * cuStreamSynchronize(stream);
  * }</pre>
+ *
+ * <p>Memory and streams are those of the GPU's primary context, which CUDA's runtime uses too and
+ * {@code cuDevicePrimaryCtxRetain} gives. In a context that {@code cuCtxCreate} made, the default
+ * stream is another one, after which JCCL does not wait.
  */
 public final class Cuda {
     private Cuda() {}

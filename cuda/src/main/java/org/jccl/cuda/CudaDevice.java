@@ -2,9 +2,12 @@ package org.jccl.cuda;
 
 import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
 import static jcuda.driver.CUevent_flags.CU_EVENT_DISABLE_TIMING;
+import static jcuda.driver.CUmemorytype.CU_MEMORYTYPE_DEVICE;
 import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
 import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_SIZE;
 import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR;
+import static jcuda.driver.CUresult.CUDA_ERROR_DEINITIALIZED;
 import static jcuda.driver.CUresult.CUDA_ERROR_NOT_READY;
 import static jcuda.driver.CUresult.CUDA_SUCCESS;
 import static jcuda.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -21,17 +24,15 @@ import static jcuda.driver.JCudaDriver.cuEventCreate;
 import static jcuda.driver.JCudaDriver.cuEventQuery;
 import static jcuda.driver.JCudaDriver.cuMemAlloc;
 import static jcuda.driver.JCudaDriver.cuMemFree;
-import static jcuda.driver.JCudaDriver.cuMemHostAlloc;
 import static jcuda.driver.JCudaDriver.cuMemcpyAsync;
-import static jcuda.driver.JCudaDriver.cuPointerGetAttribute;
 import static jcuda.driver.JCudaDriver.cuStreamCreate;
 import static jcuda.driver.JCudaDriver.cuStreamDestroy;
 import static jcuda.driver.JCudaDriver.cuStreamGetCtx;
+import static jcuda.driver.JCudaDriver.cuStreamIsCapturing;
 import static jcuda.driver.JCudaDriver.cuStreamWaitValue64;
 import static jcuda.driver.JCudaDriver.cuStreamWriteValue64;
 import static jcuda.driver.JCudaDriver.cuThreadExchangeStreamCaptureMode;
 
-import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
 import jcuda.driver.CUdeviceptr;
@@ -57,6 +58,9 @@ import java.util.function.IntSupplier;
 final class CudaDevice implements Device {
     /** The streams 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD belong to every device. */
     private static final long LAST_DEFAULT_STREAM = 2;
+
+    private static final long LEGACY_STREAM = 1;
+    private static final int CU_STREAM_CAPTURE_STATUS_NONE = 0;
 
     /** Nobody reads what is written here. */
     private static final MemorySegment SCRATCH = Arena.global().allocate(Long.BYTES);
@@ -146,30 +150,27 @@ final class CudaDevice implements Device {
     public boolean owns(long address, long bytes) {
         long end = address + bytes;
         long at = address;
-        while (at < end && at >= address) {
+        while (at < end) {
             long next = endOfAllocation(at);
             if (next <= at) {
                 return false;
             }
             at = next;
         }
-        return at >= end;
+        return end > address;
     }
 
     /** Where the allocation on this device that has an address ends; 0 if there is none. */
     private long endOfAllocation(long address) {
-        if (attribute(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) != ordinal) {
-            return 0;
-        }
-        return attribute(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address)
-                + attribute(CU_POINTER_ATTRIBUTE_RANGE_SIZE, address);
-    }
-
-    /** -1 if the driver does not know the address. */
-    private static long attribute(int attribute, long address) {
-        long[] value = {0};
-        int result = cuPointerGetAttribute(Pointer.to(value), attribute, Raw.memory(address));
-        return result == CUDA_SUCCESS ? value[0] : -1;
+        boolean ours =
+                Native.pointerAttribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)
+                                == CU_MEMORYTYPE_DEVICE
+                        && Native.pointerAttribute(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)
+                                == ordinal;
+        return ours
+                ? Native.pointerAttribute(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address)
+                        + Native.pointerAttribute(CU_POINTER_ATTRIBUTE_RANGE_SIZE, address)
+                : 0;
     }
 
     /** A stream is the address of an object of the driver, which ends the process if it is not. */
@@ -216,10 +217,10 @@ final class CudaDevice implements Device {
     }
 
     private long pin(long bytes) {
-        Pointer memory = new Pointer();
+        long[] address = {0};
         int flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
-        runBesideCaptures("cuMemHostAlloc", () -> cuMemHostAlloc(memory, bytes, flags));
-        return Raw.value(memory);
+        runBesideCaptures("cuMemHostAlloc", () -> Native.hostAlloc(address, bytes, flags));
+        return address[0];
     }
 
     @Override
@@ -245,8 +246,13 @@ final class CudaDevice implements Device {
     }
 
     /** What the host takes part in cannot be repeated by a graph. */
-    private static void requireEager(long stream) {
-        if (Capture.isUnderWay(stream)) {
+    private void requireEager(long stream) {
+        // The default stream cannot be captured.
+        int[] status = {CU_STREAM_CAPTURE_STATUS_NONE};
+        if (stream != 0 && stream != LEGACY_STREAM) {
+            run("cuStreamIsCapturing", () -> cuStreamIsCapturing(Raw.stream(stream), status));
+        }
+        if (status[0] != CU_STREAM_CAPTURE_STATUS_NONE) {
             throw ErrorKind.NOT_DONE_YET.says(
                     "a call in stream 0x%s, which is being captured, is not done yet in JCCL; call"
                             + " outside of the capture; see DIFFERENCES.md",
@@ -282,9 +288,16 @@ final class CudaDevice implements Device {
     }
 
     private void watch() {
+        // Otherwise a question would end the capture of any stream.
+        int[] mode = {CU_STREAM_CAPTURE_MODE_RELAXED};
+        cuThreadExchangeStreamCaptureMode(mode);
         while (fault == null) {
             LockSupport.park();
             int result = inContext(() -> cuEventQuery(probe));
+            if (result == CUDA_ERROR_DEINITIALIZED) {
+                // The process ends.
+                return;
+            }
             if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) {
                 fault = Driver.text(result);
             }

@@ -23,7 +23,7 @@ import java.nio.file.Path;
 /** The CUDA driver in this process. */
 @SuppressWarnings("restricted")
 final class Driver {
-    /** A driver of another major version has another name. */
+    /** The name under which every driver has its functions. */
     static final String LIBRARY = "libcuda.so.1";
 
     private static final String FOLDER_PROPERTY = "java.io.tmpdir";

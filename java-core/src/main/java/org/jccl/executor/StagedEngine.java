@@ -3,7 +3,6 @@ package org.jccl.executor;
 import org.jccl.device.Device;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
-import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
@@ -76,7 +75,7 @@ final class StagedEngine extends HostEngine {
                     copied = true;
                 }
                 device.write(block.word(StagingBlock.ARRIVED), block.use(), task.stream());
-            } catch (NcclException refused) {
+            } catch (RuntimeException | Error refused) {
                 // Nobody can use the block while a copy into it is under way.
                 if (!copied) {
                     block.set(StagingBlock.PASSED);

@@ -2,6 +2,7 @@ package org.jccl.device;
 
 import org.jccl.platform.Memory;
 import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -37,25 +38,25 @@ final class RealDevice implements UsedDevice {
         this.words = device.allocateHost(PAGE_BYTES);
     }
 
-    /** The device with this number, or one with a lower number where there is none. */
+    /** The device with this number, or with the highest number that there is. */
     static RealDevice number(int ordinal) {
-        return DEVICES.computeIfAbsent(ordinal, RealDevice::open);
-    }
-
-    private static RealDevice open(int ordinal) {
         for (int number = ordinal; ; number--) {
             try {
-                Device device = Devices.open(KIND + ":" + number);
-                if (device == null) {
-                    throw new IllegalStateException(KIND + " is no kind of device");
-                }
-                return number < ordinal ? number(number) : new RealDevice(device);
+                return DEVICES.computeIfAbsent(number, RealDevice::open);
             } catch (NcclException absent) {
-                if (number == 0) {
+                if (number == 0 || absent.result() != NcclResult.INVALID_ARGUMENT) {
                     throw absent;
                 }
             }
         }
+    }
+
+    private static RealDevice open(int number) {
+        Device device = Devices.open(KIND + ":" + number);
+        if (device == null) {
+            throw new IllegalStateException(KIND + " is no kind of device");
+        }
+        return new RealDevice(device);
     }
 
     private long word(long use) {

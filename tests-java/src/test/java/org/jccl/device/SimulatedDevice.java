@@ -37,7 +37,7 @@ public final class SimulatedDevice implements Device, UsedDevice {
     private final AtomicLong lastStream = new AtomicLong();
     private volatile @Nullable String fault;
 
-    /** Every call reads; who frees memory as CUDA does writes. */
+    /** Calls that give the device something to do read; who frees memory as CUDA does writes. */
     private final ReentrantReadWriteLock calls = new ReentrantReadWriteLock();
 
     /** The call that the device refuses next, and how many such calls it lets pass before. */
@@ -201,7 +201,9 @@ public final class SimulatedDevice implements Device, UsedDevice {
 
     @Override
     public boolean owns(long address, long bytes) {
-        if (address < addresses.address() || address >= addresses.address() + SIZE_BYTES) {
+        if (address < addresses.address()
+                || address >= addresses.address() + SIZE_BYTES
+                || bytes > SIZE_BYTES) {
             return false;
         }
         synchronized (allocations) {
