@@ -34,12 +34,11 @@ for name, value in {**jdk.maven_environment(home), "JAVA_HOME": str(home)}.items
     rm -rf "$kit"
     mkdir -p "$kit/lib"
     echo "building the jars and the tests"
-    mvn -q -B -pl java-core,cuda,tests-java -DskipTests package
+    mvn -q -B -pl java-core,cuda,tests-java -DskipTests package dependency:copy-dependencies \
+        -DincludeScope=runtime -DexcludeGroupIds=org.jccl -DoutputDirectory="$kit/lib"
     cp java-core/target/jccl-core-*.jar cuda/target/jccl-cuda-*.jar "$kit/lib"
     "$JAVA_HOME/bin/jar" -c -f "$kit/lib/tests.jar" -C tests-java/target/test-classes . \
         -C cuda/target/test-classes .
-    mvn -q -B -pl cuda dependency:copy-dependencies -DincludeScope=runtime \
-        -DexcludeGroupIds=org.jccl -DoutputDirectory="$kit/lib"
     mvn -q -B -N dependency:copy@junit
     cp build/tools/junit-console.jar "$kit/lib"
     make -s -C java-core/src/main/c OUT="$kit/c" \
