@@ -81,8 +81,8 @@ perf() {
         JCCL_JAVA_HOME=$kit/jdk JCCL_JAR=$jar timeout "$limit_s" "$programs/$name" "$@" >"$log" 2>&1
     local status=$?
     awk -v name="$name $*" -v status=$status '
-        !/^#/ && NF > 12 { rows++; wrong += $9 + $13; us = us " " $6 }
-        END { printf "%-44s %3d rows, %d wrong; us:%s%s\n", name, rows, wrong, us,
+        !/^#/ && NF > 12 { rows++; wrong += $9 + $13; if (rows < 9) us = us " " $6 }
+        END { printf "%-48s %3d rows, %d wrong; us:%s%s\n", name, rows, wrong, us,
               status ? "; status " status : ""; exit status || wrong || !rows }' "$log"
 }
 
