@@ -297,7 +297,7 @@ def _doctor() -> str:
 
 
 def _checked_directories() -> list[str]:
-    names = (".ci", "python-pkg", "tests-py", "examples", "bench")
+    names = (".ci", "python-pkg", "tests-py", "examples", "bench", "cuda")
     return [name for name in names if any((ROOT / name).rglob("*.py"))]
 
 

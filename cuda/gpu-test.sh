@@ -1,11 +1,12 @@
 #!/bin/bash
-# Runs JCCL's tests of devices, and NVIDIA's nccl-tests, on a machine with GPUs. That machine needs
-# neither Java nor a network: what it needs is packed here and travels with the project.
+# Runs JCCL's tests of devices, NVIDIA's nccl-tests and torch on a machine with GPUs. That machine
+# needs neither Java nor a network: what it needs is packed here and travels with the project.
 #
-# Usage: cuda/gpu-test.sh pack                          builds; fills build/gpu (40 MiB)
-#        cuda/gpu-test.sh run [--nccl-tests FOLDER]     there: runs the tests, prints a table
+# Usage: cuda/gpu-test.sh pack                                  builds; fills build/gpu (40 MiB)
+#        cuda/gpu-test.sh run [--torch] [--nccl-tests FOLDER]   there: runs the tests, prints a table
 #
-# FOLDER has the programs of nccl-tests (all_reduce_perf and so on), linked to libnccl.so.2.
+# FOLDER has the programs of nccl-tests (all_reduce_perf and so on), linked to libnccl.so.2. --torch
+# trains by torch's backend "nccl" on JCCL, and on NVIDIA's library where there are two GPUs.
 set -euo pipefail
 self=$(realpath "$0")
 from=$PWD
@@ -15,7 +16,7 @@ classes="DeviceTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitT
 limit_s=120
 
 usage() {
-    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,8p'
+    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,9p'
     exit "$1"
 }
 
@@ -73,12 +74,44 @@ junit() {
     return $status
 }
 
+# torch NAME RANKS SCRIPT ARGUMENT...: what the script prints in the end
+torch() {
+    local log=$kit/log/$1.log ranks=$2
+    shift 2
+    OMP_NUM_THREADS=2 timeout "$limit_s" python3 -m torch.distributed.run --standalone \
+        --nproc-per-node "$ranks" "$@" >"$log" 2>&1 || return 1
+    grep -E '^(losses:|[0-9]+ steps)' "$log"
+}
+
+# on_jccl COMMAND...: on JCCL in place of NVIDIA's library
+on_jccl() {
+    local -x LD_PRELOAD=$kit/lib/libnccl.so.2 JCCL_DEVICE=cuda JCCL_JAVA_HOME=$kit/jdk JCCL_JAR=$jar
+    local -x LD_LIBRARY_PATH=$kit/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    local -x CUDA_DEVICE_MAX_CONNECTIONS=32
+    "$@"
+}
+
+# train HOW: compares the losses with those on NVIDIA's library
+train() {
+    local ours theirs scripts=cuda/src/test/python
+    ours=$(on_jccl torch "$1-jccl" 2 $scripts/train.py "$1")
+    theirs=$(torch "$1-nvidia" 2 $scripts/train.py "$1")
+    [ -n "$ours" ] && [ "$ours" = "$theirs" ] && echo "torch $1, 2 ranks: $ours, as on NVIDIA's" ||
+        { echo "torch $1: FAILED: $ours; NVIDIA's: $theirs; build/gpu/log/$1-*.log"; return 1; }
+}
+
+rails() {
+    local said
+    said=$(TORCH_NCCL_USE_COMM_NONBLOCKING=1 on_jccl torch rails 4 cuda/src/test/python/rails.py)
+    [ -n "$said" ] && echo "torch rails, 4 ranks on $gpus GPU(s): $said" ||
+        { echo "torch rails: FAILED; build/gpu/log/rails.log"; return 1; }
+}
+
 # perf PROGRAM OPTION...: one line of the table
 perf() {
     local name=$1 log=$kit/log/$1.log
     shift
-    LD_LIBRARY_PATH=$kit/lib LD_PRELOAD=$kit/lib/libnccl.so.2 JCCL_DEVICE=cuda \
-        JCCL_JAVA_HOME=$kit/jdk JCCL_JAR=$jar timeout "$limit_s" "$programs/$name" "$@" >"$log" 2>&1
+    on_jccl timeout "$limit_s" "$programs/$name" "$@" >"$log" 2>&1
     local status=$?
     awk -v name="$name $*" -v status=$status '
         !/^#/ && NF > 12 { rows++; wrong += $9 + $13; if (rows < 9) us = us " " $6 }
@@ -88,12 +121,18 @@ perf() {
 
 run() {
     [ -f "$kit/jdk.tgz" ] || { echo "build/gpu is empty: run cuda/gpu-test.sh pack first" >&2; exit 2; }
-    local programs=""
-    case ${1:-} in
-        --nccl-tests) programs=$(cd "$from" && realpath "${2:?--nccl-tests needs a folder}") ;;
-        "") ;;
-        *) usage 2 ;;
-    esac
+    local programs="" with_torch=""
+    while [ $# -gt 0 ]; do
+        case $1 in
+            --nccl-tests)
+                programs=$(cd "$from" && realpath "${2:?--nccl-tests needs a folder}")
+                shift
+                ;;
+            --torch) with_torch=yes ;;
+            *) usage 2 ;;
+        esac
+        shift
+    done
     nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
     local gpus failed=0 jar=""
     gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader | wc -l)
@@ -108,6 +147,13 @@ run() {
     for class in $classes; do
         junit "$class" "org.jccl.suite.$class" || failed=1
     done
+    if [ -n "$with_torch" ]; then
+        rails || failed=1
+        if [ "$gpus" -gt 1 ]; then
+            train ddp || failed=1
+            train fsdp || failed=1
+        fi
+    fi
     if [ -n "$programs" ]; then
         for name in all_reduce all_gather reduce_scatter broadcast reduce alltoall gather scatter sendrecv; do
             [ -x "$programs/${name}_perf" ] || continue
