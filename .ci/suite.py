@@ -31,7 +31,8 @@ from environment import LOGS, PYTHON, ROOT, VENV
 
 STRESS_LOG = ROOT / "docs" / "stress.log"
 REPORTS = tuple(
-    ROOT / module / "target" / "surefire-reports" for module in ("tests-java", "python-pkg/embed")
+    ROOT / module / "target" / "surefire-reports"
+    for module in ("tests-java", "python-pkg/embed", "cuda")
 )
 #: A stage that takes longer than this hangs, and is ended.
 STAGE_LIMIT_S = {"test": 1800, "stress": 5400}
