@@ -11,6 +11,7 @@ import static jcuda.driver.CUresult.CUDA_ERROR_DEINITIALIZED;
 import static jcuda.driver.CUresult.CUDA_ERROR_NOT_READY;
 import static jcuda.driver.CUresult.CUDA_SUCCESS;
 import static jcuda.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED;
+import static jcuda.driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE;
 import static jcuda.driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ;
 import static jcuda.driver.CUstream_flags.CU_STREAM_NON_BLOCKING;
 import static jcuda.driver.JCudaDriver.CU_MEMHOSTALLOC_DEVICEMAP;
@@ -60,7 +61,6 @@ final class CudaDevice implements Device {
     private static final long LAST_DEFAULT_STREAM = 2;
 
     private static final long LEGACY_STREAM = 1;
-    private static final int CU_STREAM_CAPTURE_STATUS_NONE = 0;
 
     /** Nobody reads what is written here. */
     private static final MemorySegment SCRATCH = Arena.global().allocate(Long.BYTES);

@@ -46,7 +46,7 @@ final class CudaProviderTest {
 
     @Test
     void filesOfJCudaAreGone() throws Exception {
-        Driver.unusable();
+        assumeTrue(Driver.unusable() == null, "without a driver JCuda has no files");
         Path folder = Path.of(System.getProperty("java.io.tmpdir"));
         assertTrue(!folder.toString().contains("jccl-cuda"), folder::toString);
         try (var files = Files.list(folder)) {

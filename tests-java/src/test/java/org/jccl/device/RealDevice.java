@@ -63,6 +63,7 @@ final class RealDevice implements UsedDevice {
         return words + use * LONG_BYTES % PAGE_BYTES;
     }
 
+    /** A device that writes a word wakes nobody. */
     private void awaitWord(long use) {
         while (Memory.getLongAcquire(word(use)) < use) {
             String why = device.fault();

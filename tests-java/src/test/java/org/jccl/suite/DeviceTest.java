@@ -132,6 +132,7 @@ final class DeviceTest {
                 MemorySegment other = device.memory(64);
                 if (rank.number() == 1) {
                     rank.await("called");
+                    // Nothing tells that rank 0 waits within its next call.
                     Thread.sleep(50);
                 }
                 comm.inStream(place.stream())
