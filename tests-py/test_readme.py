@@ -9,7 +9,6 @@ command names is run by it alone. A block marked ``not run: why`` is skipped.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -74,37 +73,16 @@ def run_java(block: Block, tmp_path: Path) -> None:
     run([str(java), *flags, str(source)], tmp_path)
 
 
-def commands_path() -> str:
-    """Makes the commands of the README's reader those of this environment."""
-    places = [Path(sys.executable).parent, Path(load().java_home(), "bin")]
-    return f"export PATH={os.pathsep.join(map(str, places))}:$PATH;"
-
-
-def file_name(block: Block) -> str | None:
-    """The name by which the commands below a program call it."""
-    script = "sum.py" if "array.array" in block.code else "script.py"
-    script = "train.py" if "init_process_group" in block.code else script
-    return {"c": "sum.c", "java": "Sum.java", "python": script}.get(block.language)
-
-
-def lay_files(block: Block, folder: Path) -> None:
-    """Writes the blocks above this one under the names that its commands use."""
-    (folder / "examples").symlink_to(ROOT / "examples")
-    for other in readme.blocks():
-        name = file_name(other)
-        if other.line < block.line and name:
-            (folder / name).write_text(other.code, encoding="utf-8")
-
-
 def runs_by_itself(block: Block) -> bool:
-    """Whether no command below runs this block."""
-    name = file_name(block)
+    """Whether neither a command below nor another test runs this block."""
+    name = readme.file_name(block)
     commands = [other for other in readme.blocks() if other.language in ("sh", "bash")]
-    return not any(name and name in c.code and c.line > block.line for c in commands)
+    below = any(name and name in c.code and c.line > block.line for c in commands)
+    return not below and block.remark != readme.TRAINS_IN_JAVA
 
 
 def run_shell(block: Block, tmp_path: Path) -> None:
-    lay_files(block, tmp_path)
+    readme.lay_files(block, tmp_path)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for line in block.code.replace("\\\n", " ").splitlines():
         words = shlex.split(line.removeprefix("$ "), comments=True)
@@ -119,7 +97,7 @@ def run_shell(block: Block, tmp_path: Path) -> None:
                 assert what == "." or (ROOT / what.split("[")[0]).exists(), line
             case ["python" | "torchrun" | "java" | "cc" | "./sum", *_]:
                 command = line.replace("python-pkg/embed/target/jccl-embed.jar", str(embedded.JAR))
-                run(["bash", "-c", f"{commands_path()} {command}"], tmp_path)
+                run(["bash", "-c", f"{readme.commands_path()} {command}"], tmp_path)
             case _:
                 pytest.fail(f"README, line {block.line}: nobody tests `{line}`")
 

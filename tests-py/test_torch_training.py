@@ -109,7 +109,7 @@ def test_a_lost_peer_fails_backward_and_not_the_process(two: Team) -> None:
 
 def test_the_digits_are_learned_with_gloo_forbidden(tmp_path: Path) -> None:
     """One run of the demonstration as `make demo` starts it, with fewer epochs."""
-    options = ["--ranks", "2", "--rounds", "1", "--epochs", "16"]
+    options = ["--ranks", "2", "--rounds", "1", "--epochs", "10"]
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples/digits/compare.py"), *options],
         cwd=tmp_path,
