@@ -34,6 +34,7 @@ for name, value in {**jdk.maven_environment(home), "JAVA_HOME": str(home)}.items
 ')"
     rm -rf "$kit"
     mkdir -p "$kit/lib"
+    cuda/kernels.sh
     echo "building the jars and the tests"
     mvn -q -B -pl java-core,cuda,tests-java -DskipTests package dependency:copy-dependencies \
         -DincludeScope=runtime -DexcludeGroupIds=org.jccl -DoutputDirectory="$kit/lib"

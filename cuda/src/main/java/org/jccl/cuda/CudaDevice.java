@@ -2,13 +2,10 @@ package org.jccl.cuda;
 
 import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
 import static jcuda.driver.CUevent_flags.CU_EVENT_DISABLE_TIMING;
-import static jcuda.driver.CUmemorytype.CU_MEMORYTYPE_DEVICE;
-import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
-import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_SIZE;
-import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR;
+import static jcuda.driver.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
 import static jcuda.driver.CUresult.CUDA_ERROR_DEINITIALIZED;
 import static jcuda.driver.CUresult.CUDA_ERROR_NOT_READY;
+import static jcuda.driver.CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 import static jcuda.driver.CUresult.CUDA_SUCCESS;
 import static jcuda.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED;
 import static jcuda.driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE;
@@ -16,8 +13,7 @@ import static jcuda.driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ;
 import static jcuda.driver.CUstream_flags.CU_STREAM_NON_BLOCKING;
 import static jcuda.driver.JCudaDriver.CU_MEMHOSTALLOC_DEVICEMAP;
 import static jcuda.driver.JCudaDriver.CU_MEMHOSTALLOC_PORTABLE;
-import static jcuda.driver.JCudaDriver.cuCtxPopCurrent;
-import static jcuda.driver.JCudaDriver.cuCtxPushCurrent;
+import static jcuda.driver.JCudaDriver.cuCtxEnablePeerAccess;
 import static jcuda.driver.JCudaDriver.cuDeviceGet;
 import static jcuda.driver.JCudaDriver.cuDeviceGetAttribute;
 import static jcuda.driver.JCudaDriver.cuDevicePrimaryCtxRetain;
@@ -26,10 +22,13 @@ import static jcuda.driver.JCudaDriver.cuEventQuery;
 import static jcuda.driver.JCudaDriver.cuMemAlloc;
 import static jcuda.driver.JCudaDriver.cuMemFree;
 import static jcuda.driver.JCudaDriver.cuMemcpyAsync;
+import static jcuda.driver.JCudaDriver.cuMemsetD32Async;
+import static jcuda.driver.JCudaDriver.cuMemsetD8Async;
+import static jcuda.driver.JCudaDriver.cuModuleGetFunction;
+import static jcuda.driver.JCudaDriver.cuModuleLoadData;
 import static jcuda.driver.JCudaDriver.cuStreamCreate;
 import static jcuda.driver.JCudaDriver.cuStreamDestroy;
-import static jcuda.driver.JCudaDriver.cuStreamGetCtx;
-import static jcuda.driver.JCudaDriver.cuStreamIsCapturing;
+import static jcuda.driver.JCudaDriver.cuStreamSynchronize;
 import static jcuda.driver.JCudaDriver.cuStreamWaitValue64;
 import static jcuda.driver.JCudaDriver.cuStreamWriteValue64;
 import static jcuda.driver.JCudaDriver.cuThreadExchangeStreamCaptureMode;
@@ -38,9 +37,13 @@ import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUevent;
+import jcuda.driver.CUfunction;
+import jcuda.driver.CUmodule;
 import jcuda.driver.CUstream;
 
+import org.jccl.call.Call;
 import org.jccl.device.Device;
+import org.jccl.device.DeviceCollectives;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.ProcessMemory;
 import org.jccl.platform.Threads;
@@ -73,6 +76,13 @@ final class CudaDevice implements Device {
 
     private final PinnedMemory pinned = new PinnedMemory(this::pin);
 
+    private final byte[] uuid = new byte[16];
+
+    /** Made when they are first needed; guarded by this. */
+    private @Nullable Kernels kernels;
+
+    private @Nullable CUstream own;
+
     private final Thread watcher;
     private volatile @Nullable String fault;
 
@@ -91,6 +101,7 @@ final class CudaDevice implements Device {
         }
         require(cuDevicePrimaryCtxRetain(context, device), "cuDevicePrimaryCtxRetain");
         run("cuEventCreate", () -> cuEventCreate(probe, CU_EVENT_DISABLE_TIMING));
+        require(Native.uuid(uuid, ordinal), "cuDeviceGetUuid");
         watcher = Threads.daemon("jccl-" + name(), this::watch);
         watcher.start();
     }
@@ -116,14 +127,14 @@ final class CudaDevice implements Device {
 
     /** Calls functions of the driver in the device's context. */
     private int inContext(IntSupplier call) {
-        int result = cuCtxPushCurrent(context);
+        int result = Native.push(Raw.value(context));
         if (result != CUDA_SUCCESS) {
             return result;
         }
         try {
             return call.getAsInt();
         } finally {
-            cuCtxPopCurrent(new CUcontext());
+            Native.pop();
         }
     }
 
@@ -151,26 +162,13 @@ final class CudaDevice implements Device {
         long end = address + bytes;
         long at = address;
         while (at < end) {
-            long next = endOfAllocation(at);
+            long next = Native.endOfAllocation(at, ordinal);
             if (next <= at) {
                 return false;
             }
             at = next;
         }
         return end > address;
-    }
-
-    /** Where the allocation on this device that has an address ends; 0 if there is none. */
-    private long endOfAllocation(long address) {
-        boolean ours =
-                Native.pointerAttribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)
-                                == CU_MEMORYTYPE_DEVICE
-                        && Native.pointerAttribute(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)
-                                == ordinal;
-        return ours
-                ? Native.pointerAttribute(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address)
-                        + Native.pointerAttribute(CU_POINTER_ATTRIBUTE_RANGE_SIZE, address)
-                : 0;
     }
 
     /** A stream is the address of an object of the driver, which ends the process if it is not. */
@@ -183,8 +181,7 @@ final class CudaDevice implements Device {
         if (ProcessMemory.read(own, stream, SCRATCH.address(), Long.BYTES) != Long.BYTES) {
             return false;
         }
-        CUcontext its = new CUcontext();
-        return cuStreamGetCtx(Raw.stream(stream), its) == CUDA_SUCCESS && its.equals(context);
+        return Native.contextOf(stream) == Raw.value(context);
     }
 
     @Override
@@ -245,14 +242,19 @@ final class CudaDevice implements Device {
                 () -> cuMemcpyAsync(Raw.memory(to), Raw.memory(from), bytes, Raw.stream(stream)));
     }
 
-    /** What the host takes part in cannot be repeated by a graph. */
-    private void requireEager(long stream) {
+    /** Whether the work that a stream is given now goes into a graph. */
+    boolean isCaptured(long stream) {
         // The default stream cannot be captured.
         int[] status = {CU_STREAM_CAPTURE_STATUS_NONE};
         if (stream != 0 && stream != LEGACY_STREAM) {
-            run("cuStreamIsCapturing", () -> cuStreamIsCapturing(Raw.stream(stream), status));
+            run("cuStreamIsCapturing", () -> Native.isCapturing(stream, status));
         }
-        if (status[0] != CU_STREAM_CAPTURE_STATUS_NONE) {
+        return status[0] != CU_STREAM_CAPTURE_STATUS_NONE;
+    }
+
+    /** What the host takes part in cannot be repeated by a graph. */
+    private void requireEager(long stream) {
+        if (isCaptured(stream)) {
             throw ErrorKind.NOT_DONE_YET.says(
                     "a call in stream 0x%s, which is being captured, is not done yet in JCCL; call"
                             + " outside of the capture; see DIFFERENCES.md",
@@ -278,6 +280,114 @@ final class CudaDevice implements Device {
                                 Raw.memory(hostAddress),
                                 value,
                                 CU_STREAM_WAIT_VALUE_GEQ));
+    }
+
+    @Override
+    public @Nullable DeviceCollectives collectives(int rank, int nRanks) {
+        boolean possible = nRanks > 1 && nRanks <= LaunchArguments.MOST_RANKS && Kernels.exist();
+        if (!possible) {
+            return null;
+        }
+        kernels();
+        return new CudaCollectives(this, rank, nRanks);
+    }
+
+    private synchronized Kernels kernels() {
+        Kernels known = kernels;
+        if (known == null) {
+            known = new Kernels(this);
+            kernels = known;
+        }
+        return known;
+    }
+
+    /** Gives the call's stream its kernel. */
+    void launch(Call call, int blocks, int threads, Launch launch) {
+        long function = kernels().function(call);
+        run("cuLaunchKernelEx", () -> launch.with(function, blocks, threads, call.stream()));
+    }
+
+    /** Loads compiled kernels. */
+    long load(byte[] image) {
+        CUmodule module = new CUmodule();
+        runBesideCaptures("cuModuleLoadData", () -> cuModuleLoadData(module, image));
+        return Raw.value(module);
+    }
+
+    /** A function of kernels that were loaded. */
+    long function(long module, String name) {
+        CUfunction function = new CUfunction();
+        run("cuModuleGetFunction", () -> cuModuleGetFunction(function, Raw.module(module), name));
+        runBesideCaptures("cuFuncLoad", () -> Native.load(Raw.value(function)));
+        return Raw.value(function);
+    }
+
+    /** A number of 16 bytes that no other GPU has. */
+    byte[] uuid() {
+        return uuid.clone();
+    }
+
+    /** By what another process opens an allocation of this device. */
+    byte[] handle(long address) {
+        byte[] handle = new byte[Native.HANDLE_BYTES];
+        run("cuIpcGetMemHandle", () -> Native.handle(handle, address));
+        return handle;
+    }
+
+    /** The address at which this device reaches memory of another process. */
+    long openHandle(byte[] handle) {
+        long[] address = {0};
+        runBesideCaptures(
+                "cuIpcOpenMemHandle",
+                () -> Native.open(address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+        return address[0];
+    }
+
+    /** Makes memory of another device of this process reachable; its address stays. */
+    long peer(byte[] itsUuid, long address) {
+        CudaDevice other = CudaProvider.open(itsUuid);
+        if (other == null) {
+            throw ErrorKind.DEVICE_FAILED.says("%s does not know a peer's device", name());
+        }
+        int result = inContext(() -> cuCtxEnablePeerAccess(other.context, 0));
+        if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
+            require(result, "cuCtxEnablePeerAccess");
+        }
+        return address;
+    }
+
+    /** Fills memory of this device with zeros, before it returns. */
+    void clear(long address, long bytes) {
+        runBesideCaptures(
+                "cuMemsetD8Async",
+                () -> cuMemsetD8Async(Raw.memory(address), (byte) 0, bytes, own()));
+        runBesideCaptures("cuStreamSynchronize", () -> cuStreamSynchronize(own()));
+    }
+
+    /** Reads memory of this device, before it returns. */
+    void read(MemorySegment to, long from) {
+        runBesideCaptures(
+                "cuMemcpyAsync",
+                () ->
+                        cuMemcpyAsync(
+                                Raw.memory(to.address()), Raw.memory(from), to.byteSize(), own()));
+        runBesideCaptures("cuStreamSynchronize", () -> cuStreamSynchronize(own()));
+    }
+
+    /** Sets a word of 4 bytes that this device reaches, soon. */
+    void set(long address, int value) {
+        runBesideCaptures(
+                "cuMemsetD32Async", () -> cuMemsetD32Async(Raw.memory(address), value, 1, own()));
+    }
+
+    /** A stream for what belongs to no caller. */
+    private synchronized CUstream own() {
+        CUstream known = own;
+        if (known == null) {
+            known = Raw.stream(openStream());
+            own = known;
+        }
+        return known;
     }
 
     /** Another thread asks the driver, which may keep it waiting for as long as it likes. */

@@ -4,7 +4,9 @@ import org.jccl.device.Device;
 import org.jccl.device.DeviceProvider;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
 
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -34,6 +36,18 @@ public final class CudaProvider implements DeviceProvider {
         synchronized (DEVICES) {
             return DEVICES.computeIfAbsent(number, CudaDevice::new);
         }
+    }
+
+    /** The device of this process that has this number of 16 bytes, or null. */
+    static @Nullable CudaDevice open(byte[] uuid) {
+        synchronized (DEVICES) {
+            for (CudaDevice device : DEVICES.values()) {
+                if (Arrays.equals(device.uuid(), uuid)) {
+                    return device;
+                }
+            }
+        }
+        return null;
     }
 
     private static NcclException unknown(String name, String why) {

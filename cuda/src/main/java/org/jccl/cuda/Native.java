@@ -1,5 +1,10 @@
 package org.jccl.cuda;
 
+import static jcuda.driver.CUmemorytype.CU_MEMORYTYPE_DEVICE;
+import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_SIZE;
+import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR;
 import static jcuda.driver.CUresult.CUDA_SUCCESS;
 
 import java.lang.foreign.Arena;
@@ -14,7 +19,7 @@ import java.lang.invoke.MethodHandle;
 /**
  * Functions of the driver that JCuda calls in ways that JCCL cannot use: it gives host memory as a
  * buffer of Java, which has 2 GiB at most, and keeps the garbage collector waiting while the driver
- * writes into an array.
+ * writes into an array. Besides, those that each call needs: through JCuda one takes 2 to 4 us.
  */
 @SuppressWarnings("restricted")
 final class Native {
@@ -26,12 +31,70 @@ final class Native {
                     ValueLayout.JAVA_LONG,
                     ValueLayout.JAVA_INT);
 
-    /** From where to put the value, the number of the attribute, and the address. */
-    private static final MethodHandle POINTER_ATTRIBUTE =
+    /** From the number of attributes, these, where to put each value, and the address. */
+    private static final MethodHandle POINTER_ATTRIBUTES =
             link(
-                    "cuPointerGetAttribute",
-                    ValueLayout.ADDRESS,
+                    "cuPointerGetAttributes",
                     ValueLayout.JAVA_INT,
+                    ValueLayout.ADDRESS,
+                    ValueLayout.ADDRESS,
+                    ValueLayout.JAVA_LONG);
+
+    private static final MethodHandle PUSH = link("cuCtxPushCurrent_v2", ValueLayout.JAVA_LONG);
+
+    private static final MethodHandle POP = link("cuCtxPopCurrent_v2", ValueLayout.ADDRESS);
+
+    private static final MethodHandle IS_CAPTURING =
+            link("cuStreamIsCapturing", ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
+
+    private static final MethodHandle CONTEXT_OF_STREAM =
+            link("cuStreamGetCtx", ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
+
+    /** What {@link #endOfAllocation} asks for. */
+    private static final MemorySegment OWNER =
+            Arena.global()
+                    .allocateFrom(
+                            ValueLayout.JAVA_INT,
+                            CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                            CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                            CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                            CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+
+    private static final int OWNER_WORDS = 4;
+
+    /** For values: words, then the addresses of the first of them. */
+    private static final ThreadLocal<MemorySegment> SCRATCH =
+            ThreadLocal.withInitial(Native::scratch);
+
+    /** Bytes of a handle by which another process opens memory. */
+    static final int HANDLE_BYTES = 64;
+
+    private static final int UUID_BYTES = 16;
+
+    private static final MemoryLayout HANDLE =
+            MemoryLayout.structLayout(MemoryLayout.sequenceLayout(8, ValueLayout.JAVA_LONG));
+
+    /** From where to put the handle, and the address. */
+    private static final MethodHandle GET_HANDLE =
+            link("cuIpcGetMemHandle", ValueLayout.ADDRESS, ValueLayout.JAVA_LONG);
+
+    /** From where to put the address, the handle itself, and flags. */
+    private static final MethodHandle OPEN_HANDLE =
+            link("cuIpcOpenMemHandle_v2", ValueLayout.ADDRESS, HANDLE, ValueLayout.JAVA_INT);
+
+    /** From where to put the id, and the number of the device. */
+    private static final MethodHandle UUID =
+            link("cuDeviceGetUuid_v2", ValueLayout.ADDRESS, ValueLayout.JAVA_INT);
+
+    private static final MethodHandle LOAD = link("cuFuncLoad", ValueLayout.JAVA_LONG);
+
+    /** From the configuration, the function, where the arguments are, and null. */
+    private static final MethodHandle LAUNCH =
+            link(
+                    "cuLaunchKernelEx",
+                    ValueLayout.ADDRESS,
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.ADDRESS,
                     ValueLayout.JAVA_LONG);
 
     private Native() {}
@@ -61,12 +124,131 @@ final class Native {
         }
     }
 
-    /** What the driver knows about an address; -1 if it knows nothing. */
-    static long pointerAttribute(int attribute, long address) {
+    private static MemorySegment scratch() {
+        MemorySegment words = Arena.ofAuto().allocate(2L * OWNER_WORDS * Long.BYTES, Long.BYTES);
+        for (int i = 0; i < OWNER_WORDS; i++) {
+            long at = words.address() + (long) i * Long.BYTES;
+            words.setAtIndex(ValueLayout.JAVA_LONG, OWNER_WORDS + i, at);
+        }
+        return words;
+    }
+
+    /**
+     * Where the allocation that has an address ends.
+     *
+     * @return 0 if it is not memory of this device
+     */
+    static long endOfAllocation(long address, int device) {
+        MemorySegment words = SCRATCH.get();
+        words.setAtIndex(ValueLayout.JAVA_LONG, 0, 0);
+        MemorySegment places = words.asSlice((long) OWNER_WORDS * Long.BYTES);
+        try {
+            int result = (int) POINTER_ATTRIBUTES.invokeExact(OWNER_WORDS, OWNER, places, address);
+            boolean known =
+                    result == CUDA_SUCCESS
+                            && words.get(ValueLayout.JAVA_INT, 0) == CU_MEMORYTYPE_DEVICE
+                            && words.get(ValueLayout.JAVA_INT, Long.BYTES) == device;
+            return known
+                    ? words.getAtIndex(ValueLayout.JAVA_LONG, 2)
+                            + words.getAtIndex(ValueLayout.JAVA_LONG, 3)
+                    : 0;
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Makes a context the calling thread's, until {@link #pop}. */
+    static int push(long context) {
+        try {
+            return (int) PUSH.invokeExact(context);
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Gives the thread back the context that it had. */
+    static void pop() {
+        try {
+            int ignored = (int) POP.invokeExact(SCRATCH.get());
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Fills the first of {@code out} with the status of a stream's capture. */
+    static int isCapturing(long stream, int[] out) {
+        MemorySegment word = SCRATCH.get();
+        try {
+            int result = (int) IS_CAPTURING.invokeExact(stream, word);
+            out[0] = word.get(ValueLayout.JAVA_INT, 0);
+            return result;
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** The context of a stream; 0 if the driver knows none. */
+    static long contextOf(long stream) {
+        MemorySegment word = SCRATCH.get();
+        try {
+            int result = (int) CONTEXT_OF_STREAM.invokeExact(stream, word);
+            return result == CUDA_SUCCESS ? word.get(ValueLayout.JAVA_LONG, 0) : 0;
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Fills {@code out} with the handle of an allocation. */
+    static int handle(byte[] out, long address) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment value = arena.allocate(ValueLayout.JAVA_LONG);
-            int result = (int) POINTER_ATTRIBUTE.invokeExact(value, attribute, address);
-            return result == CUDA_SUCCESS ? value.get(ValueLayout.JAVA_LONG, 0) : -1;
+            MemorySegment handle = arena.allocate(HANDLE);
+            int result = (int) GET_HANDLE.invokeExact(handle, address);
+            MemorySegment.copy(handle, ValueLayout.JAVA_BYTE, 0, out, 0, HANDLE_BYTES);
+            return result;
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Opens another process's memory; {@code out} gets the address. */
+    static int open(long[] out, byte[] handle, int flags) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment address = arena.allocate(ValueLayout.JAVA_LONG);
+            MemorySegment copy = arena.allocate(HANDLE);
+            MemorySegment.copy(handle, 0, copy, ValueLayout.JAVA_BYTE, 0, HANDLE_BYTES);
+            int result = (int) OPEN_HANDLE.invokeExact(address, copy, flags);
+            out[0] = address.get(ValueLayout.JAVA_LONG, 0);
+            return result;
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Fills {@code out} with the id of a device. */
+    static int uuid(byte[] out, int device) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment id = arena.allocate(UUID_BYTES);
+            int result = (int) UUID.invokeExact(id, device);
+            MemorySegment.copy(id, ValueLayout.JAVA_BYTE, 0, out, 0, UUID_BYTES);
+            return result;
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Loads a function into the current context. */
+    static int load(long function) {
+        try {
+            return (int) LOAD.invokeExact(function);
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Launches a kernel; see {@link Launch}. */
+    static int launch(MemorySegment config, long function, MemorySegment parameters) {
+        try {
+            return (int) LAUNCH.invokeExact(config, function, parameters, 0L);
         } catch (Throwable cause) {
             throw unexpected(cause);
         }

@@ -3,6 +3,7 @@ package org.jccl.cuda;
 import jcuda.NativePointerObject;
 import jcuda.Pointer;
 import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUmodule;
 import jcuda.driver.CUstream;
 
 import java.lang.invoke.MethodHandles;
@@ -31,6 +32,12 @@ final class Raw {
         CUstream stream = new CUstream();
         VALUE.set((NativePointerObject) stream, handle);
         return stream;
+    }
+
+    static CUmodule module(long handle) {
+        CUmodule module = new CUmodule();
+        VALUE.set((NativePointerObject) module, handle);
+        return module;
     }
 
     /** Memory of a device, or of the host where a device can reach it. */

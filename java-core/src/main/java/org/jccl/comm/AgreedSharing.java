@@ -19,11 +19,15 @@ final class AgreedSharing implements Nodes.Sharing {
     /** Whether ranks that share memory can read the memory of each other's processes, too. */
     final boolean readable;
 
+    /** Whether the devices of all ranks reach each other's memory. */
+    final boolean onDevices;
+
     /**
      * Made from the words of all ranks.
      *
-     * @param unmapped by rank, a bit for each rank whose region it could not map, and one more if
-     *     it cannot read the memory of some mate's process
+     * @param unmapped by rank, a bit for each rank whose region it could not map, one more if it
+     *     cannot read the memory of some mate's process, and one if its device does not reach the
+     *     memory of all others
      */
     AgreedSharing(RankInfo[] infos, IntFunction<byte[]> unmapped) {
         int n = infos.length;
@@ -34,11 +38,12 @@ final class AgreedSharing implements Nodes.Sharing {
         for (int q = 0; q < n; q++) {
             BitSet missed = BitSet.valueOf(unmapped.apply(q));
             odd.or(missed);
-            missed.clear(n);
+            missed.clear(n, n + 2);
             this.unmapped[q] = missed;
             odd.set(q, odd.get(q) || !missed.isEmpty());
         }
         readable = !odd.get(n);
+        onDevices = !odd.get(n + 1);
         Map<RankInfo, Integer> first = new HashMap<>();
         for (int q = 0; q < n; q++) {
             kinds[q] = odd.get(q) ? q : first.merge(infos[q], q, Math::min);

@@ -1,6 +1,8 @@
 package org.jccl.comm;
 
+import org.jccl.call.Call;
 import org.jccl.device.Device;
+import org.jccl.device.DeviceCollectives;
 import org.jccl.executor.Task;
 import org.jccl.group.GroupMember;
 import org.jccl.group.Pending;
@@ -56,6 +58,9 @@ public final class Comm implements GroupMember {
     /** The device of the buffers, null for the host. */
     private final @Nullable Device device;
 
+    /** Written by the setup job. */
+    private volatile @Nullable DeviceCollectives collectives;
+
     /** Set by abort, destroy or an interrupt, to end background jobs. */
     volatile @Nullable NcclException stopRequest;
 
@@ -90,7 +95,8 @@ public final class Comm implements GroupMember {
         Links links = setup.links();
         boolean alone =
                 nRanks - links.remote().length <= Runtime.getRuntime().availableProcessors();
-        CommExecutor made = new CommExecutor(links, identity(), alone, device);
+        collectives = setup.collectives();
+        CommExecutor made = new CommExecutor(links, identity(), alone, device, collectives);
         made.timeLimitMs(config.timeoutMs());
         executor = made;
     }
@@ -142,6 +148,12 @@ public final class Comm implements GroupMember {
     /** Equal on all ranks, as good as unique. */
     public long commHash() {
         return commHash;
+    }
+
+    /** Whether the ranks' devices run this call, which has been checked, among themselves. */
+    boolean runsOnDevices(Call call) {
+        DeviceCollectives ours = collectives;
+        return ours != null && ours.takes(call);
     }
 
     /** The device of the buffers, null for the host. */

@@ -121,7 +121,7 @@ public abstract class Creation implements Group.GroupJob, Job {
     final void setup(Setup.Members members) {
         comm.infos = members.infos();
         comm.key = members.key();
-        setup = new Setup(rounds(), members, comm.rank());
+        setup = new Setup(rounds(), members, comm.rank(), comm.device());
         setup.begin();
     }
 

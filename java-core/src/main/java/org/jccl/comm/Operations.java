@@ -88,9 +88,13 @@ public final class Operations {
         if (op.pointToPoint()) {
             return null;
         }
-        return call.exchanges()
+        if (call.exchanges()) {
+            return comm.planner().exchange(op);
+        }
+        boolean inPlace = inPlace(comm, call);
+        return comm.runsOnDevices(call)
                 ? comm.planner().exchange(op)
-                : comm.planner().plan(call, inPlace(comm, call) && call.factor() == null);
+                : comm.planner().plan(call, inPlace && call.factor() == null);
     }
 
     /** A call on a communicator that has failed says so, and not only its group's end. */

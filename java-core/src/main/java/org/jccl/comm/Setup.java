@@ -2,6 +2,8 @@ package org.jccl.comm;
 
 import org.jccl.bootstrap.Keys;
 import org.jccl.bootstrap.LinkSetup;
+import org.jccl.device.Device;
+import org.jccl.device.DeviceCollectives;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.param.Params;
@@ -68,6 +70,11 @@ final class Setup {
     private final int rank;
     private final int nRanks;
 
+    private final @Nullable Device device;
+
+    /** Null where not all ranks are on devices that reach each other, as soon as that is known. */
+    private @Nullable DeviceCollectives collectives;
+
     /** By member: the regions of this rank and, once all agree which they are, of its mates. */
     private final @Nullable Region[] regions;
 
@@ -85,8 +92,12 @@ final class Setup {
 
     private @Nullable Links links;
 
-    /** A setup of these members, of which this rank is one. */
-    Setup(Rounds rounds, Members members, int rank) {
+    /**
+     * A setup of these members, of which this rank is one.
+     *
+     * @param device the device of this rank, null for the host
+     */
+    Setup(Rounds rounds, Members members, int rank, @Nullable Device device) {
         this.rounds = rounds;
         this.members = members;
         this.infos = members.infos;
@@ -94,6 +105,7 @@ final class Setup {
         this.nRanks = infos.length;
         this.regions = new Region[nRanks];
         this.nodes = Nodes.one(nRanks);
+        this.device = device;
     }
 
     /** Begins the first round. */
@@ -124,8 +136,9 @@ final class Setup {
         if (own.descriptor() < 0) {
             Log.info(Subsystem.INIT, "rank %s uses TCP: the system refuses shared memory", rank);
         }
-        ByteBuffer blob = ByteBuffer.allocate(REGION_BLOB_BYTES).putInt(own.descriptor());
-        return blob.put(nonce).putLong(own.base()).array();
+        byte[] memory = describeDevice();
+        ByteBuffer blob = ByteBuffer.allocate(REGION_BLOB_BYTES + memory.length);
+        return blob.putInt(own.descriptor()).put(nonce).putLong(own.base()).put(memory).array();
     }
 
     /**
@@ -172,7 +185,7 @@ final class Setup {
                 continue;
             }
             byte[] blob = rounds.payload(members.participants[q]);
-            if (blob.length != REGION_BLOB_BYTES) {
+            if (blob.length < REGION_BLOB_BYTES) {
                 throw ErrorKind.NONSENSE.says("rank %s sent no region at init", q);
             }
             ByteBuffer in = ByteBuffer.wrap(blob);
@@ -192,7 +205,49 @@ final class Setup {
                 Log.info(Subsystem.INIT, "no shared memory with rank %s, using TCP: %s", q, why);
             }
         }
+        unmapped.set(nRanks + 1, !connectDevices());
         return unmapped.toByteArray();
+    }
+
+    /** What the others need for operations that the devices run among themselves, if anything. */
+    private byte[] describeDevice() {
+        try {
+            DeviceCollectives made = device == null ? null : device.collectives(rank, nRanks);
+            collectives = made;
+            return made == null ? new byte[0] : made.description();
+        } catch (NcclException e) {
+            throughHost(e);
+            return new byte[0];
+        }
+    }
+
+    private static void throughHost(NcclException why) {
+        Log.info(Subsystem.INIT, "data goes through the host: %s", why.getMessage());
+    }
+
+    /** Whether this rank's device reaches the memory of all others. */
+    private boolean connectDevices() {
+        DeviceCollectives ours = collectives;
+        if (ours == null) {
+            return false;
+        }
+        try {
+            for (int q = 0; q < nRanks; q++) {
+                if (q == rank) {
+                    continue;
+                }
+                byte[] blob = rounds.payload(members.participants[q]);
+                if (!infos[rank].mayShare(infos[q]) || blob.length == REGION_BLOB_BYTES) {
+                    return false;
+                }
+                byte[] memory = Arrays.copyOfRange(blob, REGION_BLOB_BYTES, blob.length);
+                ours.connect(q, infos[q].sameProcess(infos[rank]), memory);
+            }
+            return true;
+        } catch (NcclException e) {
+            throughHost(e);
+            return false;
+        }
     }
 
     private void agreeOnMates() {
@@ -200,6 +255,9 @@ final class Setup {
                 new AgreedSharing(infos, q -> rounds.payload(members.participants[q]));
         nodes = Nodes.of(nRanks, sharing);
         nodes = sharing.readable ? nodes.withReadableBuffers() : nodes;
+        if (!sharing.onDevices) {
+            closeCollectives();
+        }
         for (int q = 0; q < nRanks; q++) {
             Region region = regions[q];
             if (region != null && q != rank && !sharing.between(q, rank)) {
@@ -293,6 +351,18 @@ final class Setup {
         return Objects.requireNonNull(links);
     }
 
+    /** What the ranks' devices do among themselves, or null; once, as {@link #links}. */
+    @Nullable DeviceCollectives collectives() {
+        return collectives;
+    }
+
+    private void closeCollectives() {
+        if (collectives != null) {
+            collectives.close();
+            collectives = null;
+        }
+    }
+
     /** By member, whether it is reached over TCP. */
     boolean[] net() {
         boolean[] net = new boolean[nRanks];
@@ -333,6 +403,7 @@ final class Setup {
         if (links != null) {
             return;
         }
+        closeCollectives();
         peers.forEach(Peer::close);
         // A peer has closed its region, which takes no notice of another time.
         for (Region region : regions) {

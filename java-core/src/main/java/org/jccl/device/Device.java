@@ -56,6 +56,15 @@ public interface Device {
     /** Gives a stream the task to wait until a long in the host's memory has come to a value. */
     void await(long hostAddress, long value, long stream);
 
+    /**
+     * Collectives for a rank of a communicator on devices of this kind.
+     *
+     * @return null if the device can run none for so many ranks
+     */
+    default @Nullable DeviceCollectives collectives(int rank, int nRanks) {
+        return null;
+    }
+
     /** Why the device does nothing any more, or null. */
     @Nullable String fault();
 }

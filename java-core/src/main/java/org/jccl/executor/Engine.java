@@ -21,10 +21,11 @@ public interface Engine {
      * Adds a task to the queue that the owner drains, in the order of the task's stream; any
      * thread.
      *
+     * @return whether the owner has to hear of it soon
      * @throws org.jccl.type.NcclException if it is refused; then it is in no queue
      */
-    default void enqueue(Task task, Queue<Task> queue) {
-        queue.add(task);
+    default boolean enqueue(Task task, Queue<Task> queue) {
+        return queue.add(task);
     }
 
     /**

@@ -1,6 +1,7 @@
 package org.jccl.executor;
 
 import org.jccl.device.Device;
+import org.jccl.device.DeviceCollectives;
 import org.jccl.transport.Links;
 import org.jspecify.annotations.Nullable;
 
@@ -21,8 +22,13 @@ public interface EngineProvider {
      * The engine of a communicator.
      *
      * @param device null for host memory
+     * @param collectives what the ranks' devices do among themselves, null for nothing
      */
-    static Engine find(Links links, @Nullable Device device, Consumer<Task> over) {
+    static Engine find(
+            Links links,
+            @Nullable Device device,
+            @Nullable DeviceCollectives collectives,
+            Consumer<Task> over) {
         if (device == null) {
             return new HostEngine(links, over);
         }
@@ -32,6 +38,6 @@ public interface EngineProvider {
                 return engine;
             }
         }
-        return new StagedEngine(links, device, over);
+        return new StagedEngine(links, device, collectives, over);
     }
 }

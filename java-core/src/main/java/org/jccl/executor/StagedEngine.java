@@ -1,6 +1,7 @@
 package org.jccl.executor;
 
 import org.jccl.device.Device;
+import org.jccl.device.DeviceCollectives;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.Operation;
@@ -9,11 +10,16 @@ import org.jspecify.annotations.Nullable;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.function.Consumer;
+import java.util.function.ObjLongConsumer;
 
 /**
- * Runs a device's operations on the host, on data that is staged there. The caller's stream copies
- * the input out, says so, waits, copies the result back, and says so; the call returns. The
- * operation begins when its stream has come to it, and is over when its stream has gone on.
+ * Runs a device's operations. Collectives that the ranks' devices can run among themselves are
+ * theirs: the host only tells the other ranks of the call, and sees when the device begins and ends
+ * it.
+ *
+ * <p>The others run on the host, on data that is staged there. The caller's stream copies the input
+ * out, says so, waits, copies the result back, and says so; the call returns. An operation begins
+ * when its stream has come to it, and is over when its stream has gone on.
  *
  * <p>All that the device is to do is given to it in the call. From then on nobody calls it: in a
  * call that waits until the device has done everything, as CUDA's does that frees memory, all other
@@ -27,9 +33,16 @@ final class StagedEngine extends HostEngine {
 
     private final Device device;
     private final StagingPool pool;
+    private final @Nullable DeviceCollectives collectives;
 
     /** Held while an operation is put into its stream and into the queue; never by the owner. */
     private final Object order = new Object();
+
+    /** The latest operation that was given to {@link #collectives}, and its stream; in order. */
+    private @Nullable StagingBlock launched;
+
+    private long launchedUse;
+    private long launchedIn;
 
     /** Tasks whose results are on their way to the device. */
     private final ArrayDeque<Task> delivering = new ArrayDeque<>();
@@ -37,21 +50,67 @@ final class StagedEngine extends HostEngine {
     /** Shown to a wait while only results are on their way. */
     private final Blocked result = new Blocked();
 
-    StagedEngine(Links links, Device device, Consumer<Task> over) {
+    StagedEngine(
+            Links links,
+            Device device,
+            @Nullable DeviceCollectives collectives,
+            Consumer<Task> over) {
         super(links, over);
         this.device = device;
+        this.collectives = collectives;
         this.pool = new StagingPool(device);
     }
 
     @Override
-    public void enqueue(Task task, Queue<Task> inbox) {
+    public boolean enqueue(Task task, Queue<Task> inbox) {
         if (task.isOnHost()) {
-            inbox.add(task);
-        } else if (task.composed() != null) {
+            return inbox.add(task);
+        }
+        if (task.composed() != null) {
             throw ErrorKind.NOT_DONE_YET.says(
                     "jcclStartComposed is not done yet on a device; see DIFFERENCES.md");
-        } else {
-            stage(task, inbox);
+        }
+        if (collectives != null && collectives.takes(task)) {
+            launch(collectives, task, inbox);
+            return false;
+        }
+        stage(task, inbox);
+        return true;
+    }
+
+    /**
+     * Gives the task's stream the whole operation, and queues the task. A device runs a
+     * communicator's operations one by one, whatever their streams.
+     */
+    private void launch(DeviceCollectives by, Task task, Queue<Task> inbox) {
+        if (by.isCaptured(task.stream())) {
+            // The host knows nothing of the times that the graph will run.
+            synchronized (order) {
+                by.launch(task, 0, 0, 0);
+            }
+            finished.accept(task);
+            return;
+        }
+        StagingBlock block = pool.take(task, 0);
+        synchronized (order) {
+            try {
+                StagingBlock before = launched;
+                if (before != null && launchedIn != task.stream()) {
+                    device.await(before.word(StagingBlock.PASSED), launchedUse, task.stream());
+                }
+                long started = block.word(StagingBlock.ARRIVED);
+                by.launch(task, started, block.word(StagingBlock.PASSED), block.use());
+            } catch (RuntimeException | Error refused) {
+                block.set(StagingBlock.PASSED);
+                pool.giveBack(block);
+                throw refused;
+            }
+            launched = block;
+            launchedUse = block.use();
+            launchedIn = task.stream();
+            block.launched = true;
+            task.block = block;
+            inbox.add(task);
         }
     }
 
@@ -83,6 +142,7 @@ final class StagedEngine extends HostEngine {
                 pool.giveBack(block);
                 throw refused;
             }
+            block.launched = false;
             block.output = task.output();
             block.outputBytes = out;
             block.result = block.data() + outAt;
@@ -98,6 +158,9 @@ final class StagedEngine extends HostEngine {
         StagingBlock block = task.block;
         if (block == null) {
             return false;
+        }
+        if (block.launched) {
+            return true;
         }
         long stream = task.stream();
         device.await(block.word(StagingBlock.DELIVERED), block.use(), stream);
@@ -139,6 +202,9 @@ final class StagedEngine extends HostEngine {
 
     @Override
     public void clear(Consumer<Task> dropped) {
+        if (collectives != null) {
+            collectives.stop();
+        }
         super.clear(dropped);
         delivering.forEach(dropped);
         delivering.clear();
@@ -158,13 +224,68 @@ final class StagedEngine extends HostEngine {
     public @Nullable Blocked blocked(@Nullable Task task) {
         Blocked blocked = super.blocked(task);
         Task first = delivering.peek();
-        return blocked == null && first != null ? result.of(first) : blocked;
+        return blocked == null && first != null ? result(first) : blocked;
+    }
+
+    private Blocked result(Task first) {
+        result.of(first).on(late(first), 0, 0);
+        return result;
+    }
+
+    private boolean anyLaunched() {
+        for (Task task : delivering) {
+            StagingBlock block = task.block;
+            if (block != null && block.launched) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public boolean idle() {
+        return super.idle() && !anyLaunched();
+    }
+
+    @Override
+    public void forEachBlocked(ObjLongConsumer<Blocked> action) {
+        super.forEachBlocked(action);
+        Task first = delivering.peek();
+        if (first != null && anyLaunched()) {
+            action.accept(result(first), 0);
+        }
+    }
+
+    /** A rank that has not come to an operation that this rank's device has begun, or -1. */
+    private int late(Task task) {
+        StagingBlock block = task.block;
+        for (int q = 0; block != null && block.launched && q < links.nRanks(); q++) {
+            if (q != links.rank() && !hasCome(q, task)) {
+                return q;
+            }
+        }
+        return -1;
+    }
+
+    /** Even a rank that has come to it may be gone before its device has done its part. */
+    @Override
+    public @Nullable Task needing(int q) {
+        for (Task task : delivering) {
+            StagingBlock block = task.block;
+            if (block != null && block.launched && !task.delivered()) {
+                return task;
+            }
+        }
+        return super.needing(q);
     }
 
     @Override
     public void close() {
         super.close();
         pool.close();
+        if (collectives != null) {
+            collectives.close();
+        }
     }
 
     @Override

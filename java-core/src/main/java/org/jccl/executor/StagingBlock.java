@@ -36,6 +36,9 @@ final class StagingBlock {
 
     long output;
 
+    /** Whether the device does everything in the current use. */
+    boolean launched;
+
     /** How much of it there is. */
     long outputBytes;
 

@@ -2,6 +2,7 @@ package org.jccl.progress;
 
 import org.jccl.call.Call;
 import org.jccl.device.Device;
+import org.jccl.device.DeviceCollectives;
 import org.jccl.executor.Counters;
 import org.jccl.executor.Engine;
 import org.jccl.executor.EngineProvider;
@@ -80,13 +81,19 @@ public final class CommExecutor {
      * @param loneOnCores whether each rank of this node has a core of its own, so that polling
      *     makes sense
      * @param device the device that owns the buffers, null for host memory
+     * @param collectives what the ranks' devices do among themselves, null for nothing
      */
-    public CommExecutor(Links links, String name, boolean loneOnCores, @Nullable Device device) {
+    public CommExecutor(
+            Links links,
+            String name,
+            boolean loneOnCores,
+            @Nullable Device device,
+            @Nullable DeviceCollectives collectives) {
         this.links = links;
         this.name = name;
         this.gate = new Gate(links.nRanks());
         this.loneOnCores = loneOnCores;
-        this.engine = EngineProvider.find(links, device, this::succeeded);
+        this.engine = EngineProvider.find(links, device, collectives, this::succeeded);
         this.health = new Health(this);
     }
 
@@ -182,13 +189,14 @@ public final class CommExecutor {
         if (visits && !gate.enter()) {
             throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
         }
+        boolean wakes;
         try {
             if (pending.incrementAndGet() > MAX_PENDING) {
                 throw ErrorKind.TOO_MANY_PENDING.says(
                         "more than %s operations are under way on one communicator; wait for some",
                         MAX_PENDING);
             }
-            engine.enqueue(task, inbox);
+            wakes = engine.enqueue(task, inbox);
         } catch (RuntimeException | Error e) {
             pending.getAndDecrement();
             if (visits) {
@@ -196,7 +204,9 @@ public final class CommExecutor {
             }
             throw e;
         }
-        wakeSleepers();
+        if (wakes) {
+            wakeSleepers();
+        }
         if (failure != null || gate.closed()) {
             gate.own(this::drainInbox);
         }

@@ -8,6 +8,8 @@ import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,7 +27,15 @@ public final class SimulatedDevice implements Device, UsedDevice {
     private static final byte FRESH = (byte) 0xCD;
     private static final byte FREED = (byte) 0xDB;
 
+    private final String kind;
     private final int ordinal;
+
+    /** Whether it runs collectives with others of its kind. */
+    private final boolean linked;
+
+    /** Streams whose work goes into a graph, and that work. */
+    private final Map<Long, List<Runnable>> captured = new ConcurrentHashMap<>();
+
     private final SharedMemory addresses = SharedMemory.anonymous(SIZE_BYTES);
     private final SharedMemory window = SharedMemory.anonymous(SIZE_BYTES);
 
@@ -45,8 +55,10 @@ public final class SimulatedDevice implements Device, UsedDevice {
 
     private int refusedAfter;
 
-    SimulatedDevice(int ordinal) {
+    SimulatedDevice(String kind, int ordinal, boolean linked) {
+        this.kind = kind;
         this.ordinal = ordinal;
+        this.linked = linked;
         Protection.forbid(addresses.address(), SIZE_BYTES);
         streams.put(0L, new SimulatedStream(this, 0));
     }
@@ -172,7 +184,33 @@ public final class SimulatedDevice implements Device, UsedDevice {
         return streams.size() - 1;
     }
 
-    private long inWindow(long address) {
+    /** From now on the launches of a stream go into a graph. */
+    public void capture(long stream) {
+        captured.put(stream, new ArrayList<>());
+    }
+
+    /** The graph that {@link #capture} began. */
+    public List<Runnable> endCapture(long stream) {
+        List<Runnable> graph = captured.remove(stream);
+        return graph == null ? List.of() : graph;
+    }
+
+    boolean isCaptured(long stream) {
+        return captured.containsKey(stream);
+    }
+
+    /** Gives a stream a kernel. */
+    void launch(long stream, Runnable kernel) {
+        mayRefuse("launch");
+        List<Runnable> graph = captured.get(stream);
+        if (graph == null) {
+            stream(stream).add(kernel);
+        } else {
+            graph.add(kernel);
+        }
+    }
+
+    long inWindow(long address) {
         return address - addresses.address() + window.address();
     }
 
@@ -186,12 +224,12 @@ public final class SimulatedDevice implements Device, UsedDevice {
 
     @Override
     public String name() {
-        return SimulatedProvider.KIND + ":" + ordinal;
+        return kind + ":" + ordinal;
     }
 
     @Override
     public String kind() {
-        return SimulatedProvider.KIND;
+        return kind;
     }
 
     @Override
@@ -294,6 +332,11 @@ public final class SimulatedDevice implements Device, UsedDevice {
         mayRefuse("await");
         SimulatedStream in = stream(stream);
         in.add(() -> in.await(hostAddress, value));
+    }
+
+    @Override
+    public @Nullable DeviceCollectives collectives(int rank, int nRanks) {
+        return linked ? new LinkedCollectives(this, rank, nRanks) : null;
     }
 
     @Override

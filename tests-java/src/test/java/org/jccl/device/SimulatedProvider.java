@@ -14,7 +14,7 @@ public final class SimulatedProvider implements DeviceProvider {
 
     /** The device with this number. */
     public static SimulatedDevice device(int ordinal) {
-        return DEVICES.computeIfAbsent(ordinal, SimulatedDevice::new);
+        return DEVICES.computeIfAbsent(ordinal, number -> new SimulatedDevice(KIND, number, false));
     }
 
     @Override

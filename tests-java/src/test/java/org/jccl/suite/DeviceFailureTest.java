@@ -277,6 +277,38 @@ final class DeviceFailureTest {
         }
     }
 
+    /** All ranks add without end; nobody waits on the host for more than a few operations. */
+    public static final class AddsForEver implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator comm = rank.init();
+            try (Place place = Place.of(comm)) {
+                MemorySegment data = place.allocate(4L * LARGE);
+                for (int round = 0; ; round++) {
+                    comm.inStream(place.stream())
+                            .allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
+                    if (round % 4 == 3) {
+                        place.await();
+                    }
+                    if (round == 20) {
+                        rank.say("busy");
+                    }
+                }
+            } finally {
+                comm.abort();
+            }
+        }
+    }
+
+    @Test
+    void deathInTheMiddleIsNamedAndFreesTheDevice() {
+        try (RunningCluster running = Cluster.processes(2).onDevices().start(AddsForEver.class)) {
+            running.awaitAllSaid("busy");
+            running.kill(1);
+            running.awaitEnd(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1");
+        }
+    }
+
     @Test
     void deathIsSeenBehindOperationsOfTheSameStream() {
         Cluster cluster = Cluster.processes(2).onDevices();

@@ -33,8 +33,12 @@ final class Seat implements AutoCloseable {
     }
 
     Seat(Rank rank, Config config, int number) {
+        this(rank, config, UsedDevice.number(number));
+    }
+
+    Seat(Rank rank, Config config, UsedDevice device) {
         this.rank = rank;
-        this.device = UsedDevice.number(number);
+        this.device = device;
         this.comm = rank.init(config.withDevice(device.name()));
         this.stream = new Stream(device.openStream());
         if (comm.asyncError() == NcclResult.IN_PROGRESS) {

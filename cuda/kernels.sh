@@ -1,0 +1,46 @@
+#!/bin/bash
+# Compiles the kernels in src/main/cuda into build/kernels, from where Maven puts them into the jar
+# of the module. Without them everything works, but all data goes through the host.
+#
+# Usage: cuda/kernels.sh [ARCHITECTURE...]    such as 80 90 100; 90 (H100, H200) if there is none
+#
+# nvcc is that of CUDA_HOME, of PATH or of /usr/local/cuda, or else comes from NVIDIA's packages for
+# pip (0.3 GB), into build/nvcc.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+version=13.0
+packages="nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl"
+
+find_nvcc() {
+    local each
+    for each in "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc; do
+        if [ -n "$each" ] && [ -x "$each" ]; then
+            echo "$each"
+            return
+        fi
+    done
+    find build/nvcc -path '*/bin/nvcc' 2>/dev/null | head -1 || true
+}
+
+case ${1:-} in -h | --help)
+    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    exit
+    ;;
+esac
+nvcc=$(find_nvcc)
+if [ -z "$nvcc" ]; then
+    echo "installing nvcc $version into build/nvcc"
+    python3 -m venv build/nvcc
+    # shellcheck disable=SC2086
+    build/nvcc/bin/pip install -q $(printf "%s==$version.* " $packages)
+    nvcc=$(find_nvcc)
+fi
+out=build/kernels/org/jccl/cuda
+mkdir -p "$out"
+code=""
+for architecture in "${@:-90}"; do
+    code="$code -gencode arch=compute_$architecture,code=sm_$architecture"
+done
+# shellcheck disable=SC2086
+"$nvcc" -std=c++17 -O3 --fmad=false $code -fatbin -o "$out/exchange.fatbin" cuda/src/main/cuda/exchange.cu
+echo "$out/exchange.fatbin: $(($(stat -c %s "$out/exchange.fatbin") / 1024)) KiB for sm_$(IFS=,; echo "${*:-90}")"

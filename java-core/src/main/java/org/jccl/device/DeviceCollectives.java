@@ -1,0 +1,52 @@
+package org.jccl.device;
+
+import org.jccl.call.Call;
+
+/**
+ * Collectives that the devices of a communicator's ranks run among themselves, in memory that they
+ * reach of each other. The host starts them and looks at words that they write; it moves nothing.
+ *
+ * <p>A rank makes one before it knows whether all others can; {@link #connect} tells. Any thread
+ * may call {@link #stop}.
+ */
+public interface DeviceCollectives {
+    /** What the other ranks have to know about this rank's memory. */
+    byte[] description();
+
+    /**
+     * Reaches the memory of another rank of this machine.
+     *
+     * @param q the other rank
+     * @param here whether it is one of this process
+     * @param description what {@link #description} is there
+     * @throws org.jccl.type.NcclException if that is not possible, with the reason
+     */
+    void connect(int q, boolean here, byte[] description);
+
+    /**
+     * Whether this is a call for it. Depends only on what is the same on all ranks, once all are
+     * connected.
+     */
+    boolean takes(Call call);
+
+    /** Whether the work that a stream is given now goes into a graph. */
+    boolean isCaptured(long stream);
+
+    /**
+     * Gives the call's stream its operation, after all operations before it in the same stream.
+     *
+     * @param started a word of the host's memory that the device sets to {@code use} when it begins
+     *     the operation; 0 for none
+     * @param done a word that the device sets to {@code use} at the end of the operation; 0 for
+     *     none
+     */
+    void launch(Call call, long started, long done, long use);
+
+    /** Ends all operations that are under way, as soon as possible; results are undefined. */
+    void stop();
+
+    /**
+     * Frees everything. After {@link #stop}, memory that other ranks may still write to is kept.
+     */
+    void close();
+}

@@ -1,0 +1,205 @@
+package org.jccl.device;
+
+import org.jccl.call.Call;
+import org.jccl.oracle.Oracle;
+import org.jccl.platform.Memory;
+import org.jccl.type.DataType;
+import org.jccl.type.ErrorKind;
+import org.jccl.type.Operation;
+import org.jccl.type.RedOp;
+import org.jspecify.annotations.Nullable;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Collectives of simulated devices: the streams of the ranks meet, copy each other's inputs, meet
+ * again and write their outputs. As kernels do, they wait for ever for a rank that does not come,
+ * unless the host stops them; and they believe what they are told of the call.
+ */
+final class LinkedCollectives implements DeviceCollectives {
+    private static final Map<Long, LinkedCollectives> ALL = new ConcurrentHashMap<>();
+    private static final AtomicLong IDS = new AtomicLong();
+    private static final long POLL_NS = 20_000;
+
+    private final SimulatedDevice device;
+    private final int rank;
+    private final long id = IDS.incrementAndGet();
+    private final @Nullable LinkedCollectives[] team;
+
+    /** How many operations the stream has begun to read in, and is done with reading in. */
+    private volatile long begun;
+
+    private volatile long read;
+
+    /** What the present operation reads on this rank, and where. */
+    private volatile @Nullable Call call;
+
+    private volatile boolean stopped;
+
+    /** How many of these exist. */
+    static int open() {
+        return ALL.size();
+    }
+
+    LinkedCollectives(SimulatedDevice device, int rank, int nRanks) {
+        this.device = device;
+        this.rank = rank;
+        this.team = new LinkedCollectives[nRanks];
+        team[rank] = this;
+        ALL.put(id, this);
+    }
+
+    @Override
+    public byte[] description() {
+        return ByteBuffer.allocate(Long.BYTES).putLong(id).array();
+    }
+
+    @Override
+    public void connect(int q, boolean here, byte[] description) {
+        LinkedCollectives other = ALL.get(ByteBuffer.wrap(description).getLong());
+        if (!here || other == null || other.device == device) {
+            throw ErrorKind.DEVICE_FAILED.says("%s does not reach rank %s", device.name(), q);
+        }
+        team[q] = other;
+    }
+
+    @Override
+    public boolean takes(Call one) {
+        return !one.operation().pointToPoint()
+                && one.composed() == null
+                && one.factor() == null
+                && one.count() > 0;
+    }
+
+    @Override
+    public boolean isCaptured(long stream) {
+        return device.isCaptured(stream);
+    }
+
+    @Override
+    public void launch(Call given, long started, long done, long use) {
+        Call copy = new Copy(given);
+        device.launch(
+                given.stream(),
+                () -> {
+                    set(started, use);
+                    run(copy);
+                    set(done, use);
+                });
+    }
+
+    /** The caller's object stands for another call soon. */
+    private static final class Copy extends Call {
+        Copy(Call of) {
+            take(of);
+        }
+    }
+
+    private static void set(long word, long use) {
+        if (word != 0) {
+            Memory.putLongRelease(word, use);
+        }
+    }
+
+    private void run(Call mine) {
+        long number = begun + 1;
+        call = mine;
+        begun = number;
+        if (!meet(number, false)) {
+            return;
+        }
+        List<byte[]> inputs = new ArrayList<>();
+        for (LinkedCollectives each : team) {
+            LinkedCollectives other = Objects.requireNonNull(each);
+            inputs.add(other.input(Objects.requireNonNull(other.call), mine.partBytes()));
+        }
+        read = number;
+        if (meet(number, true)) {
+            output(mine, inputs);
+        }
+    }
+
+    private boolean meet(long number, boolean reading) {
+        for (LinkedCollectives each : team) {
+            LinkedCollectives other = Objects.requireNonNull(each);
+            while ((reading ? other.read : other.begun) < number) {
+                if (stopped || device.fault() != null) {
+                    return false;
+                }
+                LockSupport.parkNanos(POLL_NS);
+            }
+        }
+        return true;
+    }
+
+    private byte[] input(Call theirs, long part) {
+        Operation op = theirs.operation();
+        boolean sends = op.sends(rank, theirs.peer());
+        long bytes = sends ? op.inSize(part, team.length) : 0;
+        byte[] input = new byte[Math.toIntExact(bytes)];
+        if (bytes > 0) {
+            MemorySegment from = UsedDevice.segment(device.inWindow(theirs.input()), bytes);
+            MemorySegment.copy(from, ValueLayout.JAVA_BYTE, 0, input, 0, input.length);
+        }
+        return input;
+    }
+
+    private void output(Call mine, List<byte[]> inputs) {
+        Operation op = mine.operation();
+        if (!op.receives(rank, mine.peer())) {
+            return;
+        }
+        int part = Math.toIntExact(mine.partBytes());
+        int root = mine.peer();
+        byte[][] all = inputs.toArray(byte[][]::new);
+        switch (op) {
+            case ALL_REDUCE, REDUCE -> put(mine, 0, folded(mine, all, 0, part));
+            case REDUCE_SCATTER -> put(mine, 0, folded(mine, all, rank * part, part));
+            case BROADCAST -> put(mine, 0, all[root]);
+            case SCATTER -> put(mine, 0, slice(all[root], rank * part, part));
+            default -> {
+                for (int q = 0; q < all.length; q++) {
+                    int from = op == Operation.ALL_TO_ALL ? rank * part : 0;
+                    put(mine, (long) q * part, slice(all[q], from, part));
+                }
+            }
+        }
+    }
+
+    private static byte[] slice(byte[] of, int from, int bytes) {
+        return Arrays.copyOfRange(of, from, from + bytes);
+    }
+
+    private static byte[] folded(Call mine, byte[][] all, int from, int part) {
+        byte[][] parts = new byte[all.length][];
+        for (int q = 0; q < all.length; q++) {
+            parts[q] = slice(all[q], from, part);
+        }
+        return Oracle.fold(DataType.of(mine.typeNumber()), RedOp.of(mine.redOp()), parts);
+    }
+
+    private void put(Call mine, long at, byte[] bytes) {
+        MemorySegment to = UsedDevice.segment(device.inWindow(mine.output() + at), bytes.length);
+        MemorySegment.copy(bytes, 0, to, ValueLayout.JAVA_BYTE, 0, bytes.length);
+    }
+
+    @Override
+    public void stop() {
+        stopped = true;
+    }
+
+    @Override
+    public void close() {
+        ALL.remove(id);
+    }
+}
