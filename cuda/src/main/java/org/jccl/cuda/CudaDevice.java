@@ -69,6 +69,7 @@ final class CudaDevice implements Device {
     private static final MemorySegment SCRATCH = Arena.global().allocate(Long.BYTES);
 
     private final int ordinal;
+    private final String name;
     private final CUcontext context = new CUcontext();
 
     /** Nobody records it: a query fails only if the context does nothing any more. */
@@ -88,6 +89,7 @@ final class CudaDevice implements Device {
 
     CudaDevice(int ordinal) {
         this.ordinal = ordinal;
+        this.name = CudaProvider.KIND + ":" + ordinal;
         CUdevice device = new CUdevice();
         require(cuDeviceGet(device, ordinal), "cuDeviceGet");
         int[] able = {0};
@@ -108,7 +110,7 @@ final class CudaDevice implements Device {
 
     @Override
     public String name() {
-        return CudaProvider.KIND + ":" + ordinal;
+        return name;
     }
 
     @Override

@@ -5,7 +5,6 @@ import org.jccl.type.ErrorKind;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
@@ -66,11 +65,13 @@ final class StagingPool {
                     stagedBytes,
                     MAX_STAGED_BYTES);
         }
-        StagingBlock block =
-                free.stream()
-                        .filter(kept -> kept.sizeBytes >= size && kept.sizeBytes <= 4 * size)
-                        .min(Comparator.comparingLong(kept -> kept.sizeBytes))
-                        .orElse(null);
+        StagingBlock block = null;
+        for (StagingBlock kept : free) {
+            boolean fits = kept.sizeBytes >= size && kept.sizeBytes <= 4 * size;
+            if (fits && (block == null || kept.sizeBytes < block.sizeBytes)) {
+                block = kept;
+            }
+        }
         if (block == null) {
             block = new StagingBlock(device, size);
         } else {
