@@ -31,6 +31,10 @@ static void* is_a_rank(void* argument) {
         }
         OK(ncclAllReduce(data[rank], data[rank], COUNT, ncclFloat, ncclSum, comm, NULL));
         REQUIRE(data[rank][0] == (float)(2 * call + 1) && data[rank][COUNT - 1] == data[rank][0]);
+        /* Rank 1 reads the buffer of rank 0 itself. */
+        data[rank][COUNT - 1] += (float)rank;
+        OK(ncclBroadcast(data[rank], data[rank], COUNT, ncclFloat, 0, comm, NULL));
+        REQUIRE(data[rank][0] == (float)(2 * call + 1) && data[rank][COUNT - 1] == data[rank][0]);
     }
     OK(ncclCommDestroy(comm));
     /* Java's threads go on. */

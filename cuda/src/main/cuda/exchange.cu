@@ -339,7 +339,7 @@ struct Kernel {
     }                                                                                        \
     extern "C" __global__ void __launch_bounds__(512)                                        \
         NAME##_large(const __grid_constant__ jccl::Arguments arguments) {                    \
-        using Kernel = jccl::Kernel<2>;                                                      \
+        using Kernel = jccl::Kernel<4>;                                                      \
         Kernel kernel(arguments);                                                            \
         kernel.run([&](uint64_t first, Kernel::Lines lines) { return kernel.__VA_ARGS__; }); \
     }
