@@ -285,10 +285,10 @@ final class DeviceCollectivesTest {
                                         MemorySegment data = seat.holding(10, rank.number());
                                         CountDownLatch latch = seat.busy();
                                         seat.sum(data, 10 - rank.number());
-                                        // Without this the devices would do what they are told.
+                                        // The devices do as they are told; this never ends.
                                         seat.comm
                                                 .inStream(seat.stream)
-                                                .send(data, 1, TYPE, 1 - rank.number());
+                                                .recv(data, 1, TYPE, 1 - rank.number());
                                         latch.countDown();
                                         awaitFailure(seat);
                                         seat.synchronize();
