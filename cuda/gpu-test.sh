@@ -120,6 +120,21 @@ perf() {
               status ? "; status " status : ""; exit status || wrong || !rows }' "$log"
 }
 
+# compare: a table of all other programs on JCCL and on NVIDIA's library
+compare() {
+    local name status=0 ours theirs="env NCCL_NVLS_ENABLE=0"
+    ours=$(on_jccl bash -c 'for name in LD_PRELOAD LD_LIBRARY_PATH JCCL_DEVICE JCCL_JAVA_HOME JCCL_JAR; do
+        printf "%s=%s " $name "${!name}"; done')
+    echo "| program | size | JCCL | in a graph | NVIDIA | in a graph | graph / better | without |"
+    echo "|---|---|---|---|---|---|---|---|"
+    for name in all_reduce all_gather reduce_scatter alltoall broadcast reduce gather scatter; do
+        [ -x "$programs/${name}_perf" ] || continue
+        python3 cuda/src/test/python/table.py $name "env $ours" "$theirs" "$programs/${name}_perf" \
+            -g "$gpus" -b 8 -e 1G -f 8 -n 20 -w 100 || status=1
+    done
+    return $status
+}
+
 run() {
     [ -f "$kit/jdk.tgz" ] || { echo "build/gpu is empty: run cuda/gpu-test.sh pack first" >&2; exit 2; }
     local programs="" with_torch=""
@@ -156,10 +171,10 @@ run() {
         fi
     fi
     if [ -n "$programs" ]; then
-        for name in all_reduce all_gather reduce_scatter broadcast reduce alltoall gather scatter sendrecv; do
-            [ -x "$programs/${name}_perf" ] || continue
-            perf "${name}_perf" -g "$gpus" -b 8 -e 128M -f 64 -n 5 || failed=1
-        done
+        perf sendrecv_perf -g "$gpus" -b 8 -e 128M -f 64 -n 5 || failed=1
+        if [ "$gpus" -gt 1 ]; then
+            compare || failed=1
+        fi
         perf all_reduce_perf -g "$gpus" -b 64K -e 64K -n 1 -d all -o all || failed=1
     fi
     return $failed

@@ -1,0 +1,81 @@
+"""Runs one of NVIDIA's nccl-tests on JCCL and on NVIDIA's library, and prints rows of a table.
+
+Usage: table.py NAME OURS THEIRS PROGRAM [OPTION...]
+
+OURS and THEIRS are the commands before the program, as one word each. For each size the row has
+the times of both in µs, called by the host and in CUDA graphs, and two ratios: JCCL's time in a
+graph by the better time of NVIDIA's library, and JCCL's time without graphs by that of NVIDIA's.
+The status is not 0 if a result was wrong or a run of JCCL failed.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+
+LIMIT_S = 120
+GRAPH = ["-G", "20"]
+#: Of a line of results: size, count, type, reduction, root, then time, two rates and wrong results.
+ROW = re.compile(r"^\s*(\d+)\s+\d+\s+\w+\s+\w+\s+-?\d+\s+([\d.]+)\s+[\d.]+\s+[\d.]+\s+(\d+|N/A)")
+
+
+def times(before: str, command: list[str]) -> tuple[dict[int, float], int, int]:
+    """By size, the time out of place; the number of wrong results; the status."""
+    try:
+        done = subprocess.run(
+            [*shlex.split(before), *command],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {}, 0, 124
+    found: dict[int, float] = {}
+    wrong = 0
+    for line in done.stdout.splitlines():
+        row = ROW.match(line)
+        if row:
+            found[int(row[1])] = float(row[2])
+            wrong += 0 if row[3] == "N/A" else int(row[3])
+    return found, wrong, done.returncode
+
+
+def size(count: int) -> str:
+    """Bytes in words."""
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >> shift:
+            return f"{count / (1 << shift):.4g} {unit}"
+    return f"{count} B"
+
+
+def ratio(ours: float | None, theirs: float | None) -> str:
+    """How much longer JCCL takes; a dash if there are not both."""
+    return "-" if ours is None or not theirs else f"{ours / theirs:.2f}"
+
+
+def main() -> int:
+    """Prints the rows."""
+    name, ours, theirs, *command = sys.argv[1:]
+    runs = [times(before, command + more) for before in (ours, theirs) for more in ([], GRAPH)]
+    eager, graph, their_eager, their_graph = (found for found, _, _ in runs)
+    statuses = [status for _, _, status in runs]
+    wrong = runs[0][1] + runs[1][1]
+    for each in sorted(eager):
+        found = [runs.get(each) for runs in (eager, graph, their_eager, their_graph)]
+        known = [time for time in found[2:] if time is not None]
+        ratios = [
+            ratio(found[1], min(known, default=None) if each > 0 else None),
+            ratio(found[0], found[2] if each > 0 else None),
+        ]
+        cells = [f"{time:.1f}" if time is not None else "-" for time in found]
+        print(f"| {name} | {size(each)} | {' | '.join(cells + ratios)} |", flush=True)
+    if wrong or any(statuses[:2]):
+        print(f"{name}: {wrong} wrong; statuses {statuses}", flush=True)
+    return 1 if wrong or any(statuses[:2]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
