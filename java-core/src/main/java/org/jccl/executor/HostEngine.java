@@ -70,11 +70,6 @@ class HostEngine implements Engine {
         return !known || calls.reached(q, calls.number() + ahead);
     }
 
-    /** Whether rank {@code q} has published a collective that this rank has begun. */
-    final boolean hasCome(int q, Task task) {
-        return interpreter.calls.reached(q, task.call);
-    }
-
     @Override
     public void tellAll() {
         interpreter.tellAll();

@@ -224,12 +224,7 @@ final class StagedEngine extends HostEngine {
     public @Nullable Blocked blocked(@Nullable Task task) {
         Blocked blocked = super.blocked(task);
         Task first = delivering.peek();
-        return blocked == null && first != null ? result(first) : blocked;
-    }
-
-    private Blocked result(Task first) {
-        result.of(first).on(late(first), 0, 0);
-        return result;
+        return blocked == null && first != null ? result.of(first) : blocked;
     }
 
     private boolean anyLaunched() {
@@ -252,19 +247,8 @@ final class StagedEngine extends HostEngine {
         super.forEachBlocked(action);
         Task first = delivering.peek();
         if (first != null && anyLaunched()) {
-            action.accept(result(first), 0);
+            action.accept(result.of(first), 0);
         }
-    }
-
-    /** A rank that has not come to an operation that this rank's device has begun, or -1. */
-    private int late(Task task) {
-        StagingBlock block = task.block;
-        for (int q = 0; block != null && block.launched && q < links.nRanks(); q++) {
-            if (q != links.rank() && !hasCome(q, task)) {
-                return q;
-            }
-        }
-        return -1;
     }
 
     /** Even a rank that has come to it may be gone before its device has done its part. */
