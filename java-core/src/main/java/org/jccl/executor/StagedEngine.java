@@ -74,6 +74,11 @@ final class StagedEngine extends HostEngine {
             launch(collectives, task, inbox);
             return false;
         }
+        if (collectives != null && task.count() == 0 && collectives.isCaptured(task.stream())) {
+            // There is nothing to repeat.
+            finished.accept(task);
+            return false;
+        }
         stage(task, inbox);
         return true;
     }
