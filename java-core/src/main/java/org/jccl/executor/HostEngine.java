@@ -70,6 +70,11 @@ class HostEngine implements Engine {
         return !known || calls.reached(q, calls.number() + ahead);
     }
 
+    /** Whether rank {@code q} has published the call of a collective, or a later one. */
+    final boolean hasCome(int q, Task task) {
+        return interpreter.calls.reached(q, task.call);
+    }
+
     @Override
     public void tellAll() {
         interpreter.tellAll();

@@ -31,6 +31,9 @@ final class StagedEngine extends HostEngine {
 
     private static final int ALIGNMENT = 64;
 
+    /** How long a kernel may go on although a rank that has come to it has died. */
+    private static final long DOUBT_NS = 1_000_000_000;
+
     private final Device device;
     private final StagingPool pool;
     private final @Nullable DeviceCollectives collectives;
@@ -43,6 +46,11 @@ final class StagedEngine extends HostEngine {
 
     private long launchedUse;
     private long launchedIn;
+
+    /** See {@link #isInDoubt}. */
+    private @Nullable Task doubted;
+
+    private long doubtedSinceNs;
 
     /** Tasks whose results are on their way to the device. */
     private final ArrayDeque<Task> delivering = new ArrayDeque<>();
@@ -256,16 +264,30 @@ final class StagedEngine extends HostEngine {
         }
     }
 
-    /** Even a rank that has come to it may be gone before its device has done its part. */
+    /**
+     * What a device has begun needs each rank that has not come to it. One that has come and has
+     * left since has done its part; one that has come and died may have, which shows soon.
+     */
     @Override
     public @Nullable Task needing(int q) {
+        boolean left = links.region(q).hasLeft();
         for (Task task : delivering) {
             StagingBlock block = task.block;
-            if (block != null && block.launched && !task.delivered()) {
+            boolean running = block != null && block.launched && !task.delivered();
+            if (running && (!hasCome(q, task) || (!left && isInDoubt(task)))) {
                 return task;
             }
         }
         return super.needing(q);
+    }
+
+    /** Whether an operation has gone on for a while since it was first asked for. */
+    private boolean isInDoubt(Task task) {
+        if (doubted != task) {
+            doubted = task;
+            doubtedSinceNs = System.nanoTime();
+        }
+        return System.nanoTime() - doubtedSinceNs >= DOUBT_NS;
     }
 
     @Override

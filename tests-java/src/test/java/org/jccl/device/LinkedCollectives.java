@@ -125,6 +125,11 @@ final class LinkedCollectives implements DeviceCollectives {
         }
         read = number;
         if (meet(number, true)) {
+            try {
+                device.awaitHolder();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
             output(mine, inputs);
         }
     }

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
@@ -46,6 +47,7 @@ public final class SimulatedDevice implements Device, UsedDevice {
     private final Map<Long, SimulatedStream> streams = new ConcurrentHashMap<>();
     private final AtomicLong lastStream = new AtomicLong();
     private volatile @Nullable String fault;
+    private volatile CountDownLatch holding = new CountDownLatch(0);
 
     /** Calls that give the device something to do read; who frees memory as CUDA does writes. */
     private final ReentrantReadWriteLock calls = new ReentrantReadWriteLock();
@@ -182,6 +184,15 @@ public final class SimulatedDevice implements Device, UsedDevice {
     /** Streams besides the default one. */
     public int openStreams() {
         return streams.size() - 1;
+    }
+
+    /** From now on kernels do not end before this latch is open. */
+    public void holdKernels(CountDownLatch latch) {
+        holding = latch;
+    }
+
+    void awaitHolder() throws InterruptedException {
+        holding.await();
     }
 
     /** From now on the launches of a stream go into a graph. */

@@ -276,6 +276,33 @@ final class DeviceCollectivesTest {
         outcome.rank(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1");
     }
 
+    /** A rank that has left has done its part, even if this rank's device is not done. */
+    @Test
+    void rankThatHasLeftIsNotMissed() {
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                MemorySegment data = seat.holding(COUNT, rank.number());
+                                CountDownLatch latch = new CountDownLatch(rank.number());
+                                LinkedProvider.device(rank.number()).holdKernels(latch);
+                                seat.sum(data, COUNT);
+                                if (rank.number() == 1) {
+                                    rank.await("left");
+                                    Thread.sleep(1500);
+                                }
+                                NcclResult meanwhile = seat.comm.asyncError();
+                                latch.countDown();
+                                assertEquals(NcclResult.SUCCESS, meanwhile);
+                                seat.synchronize();
+                                Sums.checkSum(seat.content(data), 2, COUNT);
+                                seat.device.release(data);
+                            }
+                            rank.post("left", "");
+                        })
+                .assertAllSucceeded();
+    }
+
     @Test
     void ranksThatCallDifferentlyAreToldSo() {
         Outcome outcome =
