@@ -12,7 +12,7 @@ SHELL = /bin/bash
 export PYTHONDONTWRITEBYTECODE =
 export PYTHONPYCACHEPREFIX = $(CURDIR)/build/pycache
 
-.PHONY: help demo test stress bench doctor format check-format install install-dev clean
+.PHONY: help demo test stress bench doctor format check-format install install-dev cuda-release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -44,6 +44,9 @@ install: ## make .venv with JCCL, torch and scikit-learn
 
 install-dev: ## make .venv with the tools of the tests, without JCCL
 	@$(PYTHON) .ci/environment.py dev
+
+cuda-release: ## compile the kernels for all GPUs that they support
+	@cuda/kernels.sh 90 100
 
 clean: ## remove everything that was built, .venv included
 	rm -rf .venv build java-core/target tests-java/target python-pkg/embed/target \

@@ -1,6 +1,6 @@
 """Runs everything that must be green, stage by stage, and sums it up.
 
-Usage: suite.py test     formatter, static checks, JUnit, installation, pytest
+Usage: suite.py test     formatter, static checks, kernels, JUnit, installation, pytest
        suite.py stress   the long form; its log is docs/stress.log
 
 JUnit runs beside all stages but pytest: two suites at once would make each other's ranks late.
@@ -313,6 +313,7 @@ def _test(suite: Suite) -> None:
         suite.command("ruff", python, "-m", "ruff", "check", ".")
         suite.command("mypy", python, "-m", "mypy", *_checked_directories())
     suite.stage("C", suite.compile_c)
+    suite.command("kernels", "cuda/kernels.sh")
     installed = ready and suite.install()
     junit.join()
     if installed:

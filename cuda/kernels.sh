@@ -2,7 +2,8 @@
 # Compiles the kernels in src/main/cuda into build/kernels, from where Maven puts them into the jar
 # of the module. Without them everything works, but all data goes through the host.
 #
-# Usage: cuda/kernels.sh [ARCHITECTURE...]    such as 80 90 100; 90 (H100, H200) if there is none
+# Usage: cuda/kernels.sh [ARCHITECTURE...]    90 (H100, H200) if there is none, or newer ones; if
+#                                              several, the driver compiles the last for what is newer
 #
 # nvcc is that of CUDA_HOME, of PATH or of /usr/local/cuda, or else comes from NVIDIA's packages for
 # pip (0.3 GB), into build/nvcc.
@@ -23,7 +24,7 @@ find_nvcc() {
 }
 
 case ${1:-} in -h | --help)
-    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    sed -n '2,10s/^# \{0,1\}//p' "$0"
     exit
     ;;
 esac
@@ -41,6 +42,9 @@ code=""
 for architecture in "${@:-90}"; do
     code="$code -gencode arch=compute_$architecture,code=sm_$architecture"
 done
+if [ $# -gt 1 ]; then
+    code="$code -gencode arch=compute_${*: -1},code=compute_${*: -1}"
+fi
 # shellcheck disable=SC2086
 "$nvcc" -std=c++17 -O3 --fmad=false $code -fatbin -o "$out/exchange.fatbin" cuda/src/main/cuda/exchange.cu
 echo "$out/exchange.fatbin: $(($(stat -c %s "$out/exchange.fatbin") / 1024)) KiB for sm_$(IFS=,; echo "${*:-90}")"
