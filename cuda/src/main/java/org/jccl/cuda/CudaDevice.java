@@ -286,7 +286,7 @@ final class CudaDevice implements Device {
 
     @Override
     public @Nullable DeviceCollectives collectives(int rank, int nRanks) {
-        boolean possible = nRanks > 1 && nRanks <= LaunchArguments.MOST_RANKS && Kernels.exist();
+        boolean possible = nRanks > 1 && nRanks <= LaunchArguments.MOST_RANKS;
         if (!possible) {
             return null;
         }
@@ -349,7 +349,10 @@ final class CudaDevice implements Device {
     long peer(byte[] itsUuid, long address) {
         CudaDevice other = CudaProvider.open(itsUuid);
         if (other == null) {
-            throw ErrorKind.DEVICE_FAILED.says("%s does not know a peer's device", name());
+            throw ErrorKind.DEVICE_FAILED.says(
+                    "%s cannot reach the GPU of another rank of this process, which has not opened"
+                        + " it",
+                    name());
         }
         int result = inContext(() -> cuCtxEnablePeerAccess(other.context, 0));
         if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {

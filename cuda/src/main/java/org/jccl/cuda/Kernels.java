@@ -42,7 +42,10 @@ final class Kernels {
     Kernels(CudaDevice device) {
         byte[] image = IMAGE;
         if (image == null) {
-            throw ErrorKind.DEVICE_FAILED.says("%s has no kernels", device.name());
+            throw ErrorKind.DEVICE_FAILED.says(
+                    "there are no kernels for %s: cuda/kernels.sh makes them for the jar of JCCL's"
+                        + " module cuda",
+                    device.name());
         }
         long module = device.load(image);
         load(device, module, 0, "jccl_copy");
@@ -56,11 +59,6 @@ final class Kernels {
     private void load(CudaDevice device, long module, int index, String name) {
         functions[2 * index] = device.function(module, name + "_small");
         functions[2 * index + 1] = device.function(module, name + "_large");
-    }
-
-    /** Whether this jar has kernels. */
-    static boolean exist() {
-        return IMAGE != null;
     }
 
     private static byte @Nullable [] image() {

@@ -140,7 +140,8 @@ final class SlotMemory {
         long there = in.getLong();
         in.get(handle);
         if (ByteBuffer.wrap(uuid).equals(ByteBuffer.wrap(device.uuid()))) {
-            throw ErrorKind.DEVICE_FAILED.says("%s has two ranks", device.name());
+            throw ErrorKind.DEVICE_FAILED.says(
+                    "two ranks use %s, and kernels need a GPU for each", device.name());
         }
         return new Reached(here ? device.peer(uuid, there) : open(theirId, handle), in.getInt());
     }
