@@ -351,7 +351,7 @@ final class CudaDevice implements Device {
         if (other == null) {
             throw ErrorKind.DEVICE_FAILED.says(
                     "%s cannot reach the GPU of another rank of this process, which has not opened"
-                        + " it",
+                            + " it",
                     name());
         }
         int result = inContext(() -> cuCtxEnablePeerAccess(other.context, 0));

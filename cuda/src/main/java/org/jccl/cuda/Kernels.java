@@ -44,7 +44,7 @@ final class Kernels {
         if (image == null) {
             throw ErrorKind.DEVICE_FAILED.says(
                     "there are no kernels for %s: cuda/kernels.sh makes them for the jar of JCCL's"
-                        + " module cuda",
+                            + " module cuda",
                     device.name());
         }
         long module = device.load(image);

@@ -257,6 +257,10 @@ final class Setup {
         nodes = sharing.readable ? nodes.withReadableBuffers() : nodes;
         if (!sharing.onDevices) {
             closeCollectives();
+        } else if (collectives != null) {
+            Log.info(
+                    Subsystem.INIT,
+                    "the devices of all ranks reach each other: they run collectives");
         }
         for (int q = 0; q < nRanks; q++) {
             Region region = regions[q];

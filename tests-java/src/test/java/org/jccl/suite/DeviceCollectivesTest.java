@@ -28,7 +28,10 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
-/** Collectives that the ranks' devices run among themselves, on simulated devices. */
+/**
+ * Collectives that the ranks' devices run among themselves, on simulated devices. Figures and tests
+ * on GPUs: {@code cuda/gpu-test.sh}.
+ */
 final class DeviceCollectivesTest {
     private static final int COUNT = 1000;
     private static final DataType TYPE = DataType.INT32;
