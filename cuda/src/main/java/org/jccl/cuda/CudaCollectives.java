@@ -87,6 +87,13 @@ final class CudaCollectives implements DeviceCollectives {
         Memory.putLongRelease(stop, 1);
     }
 
+    @Override
+    public void discard() {
+        slots.giveBackUnused();
+        device.freeHost(stop);
+        arena.close();
+    }
+
     /** Without a stop all kernels of this rank are over. */
     @Override
     public void close() {

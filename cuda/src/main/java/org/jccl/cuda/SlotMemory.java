@@ -59,6 +59,9 @@ final class SlotMemory {
     private int nRanks;
     private int rank;
 
+    /** Whether no other rank has written to it in the present use. */
+    private boolean unused;
+
     private SlotMemory(CudaDevice device) {
         this.device = device;
         this.address = device.allocate(HEADER_BYTES + SLOT_BYTES);
@@ -83,6 +86,7 @@ final class SlotMemory {
             memory = new SlotMemory(device);
         }
         memory.use++;
+        memory.unused = false;
         memory.rank = rank;
         memory.nRanks = nRanks;
         device.clear(memory.address, HEADER_BYTES + SLOT_BYTES);
@@ -90,6 +94,9 @@ final class SlotMemory {
     }
 
     private boolean everybodyHasLeft() {
+        if (unused) {
+            return true;
+        }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment words = arena.allocate(4L * nRanks, Integer.BYTES);
             device.read(words, address + FAREWELL);
@@ -161,6 +168,12 @@ final class SlotMemory {
     /** Tells the owner of other memory that this rank's kernels will not write there any more. */
     void takeLeaveOf(Reached other) {
         device.set(other.address + FAREWELL + 4L * rank, other.use);
+    }
+
+    /** The same for memory of which nobody has to take leave. */
+    void giveBackUnused() {
+        unused = true;
+        giveBack();
     }
 
     /** Lets a later communicator have it. */

@@ -212,7 +212,10 @@ final class Setup {
     /** What the others need for operations that the devices run among themselves, if anything. */
     private byte[] describeDevice() {
         try {
-            DeviceCollectives made = device == null ? null : device.collectives(rank, nRanks);
+            RankInfo own = infos[rank];
+            boolean near = Arrays.stream(infos).allMatch(q -> q.p2p() && q.mayShare(own));
+            DeviceCollectives made =
+                    device == null || !near ? null : device.collectives(rank, nRanks);
             collectives = made;
             return made == null ? new byte[0] : made.description();
         } catch (NcclException e) {
@@ -237,7 +240,7 @@ final class Setup {
                     continue;
                 }
                 byte[] blob = rounds.payload(members.participants[q]);
-                if (!infos[rank].mayShare(infos[q]) || blob.length == REGION_BLOB_BYTES) {
+                if (blob.length == REGION_BLOB_BYTES) {
                     return false;
                 }
                 byte[] memory = Arrays.copyOfRange(blob, REGION_BLOB_BYTES, blob.length);
@@ -256,7 +259,7 @@ final class Setup {
         nodes = Nodes.of(nRanks, sharing);
         nodes = sharing.readable ? nodes.withReadableBuffers() : nodes;
         if (!sharing.onDevices) {
-            closeCollectives();
+            endCollectives();
         } else if (collectives != null) {
             Log.info(
                     Subsystem.INIT,
@@ -360,10 +363,14 @@ final class Setup {
         return collectives;
     }
 
-    private void closeCollectives() {
-        if (collectives != null) {
-            collectives.close();
-            collectives = null;
+    /** No rank uses them before this one has confirmed. */
+    private void endCollectives() {
+        DeviceCollectives made = collectives;
+        collectives = null;
+        if (made != null && phase == Phase.CONFIRM) {
+            made.close();
+        } else if (made != null) {
+            made.discard();
         }
     }
 
@@ -407,7 +414,7 @@ final class Setup {
         if (links != null) {
             return;
         }
-        closeCollectives();
+        endCollectives();
         peers.forEach(Peer::close);
         // A peer has closed its region, which takes no notice of another time.
         for (Region region : regions) {

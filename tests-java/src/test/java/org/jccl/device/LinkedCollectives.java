@@ -26,7 +26,7 @@ import java.util.concurrent.locks.LockSupport;
  * again and write their outputs. As kernels do, they wait for ever for a rank that does not come,
  * unless the host stops them; and they believe what they are told of the call.
  */
-final class LinkedCollectives implements DeviceCollectives {
+public final class LinkedCollectives implements DeviceCollectives {
     private static final Map<Long, LinkedCollectives> ALL = new ConcurrentHashMap<>();
     private static final AtomicLong IDS = new AtomicLong();
     private static final long POLL_NS = 20_000;
@@ -47,7 +47,7 @@ final class LinkedCollectives implements DeviceCollectives {
     private volatile boolean stopped;
 
     /** How many of these exist. */
-    static int open() {
+    public static int open() {
         return ALL.size();
     }
 
@@ -201,6 +201,11 @@ final class LinkedCollectives implements DeviceCollectives {
     @Override
     public void stop() {
         stopped = true;
+    }
+
+    @Override
+    public void discard() {
+        close();
     }
 
     @Override

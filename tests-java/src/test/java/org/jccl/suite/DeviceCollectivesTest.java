@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.jccl.Config;
 import org.jccl.Group;
 import org.jccl.Stream;
+import org.jccl.device.LinkedCollectives;
 import org.jccl.device.LinkedProvider;
 import org.jccl.device.SimulatedDevice;
 import org.jccl.device.SimulatedProvider;
@@ -113,6 +114,7 @@ final class DeviceCollectivesTest {
                             }
                         })
                 .assertAllSucceeded();
+        assertEquals(0, LinkedCollectives.open(), "not freed");
     }
 
     @Test
