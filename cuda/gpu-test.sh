@@ -12,7 +12,7 @@ self=$(realpath "$0")
 from=$PWD
 cd "$(dirname "$self")/.."
 kit=$PWD/build/gpu
-classes="DeviceTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
+classes="DeviceTest DeviceMatrixTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
 limit_s=120
 
 usage() {

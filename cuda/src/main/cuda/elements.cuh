@@ -42,7 +42,7 @@ struct Bfloat {
     }
 };
 
-/* What is too large becomes infinite, or NaN in a format without infinities. */
+/* What is too large becomes the largest number. */
 template <__nv_fp8_interpretation_t FORMAT>
 struct Float8 {
     using Stored = uint8_t;
@@ -51,7 +51,7 @@ struct Float8 {
         return __half2float(__half(__nv_cvt_fp8_to_halfraw(bits, FORMAT)));
     }
     static __device__ Stored narrow(Wide value) {
-        return __nv_cvt_float_to_fp8(value, __NV_NOSAT, FORMAT);
+        return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, FORMAT);
     }
 };
 
@@ -70,6 +70,8 @@ struct Double {
 };
 
 struct Sum {
+    /* Its results may be divided. */
+    static constexpr bool AVERAGES = true;
     template <typename W>
     static __device__ W fold(W a, W b) {
         return a + b;
@@ -84,6 +86,7 @@ struct Sum {
 };
 
 struct Prod {
+    static constexpr bool AVERAGES = false;
     template <typename W>
     static __device__ W fold(W a, W b) {
         return a * b;
@@ -96,47 +99,33 @@ struct Prod {
     }
 };
 
-struct Max {
+template <bool LARGEST>
+struct Extreme {
+    static constexpr bool AVERAGES = false;
     template <typename W>
     static __device__ W fold(W a, W b) {
-        return a < b ? b : a;
+        return (a < b) == LARGEST ? b : a;
     }
     static __device__ float fold(float a, float b) {
-        float larger;
-        asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
-        return larger;
+        float extreme;
+        if constexpr (LARGEST) {
+            asm("max.NaN.f32 %0, %1, %2;" : "=f"(extreme) : "f"(a), "f"(b));
+        } else {
+            asm("min.NaN.f32 %0, %1, %2;" : "=f"(extreme) : "f"(a), "f"(b));
+        }
+        return extreme;
     }
     static __device__ double fold(double a, double b) {
         if (isnan(a) || isnan(b)) {
             return a + b;
         }
-        if (a == b) {
-            return signbit(a) ? b : a;
-        }
-        return a < b ? b : a;
+        bool second = a == b ? bool(signbit(a)) : a < b;
+        return second == LARGEST ? b : a;
     }
 };
 
-struct Min {
-    template <typename W>
-    static __device__ W fold(W a, W b) {
-        return a < b ? a : b;
-    }
-    static __device__ float fold(float a, float b) {
-        float smaller;
-        asm("min.NaN.f32 %0, %1, %2;" : "=f"(smaller) : "f"(a), "f"(b));
-        return smaller;
-    }
-    static __device__ double fold(double a, double b) {
-        if (isnan(a) || isnan(b)) {
-            return a + b;
-        }
-        if (a == b) {
-            return signbit(a) ? a : b;
-        }
-        return a < b ? a : b;
-    }
-};
+using Max = Extreme<true>;
+using Min = Extreme<false>;
 
 /* Elements that lie in 8 bytes, while they are folded. */
 template <typename E, typename Op>

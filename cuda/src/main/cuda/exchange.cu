@@ -253,9 +253,11 @@ struct Kernel {
         }
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; k++) {
-            if (a.divisor != 0) {
-                low[k].divide(a.divisor);
-                high[k].divide(a.divisor);
+            if constexpr (Op::AVERAGES) {
+                if (a.divisor != 0) {
+                    low[k].divide(a.divisor);
+                    high[k].divide(a.divisor);
+                }
             }
             if (k < lines.count) {
                 output(0, first + lines.line + k * lines.step, {low[k].end(), high[k].end()});

@@ -139,7 +139,7 @@ final class HierarchyTest {
      * Runs half of the cells: the other half runs on other ranks, and all of them in MatrixTest.
      */
     private static void run(Cluster cluster, int nodes, int size, int half) {
-        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, size, -1, half)
+        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, size, -1, half, false)
                 .assertAllSucceeded()
                 .assertAllSaidTheSame();
     }

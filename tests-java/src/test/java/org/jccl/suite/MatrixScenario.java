@@ -1,7 +1,10 @@
 package org.jccl.suite;
 
+import org.jccl.Collectives;
 import org.jccl.Communicator;
+import org.jccl.Config;
 import org.jccl.Group;
+import org.jccl.device.UsedDevice;
 import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
 import org.jccl.oracle.Oracle;
@@ -24,7 +27,7 @@ import java.util.zip.CRC32C;
  * Runs cells of the matrix on one communicator and compares each with the oracle. Arguments: the
  * seed; how many cells, or 0 for all; how many large ones; on how many nodes the ranks are; the
  * only size, or 0 for any; how many more cells at each alignment of the buffers, 0 for many, or -1;
- * which half of all cells, 0 or 1, or -1 for both.
+ * which half of all cells, 0 or 1, or -1 for both; whether the ranks are on devices.
  *
  * <p>Where every rank's result is the same, rank 0 compares with the oracle and the others with
  * rank 0, by a checksum that they say.
@@ -59,15 +62,18 @@ public final class MatrixScenario implements Scenario {
                 count > 0
                         ? MatrixCase.sample(seed, count, rank.intArgument(2))
                         : half(MatrixCase.ofSize(rank.intArgument(4)), rank.intArgument(6));
-        try (Communicator comm = rank.init()) {
+        boolean onDevices = Boolean.parseBoolean(rank.argument(7));
+        String where = onDevices ? UsedDevice.number(me).name() : "host";
+        try (Communicator comm = rank.init(Config.DEFAULT.withDevice(where));
+                Place place = Place.of(comm)) {
             for (int i = 0; i < cases.size(); i++) {
-                run(comm, cases.get(i), seed + i, ANY);
+                run(comm, place, cases.get(i), seed + i, ANY);
             }
             int more = rank.intArgument(5);
             for (int shift = 0; shift < ALIGNMENTS && more >= 0; shift++) {
                 List<MatrixCase> each = MatrixCase.inTurn(shift, seed, more);
                 for (int i = 0; i < each.size(); i++) {
-                    run(comm, each.get(i), seed + i, shift);
+                    run(comm, place, each.get(i), seed + i, shift);
                 }
             }
             rank.say(done + " cells, checksum " + results.getValue());
@@ -82,9 +88,20 @@ public final class MatrixScenario implements Scenario {
                 .toList();
     }
 
-    private void run(Communicator comm, MatrixCase cell, long seed, int shift) {
+    private void run(Communicator comm, Place place, MatrixCase cell, long seed, int shift) {
+        Random random = new Random(seed * 31 + me);
+        int outShift = shift == ANY ? ANY : OUT_FACTOR * shift + 1;
+        int elementBytes = cell.type().sizeBytes();
+        long inBytes = (long) cell.inputCount(nRanks) * elementBytes;
+        long outBytes = (long) cell.outputCount(nRanks) * elementBytes;
+        int inShift = shift(shift, random);
         try (Arena arena = Arena.ofConfined()) {
-            runCase(comm, cell, seed, shift, arena);
+            GuardedBuffer in = GuardedBuffer.allocate(arena, place, inBytes, inShift);
+            outShift = shift(outShift, random);
+            GuardedBuffer out = GuardedBuffer.allocate(arena, place, outBytes, outShift);
+            runCase(comm, cell, seed, in, out);
+            in.release();
+            out.release();
             done++;
         } catch (RuntimeException | AssertionError e) {
             throw new AssertionError(
@@ -92,46 +109,43 @@ public final class MatrixScenario implements Scenario {
         }
     }
 
-    private void runCase(Communicator comm, MatrixCase cell, long seed, int shift, Arena arena) {
-        int elementBytes = cell.type().sizeBytes();
-        int inBytes = cell.inputCount(nRanks) * elementBytes;
-        int outBytes = cell.outputCount(nRanks) * elementBytes;
-        int partBytes = cell.count(nRanks) * elementBytes;
-        Random random = new Random(seed);
-        int root = random.nextInt(nRanks);
-        Random place = new Random(seed * 31 + me);
+    private void runCase(
+            Communicator comm, MatrixCase cell, long seed, GuardedBuffer in, GuardedBuffer out) {
+        int partBytes = cell.count(nRanks) * cell.type().sizeBytes();
+        int root = new Random(seed).nextInt(nRanks);
         byte[] input = inputOf(cell, seed, me);
         long from = (long) me * partBytes;
-        GuardedBuffer in = GuardedBuffer.allocate(arena, inBytes, shift(shift, place));
-        int outShift = shift == ANY ? ANY : OUT_FACTOR * shift + 1;
-        GuardedBuffer out = GuardedBuffer.allocate(arena, outBytes, shift(outShift, place));
-        MemorySegment send = in.buffer();
-        MemorySegment recv = out.buffer();
-        if (cell.inPlace() && inBytes < outBytes) {
-            send = recv.asSlice(from, partBytes);
-        } else if (cell.inPlace() && inBytes > outBytes) {
-            recv = send.asSlice(from, partBytes);
+        GuardedBuffer send = in;
+        GuardedBuffer recv = out;
+        if (cell.inPlace() && in.bytes() < out.bytes()) {
+            send = out.part(from, partBytes);
         } else if (cell.inPlace()) {
-            recv = send;
+            recv = in.bytes() > out.bytes() ? in.part(from, partBytes) : in;
         }
         boolean receives =
                 cell.operation() == Operation.SEND || cell.operation().receives(me, root);
-        MemorySegment.copy(input, 0, send, ValueLayout.JAVA_BYTE, 0, input.length);
-        byte[] before = receives ? new byte[0] : recv.toArray(ValueLayout.JAVA_BYTE);
-        call(comm, cell, send, recv, root);
-        in.checkUntouchedOutside(0, inBytes);
-        out.checkUntouchedOutside(0, outBytes);
+        MemorySegment.copy(input, 0, send.content(), ValueLayout.JAVA_BYTE, 0, input.length);
+        byte[] before = receives ? new byte[0] : recv.bytesNow();
+        in.give();
+        out.give();
+        Collectives stream = comm.inStream(in.place().stream());
+        call(stream, cell, send.forCalls(), recv.forCalls(), root);
+        in.place().await();
+        in.take();
+        out.take();
+        in.checkGuards();
+        out.checkGuards();
         if (!cell.inPlace()) {
-            require(send.mismatch(MemorySegment.ofArray(input)) < 0, "the input was changed");
-        } else if (inBytes > outBytes) {
-            byte[] others = send.toArray(ValueLayout.JAVA_BYTE);
+            require(Arrays.equals(input, send.bytesNow()), "the input was changed");
+        } else if (in.bytes() > out.bytes()) {
+            byte[] others = send.bytesNow();
             System.arraycopy(input, (int) from, others, (int) from, partBytes);
             require(Arrays.equals(input, others), "the input outside the result was changed");
         }
         if (receives) {
-            checkResult(cell, seed, root, recv.toArray(ValueLayout.JAVA_BYTE));
+            checkResult(cell, seed, root, recv.bytesNow());
         } else {
-            require(Arrays.equals(before, recv.toArray(ValueLayout.JAVA_BYTE)), "not the root's");
+            require(Arrays.equals(before, recv.bytesNow()), "not the root's");
         }
     }
 
@@ -144,7 +158,7 @@ public final class MatrixScenario implements Scenario {
     }
 
     private void call(
-            Communicator comm, MatrixCase cell, MemorySegment in, MemorySegment out, int root) {
+            Collectives comm, MatrixCase cell, MemorySegment in, MemorySegment out, int root) {
         long count = cell.count(nRanks);
         DataType type = cell.type();
         switch (cell.operation()) {

@@ -102,7 +102,7 @@ final class MatrixTest {
     private static void check(Cluster cluster, long seed, int cells, int nodes, int atEach) {
         System.out.println("matrix on " + cluster + ", JCCL_TEST_SEED=" + seed);
         cluster.optimized()
-                .run(MatrixScenario.class, seed, cells, 1, nodes, 0, atEach, -1)
+                .run(MatrixScenario.class, seed, cells, 1, nodes, 0, atEach, -1, false)
                 .assertAllSucceeded()
                 .assertAllSaidTheSame();
     }

@@ -60,6 +60,32 @@ final class Place implements AutoCloseable {
         return memory;
     }
 
+    /** This memory of the host, or what stands for it on the device until it is released. */
+    MemorySegment standIn(MemorySegment room) {
+        return device == null ? room : device.memory(room.byteSize());
+    }
+
+    /** Writes a stand-in, which is like {@code room} then. */
+    void give(MemorySegment standIn, MemorySegment room) {
+        if (device != null) {
+            device.put(standIn, room);
+        }
+    }
+
+    /** Reads a stand-in, which {@code room} is like then. */
+    void take(MemorySegment room, MemorySegment standIn) {
+        if (device != null) {
+            device.get(room, standIn);
+        }
+    }
+
+    /** Ends a stand-in. */
+    void release(MemorySegment standIn) {
+        if (device != null) {
+            device.release(standIn);
+        }
+    }
+
     /** A buffer for calls with this content. */
     MemorySegment holding(MemorySegment content) {
         MemorySegment memory = allocate(content.byteSize());
