@@ -17,9 +17,15 @@ _ROOT = Path(__file__).resolve().parent.parent
 _FOLDER = _ROOT / "build" / "archives"
 _LIMIT_S = 120
 
-#: Two ranks in one process, and then what a JVM writes that it has loaded.
+#: Short processes spend most time on compiling.
+FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
+
+#: Flags of all JVMs that JCCL starts; an archive is for a JVM with the same.
+_MODULES = ("--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED")
+
+#: Two ranks in one process.
 _PROGRAM = """
-import array, os, subprocess, sys, threading
+import array, threading
 from jccl.core import SUM, Communicator, get_unique_id
 
 def rank(number):
@@ -34,19 +40,17 @@ for each in ranks:
     each.start()
 for each in ranks:
     each.join()
-jcmd, archive = sys.argv[1:]
-subprocess.run([jcmd, str(os.getpid()), "VM.cds", "dynamic_dump", archive], check=True)
 """
 
 
-def _java(name: str) -> Path:
-    return Path(load().java_home(), "bin", name)
+def java() -> Path:
+    """The program."""
+    return Path(load().java_home(), "bin", "java")
 
 
 def _path(jar: Path) -> Path:
-    facts = [
-        (str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in (jar, _java("java"))
-    ]
+    files = [(str(file), file.stat()) for file in (jar, java())]
+    facts = [(name, state.st_size, state.st_mtime_ns) for name, state in files]
     digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
     return _FOLDER / f"{jar.stem}-{digest}.jsa"
 
@@ -57,8 +61,14 @@ def flags(jar: Path) -> list[str]:
     return [f"-XX:SharedArchiveFile={path}"] if path.exists() else []
 
 
-def make(jar: Path, command: list[str], **environment: str) -> None:
-    """Makes the archive of a jar by a command, in which {} stands for it, if there is none."""
+def _make(jar: Path, command: list[str], **environment: str) -> None:
+    """Makes the archive of a jar, if there is none.
+
+    Args:
+        jar: the jar.
+        command: starts a JVM; {} stands for the file to which this JVM is to write its classes.
+        environment: of the command; {} as there.
+    """
     path = _path(jar)
     if path.exists():
         return
@@ -66,19 +76,38 @@ def make(jar: Path, command: list[str], **environment: str) -> None:
     for old in path.parent.glob(f"{jar.stem}-*"):
         old.unlink()
     made = path.with_suffix(f".{os.getpid()}")
+    classes = made.with_suffix(".classes")
+
+    def named(text: str) -> str:
+        return text.replace("{}", str(classes))
+
+    _run([named(word) for word in command], {k: named(v) for k, v in environment.items()})
+    source, out = f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={made}"
+    dump = [str(java()), "-Xshare:dump", source, out, "-XX:+UseSerialGC", *_MODULES]
+    _run([*dump, "-cp", str(jar)], {})
+    if made.exists():
+        made.rename(path)
+    classes.unlink(missing_ok=True)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
     subprocess.run(
-        [word.format(made) for word in command],
+        command,
         env={**os.environ, **environment},
         capture_output=True,
         timeout=_LIMIT_S,
         check=False,
     )
-    if made.exists():
-        made.rename(path)
 
 
 def make_for_library(jar: Path) -> None:
-    """Makes the archive of JCCL's JVM inside a Python."""
-    options = "-XX:TieredStopAtLevel=1 -XX:-DisableAttachMechanism -XX:+RecordDynamicDumpInfo"
-    command = [sys.executable, "-c", _PROGRAM.replace("{", "{{").replace("}", "}}")]
-    make(jar, [*command, str(_java("jcmd")), "{}"], JCCL_JVM_OPTIONS=options)
+    """Makes the archive of the JVM inside a Python."""
+    options = f"{FIRST_COMPILER} -XX:DumpLoadedClassList={{}}"
+    _make(jar, [sys.executable, "-c", _PROGRAM], JCCL_JVM_OPTIONS=options)
+
+
+def make_for_embed(jar: Path) -> None:
+    """Makes the archive of the JVM that runs GraalPy."""
+    options = [FIRST_COMPILER, "-XX:DumpLoadedClassList={}"]
+    program = ["--host", "graalpy", "--ranks", "2", "-c", "import jccl.core"]
+    _make(jar, [str(java()), *options, "-jar", str(jar), *program])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import archives
 import harness
 import jccl.bindings
 import pytest
@@ -30,9 +31,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Short processes spend most time on compiling; the long form of the tests runs what ships.
-    if config.getoption("markexpr") != "stress":
-        os.environ.setdefault("JCCL_JVM_OPTIONS", "-XX:TieredStopAtLevel=1")
+    # The long form of the tests runs what ships.
+    if config.getoption("markexpr") != "stress" and "JCCL_JVM_OPTIONS" not in os.environ:
+        (jar,) = (Path(jccl.__file__).parent / "_lib").glob("jccl-core-*.jar")
+        archives.make_for_library(jar)
+        options = [archives.FIRST_COMPILER, *archives.flags(jar)]
+        os.environ["JCCL_JVM_OPTIONS"] = " ".join(options)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from jccl.bindings import load
+import archives
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 JAR = REPOSITORY / "python-pkg" / "embed" / "target" / "jccl-embed.jar"
@@ -16,21 +16,21 @@ LIMIT_S = 300
 HOSTS = {"graalpy": ("--host", "graalpy"), "jep": ("--host", "jep", "--python", sys.executable)}
 
 
-def java() -> list[str]:
+def java(*flags: str) -> list[str]:
     """The command without a host."""
     assert JAR.exists(), f"{JAR} is missing: make it by `mvn package -DskipTests`"
     # GraalPy starts in half of the time if only the first compiler works.
-    return [
-        str(Path(load().java_home(), "bin", "java")),
-        "-XX:TieredStopAtLevel=1",
-        "-jar",
-        str(JAR),
-    ]
+    return [str(archives.java()), archives.FIRST_COMPILER, *flags, "-jar", str(JAR)]
 
 
 def command(host: str, *words: str) -> list[str]:
     """The command that runs a program in a host."""
-    return [*java(), *HOSTS[host], *words]
+    flags: list[str] = []
+    if host == "graalpy":
+        archives.make_for_embed(JAR)
+        # The first of the two JVMs, which only starts the other one, says that it has other flags.
+        flags = [*archives.flags(JAR), "-Xlog:cds=off"]
+    return [*java(*flags), *HOSTS[host], *words]
 
 
 def run(host: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:

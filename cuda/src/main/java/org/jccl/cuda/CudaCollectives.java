@@ -2,10 +2,13 @@ package org.jccl.cuda;
 
 import org.jccl.call.Call;
 import org.jccl.device.DeviceCollectives;
+import org.jccl.param.Params;
 import org.jccl.platform.Memory;
+import org.jccl.type.ErrorKind;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
 
 /**
  * Collectives of GPUs that reach each other's memory: a rank's part of one is one kernel. Sends and
@@ -19,6 +22,9 @@ final class CudaCollectives implements DeviceCollectives {
     private final int nRanks;
     private final SlotMemory slots;
     private final SlotMemory.@Nullable Reached[] reached;
+
+    /** How many blocks a kernel has at most, on any rank. */
+    private int blocks = Math.min(Kernels.MOST_BLOCKS, Params.MAX_CTAS.get());
 
     /** A word of the host's memory; not 0 if kernels are to stop. */
     private final long stop;
@@ -41,12 +47,24 @@ final class CudaCollectives implements DeviceCollectives {
 
     @Override
     public byte[] description() {
-        return slots.description();
+        byte[] memory = slots.description();
+        return ByteBuffer.allocate(Integer.BYTES + memory.length)
+                .putInt(blocks)
+                .put(memory)
+                .array();
     }
 
     @Override
     public void connect(int q, boolean here, byte[] description) {
-        reached[q] = slots.reach(description, here);
+        ByteBuffer in = ByteBuffer.wrap(description);
+        int theirs = in.remaining() < Integer.BYTES ? 0 : in.getInt();
+        if (theirs < 1 || theirs > Kernels.MOST_BLOCKS) {
+            throw ErrorKind.NONSENSE.says("rank %s described its device badly", q);
+        }
+        blocks = Math.min(blocks, theirs);
+        byte[] memory = new byte[in.remaining()];
+        in.get(memory);
+        reached[q] = slots.reach(memory, here);
     }
 
     @Override
@@ -78,7 +96,8 @@ final class CudaCollectives implements DeviceCollectives {
         known.describe(call);
         known.words(started, done, use);
         long bytes = call.partBytes();
-        device.launch(call, Kernels.blocks(bytes, lines), Kernels.threads(bytes), known.launch());
+        device.launch(
+                call, Kernels.blocks(bytes, lines, blocks), Kernels.threads(bytes), known.launch());
     }
 
     @Override

@@ -81,11 +81,13 @@ final class Kernels {
         return redOp == RedOp.AVG.number() ? RedOp.SUM.number() : redOp;
     }
 
-    /** How many blocks a part of so many bytes takes; the same on all ranks. */
-    static int blocks(long bytes, int slotLines) {
+    /**
+     * How many blocks a part of so many bytes takes, at most {@code most}; all ranks' are equal.
+     */
+    static int blocks(long bytes, int slotLines, int most) {
         long lines = Math.min(slotLines, (bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES);
         long atOnce = threads(bytes) / THREADS_OF_LINE;
-        return (int) Math.min(MOST_BLOCKS, (lines + atOnce - 1) / atOnce);
+        return (int) Math.min(most, (lines + atOnce - 1) / atOnce);
     }
 
     /** How many threads a block has; the same on all ranks. */

@@ -38,7 +38,8 @@ public final class Algorithms {
 
     /**
      * Where ranks read each other's buffers, a call with so many bytes in the larger of its buffers
-     * gains more by one copy less than it loses by more signals.
+     * gains more by one copy less than it loses by more signals. A fold reads a slot as it is, but
+     * would need a copy of a buffer of another process.
      */
     private static final long PULLED_BYTES = 1 << 20;
 
@@ -63,7 +64,6 @@ public final class Algorithms {
         add(Flat::new, shape -> shape.bytes() <= FLAT_BROADCAST_BYTES, BROADCAST);
         add(Flat::new, shape -> true, ALL_GATHER);
         add(Pulled::new, Algorithms::isWorthPullingByAll, ALL_GATHER);
-        add(Pulled::new, Algorithms::isWorthPullingToFold, ALL_REDUCE, REDUCE_SCATTER);
         add(Pulled::new, Algorithms::isWorthPulling, BROADCAST, ALL_TO_ALL, GATHER, SCATTER);
         add(FoldSliced::new, shape -> true, folds);
         add(CopyChunked::new, shape -> true, copies);
@@ -84,14 +84,6 @@ public final class Algorithms {
 
     private static boolean isWorthPulling(Shape shape) {
         return Math.max(shape.inBytes(), shape.outBytes()) >= PULLED_BYTES;
-    }
-
-    /**
-     * A fold reads a slot of the region as it is, but needs a copy of a buffer of another process;
-     * two ranks gain nothing by that.
-     */
-    private static boolean isWorthPullingToFold(Shape shape) {
-        return shape.nRanks() > 2 && isWorthPulling(shape);
     }
 
     /** Several ranks that read the same pages at once are in each other's way. */

@@ -115,7 +115,7 @@ final class CallWords {
      */
     void publish(Task task, long[] buffers, boolean withWord) {
         long base = links.ownBase();
-        CallRecord.writeBuffers(base, number, buffers[Plan.IN], buffers[Plan.OUT]);
+        CallRecord.writeInput(base, number, buffers[Plan.IN]);
         CallRecord.write(base, number, task.description, task.count());
         published = number;
         publishedDescription = task.description;

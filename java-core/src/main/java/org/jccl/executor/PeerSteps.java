@@ -171,8 +171,8 @@ final class PeerSteps {
      */
     private boolean pull(int[] c, int at) {
         int q = c[at + 2];
-        int a = c[at + 4];
-        long from = CallRecord.buffer(links.base(q), calls.number(), c[at + 3] == 1);
+        int a = c[at + 3];
+        long from = CallRecord.input(links.base(q), calls.number());
         if (from == 0) {
             return blocked.on(q, 0, 0);
         }

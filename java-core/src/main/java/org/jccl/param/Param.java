@@ -96,6 +96,17 @@ public record Param<T extends @Nullable Object>(
         return sign == 0 ? 0 : Math.max(1, seconds.movePointRight(3).longValue());
     }
 
+    /** A whole number from 1. */
+    static Param<Integer> atLeastOne(String name, int defaultNumber) {
+        return new Param<>(name, defaultNumber, Integer.toString(defaultNumber), Param::atLeastOne);
+    }
+
+    private static Integer atLeastOne(String value) {
+        int number = Integer.parseInt(value);
+        require(number >= 1, value);
+        return number;
+    }
+
     /** Ports from one to another, both included: the first and the last, null if it is not set. */
     static Param<int @Nullable []> portRange(String name) {
         return new Param<int @Nullable []>(name, null, "unset", Param::ports);

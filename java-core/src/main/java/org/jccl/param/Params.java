@@ -1,5 +1,6 @@
 package org.jccl.param;
 
+import static org.jccl.param.Param.atLeastOne;
 import static org.jccl.param.Param.choice;
 import static org.jccl.param.Param.flag;
 import static org.jccl.param.Param.portRange;
@@ -70,6 +71,11 @@ public final class Params {
 
     /** What buffers belong to: host, or a kind of device, as in cuda or cuda:1. */
     public static final Param<@Nullable String> DEVICE = text("JCCL_DEVICE", "host");
+
+    /**
+     * How many blocks of threads an operation of a GPU has at most; the least of all ranks counts.
+     */
+    public static final Param<Integer> MAX_CTAS = atLeastOne("NCCL_MAX_CTAS", 32);
 
     /** 1 or 0: calls of every communicator block or not, whatever its config says. */
     public static final Param<@Nullable Boolean> COMM_BLOCKING = choice("NCCL_COMM_BLOCKING");

@@ -46,10 +46,7 @@ public final class OpCode {
     /** DIVIDE dst @(dstOffset, length): by the number of ranks, if the operation is AVG. */
     public static final int DIVIDE = 13;
 
-    /**
-     * PULL dst rank output @(dstOffset, srcOffset, length): copies from the rank's caller's input,
-     * or output where that is 1.
-     */
+    /** PULL dst rank @(dstOffset, srcOffset, length): copies from the rank's caller's input. */
     public static final int PULL = 14;
 
     /** ROUND @(chunk): begin a round of a loop. This and what follows here runs in lanes only. */
@@ -77,8 +74,7 @@ public final class OpCode {
     /** How many ints the opcode at this index takes with its operands. */
     public static int length(int[] code, int at) {
         return switch (code[at]) {
-            case COPY, WAIT, TINY_FOLD, TINY_COPY, NET_SIGNAL -> 4;
-            case PULL -> 5;
+            case COPY, PULL, WAIT, TINY_FOLD, TINY_COPY, NET_SIGNAL -> 4;
             case SIGNAL, TINY_PUT, NET_TINY, DIVIDE, LOOP -> 3;
             case ROUND, HEADER, MATCH -> 2;
             case FOLD, FOLD_PART -> 4 + 2 * code[at + 3];

@@ -231,9 +231,8 @@ final class PlanCompiler {
     private void pull(Step.Copy copy) {
         Ref src = copy.src();
         pulls = true;
-        int output = src.space() == Space.OUT ? 1 : 0;
         int a = args.add(copy.dst().offset(), src.offset(), copy.length());
-        code.add(OpCode.PULL, buffer(copy.dst()), src.rank(), output, a);
+        code.add(OpCode.PULL, buffer(copy.dst()), src.rank(), a);
         mateBytes += copy.length();
     }
 

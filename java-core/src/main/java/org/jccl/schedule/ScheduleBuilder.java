@@ -44,11 +44,6 @@ public final class ScheduleBuilder {
         return new Ref(Space.IN, peer, offset);
     }
 
-    /** A place in that caller's output, likewise. */
-    public Ref out(int peer, long offset) {
-        return new Ref(Space.OUT, peer, offset);
-    }
-
     /** All ranks but the own, ascending. */
     public int[] others() {
         return others(q -> true);

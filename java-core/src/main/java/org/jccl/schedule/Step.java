@@ -60,8 +60,8 @@ public sealed interface Step {
 
     /**
      * {@code dst} (OUT or own area) = {@code src} (anything; of a peer, an area after a wait, or IN
-     * or OUT if it is readable and the peer neither writes there nor ends the call before it has
-     * been told that this is over).
+     * if it is readable and the peer neither writes there nor ends the call before it has been told
+     * that this is over).
      */
     record Copy(Ref dst, Ref src, long length) implements Step {
         /** Whether it reads a buffer of another rank's caller. */

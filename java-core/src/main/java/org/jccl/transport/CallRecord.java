@@ -9,9 +9,9 @@ import org.jccl.type.RedOp;
  * What a rank calls: published in its region, so that ranks that called differently can both name
  * both calls.
  *
- * <p>Record in a region: long call number, long description, long count, long input and long
- * output, the addresses of the caller's buffers in the process of the rank. The description packs
- * operation, type, reduction operation and root.
+ * <p>Record in a region: long call number, long description, long count, and long input, the
+ * address of the caller's buffer in the process of the rank. The description packs operation, type,
+ * reduction operation and root.
  */
 public final class CallRecord {
     /** Where a reduction operation would stand: the call is part of a split. */
@@ -26,7 +26,6 @@ public final class CallRecord {
     public static final int PRE_MUL_SUM = 0x82;
 
     private static final int INPUT = 24;
-    private static final int OUTPUT = 32;
 
     private CallRecord() {}
 
@@ -57,26 +56,21 @@ public final class CallRecord {
     }
 
     /**
-     * Writes the addresses of a call's buffers, whether or not anybody reads them; its record
-     * follows.
+     * Writes the address of a call's input, whether or not anybody reads it; its record follows.
      */
-    public static void writeBuffers(long base, long number, long input, long output) {
-        long at = at(base, number);
-        Memory.putLong(at + INPUT, input);
-        Memory.putLong(at + OUTPUT, output);
+    public static void writeInput(long base, long number, long input) {
+        Memory.putLong(at(base, number) + INPUT, input);
     }
 
     /**
-     * The address of a buffer of a rank's caller, in the process of that rank. The rank must have
+     * The address of the input of a rank's caller, in the process of that rank. The rank must have
      * signalled from this call.
      *
      * @return 0 if the record is of another call
      */
-    public static long buffer(long base, long number, boolean output) {
+    public static long input(long base, long number) {
         long at = at(base, number);
-        return Memory.getLongAcquire(at) == number
-                ? Memory.getLong(at + (output ? OUTPUT : INPUT))
-                : 0;
+        return Memory.getLongAcquire(at) == number ? Memory.getLong(at + INPUT) : 0;
     }
 
     /**

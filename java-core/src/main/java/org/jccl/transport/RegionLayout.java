@@ -12,7 +12,7 @@ import org.jccl.schedule.Limits;
  */
 public final class RegionLayout {
     /** Version of all these sizes and places, and of frames between mirrors; ranks must agree. */
-    public static final int WIRE_VERSION = 6;
+    public static final int WIRE_VERSION = 7;
 
     /** Bytes of the random number by which mates recognise a region. */
     public static final int NONCE_BYTES = 16;
@@ -41,7 +41,7 @@ public final class RegionLayout {
     /** Records of the last calls. */
     static final long RECORDS = 1280;
 
-    static final int RECORD_BYTES = 48;
+    static final int RECORD_BYTES = 32;
     static final int RECORD_COUNT = 16;
 
     private static final long FLAGS = 2048;

@@ -15,7 +15,7 @@ import java.util.Set;
  * machine. {@code -Djccl.seed=n} runs that one alone.
  */
 class LifeCycleSimulationTest {
-    private static final int SCHEDULES = 1_000;
+    private static final int SCHEDULES = 600;
     private static final int STRESS_SCHEDULES = 10_000;
     private static final int MOST_SHOWN = 5;
 

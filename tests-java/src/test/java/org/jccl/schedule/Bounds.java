@@ -79,7 +79,9 @@ public final class Bounds {
         Nodes nodes = shape.nodes();
         return src.rank() == rank
                 || src.space().isArea()
-                || (nodes.readable() && nodes.of(rank) == nodes.of(src.rank()));
+                || (src.space() == Space.IN
+                        && nodes.readable()
+                        && nodes.of(rank) == nodes.of(src.rank()));
     }
 
     private boolean fits(Ref ref, long length) {

@@ -37,7 +37,10 @@ final class ScheduleTest {
         assertRefused(() -> Bounds.require(pulls, shape(Nodes.one(2))));
         Shape onNodes = shape(NamedNodes.of(new int[] {0, 1}).withReadableBuffers());
         assertRefused(() -> Bounds.require(pulls, onNodes));
-        assertDoesNotThrow(() -> Bounds.require(pulls, shape(Nodes.one(2).withReadableBuffers())));
+        Shape readable = shape(Nodes.one(2).withReadableBuffers());
+        assertDoesNotThrow(() -> Bounds.require(pulls, readable));
+        Schedule ofOutput = of(new Step.Copy(OUT, new Ref(Space.OUT, 1, 0), 8));
+        assertRefused(() -> Bounds.require(ofOutput, readable));
     }
 
     private static Shape shape(Nodes nodes) {

@@ -58,13 +58,6 @@ final class Buffers {
         return term;
     }
 
-    /** Another rank reads a cell of the output; the clock is the reader's. */
-    long out(int cell, int reader, int[] clock) {
-        long term = out(cell);
-        outputs.read(outBase + cell, owner, reader, clock);
-        return term;
-    }
-
     /** The owner writes to the output. */
     void write(int cell, long term, int[] clock) {
         out(cell, term);

@@ -385,10 +385,7 @@ abstract class Lane {
                                 pulls
                                         ? theirs.in(cell + i, me.rank, me.clock)
                                         : theirs.in(cell + i);
-                        case OUT ->
-                                pulls
-                                        ? theirs.out(cell + i, me.rank, me.clock)
-                                        : theirs.out(cell + i);
+                        case OUT -> buffers.out(cell + i);
                         case SMALL, DIRECT, RING, FIFO -> readArea(owner, cell + i);
                     };
             if (terms[i] == Terms.POISON) {

@@ -8,8 +8,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import java.util.List;
 
 /**
- * The matrix of {@link MatrixTest} for ranks on devices. On GPUs it has every cell; there, two ranks
- * with a GPU each run kernels, and three on two GPUs go through the host.
+ * The matrix of {@link MatrixTest} for ranks on devices. On GPUs it has every cell; there, two
+ * ranks with a GPU each run kernels, and three on two GPUs go through the host.
  */
 final class DeviceMatrixTest {
     private static final int CELLS_ON_SIMULATED = 20;

@@ -17,7 +17,7 @@ import java.util.Random;
  */
 final class MatrixTest {
     private static final int[] RANKS = {1, 2, 3, 4, 7, 8};
-    private static final int SAMPLED_CELLS = 30;
+    private static final int SAMPLED_CELLS = 20;
 
     /** More of them at each alignment of the buffers. */
     private static final int SAMPLED_AT_EACH = 1;

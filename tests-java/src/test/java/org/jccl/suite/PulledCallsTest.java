@@ -20,11 +20,14 @@ final class PulledCallsTest {
     private static final int VICTIM = 1;
     private static final int LARGE = 1 << 19;
 
+    /** Three ranks read each other's parts from 4 MiB on. */
+    private static final int GATHERED = 1 << 20;
+
     private static Cluster cluster() {
         return Faults.preloaded(Cluster.processes(3));
     }
 
-    /** Sums, with reads that the system refuses to one rank from init on. */
+    /** All-gathers, with reads that the system refuses to one rank from init on. */
     public static final class RefusedAtInit implements Scenario {
         @Override
         public void run(Rank rank) {
@@ -32,7 +35,7 @@ final class PulledCallsTest {
                 refuse(1);
             }
             try (Communicator comm = rank.init()) {
-                Sums.allReduce(comm, LARGE);
+                Sums.allGather(comm, GATHERED);
                 Sums.barrier(comm);
             } finally {
                 Faults.disarm();
@@ -51,12 +54,12 @@ final class PulledCallsTest {
         public void run(Rank rank) {
             Communicator comm = rank.init();
             try {
-                Sums.allReduce(comm, LARGE);
+                Sums.allGather(comm, GATHERED);
                 Sums.barrier(comm);
                 if (rank.number() == VICTIM) {
                     refuse(1);
                 }
-                Sums.allReduce(comm, LARGE);
+                Sums.allGather(comm, GATHERED);
             } finally {
                 Faults.disarm();
                 rank.post("over" + rank.number(), "");
@@ -91,7 +94,7 @@ final class PulledCallsTest {
                 if (rank.number() == VICTIM) {
                     Faults.arm(Faults.Action.KILL, Faults.Calls.READS, 2, 0, 1);
                 }
-                Sums.allReduce(comm, LARGE);
+                Sums.allGather(comm, GATHERED);
             }
         }
     }

@@ -1,0 +1,78 @@
+package org.jccl.suite;
+
+import org.jccl.Communicator;
+import org.jccl.Config;
+import org.jccl.Stream;
+import org.jccl.device.UsedDevice;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Rank;
+import org.jccl.harness.Scenario;
+import org.jccl.type.DataType;
+import org.jccl.type.RedOp;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Several communicators at once, each in a stream of its own, to which the ranks come in different
+ * orders: as programs with several kinds of parallelism do. A device has to run them side by side.
+ */
+final class DeviceOrderTest {
+    private static final int ROUNDS = UsedDevice.SIMULATED ? 3 : 20;
+    private static final int COUNT = UsedDevice.SIMULATED ? 30_000 : 8 << 20;
+    private static final int LITTLE = 100;
+
+    /** Argument: how many communicators. */
+    public static final class OppositeOrders implements Scenario {
+        @Override
+        public void run(Rank rank) throws Exception {
+            int n = rank.intArgument(0);
+            UsedDevice device = UsedDevice.number(rank.number());
+            Config config = Config.DEFAULT.withDevice(device.name());
+            List<Communicator> comms = new ArrayList<>();
+            List<Stream> streams = new ArrayList<>();
+            List<MemorySegment> sums = new ArrayList<>();
+            try (Arena host = Arena.ofShared()) {
+                for (int i = 0; i < n; i++) {
+                    comms.add(rank.init("team" + i, config));
+                    streams.add(new Stream(device.openStream()));
+                    sums.add(device.memory(4L * COUNT));
+                }
+                for (int round = 0; round < ROUNDS; round++) {
+                    int count = round % 2 == 0 ? COUNT : LITTLE;
+                    MemorySegment content = Sums.filled(host, rank.number(), count);
+                    sums.forEach(sum -> device.put(sum.asSlice(0, content.byteSize()), content));
+                    for (int i = 0; i < n; i++) {
+                        int which = rank.number() % 2 == 0 ? i : n - 1 - i;
+                        MemorySegment sum = sums.get(which);
+                        comms.get(which)
+                                .inStream(streams.get(which))
+                                .allReduce(sum, sum, count, DataType.INT32, RedOp.SUM);
+                    }
+                    for (int i = 0; i < n; i++) {
+                        device.synchronize(streams.get(i).handle());
+                        MemorySegment result = host.allocate(4L * count, 8);
+                        device.get(result, sums.get(i).asSlice(0, result.byteSize()));
+                        Sums.checkSum(result, rank.nRanks(), count);
+                    }
+                }
+                comms.forEach(Communicator::close);
+                sums.forEach(device::release);
+                streams.forEach(stream -> device.closeStream(stream.handle()));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {2, 4, 8})
+    void communicatorsDoNotWaitForEachOther(int communicators) {
+        Cluster.threads(2)
+                .deadline(60)
+                .run(OppositeOrders.class, communicators)
+                .assertAllSucceeded();
+    }
+}
