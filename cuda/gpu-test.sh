@@ -12,7 +12,7 @@ self=$(realpath "$0")
 from=$PWD
 cd "$(dirname "$self")/.."
 kit=$PWD/build/gpu
-classes="DeviceTest DeviceMatrixTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
+classes="DeviceTest DeviceMatrixTest DeviceOrderTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
 limit_s=120
 
 usage() {
@@ -81,7 +81,7 @@ torch() {
     shift 2
     OMP_NUM_THREADS=2 timeout "$limit_s" python3 -m torch.distributed.run --standalone \
         --nproc-per-node "$ranks" "$@" >"$log" 2>&1 || return 1
-    grep -E '^(losses:|[0-9]+ steps)' "$log"
+    grep -E '^(losses:|eager:|[0-9]+ steps)' "$log"
 }
 
 # on_jccl COMMAND...: on JCCL in place of NVIDIA's library
@@ -106,6 +106,15 @@ rails() {
     said=$(TORCH_NCCL_USE_COMM_NONBLOCKING=1 on_jccl torch rails 4 cuda/src/test/python/rails.py)
     [ -n "$said" ] && echo "torch rails, 4 ranks on $gpus GPU(s): $said" ||
         { echo "torch rails: FAILED; build/gpu/log/rails.log"; return 1; }
+}
+
+# eager: what a call costs on JCCL and on NVIDIA's library
+eager() {
+    local ours theirs
+    ours=$(on_jccl torch eager-jccl 2 cuda/src/test/python/eager.py)
+    theirs=$(torch eager-nvidia 2 cuda/src/test/python/eager.py)
+    printf 'torch all_reduce, 2 processes: JCCL   %s\n%30s NVIDIA %s\n' "$ours" "" "$theirs"
+    [ -n "$ours" ] && [ -n "$theirs" ]
 }
 
 # perf PROGRAM OPTION...: one line of the table
@@ -168,6 +177,7 @@ run() {
         if [ "$gpus" -gt 1 ]; then
             train ddp || failed=1
             train fsdp || failed=1
+            eager || failed=1
         fi
     fi
     if [ -n "$programs" ]; then

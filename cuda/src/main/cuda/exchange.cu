@@ -331,17 +331,22 @@ struct Kernel {
 
 }  // namespace jccl
 
-/* For parts that have fewer lines than 128 blocks of 256 threads take at a time, and for others. */
+/*
+ * For parts of up to 512 KiB, and for others. A block waits for the other ranks' blocks and keeps
+ * its place on the GPU meanwhile, so kernels of communicators that ranks come to in different
+ * orders must fit side by side: with so few registers an SM holds four of the small blocks, or two
+ * large.
+ */
 #define JCCL_KERNEL(NAME, ...)                                                               \
-    extern "C" __global__ void __launch_bounds__(256)                                        \
+    extern "C" __global__ void __launch_bounds__(256, 4)                                     \
         NAME##_small(const __grid_constant__ jccl::Arguments arguments) {                    \
         using Kernel = jccl::Kernel<1>;                                                      \
         Kernel kernel(arguments);                                                            \
         kernel.run([&](uint64_t first, Kernel::Lines lines) { return kernel.__VA_ARGS__; }); \
     }                                                                                        \
-    extern "C" __global__ void __launch_bounds__(512)                                        \
+    extern "C" __global__ void __launch_bounds__(512, 2)                                     \
         NAME##_large(const __grid_constant__ jccl::Arguments arguments) {                    \
-        using Kernel = jccl::Kernel<4>;                                                      \
+        using Kernel = jccl::Kernel<2>;                                                      \
         Kernel kernel(arguments);                                                            \
         kernel.run([&](uint64_t first, Kernel::Lines lines) { return kernel.__VA_ARGS__; }); \
     }

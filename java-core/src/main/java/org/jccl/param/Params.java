@@ -75,7 +75,7 @@ public final class Params {
     /**
      * How many blocks of threads an operation of a GPU has at most; the least of all ranks counts.
      */
-    public static final Param<Integer> MAX_CTAS = atLeastOne("NCCL_MAX_CTAS", 32);
+    public static final Param<Integer> MAX_CTAS = atLeastOne("NCCL_MAX_CTAS", 64);
 
     /** 1 or 0: calls of every communicator block or not, whatever its config says. */
     public static final Param<@Nullable Boolean> COMM_BLOCKING = choice("NCCL_COMM_BLOCKING");

@@ -10,7 +10,7 @@ import org.jccl.harness.Scenario;
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -22,15 +22,16 @@ import java.util.List;
  * orders: as programs with several kinds of parallelism do. A device has to run them side by side.
  */
 final class DeviceOrderTest {
-    private static final int ROUNDS = UsedDevice.SIMULATED ? 3 : 20;
-    private static final int COUNT = UsedDevice.SIMULATED ? 30_000 : 8 << 20;
-    private static final int LITTLE = 100;
+    private static final int ROUNDS = UsedDevice.SIMULATED ? 2 : 20;
+    private static final int LARGE = UsedDevice.SIMULATED ? 30_000 : 8 << 20;
+    private static final int SMALL = UsedDevice.SIMULATED ? 100 : 100_000;
 
-    /** Argument: how many communicators. */
+    /** Arguments: how many communicators, and of how many elements the calls are. */
     public static final class OppositeOrders implements Scenario {
         @Override
         public void run(Rank rank) throws Exception {
             int n = rank.intArgument(0);
+            int count = rank.intArgument(1);
             UsedDevice device = UsedDevice.number(rank.number());
             Config config = Config.DEFAULT.withDevice(device.name());
             List<Communicator> comms = new ArrayList<>();
@@ -40,12 +41,11 @@ final class DeviceOrderTest {
                 for (int i = 0; i < n; i++) {
                     comms.add(rank.init("team" + i, config));
                     streams.add(new Stream(device.openStream()));
-                    sums.add(device.memory(4L * COUNT));
+                    sums.add(device.memory(4L * count));
                 }
                 for (int round = 0; round < ROUNDS; round++) {
-                    int count = round % 2 == 0 ? COUNT : LITTLE;
                     MemorySegment content = Sums.filled(host, rank.number(), count);
-                    sums.forEach(sum -> device.put(sum.asSlice(0, content.byteSize()), content));
+                    sums.forEach(sum -> device.put(sum, content));
                     for (int i = 0; i < n; i++) {
                         int which = rank.number() % 2 == 0 ? i : n - 1 - i;
                         MemorySegment sum = sums.get(which);
@@ -56,7 +56,7 @@ final class DeviceOrderTest {
                     for (int i = 0; i < n; i++) {
                         device.synchronize(streams.get(i).handle());
                         MemorySegment result = host.allocate(4L * count, 8);
-                        device.get(result, sums.get(i).asSlice(0, result.byteSize()));
+                        device.get(result, sums.get(i));
                         Sums.checkSum(result, rank.nRanks(), count);
                     }
                 }
@@ -68,11 +68,11 @@ final class DeviceOrderTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {2, 4, 8})
-    void communicatorsDoNotWaitForEachOther(int communicators) {
+    @CsvSource({"2, true", "4, true", "8, false"})
+    void communicatorsDoNotWaitForEachOther(int communicators, boolean large) {
         Cluster.threads(2)
                 .deadline(60)
-                .run(OppositeOrders.class, communicators)
+                .run(OppositeOrders.class, communicators, large ? LARGE : SMALL)
                 .assertAllSucceeded();
     }
 }

@@ -1,0 +1,50 @@
+"""What an eager all-reduce costs the program, by torch's backend "nccl" on whatever library.
+
+Usage, by torchrun, a process for each GPU: eager.py. Rank 0 prints for each size the time of a
+call, and the CPU time of its process for a call, all threads counted, while the GPU keeps up.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+CALLS = 20_000
+WARM_UP_CALLS = 10_000
+#: So many calls are under way at a time.
+BATCH = 100
+SIZES = (8, 1024, 65536)
+
+
+def run(data: torch.Tensor, calls: int) -> None:
+    """Makes calls, and waits for the GPU now and then."""
+    for _ in range(calls // BATCH):
+        for _ in range(BATCH):
+            dist.all_reduce(data)
+        torch.cuda.synchronize()
+
+
+def main() -> None:
+    """Measures on this rank."""
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl", device_id=device)
+    figures = []
+    for size in SIZES:
+        data = torch.zeros(size // 4, device=device)
+        run(data, WARM_UP_CALLS)
+        dist.barrier()
+        began, used = time.perf_counter(), time.process_time()
+        run(data, CALLS)
+        took, used = time.perf_counter() - began, time.process_time() - used
+        figures.append(f"{size} B {1e6 * took / CALLS:.1f} us, CPU {1e6 * used / CALLS:.1f} us")
+    if dist.get_rank() == 0:
+        print("eager:", "; ".join(figures), flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
