@@ -168,7 +168,9 @@ run() {
             jar=$jar${jar:+:}$file
         done
     done
-    junit CudaProviderTest org.jccl.cuda.CudaProviderTest || failed=1
+    for class in CudaProviderTest SlotMemoryTest; do
+        junit "$class" "org.jccl.cuda.$class" || failed=1
+    done
     for class in $classes; do
         junit "$class" "org.jccl.suite.$class" || failed=1
     done

@@ -63,8 +63,8 @@ struct Arguments {
 };
 
 /*
- * AT_ONCE: lines that a thread has under way at a time, so that their latencies overlap. Where
- * there are fewer lines than threads one is better, since the code is shorter.
+ * AT_ONCE: lines that a thread has under way at a time, so that their latencies overlap. For small
+ * parts one is better, since the code is shorter.
  */
 template <uint32_t AT_ONCE>
 struct Kernel {
@@ -76,12 +76,23 @@ struct Kernel {
     bool several;
 
     __device__ explicit Kernel(const Arguments& arguments) : a(arguments), own(a.memory[a.rank]) {
-        /* The next kernel may begin to be launched; it comes to this line when this one is over. */
+        /* From here on the kernel before is over. */
         asm volatile("griddepcontrol.wait;" ::: "memory");
-        asm volatile("griddepcontrol.launch_dependents;");
+        if (AT_ONCE == 1) {
+            launch_next();
+        }
         Words last = load_pair(own + EPOCHS + 16 * blockIdx.x);
         epoch = last.first + 1;
         several = last.second != 0;
+    }
+
+    /*
+     * Lets the next kernel of the stream take its places on the GPU, where it waits for the end of
+     * this one. Places of large kernels are scarce: the next one gets them when this one needs no
+     * other rank any more.
+     */
+    __device__ static void launch_next() {
+        asm volatile("griddepcontrol.launch_dependents;");
     }
 
     __device__ bool has(uint32_t set, uint32_t rank) const {
@@ -190,6 +201,7 @@ struct Kernel {
                 input(reader, first, lines, words);
             }
             uint64_t to = slot(reader, a.rank, lines.line);
+            converge_line();
 #pragma unroll
             for (uint32_t k = 0; k < AT_ONCE; k++) {
                 if (k < lines.count) {
@@ -267,6 +279,9 @@ struct Kernel {
     }
 
     __device__ void end(uint64_t epochs) {
+        if (AT_ONCE > 1) {
+            launch_next();
+        }
         for (uint32_t block = blockIdx.x + threadIdx.x * gridDim.x; block < MOST_BLOCKS;
              block += blockDim.x * gridDim.x) {
             store_pair(own + EPOCHS + 16 * block, {epoch, epochs > 1 ? 1ull : 0ull});
@@ -278,6 +293,8 @@ struct Kernel {
         if (threadIdx.x != 0) {
             return;
         }
+        /* Who sees the word of the host may start a kernel that reads the epochs. */
+        __threadfence();
         auto* done = reinterpret_cast<unsigned*>(own + BLOCKS_DONE);
         if (atomicInc(done, gridDim.x - 1) == gridDim.x - 1) {
             store(a.done, a.use);
@@ -301,6 +318,7 @@ struct Kernel {
         for (uint64_t first = 0; going && first < lines; first += a.slot_lines) {
             if (first > 0) {
                 epoch++;
+                loaded = false;
                 if (a.rooted != 0 && !next()) {
                     break;
                 }

@@ -1,8 +1,8 @@
 /*
  * Words that ranks write into each other's memory: single words, and lines of 128 bytes that carry
  * 120 bytes of data and, in their last word, the number of the epoch. Eight neighbouring threads
- * write or read a line together, 16 bytes each, in one instruction of their warp; the hardware
- * moves such a line as a whole, so data that comes with the right number is complete.
+ * write or read a line together, 16 bytes each, in one instruction of their warp; GPUs
+ * and NVLink move such a line as a whole, so data that comes with the right number is complete.
  */
 #pragma once
 
@@ -48,6 +48,11 @@ __device__ inline void store_pair(uint64_t address, Words words) {
                  : "memory");
 }
 
+/* The threads of a line go on together: what they write or read then is one access. */
+__device__ inline void converge_line() {
+    __syncwarp(0xffu << (threadIdx.x % 32 & ~(LINE_THREADS - 1)));
+}
+
 /* Waits until a word has come to a value; false if the host says stop. */
 __device__ inline bool await(uint64_t address, uint64_t value, uint64_t stop) {
     for (uint32_t polls = 1; load(address) < value; polls++) {
@@ -70,6 +75,7 @@ __device__ inline bool await_lines(uint64_t address, uint64_t step, uint32_t wan
     bool last = threadIdx.x % LINE_THREADS == LINE_THREADS - 1;
     for (uint32_t polls = 1;; polls++) {
         bool lacks = false;
+        __syncwarp();
 #pragma unroll
         for (uint32_t k = 0; k < N; k++) {
             if (k < wanted) {

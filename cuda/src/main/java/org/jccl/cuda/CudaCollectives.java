@@ -40,9 +40,15 @@ final class CudaCollectives implements DeviceCollectives {
         this.device = device;
         this.rank = rank;
         this.nRanks = nRanks;
-        this.slots = SlotMemory.take(device, rank, nRanks);
         this.reached = new SlotMemory.Reached[nRanks];
         this.stop = device.allocateHost(STOP_BYTES);
+        Memory.putLongRelease(stop, 0);
+        try {
+            this.slots = SlotMemory.take(device, rank, nRanks);
+        } catch (RuntimeException | Error refused) {
+            device.freeHost(stop);
+            throw refused;
+        }
     }
 
     @Override
@@ -113,18 +119,16 @@ final class CudaCollectives implements DeviceCollectives {
         arena.close();
     }
 
-    /** Without a stop all kernels of this rank are over. */
+    /** Without a stop all kernels of this rank are over, and it has been in no graph. */
     @Override
     public void close() {
-        if (!stopped) {
-            for (SlotMemory.Reached other : reached) {
-                if (other != null) {
-                    slots.takeLeaveOf(other);
-                }
+        try {
+            if (!stopped) {
+                slots.leave(reached);
+                device.freeHost(stop);
             }
-            slots.giveBack();
-            device.freeHost(stop);
+        } finally {
+            arena.close();
         }
-        arena.close();
     }
 }

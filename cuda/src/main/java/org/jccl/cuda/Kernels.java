@@ -19,7 +19,7 @@ final class Kernels {
     private static final int THREADS_OF_LINE = 8;
     private static final int LINE_DATA_BYTES = 120;
 
-    /** From here on there are more lines than threads. */
+    /** Larger parts get larger blocks. */
     private static final long LARGE = 512 << 10;
 
     private static final int TYPES = DataType.values().length;

@@ -34,7 +34,7 @@ final class PinnedMemory {
         this.source = source;
     }
 
-    /** Zeroed memory of at least this size, at least one byte. */
+    /** Memory of at least this size, at least one byte: zeroed, or as it was given back. */
     long take(long bytes) {
         Long address;
         synchronized (this) {
@@ -42,11 +42,11 @@ final class PinnedMemory {
         }
         if (address == null) {
             address = source.applyAsLong(bytes);
+            Memory.fill(address, bytes, (byte) 0);
             synchronized (this) {
                 sizes.put(address, bytes);
             }
         }
-        Memory.fill(address, bytes, (byte) 0);
         return address;
     }
 

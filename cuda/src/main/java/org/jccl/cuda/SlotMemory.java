@@ -1,6 +1,8 @@
 package org.jccl.cuda;
 
+import org.jccl.log.Log;
 import org.jccl.type.ErrorKind;
+import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -12,6 +14,8 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Memory of a device into which other ranks write while a communicator exists. Nobody tells when a
@@ -40,8 +44,11 @@ final class SlotMemory {
     private static final int DESCRIPTION_BYTES = 2 * ID_BYTES + 8 + Native.HANDLE_BYTES;
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    /** By device, memory that may be used again. Guarded by itself. */
-    private static final Map<CudaDevice, List<SlotMemory>> LEFT = new HashMap<>();
+    /** By device, memory that may be used again. Each list is guarded by itself. */
+    private static final Map<CudaDevice, List<SlotMemory>> LEFT = new ConcurrentHashMap<>();
+
+    /** How many there are. */
+    private static final AtomicInteger MADE = new AtomicInteger();
 
     /**
      * By its id and the number of the own device: memory of other processes, which is never let go
@@ -65,14 +72,15 @@ final class SlotMemory {
     private SlotMemory(CudaDevice device) {
         this.device = device;
         this.address = device.allocate(HEADER_BYTES + SLOT_BYTES);
+        MADE.incrementAndGet();
         RANDOM.nextBytes(id);
     }
 
     /** Zeroed memory for a rank of a communicator. */
     static SlotMemory take(CudaDevice device, int rank, int nRanks) {
         SlotMemory memory = null;
-        synchronized (LEFT) {
-            List<SlotMemory> left = LEFT.computeIfAbsent(device, any -> new ArrayList<>());
+        List<SlotMemory> left = left(device);
+        synchronized (left) {
             for (SlotMemory each : left) {
                 if (memory == null && each.everybodyHasLeft()) {
                     memory = each;
@@ -89,8 +97,22 @@ final class SlotMemory {
         memory.unused = false;
         memory.rank = rank;
         memory.nRanks = nRanks;
-        device.clear(memory.address, HEADER_BYTES + SLOT_BYTES);
+        try {
+            device.clear(memory.address, HEADER_BYTES + SLOT_BYTES);
+        } catch (RuntimeException | Error refused) {
+            memory.giveBackUnused();
+            throw refused;
+        }
         return memory;
+    }
+
+    private static List<SlotMemory> left(CudaDevice device) {
+        return LEFT.computeIfAbsent(device, any -> new ArrayList<>());
+    }
+
+    /** How many this process has made. */
+    static int made() {
+        return MADE.get();
     }
 
     private boolean everybodyHasLeft() {
@@ -150,6 +172,7 @@ final class SlotMemory {
             throw ErrorKind.DEVICE_FAILED.says(
                     "two ranks use %s, and kernels need a GPU for each", device.name());
         }
+        device.requireWholeLines(uuid);
         return new Reached(here ? device.peer(uuid, there) : open(theirId, handle), in.getInt());
     }
 
@@ -165,9 +188,22 @@ final class SlotMemory {
         }
     }
 
-    /** Tells the owner of other memory that this rank's kernels will not write there any more. */
-    void takeLeaveOf(Reached other) {
-        device.set(other.address + FAREWELL + 4L * rank, other.use);
+    /**
+     * Tells the owners of other memory that this rank's kernels will not write there any more, and
+     * gives this memory back.
+     */
+    void leave(@Nullable Reached... others) {
+        for (Reached other : others) {
+            if (other != null) {
+                try {
+                    device.set(other.address + FAREWELL + 4L * rank, other.use);
+                } catch (RuntimeException refused) {
+                    // Its owner does not use it again.
+                    Log.survived("another rank keeps memory of its GPU: ", refused);
+                }
+            }
+        }
+        giveBack();
     }
 
     /** The same for memory of which nobody has to take leave. */
@@ -177,9 +213,10 @@ final class SlotMemory {
     }
 
     /** Lets a later communicator have it. */
-    void giveBack() {
-        synchronized (LEFT) {
-            LEFT.computeIfAbsent(device, any -> new ArrayList<>()).add(this);
+    private void giveBack() {
+        List<SlotMemory> left = left(device);
+        synchronized (left) {
+            left.add(this);
         }
     }
 }

@@ -38,8 +38,16 @@ public interface Device {
     /** Frees what {@link #allocate} gave; may wait for what the device is doing. */
     void free(long address);
 
-    /** Zeroed memory of the host, aligned to a page, that the device can reach. */
+    /**
+     * Memory of the host, aligned to a page, that the device can reach: zeroed, or as it was left
+     * by who freed it.
+     */
     long allocateHost(long bytes);
+
+    /** Whether what is given to one stream and then to the other is done in this order. */
+    default boolean keepsOrder(long stream, long next) {
+        return stream == next;
+    }
 
     /** Frees what {@link #allocateHost} gave; no stream uses it any more. */
     void freeHost(long address);

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
 import java.util.Queue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
@@ -46,6 +47,12 @@ final class StagedEngine extends HostEngine {
 
     private long launchedUse;
     private long launchedIn;
+
+    /** How many operations that were launched are not over. Callers add, the owner subtracts. */
+    private final AtomicInteger running = new AtomicInteger();
+
+    /** Whether operations went into graphs, of whose runs the host knows nothing; set once. */
+    private volatile boolean captured;
 
     /** See {@link #isInDoubt}. */
     private @Nullable Task doubted;
@@ -98,6 +105,7 @@ final class StagedEngine extends HostEngine {
     private void launch(DeviceCollectives by, Task task, Queue<Task> inbox) {
         if (by.isCaptured(task.stream())) {
             // The host knows nothing of the times that the graph will run.
+            captured = true;
             synchronized (order) {
                 by.launch(task, 0, 0, 0);
             }
@@ -106,14 +114,16 @@ final class StagedEngine extends HostEngine {
         }
         StagingBlock block = pool.take(task, 0);
         synchronized (order) {
+            running.incrementAndGet();
             try {
                 StagingBlock before = launched;
-                if (before != null && launchedIn != task.stream()) {
+                if (before != null && !device.keepsOrder(launchedIn, task.stream())) {
                     device.await(before.word(StagingBlock.PASSED), launchedUse, task.stream());
                 }
                 long started = block.word(StagingBlock.ARRIVED);
                 by.launch(task, started, block.word(StagingBlock.PASSED), block.use());
             } catch (RuntimeException | Error refused) {
+                running.decrementAndGet();
                 block.set(StagingBlock.PASSED);
                 pool.giveBack(block);
                 throw refused;
@@ -206,6 +216,9 @@ final class StagedEngine extends HostEngine {
         boolean moved = super.progress();
         while (!delivering.isEmpty() && delivering.element().delivered()) {
             Task first = delivering.remove();
+            if (first.block != null && first.block.launched) {
+                running.decrementAndGet();
+            }
             release(first);
             finished.accept(first);
             moved = true;
@@ -215,7 +228,7 @@ final class StagedEngine extends HostEngine {
 
     @Override
     public void clear(Consumer<Task> dropped) {
-        if (collectives != null) {
+        if (collectives != null && (captured || running.get() > 0)) {
             collectives.stop();
         }
         super.clear(dropped);

@@ -4,6 +4,8 @@ import org.jccl.device.Device;
 import org.jccl.log.Log;
 import org.jccl.platform.Memory;
 
+import java.util.concurrent.atomic.AtomicLong;
+
 /**
  * Host memory through which an operation's data comes from a stream of a device and goes back.
  * Three words in it, each the number of the latest use, tell one side about the other: the stream
@@ -28,6 +30,12 @@ final class StagingBlock {
     private final Device device;
     private final long address;
 
+    /**
+     * The number of the latest use of any block. The device may give memory again that a stream has
+     * still to look at, since it waits for a use that is over: words only grow.
+     */
+    private static final AtomicLong USES = new AtomicLong();
+
     /** Number of the current use; written while no stream and no other thread uses the block. */
     private long use;
 
@@ -46,6 +54,13 @@ final class StagingBlock {
         this.device = device;
         this.sizeBytes = sizeBytes;
         this.address = device.allocateHost(sizeBytes);
+        for (int word : new int[] {ARRIVED, DELIVERED, PASSED}) {
+            long left = Memory.getLongAcquire(address + word);
+            if (left < 0 || left > USES.get()) {
+                // It was no block before.
+                Memory.putLongRelease(address + word, 0);
+            }
+        }
     }
 
     /** Where the data begins. */
@@ -55,7 +70,7 @@ final class StagingBlock {
 
     /** Begins the next use. */
     void next() {
-        use++;
+        use = USES.incrementAndGet();
     }
 
     /** The value that the words reach in this use. */

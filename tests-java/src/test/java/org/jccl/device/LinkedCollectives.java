@@ -46,6 +46,13 @@ public final class LinkedCollectives implements DeviceCollectives {
 
     private volatile boolean stopped;
 
+    private static final AtomicLong STOPS = new AtomicLong();
+
+    /** How often one was stopped. */
+    public static long stops() {
+        return STOPS.get();
+    }
+
     /** How many of these exist. */
     public static int open() {
         return ALL.size();
@@ -201,6 +208,7 @@ public final class LinkedCollectives implements DeviceCollectives {
     @Override
     public void stop() {
         stopped = true;
+        STOPS.incrementAndGet();
     }
 
     @Override

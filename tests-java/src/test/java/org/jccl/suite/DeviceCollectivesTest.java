@@ -358,6 +358,24 @@ final class DeviceCollectivesTest {
                 .assertAllSucceeded();
     }
 
+    /** A stop is for what is under way: after one, memory is kept that others may write to. */
+    @Test
+    void communicatorThatHasNothingUnderWayIsNotStopped() {
+        long before = LinkedCollectives.stops();
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                MemorySegment data = seat.holding(COUNT, rank.number());
+                                seat.sum(data, COUNT);
+                                seat.synchronize();
+                                seat.device.release(data);
+                            }
+                        })
+                .assertAllSucceeded();
+        assertEquals(before, LinkedCollectives.stops());
+    }
+
     @Test
     void kindsOfDevicesAreNotMixed() {
         threads(2)

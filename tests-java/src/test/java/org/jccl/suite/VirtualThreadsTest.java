@@ -154,7 +154,11 @@ final class VirtualThreadsTest {
             List<String> found = new ArrayList<>();
             for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
                 String stack = String.valueOf(event.getStackTrace());
-                boolean loads = stack.contains("loadClass") || stack.contains("<clinit>");
+                String operation = String.valueOf(event.<Object>getValue("blockingOperation"));
+                boolean loads =
+                        stack.contains("loadClass")
+                                || stack.contains("<clinit>")
+                                || operation.startsWith("Waited for initialization of");
                 if (stack.contains("org.jccl") && !loads) {
                     found.add(event.getDuration() + " " + stack);
                 }
