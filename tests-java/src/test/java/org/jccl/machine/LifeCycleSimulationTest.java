@@ -20,7 +20,7 @@ class LifeCycleSimulationTest {
     private static final int MOST_SHOWN = 5;
 
     @Test
-    void thousandSchedulesEndWellAndNameTheirErrors() {
+    void schedulesEndWellAndNameTheirErrors() {
         Long only = Long.getLong("jccl.seed");
         if (only == null) {
             check(0, SCHEDULES).requireEach();
