@@ -5,6 +5,7 @@ An archive fits one jar and one JDK. A JVM whose archive does not fit starts as 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -73,9 +74,17 @@ def _make(jar: Path, command: list[str], **environment: str) -> None:
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
+    # It takes as long as several starts: other workers, and other threads, wait for it.
+    with path.parent.joinpath(f"{jar.stem}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            _make_now(jar, path, command, environment)
+
+
+def _make_now(jar: Path, path: Path, command: list[str], environment: dict[str, str]) -> None:
     for old in path.parent.glob(f"{jar.stem}-*"):
         old.unlink()
-    made = path.with_suffix(f".{os.getpid()}")
+    made = path.with_suffix(".new")
     classes = made.with_suffix(".classes")
 
     def named(text: str) -> str:
