@@ -44,13 +44,13 @@ public interface Device {
      */
     long allocateHost(long bytes);
 
+    /** Frees what {@link #allocateHost} gave; no stream uses it any more. */
+    void freeHost(long address);
+
     /** Whether what is given to one stream and then to the other is done in this order. */
     default boolean keepsOrder(long stream, long next) {
         return stream == next;
     }
-
-    /** Frees what {@link #allocateHost} gave; no stream uses it any more. */
-    void freeHost(long address);
 
     /** Gives a stream a copy from the device's memory to the host's, of one byte or more. */
     void copyOut(long hostTo, long from, long bytes, long stream);

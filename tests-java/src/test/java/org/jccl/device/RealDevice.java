@@ -36,6 +36,7 @@ final class RealDevice implements UsedDevice {
         this.device = device;
         this.copies = device.openStream();
         this.words = device.allocateHost(PAGE_BYTES);
+        Memory.fill(words, PAGE_BYTES, (byte) 0);
     }
 
     /** The device with this number, or with the highest number that there is. */

@@ -376,6 +376,9 @@ abstract class Lane {
         long[] terms = new long[simulation.cells(length)];
         int owner = rank(ref.rank());
         boolean pulls = owner != me.rank && !ref.space().isArea();
+        if (pulls && ref.space() == Space.OUT) {
+            throw new Violation("reads the output of rank " + owner + "'s caller");
+        }
         Buffers theirs = pulls ? buffersOf(owner) : buffers;
         int cell = ref.space().isArea() ? cell(ref) : simulation.cells(ref.offset() + moved);
         for (int i = 0; i < terms.length; i++) {

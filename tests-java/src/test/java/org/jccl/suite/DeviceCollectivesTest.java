@@ -294,6 +294,7 @@ final class DeviceCollectivesTest {
                                 seat.sum(data, COUNT);
                                 if (rank.number() == 1) {
                                     rank.await("left");
+                                    // Longer than a rank is in doubt; nobody tells of no verdict.
                                     Thread.sleep(1500);
                                 }
                                 NcclResult meanwhile = seat.comm.asyncError();
