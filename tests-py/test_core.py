@@ -410,17 +410,23 @@ def test_an_empty_id_needs_no_library() -> None:
 
 
 def test_a_configuration_lies_in_memory_as_in_c() -> None:
-    config = CConfig(NCCLConfig(blocking=False, comm_name="mine", min_ctas=3, nvls_host_mode=2))
+    wanted = NCCLConfig(
+        blocking=False, comm_name="mine", min_ctas=3, nvls_host_mode=2, device="host"
+    )
+    config = CConfig(wanted)
     content = array.array("B", config._struct)
     size, magic, version, blocking, cga, min_ctas = struct.unpack_from("<QIIiii", content)
-    assert (size, magic, version) == (120, 0xCAFEBEEF, 23203)
+    assert (size, magic, version) == (136, 0xCAFEBEEF, 23203)
     assert (blocking, cga, min_ctas) == (0, -(2**31), 3)
     net_name, split_share, traffic_class, comm_name = struct.unpack_from("<Qiiq", content, 32)
     assert (net_name, split_share, traffic_class) == (0, -(2**31), -(2**31))
     assert comm_name == config._keep[0].buffer_info()[0]
     assert config._keep[0].tobytes() == b"mine\0"
     assert struct.unpack_from("<i", content, 112) == (2,)
-    assert len(content) == 120
+    assert content[120:128].tobytes() == b"jcclCFG\0"
+    assert struct.unpack_from("<q", content, 128) == (config._keep[1].buffer_info()[0],)
+    assert config._keep[1].tobytes() == b"host\0"
+    assert len(content) == 136
 
 
 @pytest.mark.parametrize(
@@ -430,6 +436,7 @@ def test_a_configuration_lies_in_memory_as_in_c() -> None:
         {"timeout": float("nan")},
         {"timeout": float("inf")},
         {"comm_name": 5},
+        {"device": 1},
         {"min_ctas": "3"},
     ],
 )

@@ -466,3 +466,8 @@ def test_a_device_that_is_not_there_is_refused_by_name(monkeypatch: pytest.Monke
     monkeypatch.setenv("JCCL_DEVICE", "cuda:1")
     with pytest.raises(NCCLError, match=r'no device "cuda:1".*host'):
         Communicator.init(1, 0, get_unique_id())
+    with Communicator.init(1, 0, get_unique_id(), NCCLConfig(device="host")) as comm:
+        assert comm.device == -1
+    monkeypatch.delenv("JCCL_DEVICE")
+    with pytest.raises(NCCLError, match=r'no device "cuda:2".*host'):
+        Communicator.init(1, 0, get_unique_id(), NCCLConfig(device="cuda:2"))

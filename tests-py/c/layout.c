@@ -1,4 +1,5 @@
 /* nccl.h has NCCL 2.32.3's numbers and layouts; it needs nothing but the C library. */
+#include <jccl.h>
 #include <nccl.h>
 #include <nccl_device.h>
 #include <stddef.h>
@@ -39,6 +40,10 @@ AT(ncclConfig_t, numRmaSig, 100);
 AT(ncclConfig_t, rmaEagerInit, 104);
 AT(ncclConfig_t, hostCftMode, 108);
 AT(ncclConfig_t, nvlsHostMode, 112);
+
+SIZE(jcclConfig_t, 136);
+AT(jcclConfig_t, jcclMagic, 120);
+AT(jcclConfig_t, device, 128);
 
 SIZE(ncclCollConfig_t, 72);
 AT(ncclCollConfig_t, ext, 16);

@@ -9,12 +9,14 @@ from dataclasses import dataclass, fields
 
 from jccl.core.types import CTAPolicy, NcclInvalid
 
-CONFIG_BYTES = 120
+CONFIG_BYTES = 136
 _MAGIC = 0xCAFEBEEF
 _VERSION = 23203
+_JCCL_MAGIC = 0x4746436C63636A
 _UNDEF_INT = -(2**31)
 
-# Fields of ncclConfig_t in C order; "p" is a char pointer, "i" an int.
+# Fields of ncclConfig_t in C order; "p" is a char pointer, "i" an int. What follows them makes it a
+# jcclConfig_t.
 _LAYOUT = (
     ("blocking", "i"),
     ("cga_cluster_size", "i"),
@@ -40,18 +42,22 @@ _LAYOUT = (
     ("host_cft_mode", "i"),
     ("nvls_host_mode", "i"),
 )
-_FORMAT = "@NII" + "".join("N" if kind == "p" else kind for _, kind in _LAYOUT) + "4x"
+_TEXTS = ("net_name", "comm_name", "device")
+_FORMAT = "@NII" + "".join("N" if kind == "p" else kind for _, kind in _LAYOUT) + "4xQN"
 
 
 @dataclass(kw_only=True)
 class NCCLConfig:
     """The fields of ``ncclConfig_t`` under nccl4py's names; None leaves the library's default.
 
-    On host ranks ``blocking``, ``comm_name`` and ``timeout`` have an effect. ``net_name``,
+    ``blocking``, ``comm_name``, ``device`` and ``timeout`` have an effect. ``net_name``,
     ``traffic_class`` and ``nvls_host_mode`` are ignored; the others, for programs written for
     GPUs, are only checked. ``split_share`` is accepted, but children share nothing.
 
     Attributes:
+        device: JCCL's own field: what the buffers belong to, ``"host"``, ``"cuda"`` (the GPU that
+            the thread uses) or ``"cuda:1"``. None is what ``JCCL_DEVICE`` says, and in a split the
+            parent's.
         timeout: JCCL's own field: the time limit of an operation in seconds, 0 for none. None
             keeps the value of ``JCCL_TIMEOUT``.
     """
@@ -79,6 +85,7 @@ class NCCLConfig:
     rma_eager_init: bool | None = None
     host_cft_mode: int | None = None
     nvls_host_mode: int | None = None
+    device: str | None = None
     timeout: float | None = None
 
     def __post_init__(self) -> None:
@@ -86,7 +93,7 @@ class NCCLConfig:
             raise NcclInvalid(f"timeout is {self.timeout}: it must be seconds, or 0 for none")
         for field in fields(self):
             value = getattr(self, field.name)
-            text = field.name in ("net_name", "comm_name")
+            text = field.name in _TEXTS
             if value is None or field.name == "timeout":
                 continue
             if not isinstance(value, str if text else int):
@@ -97,7 +104,7 @@ class NCCLConfig:
 
 
 class CConfig:
-    """An ``ncclConfig_t`` in memory, with the strings it points to."""
+    """A ``jcclConfig_t`` in memory, with the strings it points to."""
 
     __slots__ = ("_keep", "_struct")
 
@@ -110,6 +117,7 @@ class CConfig:
                 values.append(self._text(value))
             else:
                 values.append(_UNDEF_INT if value is None else int(value))
+        values += [_JCCL_MAGIC, self._text(config.device)]
         try:
             content = struct.pack(_FORMAT, *values)
         except struct.error as e:

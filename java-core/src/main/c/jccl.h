@@ -118,6 +118,27 @@ ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
 
 /* Communicators. */
 
+/*
+ * A configuration with what NCCL's has no field for. Functions that take an ncclConfig_t take the
+ * address of nccl. NVIDIA's library, given one, does not look at the rest.
+ */
+typedef struct {
+    ncclConfig_t nccl;
+    uint64_t jcclMagic;
+    /* What the buffers belong to, as in JCCL_DEVICE: "host", "cuda", "cuda:1"; NULL: what that
+     * says. In a split, that of the parent. The string must stay until the call returns. */
+    const char* device;
+} jcclConfig_t;
+#define JCCL_CONFIG_MAGIC 0x4746436c63636aULL
+/* Fills a jcclConfig_t with defaults. */
+static inline void jcclConfigInit(jcclConfig_t* config) {
+    const ncclConfig_t defaults = NCCL_CONFIG_INITIALIZER;
+    config->nccl = defaults;
+    config->nccl.size = sizeof(jcclConfig_t);
+    config->jcclMagic = JCCL_CONFIG_MAGIC;
+    config->device = NULL;
+}
+
 /* The time limit of each operation in milliseconds, 0 for none. */
 ncclResult_t jcclCommOptions(ncclComm_t comm, int64_t timeoutMs);
 

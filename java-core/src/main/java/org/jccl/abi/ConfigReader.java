@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Reads {@code ncclConfig_t} of any version: as many bytes as the caller's struct has, checked by
- * NCCL's rules. It checks numbers that mean nothing on host ranks, then ignores them; it does not
- * look at netName, trafficClass and nvlsHostMode.
+ * Reads {@code ncclConfig_t} of any version, and {@code jcclConfig_t}: as many bytes as the
+ * caller's struct has, checked by NCCL's rules. It checks numbers that mean nothing on host ranks,
+ * then ignores them; it does not look at netName, trafficClass and nvlsHostMode.
  */
 final class ConfigReader {
     private static final int UNDEF = Integer.MIN_VALUE;
@@ -24,6 +24,12 @@ final class ConfigReader {
     private static final int BLOCKING = 16;
     private static final int SPLIT_SHARE = 40;
     private static final int COMM_NAME = 48;
+
+    /** Of a {@code jcclConfig_t}: what says that it is one, and its fields. */
+    private static final int JCCL_MAGIC = 120;
+
+    private static final long MAGIC_OF_JCCL = 0x4746436c63636aL;
+    private static final int DEVICE = 128;
     private static final int ANY = Integer.MAX_VALUE;
     private static final int MIN_CTAS = 24;
     private static final int MAX_CTAS = 28;
@@ -94,15 +100,18 @@ final class ConfigReader {
         if (intAt(address, size, SPLIT_SHARE) == 1) {
             Log.info(Subsystem.INIT, "splitShare is accepted; children share nothing in JCCL");
         }
-        return NcclConfig.DEFAULT.withBlocking(blocks).withCommName(nameAt(address, size));
+        NcclConfig config = NcclConfig.DEFAULT.withBlocking(blocks);
+        config = config.withCommName(textAt(address, size, COMM_NAME));
+        boolean ours = size >= DEVICE + 8 && Memory.getLong(address + JCCL_MAGIC) == MAGIC_OF_JCCL;
+        return ours ? config.withDevice(textAt(address, size, DEVICE)) : config;
     }
 
     private static int intAt(long address, long size, int offset) {
         return offset + 4 <= size ? Memory.getInt(address + offset) : UNDEF;
     }
 
-    private static @Nullable String nameAt(long address, long size) {
-        long at = COMM_NAME + 8 <= size ? Memory.getLong(address + COMM_NAME) : 0;
+    private static @Nullable String textAt(long address, long size, int offset) {
+        long at = offset + 8 <= size ? Memory.getLong(address + offset) : 0;
         if (at == 0) {
             return null;
         }
