@@ -6,7 +6,8 @@
 #        cuda/gpu-test.sh run [--torch] [--nccl-tests FOLDER]   there: runs the tests, prints a table
 #
 # FOLDER has the programs of nccl-tests (all_reduce_perf and so on), linked to libnccl.so.2. --torch
-# trains by torch's backend "nccl" on JCCL, and on NVIDIA's library where there are two GPUs.
+# runs torch's backends "jccl" and, on JCCL in place of NVIDIA's library, "nccl"; where there are two
+# GPUs, it compares them with NVIDIA's.
 set -euo pipefail
 self=$(realpath "$0")
 from=$PWD
@@ -16,7 +17,7 @@ classes="DeviceTest DeviceMatrixTest DeviceOrderTest DeviceFailureTest ScenarioS
 limit_s=120
 
 usage() {
-    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,9p'
+    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,10p'
     exit "$1"
 }
 
@@ -46,7 +47,7 @@ for name, value in {**jdk.maven_environment(home), "JAVA_HOME": str(home)}.items
     make -s -C java-core/src/main/c OUT="$kit/c" \
         VERSION="$(sed -n 's:.*<revision>\(.*\)</revision>.*:\1:p' pom.xml)" \
         PYTHON_INCLUDE="$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')"
-    mv "$kit/c/libnccl.so.2" "$kit/lib"
+    mv "$kit/c/libnccl.so.2" "$kit/c/_jccl.abi3.so" "$kit/lib"
     rm -r "$kit/c"
     echo "linking a Java runtime"
     "$JAVA_HOME/bin/jlink" --strip-debug --no-header-files --no-man-pages --compress zip-6 \
@@ -75,13 +76,34 @@ junit() {
     return $status
 }
 
-# torch NAME RANKS SCRIPT ARGUMENT...: what the script prints in the end
+# torch NAME RANKS SCRIPT ARGUMENT...: what the script prints in the end; 0 ranks: it starts them
 torch() {
-    local log=$kit/log/$1.log ranks=$2
+    local log=$kit/log/$1.log ranks=$2 launcher=""
     shift 2
-    OMP_NUM_THREADS=2 timeout "$limit_s" python3 -m torch.distributed.run --standalone \
-        --nproc-per-node "$ranks" "$@" >"$log" 2>&1 || return 1
-    grep -E '^(losses:|eager:|[0-9]+ steps)' "$log"
+    [ "$ranks" = 0 ] || launcher="-m torch.distributed.run --standalone --nproc-per-node $ranks"
+    OMP_NUM_THREADS=2 timeout "$limit_s" python3 $launcher "$@" >"$log" 2>&1 || return 1
+    grep -E '^(losses:|eager:|late:|killed:|handle:|aborted:|[0-9]+ (steps|cases))' "$log"
+}
+
+# by_jccl COMMAND...: torch's backend "jccl"
+by_jccl() {
+    local -x BACKEND=jccl PYTHONPATH=$kit/python-pkg JCCL_JAVA_HOME=$kit/jdk JCCL_JAR=$jar
+    local -x CUDA_DEVICE_MAX_CONNECTIONS=32
+    "$@"
+}
+
+# tensors RANKS: every operation on tensors of GPUs
+tensors() {
+    local said
+    said=$(by_jccl torch "tensors-$1" "$1" cuda/src/test/python/tensors.py)
+    [ -n "$said" ] && echo "torch backend jccl, $1 ranks on $gpus GPU(s): $said" ||
+        { echo "torch backend jccl, $1 ranks: FAILED; build/gpu/log/tensors-$1.log"; return 1; }
+}
+
+# lost: what a rank learns of one that is late or lost
+lost() {
+    by_jccl torch lost 0 cuda/src/test/python/lost.py | cut -c1-160 | sed 's/^/torch backend jccl, /'
+    [ "$(grep -c 'rank 1\|was aborted' "$kit/log/lost.log")" = 4 ]
 }
 
 # on_jccl COMMAND...: on JCCL in place of NVIDIA's library
@@ -94,11 +116,14 @@ on_jccl() {
 
 # train HOW: compares the losses with those on NVIDIA's library
 train() {
-    local ours theirs scripts=cuda/src/test/python
+    local ours backend theirs scripts=cuda/src/test/python
     ours=$(on_jccl torch "$1-jccl" 2 $scripts/train.py "$1")
+    backend=$(by_jccl torch "$1-backend" 2 $scripts/train.py "$1")
     theirs=$(torch "$1-nvidia" 2 $scripts/train.py "$1")
-    [ -n "$ours" ] && [ "$ours" = "$theirs" ] && echo "torch $1, 2 ranks: $ours, as on NVIDIA's" ||
-        { echo "torch $1: FAILED: $ours; NVIDIA's: $theirs; build/gpu/log/$1-*.log"; return 1; }
+    [ -n "$ours" ] && [ "$ours" = "$theirs" ] && [ "$backend" = "$theirs" ] &&
+        echo "torch $1, 2 ranks: $ours by both backends, as on NVIDIA's" ||
+        { echo "torch $1: FAILED: $ours; backend jccl: $backend; NVIDIA's: $theirs; build/gpu/log/$1-*.log"
+            return 1; }
 }
 
 rails() {
@@ -110,11 +135,13 @@ rails() {
 
 # eager: what a call costs on JCCL and on NVIDIA's library
 eager() {
-    local ours theirs
+    local ours backend theirs
     ours=$(on_jccl torch eager-jccl 2 cuda/src/test/python/eager.py)
+    backend=$(by_jccl torch eager-backend 2 cuda/src/test/python/eager.py)
     theirs=$(torch eager-nvidia 2 cuda/src/test/python/eager.py)
-    printf 'torch all_reduce, 2 processes: JCCL   %s\n%30s NVIDIA %s\n' "$ours" "" "$theirs"
-    [ -n "$ours" ] && [ -n "$theirs" ]
+    printf 'torch all_reduce, 2 processes: JCCL         %s\n' "$ours"
+    printf '%30s backend jccl %s\n%30s NVIDIA       %s\n' "" "$backend" "" "$theirs"
+    [ -n "$ours" ] && [ -n "$backend" ] && [ -n "$theirs" ]
 }
 
 # perf PROGRAM OPTION...: one line of the table
@@ -175,6 +202,17 @@ run() {
         junit "$class" "org.jccl.suite.$class" || failed=1
     done
     if [ -n "$with_torch" ]; then
+        # The package finds its version two folders above, and its library below.
+        rm -rf "$kit/python-pkg"
+        mkdir "$kit/python-pkg"
+        cp -r python-pkg/jccl "$kit/python-pkg"
+        mkdir -p "$kit/python-pkg/jccl/_lib"
+        cp "$kit/lib/_jccl.abi3.so" "$kit/lib"/jccl-core-*.jar "$kit/python-pkg/jccl/_lib"
+        cp pom.xml "$kit"
+        for ranks in 2 4; do
+            tensors $ranks || failed=1
+        done
+        lost || failed=1
         rails || failed=1
         if [ "$gpus" -gt 1 ]; then
             train ddp || failed=1

@@ -315,7 +315,7 @@ def wrong_arguments_are_sentences(rank: Rank) -> None:
     group = dist.group.WORLD
     assert group is not None
     meta = torch.empty(1, device="meta")
-    with pytest.raises(ValueError, match="moves CPU tensors"):
+    with pytest.raises(ValueError, match="moves CPU and CUDA tensors"):
         dist.all_reduce(meta)
     with pytest.raises(ValueError, match="does not fit 3 elements"):
         dist.all_gather_into_tensor(torch.empty(3), torch.empty(5))

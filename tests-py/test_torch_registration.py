@@ -78,12 +78,12 @@ for backend in {backends}:
 
 
 def test_other_devices_are_refused_by_a_sentence() -> None:
-    backends = ("cpu:jccl,cuda:nccl", "cpu:jccl,cuda:gloo", "cuda:jccl")
+    backends = ("cpu:jccl,cuda:nccl", "cpu:jccl,cuda:gloo", "cpu:gloo,cuda:jccl", "xpu:jccl")
     answers = python(init(*backends)).splitlines()
     assert len(answers) == len(backends), answers
     for answer in answers:
         assert answer.startswith("ValueError")
-        assert "jccl serves groups of CPU tensors alone" in answer
+        assert "jccl serves whole groups, of CPU and CUDA tensors" in answer
 
 
 def test_a_missing_jdk_is_said_by_init_process_group(tmp_path: object) -> None:

@@ -1,4 +1,4 @@
-"""The torch.distributed backend "jccl" for CPU tensors.
+"""The torch.distributed backend "jccl" for CPU and CUDA tensors.
 
 ``torch.distributed.init_process_group("jccl")`` finds it through the entry point
 ``torch.distributed.backends``. Importing this module starts no JVM and imports torch only when
@@ -28,7 +28,7 @@ def register() -> None:
 
     with _registers:
         if _NAME.upper() not in Backend._plugins:
-            Backend.register_backend(_NAME, _create, extended_api=True, devices=["cpu"])
+            Backend.register_backend(_NAME, _create, extended_api=True, devices=["cpu", "cuda"])
 
 
 def _create(options: Any, backend_options: Any) -> ProcessGroup:

@@ -102,17 +102,20 @@ def reduction(reduce_op: ReduceOp, dtype: torch.dtype) -> Reduction:
     )
 
 
-def checked(tensor: torch.Tensor) -> torch.Tensor:
+HOST: Final = torch.device("cpu")
+
+
+def checked(tensor: torch.Tensor, device: torch.device = HOST) -> torch.Tensor:
     """The tensor, if its bytes can be moved as they are.
 
     Raises:
         TypeError: it is not dense.
-        ValueError: it is not in host memory.
+        ValueError: it is not on the device of the operation.
     """
-    if not tensor.is_cpu:
+    if tensor.device != device:
         raise ValueError(
-            f"jccl moves CPU tensors; this one is on {tensor.device}. "
-            "Copy it to the CPU, or use another backend for that device"
+            f"this operation's tensors are on {device}, but one is on {tensor.device}; "
+            "copy it to where the others are"
         )
     if tensor.layout is not torch.strided:
         raise TypeError(f"jccl moves dense tensors; this one has layout {tensor.layout}")

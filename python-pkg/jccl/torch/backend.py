@@ -74,7 +74,9 @@ class GroupBackend(Backend):
         return False
 
     def eager_connect_single_device(self, device: torch.device | None = None) -> None:
-        """Does nothing: a group is connected when it is made."""
+        """Connects a group on a GPU; all ranks must call it. On the CPU it is connected."""
+        if device is not None and device.type != "cpu":
+            self._of().connect(device)
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Sets the limit of the group's operations."""

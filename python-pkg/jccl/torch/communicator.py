@@ -72,7 +72,7 @@ class Communicator:
         # half may be in use. Appended under the lock of writes.
         self._finished: deque[StartedWork] = deque(maxlen=_KEPT_WORKS)
         # The handles of each thread's open batch. Only that thread writes its own.
-        self._batches: dict[int, list[StartedWork]] = {}
+        self._batches: dict[int, list[Any]] = {}
         self.writes = Writes()
         self._factors = Factors(native)
         # Whether a thread has begun to shut the communicator down; guarded by the lock of writes.
@@ -97,6 +97,14 @@ class Communicator:
             if reason is not None and not self.handle:
                 raise DistBackendError(f"{reason}, and takes no more operations")
             raise DistBackendError(failure(self.native, code, self.handle))
+
+    def composition(self, *, exchanges: bool = False) -> Composition:
+        """A new one, for the next collective; ``exchanges`` if it is sends and receives."""
+        return Composition(self.drain, exchanges=exchanges)
+
+    def transfer(self) -> Composition:
+        """A new one, for a send or receive, which is in no order with collectives."""
+        return Composition(_nothing)
 
     def run(
         self,
@@ -182,9 +190,11 @@ class Communicator:
         """
         self._batches[threading.get_ident()] = []
 
-    def end_batch(self) -> StartedWork:
+    def end_batch(self) -> Any:
         """The handle of all operations of the calling thread's batch."""
-        works = self._batches.pop(threading.get_ident(), [])
+        return self._handle_of(self._batches.pop(threading.get_ident(), []))
+
+    def _handle_of(self, works: list[Any]) -> Any:
         return self._queue(SeveralWorks(self.native, self.writes, self.handle, works))
 
     def drain(self) -> None:
@@ -205,7 +215,7 @@ class Communicator:
         self.look_back(1)
         return work
 
-    def _add_to_batch(self, work: StartedWork) -> None:
+    def _add_to_batch(self, work: Any) -> None:
         me = threading.get_ident()
         batch = self._batches.get(me)
         if batch is not None:
@@ -283,6 +293,10 @@ class Communicator:
                     for work in works:
                         work.end(reason)
         completer().hand_over(works)
+
+
+def _nothing() -> None:
+    """Waits for nothing."""
 
 
 class _Watch:

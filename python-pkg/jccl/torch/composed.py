@@ -18,22 +18,24 @@ from jccl.torch.composition import Call, Composition
 from jccl.torch.tensors import alike, fitting
 
 if TYPE_CHECKING:
+    from jccl.torch.communicator import Communicator
     from jccl.torch.group import Handle, ProcessGroupJccl
 
 Tensor = torch.Tensor
 
 
 def _run(
-    group: ProcessGroupJccl, call: Call, results: list[Tensor], opts: Any, composition: Composition
+    comm: Communicator, call: Call, results: list[Tensor], opts: Any, composition: Composition
 ) -> Handle:
     waits = opts is not None and not opts.asyncOp
-    return group._comm.run(call, waits, results, composition)
+    return comm.run(call, waits, results, composition)
 
 
 def gather(group: ProcessGroupJccl, outputs: list[Tensor], tensor: Tensor, opts: Any) -> Handle:
     """Gathers all ranks' tensors into a list of tensors on the root."""
     root, rank = opts.rootRank, group._rank
-    composition = Composition(group._comm.drain)
+    comm = group.on(tensor)
+    composition = comm.composition()
     source = composition.reads(tensor)
     into = 0
     if rank == root:
@@ -41,13 +43,14 @@ def gather(group: ProcessGroupJccl, outputs: list[Tensor], tensor: Tensor, opts:
         into = composition.writes_in_a_row(outputs, source, rank)
     count, kind = moved(source)
     call = (GATHER, source.data_ptr(), into, count, kind, 0, root)
-    return _run(group, call, outputs, opts, composition)
+    return _run(comm, call, outputs, opts, composition)
 
 
 def gather_single(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
     """Gathers all ranks' tensors, one after another, into one tensor on the root."""
     root = opts.rootRank
-    composition = Composition(group._comm.drain)
+    comm = group.on(tensor)
+    composition = comm.composition()
     source = composition.reads(tensor)
     into = 0
     if group._rank == root:
@@ -55,13 +58,14 @@ def gather_single(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts:
         into = composition.writes(output).data_ptr()
     count, kind = moved(source)
     call = (GATHER, source.data_ptr(), into, count, kind, 0, root)
-    return _run(group, call, [output], opts, composition)
+    return _run(comm, call, [output], opts, composition)
 
 
 def scatter(group: ProcessGroupJccl, output: Tensor, inputs: list[Tensor], opts: Any) -> Handle:
     """Hands the root's list of tensors out to the ranks."""
     root, rank = opts.rootRank, group._rank
-    composition = Composition(group._comm.drain)
+    comm = group.on(output)
+    composition = comm.composition()
     buffer = composition.writes(output)
     source = 0
     if rank == root:
@@ -69,7 +73,7 @@ def scatter(group: ProcessGroupJccl, output: Tensor, inputs: list[Tensor], opts:
         source = composition.reads_in_a_row(inputs, buffer, rank)
     count, kind = moved(buffer)
     call = (SCATTER, source, buffer.data_ptr(), count, kind, 0, root)
-    return _run(group, call, [output], opts, composition)
+    return _run(comm, call, [output], opts, composition)
 
 
 def alltoall(
@@ -81,12 +85,19 @@ def alltoall(
     the others' are, so the ranks cannot agree on the library's AlltoAll: this is always an exchange
     of sends and receives.
     """
-    composition = Composition(group._comm.drain, exchanges=True)
-    return _exchange(group, outputs, inputs, outputs, opts, composition)
+    if len(outputs) != group._size or len(inputs) != group._size:
+        raise ValueError(
+            f"all_to_all by {group._size} ranks got {len(inputs)} tensors to send and "
+            f"{len(outputs)} to receive"
+        )
+    comm = group.on(outputs[0])
+    composition = comm.composition(exchanges=True)
+    return _exchange(group, comm, outputs, inputs, outputs, opts, composition)
 
 
 def _exchange(
     group: ProcessGroupJccl,
+    comm: Communicator,
     outputs: list[Tensor],
     inputs: list[Tensor],
     results: list[Tensor],
@@ -94,11 +105,6 @@ def _exchange(
     composition: Composition,
 ) -> Handle:
     size, rank = group._size, group._rank
-    if len(outputs) != size or len(inputs) != size:
-        raise ValueError(
-            f"all_to_all by {size} ranks got {len(inputs)} tensors to send and "
-            f"{len(outputs)} to receive"
-        )
     own, kept = inputs[rank], outputs[rank]
     if own.numel() != kept.numel():
         raise ValueError(
@@ -112,7 +118,7 @@ def _exchange(
         to, source_rank = (rank + step) % size, (rank - step) % size
         composition.send(inputs[to], to)
         composition.receive(outputs[source_rank], source_rank)
-    return _run(group, (ALL_TO_ALL, 0, 0, 0, UINT8, 0, 0), results, opts, composition)
+    return _run(comm, (ALL_TO_ALL, 0, 0, 0, UINT8, 0, 0), results, opts, composition)
 
 
 def all_to_all_single(
@@ -129,22 +135,24 @@ def all_to_all_single(
     output, tensor = real(output), real(tensor)
     if not output_sizes and not input_sizes:
         return _all_to_all_equal(group, output, tensor, opts)
-    composition = Composition(group._comm.drain, exchanges=True)
+    comm = group.on(output)
+    composition = comm.composition(exchanges=True)
     outputs = _parts(composition.writes(output), output_sizes, group._size)
     inputs = _parts(composition.reads(tensor), input_sizes, group._size)
-    return _exchange(group, outputs, inputs, [output], opts, composition)
+    return _exchange(group, comm, outputs, inputs, [output], opts, composition)
 
 
 def _all_to_all_equal(group: ProcessGroupJccl, output: Tensor, tensor: Tensor, opts: Any) -> Handle:
     _parts(output, [], group._size)
     _parts(tensor, [], group._size)
     fitting(ALL_TO_ALL, group._size, tensor, output)
-    composition = Composition(group._comm.drain)
+    comm = group.on(output)
+    composition = comm.composition()
     source, buffer = composition.reads(tensor), composition.writes(output)
     count, kind = moved(source)
     part = count // group._size
     call = (ALL_TO_ALL, source.data_ptr(), buffer.data_ptr(), part, kind, 0, 0)
-    return _run(group, call, [output], opts, composition)
+    return _run(comm, call, [output], opts, composition)
 
 
 def _parts(tensor: Tensor, rows: list[int], size: int) -> list[Tensor]:
@@ -174,11 +182,12 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
     """
     if opts.reduceOp != ReduceOp.SUM:
         raise ValueError("jccl reduces sparse tensors by SUM only")
-    comm, size = group._comm, group._size
+    comm, size = group.on(tensor), group._size
     comm.drain()
     own = tensor.detach().coalesce()
     indices, values = own.indices().contiguous(), own.values().contiguous()
-    entries = _gathered(group, torch.tensor([indices.size(1)], dtype=torch.int64)).view(-1)
+    own_entries = torch.tensor([indices.size(1)], dtype=torch.int64, device=tensor.device)
+    entries = _gathered(group, own_entries).view(-1)
     most = int(entries.max())
     padded_indices = indices.new_zeros((most, indices.size(0)))
     padded_indices[: indices.size(1)] = indices.t()
@@ -199,8 +208,9 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
 
 def _gathered(group: ProcessGroupJccl, tensor: Tensor) -> Tensor:
     """Every rank's tensor, all of one shape, stacked."""
-    buffer = torch.empty((group._size, *tensor.shape), dtype=tensor.dtype)
+    shape = group._size, *tensor.shape
+    buffer = torch.empty(shape, dtype=tensor.dtype, device=tensor.device)
     count, kind = moved(tensor)
     call = (ALL_GATHER, tensor.data_ptr(), buffer.data_ptr(), count, kind, 0, 0)
-    group._comm.run(call, True, [buffer])
+    group.on(tensor).run(call, True, [buffer])
     return buffer

@@ -9,7 +9,7 @@ from typing import Final
 import torch
 
 from jccl._numbers import RECV, SEND
-from jccl.torch.arguments import checked, moved
+from jccl.torch.arguments import HOST, checked, moved
 
 Tensor = torch.Tensor
 
@@ -38,6 +38,7 @@ class Composition:
     Args:
         settle: waits until those collectives are over, for inputs that only torch can read.
         exchanges: whether the operation consists of sends and receives.
+        device: where its tensors are.
 
     Attributes:
         kept: the tensors that must live until the operation is over.
@@ -50,6 +51,7 @@ class Composition:
         "_afters",
         "_before",
         "_befores",
+        "_device",
         "_exchanges",
         "_settle",
         "_transfers",
@@ -57,8 +59,15 @@ class Composition:
         "lazy",
     )
 
-    def __init__(self, settle: Callable[[], None], *, exchanges: bool = False) -> None:
+    def __init__(
+        self,
+        settle: Callable[[], None],
+        *,
+        exchanges: bool = False,
+        device: torch.device = HOST,
+    ) -> None:
         self._settle = settle
+        self._device = device
         self._exchanges = exchanges
         self._before: list[int] = []
         self._befores = 0
@@ -70,7 +79,7 @@ class Composition:
 
     def reads(self, tensor: Tensor) -> Tensor:
         """A contiguous tensor that holds an input's elements when the operation begins."""
-        checked(tensor)
+        checked(tensor, self._device)
         self.kept.append(tensor)
         if is_lazy(tensor):
             # The memory does not hold the elements as they are: only torch computes them.
@@ -79,18 +88,18 @@ class Composition:
         elif tensor.is_contiguous():
             return tensor
         else:
-            buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
+            buffer = torch.empty(tensor.shape, dtype=tensor.dtype, device=self._device)
             self.copy_before(buffer, tensor)
         self.kept.append(buffer)
         return buffer
 
     def writes(self, tensor: Tensor) -> Tensor:
         """A contiguous tensor in which an output's elements may arrive."""
-        checked(tensor)
+        checked(tensor, self._device)
         self.kept.append(tensor)
         if tensor.is_contiguous() and not is_lazy(tensor):
             return tensor
-        buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
+        buffer = torch.empty(tensor.shape, dtype=tensor.dtype, device=self._device)
         self.kept.append(buffer)
         self.deliver(tensor, buffer)
         return buffer
@@ -133,17 +142,22 @@ class Composition:
         The other buffer may be the rank's own part of them: the operation is then in place.
         """
         self.kept += tensors
-        first = at = checked(tensors[0]).data_ptr()
+        first = at = checked(tensors[0], self._device).data_ptr()
         part = tensors[0].nbytes
         for tensor in tensors:
-            if checked(tensor).data_ptr() != at or not tensor.is_contiguous() or is_lazy(tensor):
+            if (
+                checked(tensor, self._device).data_ptr() != at
+                or not tensor.is_contiguous()
+                or is_lazy(tensor)
+            ):
                 return False
             at += part
         other = beside.data_ptr()
         return other + part <= first or at <= other or other == first + rank * part
 
     def _row(self, tensors: list[Tensor]) -> Tensor:
-        buffer = torch.empty((len(tensors), tensors[0].numel()), dtype=tensors[0].dtype)
+        shape = len(tensors), tensors[0].numel()
+        buffer = torch.empty(shape, dtype=tensors[0].dtype, device=self._device)
         self.kept.append(buffer)
         return buffer
 
@@ -153,7 +167,7 @@ class Composition:
         Raises:
             ValueError: several elements of the output share memory.
         """
-        self.kept.append(checked(tensor))
+        self.kept.append(checked(tensor, self._device))
         buffer = buffer.view(tensor.shape)
         if torch._debug_has_internal_overlap(tensor) == _OVERLAPS:
             raise ValueError(

@@ -22,6 +22,7 @@ from jccl._numbers import IN_PROGRESS
 from jccl.bindings import load
 from jccl.core.config import CConfig, NCCLConfig
 from jccl.torch.communicator import Communicator
+from jccl.torch.device import DeviceCommunicator, Streams
 from jccl.torch.monitored import wait_for_keys
 from jccl.torch.work import failure
 
@@ -129,10 +130,10 @@ def _keep_signals(native: Binding) -> None:
 
 
 def _refuse_other_devices() -> None:
-    """Refuses a group for several devices.
+    """Refuses a group that has other backends as well.
 
-    torch lets a ProcessGroup subclass replace the whole group, so a second device's backend would
-    be silently lost. torch does not tell this function of other devices; the variables of its
+    torch lets a ProcessGroup subclass replace the whole group, so another backend would be silently
+    lost. torch does not tell this function of other devices; the variables of its
     caller do.
     """
     frame = sys._getframe(2)
@@ -142,11 +143,11 @@ def _refuse_other_devices() -> None:
     if config is None:
         return
     devices = config.get_device_backend_map()
-    if set(devices) != {"cpu"}:
+    if set(devices.values()) != {"jccl"} or not set(devices) <= {"cpu", "cuda"}:
         asked = ",".join(f"{device}:{backend}" for device, backend in devices.items())
         raise ValueError(
-            f'backend "{asked}": jccl serves groups of CPU tensors alone; make a group "jccl" '
-            "and another one (new_group) for the other devices"
+            f'backend "{asked}": jccl serves whole groups, of CPU and CUDA tensors; make a group '
+            '"jccl" and another one (new_group) for other backends and devices'
         )
 
 
@@ -205,6 +206,44 @@ def _follow(
     return _initialise(native, unique, rank, size, name, deadline, _idle), nonce
 
 
+def connect(
+    group: ProcessGroupJccl, device: torch.device, timeout: timedelta, meanwhile: Callable[[], None]
+) -> DeviceCommunicator:
+    """Makes the communicator for a group's tensors on GPUs; all its ranks must call this.
+
+    Args:
+        group: the group.
+        device: this rank's GPU.
+        timeout: limit of this call and of each operation.
+        meanwhile: called now and then; it may raise.
+
+    Raises:
+        DistBackendError: the communicator could not be made.
+    """
+    deadline = time.monotonic() + timeout.total_seconds()
+    native, identity = group._comm.native, group._identity
+    store, rank, name = group.get_group_store(), group._rank, identity.name
+    key = f"{device.type}/{identity.nonce}"
+    if rank == 0:
+        code, unique_id = native.get_unique_id()
+        if code:
+            raise DistBackendError(f"group {name}: {failure(native, code, 0)}")
+        store.set(key, unique_id.hex())
+    else:
+        ended = _ended_in(native, group._size)
+        if missing := wait_for_keys(store, [key], deadline, lambda _: ended(0)):
+            _require_alive(name, ended, missing)
+            raise DistBackendError(
+                f"group {name}: rank {rank} waited in vain for rank 0's first operation on "
+                f"{device.type}: all ranks make the communicator of their GPUs together"
+            )
+        unique_id = bytes.fromhex(store.get(key).decode())
+    place = f"{device.type}:{device.index}"
+    handle = _initialise(native, unique_id, rank, group._size, name, deadline, meanwhile, place)
+    with _aborted_on_failure(native, handle):
+        return DeviceCommunicator(native, handle, timeout, Streams(device))
+
+
 def _ended_in(native: Binding, size: int) -> Callable[[int], bool]:
     """Says whether a rank has ended, if one Java VM has started this group's ranks and knows."""
     ended: Callable[[int, int], bool] = getattr(native, "has_ended", lambda _rank, _ranks: False)
@@ -225,8 +264,8 @@ def _start_java(native: Binding, name: str) -> None:
         raise DistBackendError(f"group {name}: {failure(native, code, 0)}")
 
 
-def _configuration(name: str) -> CConfig:
-    return CConfig(NCCLConfig(blocking=False, comm_name=name))
+def _configuration(name: str, device: str | None = "host") -> CConfig:
+    return CConfig(NCCLConfig(blocking=False, comm_name=name, device=device))
 
 
 def _initialise(
@@ -237,11 +276,12 @@ def _initialise(
     name: str,
     deadline: float,
     meanwhile: Callable[[], None],
+    device: str = "host",
 ) -> int:
     """Makes the communicator with blocking=0 and polls until it is ready."""
     content = array.array("B", unique_id)
     assert len(content) == _UNIQUE_ID_BYTES
-    config = _configuration(name)
+    config = _configuration(name, device)
     code, handle = native.comm_init_rank_scalable(
         size, rank, 1, content.buffer_info()[0], config.ptr
     )
@@ -312,7 +352,7 @@ def split(
     deadline = time.monotonic() + limit.total_seconds()
     member = rank in ranks
     label = name or f"{parent._identity.name}:split"
-    config = _configuration(label)
+    config = _configuration(label, None)
     color, key = (min(ranks), ranks.index(rank)) if member else (_NO_COLOR, 0)
     code, handle = native.comm_split(comm.handle, color, key, config.ptr)
     comm.check(code)

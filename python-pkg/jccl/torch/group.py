@@ -23,7 +23,9 @@ from jccl.torch import composed, creation
 from jccl.torch.arguments import REDUCTIONS, checked, moved, real, summands
 from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Communicator, Part
-from jccl.torch.composition import Composition, resolved
+from jccl.torch.composition import resolved
+from jccl.torch.device_work import DeviceWork
+from jccl.torch.devices import Devices
 from jccl.torch.monitored import MonitoredBarrier
 from jccl.torch.tensors import alike, fitting, single
 from jccl.torch.work import DoneWork, StartedWork, untraced
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from jccl.torch.creation import Identity
 
 Tensor = torch.Tensor
-Handle = DoneWork | StartedWork
+Handle = DoneWork | StartedWork | DeviceWork
 
 # torch keeps only the C++ half of a group made by splitGroup, but the Python half must live until
 # the group is shut down, or its rank has ended. The threads that make and end groups write it.
@@ -45,12 +47,12 @@ def _living_of_this_rank() -> set[ProcessGroup]:
 
 
 class ProcessGroupJccl(ProcessGroup):
-    """Collectives of CPU tensors over a communicator of JCCL.
+    """Collectives of CPU tensors, and of those of one GPU, over communicators of JCCL.
 
     A call with ``asyncOp`` False (which torch passes when the caller waits at once) runs to its end
     and returns a finished handle; any other call starts the operation and returns a handle to wait
-    on. Errors are DistBackendError with the library's sentence; arguments that the library cannot
-    work on are ValueError or TypeError.
+    on. On a GPU both only give streams their work. Errors are DistBackendError with the library's
+    sentence; arguments that the library cannot work on are ValueError or TypeError.
 
     Args:
         comm: the communicator, ready.
@@ -76,7 +78,10 @@ class ProcessGroupJccl(ProcessGroup):
         self._rank = rank
         self._size = size
         self._backend = GroupBackend(self, rank, size, timeout)
-        self._register_backend(torch.device("cpu"), ProcessGroup.BackendType.CUSTOM, self._backend)
+        self._devices = Devices(self, timeout)
+        for device in ("cpu", "cuda"):
+            kind = ProcessGroup.BackendType.CUSTOM
+            self._register_backend(torch.device(device), kind, self._backend)
         self._set_default_backend(ProcessGroup.BackendType.CUSTOM)
         self._run = comm.native.run
         self._token = torch.zeros(1, dtype=torch.int32)
@@ -99,9 +104,12 @@ class ProcessGroupJccl(ProcessGroup):
         if opts is None:
             opts = torch.distributed.AllreduceOptions()
         kinds = REDUCTIONS[hash(opts.reduceOp)].get(tensor.dtype)
-        if kinds is None or not tensor.is_cpu or not tensor.is_contiguous() or tensor.is_neg():
+        if kinds is None or not tensor.is_contiguous() or tensor.is_neg():
             return self._unusual_allreduce(tensor, opts)
         address = tensor.data_ptr()
+        if not tensor.is_cpu:
+            call = (ALL_REDUCE, address, address, tensor.numel(), kinds[0], kinds[1], 0)
+            return self.on(tensor).run(call, not opts.asyncOp, [tensor])
         comm = self._comm
         if opts.asyncOp:
             call = (ALL_REDUCE, address, address, tensor.numel(), kinds[0], kinds[1], 0)
@@ -118,16 +126,24 @@ class ProcessGroupJccl(ProcessGroup):
     def _unusual_allreduce(self, tensor: Tensor, opts: Any) -> Handle:
         if tensor.layout is torch.sparse_coo:
             return composed.sparse_allreduce(self, tensor, opts)
+        comm = self.on(tensor)
         tensor = summands(tensor, opts.reduceOp)
-        kind, op = self._comm.reduction(opts.reduceOp, tensor.dtype)
-        composition = self._composition()
+        kind, op = comm.reduction(opts.reduceOp, tensor.dtype)
+        composition = comm.composition()
         buffer = composition.updates(tensor)
         address = buffer.data_ptr()
         call = (ALL_REDUCE, address, address, buffer.numel(), kind, op, 0)
-        return self._comm.run(call, not opts.asyncOp, [tensor], composition)
+        return comm.run(call, not opts.asyncOp, [tensor], composition)
 
-    def _composition(self) -> Composition:
-        return Composition(self._comm.drain)
+    def on(self, tensor: Tensor) -> Communicator:
+        """The communicator for tensors that are where this one is."""
+        return self._comm if tensor.is_cpu else self._devices.communicator(tensor.device)
+
+    def _on_all(self, tensors: list[Tensor]) -> Communicator:
+        return self.on(tensors[0]) if tensors else self._comm
+
+    def _for_transfer(self, tensor: Tensor) -> Communicator:
+        return self._comm if tensor.is_cpu else self._devices.for_transfer(tensor.device)
 
     @untraced
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = None) -> Handle:
@@ -135,15 +151,16 @@ class ProcessGroupJccl(ProcessGroup):
         if opts is None:
             opts = torch.distributed.AllreduceCoalescedOptions()
         parts: list[Part] = []
+        comm = self._on_all(tensors)
         for each in tensors:
             tensor = summands(each, opts.reduceOp)
-            kind, op = self._comm.reduction(opts.reduceOp, tensor.dtype)
-            composition = self._composition()
+            kind, op = comm.reduction(opts.reduceOp, tensor.dtype)
+            composition = comm.composition()
             buffer = composition.updates(tensor)
             address = buffer.data_ptr()
             call = (ALL_REDUCE, address, address, buffer.numel(), kind, op, 0)
             parts.append((call, composition))
-        return self._comm.run_all(parts, not opts.asyncOp, tensors)
+        return comm.run_all(parts, not opts.asyncOp, tensors)
 
     @untraced
     def broadcast(self, tensors: list[Tensor] | Tensor, opts: Any = 0) -> Handle:
@@ -153,13 +170,14 @@ class ProcessGroupJccl(ProcessGroup):
             root, opts = opts, torch.distributed.BroadcastOptions()
         else:
             root = opts.rootRank
-        composition = self._composition()
+        comm = self.on(tensor)
+        composition = comm.composition()
         at_root = root == self._rank
         buffer = composition.reads(tensor) if at_root else composition.writes(tensor)
         count, kind = moved(buffer)
         address = buffer.data_ptr()
         call = (BROADCAST, address, address, count, kind, 0, root)
-        return self._comm.run(call, not opts.asyncOp, [tensor], composition)
+        return comm.run(call, not opts.asyncOp, [tensor], composition)
 
     @untraced
     def reduce(self, tensors: list[Tensor] | Tensor, opts: Any = None) -> Handle:
@@ -167,34 +185,36 @@ class ProcessGroupJccl(ProcessGroup):
         if opts is None:
             opts = torch.distributed.ReduceOptions()
         given = tensors if isinstance(tensors, Tensor) else single(tensors)
-        tensor = summands(given, opts.reduceOp)
-        kind, op = self._comm.reduction(opts.reduceOp, tensor.dtype)
-        composition = self._composition()
+        tensor, comm = summands(given, opts.reduceOp), self.on(given)
+        kind, op = comm.reduction(opts.reduceOp, tensor.dtype)
+        composition = comm.composition()
         at_root = opts.rootRank == self._rank
         source = composition.updates(tensor) if at_root else composition.reads(tensor)
         address = source.data_ptr()
         into = address if at_root else 0
         call = (REDUCE, address, into, source.numel(), kind, op, opts.rootRank)
-        return self._comm.run(call, not opts.asyncOp, [tensor], composition)
+        return comm.run(call, not opts.asyncOp, [tensor], composition)
 
     @untraced
     def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
         """Gathers all ranks' tensors, one after another, into one tensor on all ranks."""
-        call, composition = self._gather_part(output, tensor)
-        return self._comm.run(call, _waits(opts), [output], composition)
+        comm = self.on(output)
+        call, composition = self._gather_part(comm, output, tensor)
+        return comm.run(call, _waits(opts), [output], composition)
 
     @untraced
     def all_gather_single_coalesced(
         self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
     ) -> Handle:
         """Several all_gather_single, one after the other."""
-        parts = [self._gather_part(o, t) for o, t in zip(outputs, tensors, strict=True)]
-        return self._comm.run_all(parts, _waits(opts), outputs)
+        comm = self._on_all(outputs)
+        parts = [self._gather_part(comm, o, t) for o, t in zip(outputs, tensors, strict=True)]
+        return comm.run_all(parts, _waits(opts), outputs)
 
-    def _gather_part(self, output: Tensor, tensor: Tensor) -> Part:
+    def _gather_part(self, comm: Communicator, output: Tensor, tensor: Tensor) -> Part:
         output, tensor = real(output), real(tensor)
         fitting(ALL_GATHER, self._size, tensor, output)
-        composition = self._composition()
+        composition = comm.composition()
         source = composition.reads(tensor)
         buffer = composition.writes(output)
         count, kind = moved(source)
@@ -206,9 +226,10 @@ class ProcessGroupJccl(ProcessGroup):
         self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None
     ) -> Handle:
         """Gathers all ranks' tensors into a list of tensors on all ranks."""
-        into = single(outputs)
-        call, composition = self._listed_gather_part(into, single(tensors))
-        return self._comm.run(call, _waits(opts), into, composition)
+        into, tensor = single(outputs), single(tensors)
+        comm = self.on(tensor)
+        call, composition = self._listed_gather_part(comm, into, tensor)
+        return comm.run(call, _waits(opts), into, composition)
 
     @untraced
     def allgather_coalesced(
@@ -216,14 +237,18 @@ class ProcessGroupJccl(ProcessGroup):
     ) -> Handle:
         """Several allgather, one after the other; ``outputs[r][i]`` receives rank r's tensor i."""
         columns = [list(column) for column in zip(*outputs, strict=True)]
+        comm = self._on_all(tensors)
         parts = [
-            self._listed_gather_part(column, t) for column, t in zip(columns, tensors, strict=True)
+            self._listed_gather_part(comm, column, t)
+            for column, t in zip(columns, tensors, strict=True)
         ]
-        return self._comm.run_all(parts, _waits(opts), [t for row in outputs for t in row])
+        return comm.run_all(parts, _waits(opts), [t for row in outputs for t in row])
 
-    def _listed_gather_part(self, outputs: list[Tensor], tensor: Tensor) -> Part:
+    def _listed_gather_part(
+        self, comm: Communicator, outputs: list[Tensor], tensor: Tensor
+    ) -> Part:
         alike("all_gather", self._size, outputs, tensor)
-        composition = self._composition()
+        composition = comm.composition()
         source = composition.reads(tensor)
         into = composition.writes_in_a_row(outputs, source, self._rank)
         count, kind = moved(source)
@@ -235,8 +260,9 @@ class ProcessGroupJccl(ProcessGroup):
         """Reduces over all ranks; rank r receives the r-th part."""
         if opts is None:
             opts = torch.distributed.ReduceScatterOptions()
-        call, composition = self._scatter_part(output, tensor, opts)
-        return self._comm.run(call, not opts.asyncOp, [output], composition)
+        comm = self.on(output)
+        call, composition = self._scatter_part(comm, output, tensor, opts)
+        return comm.run(call, not opts.asyncOp, [output], composition)
 
     @untraced
     def reduce_scatter_single_coalesced(
@@ -245,14 +271,17 @@ class ProcessGroupJccl(ProcessGroup):
         """Several reduce_scatter_single, one after the other."""
         if opts is None:
             opts = torch.distributed.ReduceScatterOptions()
-        parts = [self._scatter_part(o, t, opts) for o, t in zip(outputs, tensors, strict=True)]
-        return self._comm.run_all(parts, not opts.asyncOp, outputs)
+        comm = self._on_all(outputs)
+        parts = [
+            self._scatter_part(comm, o, t, opts) for o, t in zip(outputs, tensors, strict=True)
+        ]
+        return comm.run_all(parts, not opts.asyncOp, outputs)
 
-    def _scatter_part(self, output: Tensor, tensor: Tensor, opts: Any) -> Part:
+    def _scatter_part(self, comm: Communicator, output: Tensor, tensor: Tensor, opts: Any) -> Part:
         output, tensor = real(output), summands(tensor, opts.reduceOp)
         fitting(REDUCE_SCATTER, self._size, tensor, output)
-        kind, op = self._comm.reduction(opts.reduceOp, tensor.dtype)
-        composition = self._composition()
+        kind, op = comm.reduction(opts.reduceOp, tensor.dtype)
+        composition = comm.composition()
         source, buffer = composition.reads(tensor), composition.writes(output)
         count = buffer.numel()
         call = (REDUCE_SCATTER, source.data_ptr(), buffer.data_ptr(), count, kind, op, 0)
@@ -268,12 +297,13 @@ class ProcessGroupJccl(ProcessGroup):
             opts = torch.distributed.ReduceScatterOptions()
         alike("reduce_scatter", self._size, inputs, output)
         into, parts = real(output), [summands(tensor, opts.reduceOp) for tensor in inputs]
-        kind, op = self._comm.reduction(opts.reduceOp, into.dtype)
-        composition = self._composition()
+        comm = self.on(output)
+        kind, op = comm.reduction(opts.reduceOp, into.dtype)
+        composition = comm.composition()
         buffer = composition.writes(into)
         source = composition.reads_in_a_row(parts, buffer, self._rank)
         call = (REDUCE_SCATTER, source, buffer.data_ptr(), buffer.numel(), kind, op, 0)
-        return self._comm.run(call, not opts.asyncOp, [output], composition)
+        return comm.run(call, not opts.asyncOp, [output], composition)
 
     # From one rank, to one rank, and from each to each.
 
@@ -319,23 +349,25 @@ class ProcessGroupJccl(ProcessGroup):
     def send(self, tensors: list[Tensor], peer: int, tag: int = 0) -> Handle:
         """Starts to send a tensor. Sends and receives match by order alone, not by tag."""
         tensor = single(tensors)
-        composition = Composition(_nothing)
+        comm = self._for_transfer(tensor)
+        composition = comm.transfer()
         # The caller must not change a tensor while it is being sent, so it may be copied now.
-        source = resolved(checked(tensor)).contiguous()
+        source = resolved(checked(tensor, tensor.device)).contiguous()
         composition.kept.append(source)
         count, kind = moved(source)
         call = (SEND, source.data_ptr(), 0, count, kind, 0, peer)
-        return self._comm.run(call, False, [tensor], composition)
+        return comm.run(call, False, [tensor], composition)
 
     @untraced
     def recv(self, tensors: list[Tensor], peer: int, tag: int = 0) -> Handle:
         """Starts to receive a tensor. Sends and receives match by order alone, not by tag."""
         tensor = single(tensors)
-        composition = Composition(_nothing)
+        comm = self._for_transfer(tensor)
+        composition = comm.transfer()
         buffer = composition.writes(tensor)
         count, kind = moved(buffer)
         call = (RECV, 0, buffer.data_ptr(), count, kind, 0, peer)
-        return self._comm.run(call, False, [tensor], composition, peer)
+        return comm.run(call, False, [tensor], composition, peer)
 
     @untraced
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Handle:
@@ -347,18 +379,28 @@ class ProcessGroupJccl(ProcessGroup):
     @untraced
     def _start_coalescing(self, device: torch.device | None = None) -> None:
         """Makes the calling thread's operations from here on one batch. They start as always."""
-        self._comm.begin_batch()
+        self._batching(device).begin_batch()
 
     @untraced
     def _end_coalescing(self, device: torch.device | None = None) -> Handle:
         """The handle of the batch: over when all its operations are."""
-        return self._comm.end_batch()
+        handle: Handle = self._batching(device).end_batch()
+        return handle
+
+    def _batching(self, device: torch.device | None) -> Communicator:
+        if device is None or device.type == "cpu":
+            return self._comm
+        return self._devices.communicator(device)
 
     # Barriers.
 
     @untraced
     def barrier(self, opts: Any = None) -> Handle:
-        """Ends on no rank before it has begun on all ranks: an all-reduce of 4 bytes."""
+        """Ends on no rank before it has begun on all ranks: an all-reduce of 4 bytes.
+
+        If the group has operations on a GPU, the host waits for them first.
+        """
+        self._devices.synchronize()
         address = self._token.data_ptr()
         call = (ALL_REDUCE, address, address, 1, INT32, 0, 0)
         return self._comm.run(call, _waits(opts), [])
@@ -382,10 +424,16 @@ class ProcessGroupJccl(ProcessGroup):
     # Life cycle.
 
     @untraced
+    def connect(self, device: torch.device) -> None:
+        """Makes the communicator of the ranks' GPUs now; all ranks must call it."""
+        self._devices.communicator(device)
+
+    @untraced
     def set_timeout(self, timeout: timedelta) -> None:
         """Sets the time limit of operations that start from now on."""
         self._backend.timeout = timeout
         self._comm.set_timeout(timeout)
+        self._devices.set_timeout(timeout)
 
     def splitGroup(  # noqa: N802
         self,
@@ -404,7 +452,7 @@ class ProcessGroupJccl(ProcessGroup):
             opts: ignored; this backend has none.
             group_name: name of the new group.
             group_desc: description of the new group.
-            devices: torch's choice of devices; the group has only the CPU.
+            devices: torch's choice of devices; the new group uses those of its tensors.
 
         Returns:
             The new group, or None on ranks that are not in it.
@@ -415,12 +463,14 @@ class ProcessGroupJccl(ProcessGroup):
     def shutdown(self) -> None:
         """Waits for the operations in flight, then ends the communicator."""
         self._living.discard(self)
+        self._devices.shutdown()
         self._comm.shutdown()
 
     @untraced
     def abort(self) -> None:
         """Ends the communicator at once."""
         self._living.discard(self)
+        self._devices.abort()
         self._comm.abort()
 
     @untraced
@@ -440,10 +490,6 @@ class ProcessGroupJccl(ProcessGroup):
     alltoall_base = all_to_all_single
     allgather_into_tensor_coalesced = all_gather_single_coalesced
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
-
-
-def _nothing() -> None:
-    """Waits for nothing: sends and receives are in no order with collectives."""
 
 
 def _waits(opts: Any) -> bool:

@@ -1,4 +1,6 @@
-"""What an eager all-reduce costs the program, by torch's backend "nccl" on whatever library.
+"""What an eager all-reduce costs the program.
+
+BACKEND is torch's "nccl", the default, on whatever library, or "jccl".
 
 Usage, by torchrun, a process for each GPU: eager.py. Rank 0 prints for each size the time of a
 call, and the CPU time of its process for a call, all threads counted, while the GPU keeps up.
@@ -6,11 +8,11 @@ call, and the CPU time of its process for a call, all threads counted, while the
 
 from __future__ import annotations
 
-import os
 import time
 
 import torch
 import torch.distributed as dist
+from start import start
 
 CALLS = 20_000
 WARM_UP_CALLS = 10_000
@@ -29,9 +31,7 @@ def run(data: torch.Tensor, calls: int) -> None:
 
 def main() -> None:
     """Measures on this rank."""
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
+    device = start()
     figures = []
     for size in SIZES:
         data = torch.zeros(size // 4, device=device)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from start import start
 
 RANKS = 4
 STEPS = 20
@@ -45,9 +46,7 @@ def main() -> None:
     """Runs this rank's steps."""
     rank = int(os.environ["LOCAL_RANK"])
     os.environ["NCCL_HOSTID"] = f"node{rank // 2}"
-    device = torch.device("cuda", rank % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
+    device = start()
     rails = dist.split_group(split_ranks=[[0, 2], [1, 3]])
     nodes = dist.split_group(split_ranks=[[0, 1], [2, 3]])
     gather = gather_on(rails, nodes)

@@ -1,15 +1,17 @@
-"""Trains a small transformer on GPUs by torch's backend "nccl", whichever library that is.
+"""Trains a small transformer on GPUs.
+
+BACKEND is torch's "nccl", the default, whichever library that is, or "jccl".
 
 Usage, by torchrun: train.py ddp|fsdp. Rank 0 prints the sum of all ranks' losses after each step.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 
 import torch
 import torch.distributed as dist
+from start import start
 from torch import nn
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -28,9 +30,7 @@ def network() -> nn.Sequential:
 
 def main(how: str) -> None:
     """Trains on this rank."""
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
+    device = start()
     model: nn.Module = network()
     if how == "ddp":
         model = DistributedDataParallel(model, device_ids=[device.index])
