@@ -100,6 +100,14 @@ tensors() {
         { echo "torch backend jccl, $1 ranks: FAILED; build/gpu/log/tensors-$1.log"; return 1; }
 }
 
+# core RANKS: jccl.core on GPUs
+core() {
+    local said
+    said=$(by_jccl torch "core-$1" "$1" cuda/src/test/python/core.py)
+    [ -n "$said" ] && echo "jccl.core, $1 ranks on $gpus GPU(s): $said" ||
+        { echo "jccl.core, $1 ranks: FAILED; build/gpu/log/core-$1.log"; return 1; }
+}
+
 # lost: what a rank learns of one that is late or lost
 lost() {
     by_jccl torch lost 0 cuda/src/test/python/lost.py | cut -c1-160 | sed 's/^/torch backend jccl, /'
@@ -211,6 +219,7 @@ run() {
         cp pom.xml "$kit"
         for ranks in 2 4; do
             tensors $ranks || failed=1
+            core $ranks || failed=1
         done
         lost || failed=1
         rails || failed=1

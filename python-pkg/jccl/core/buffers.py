@@ -1,7 +1,8 @@
 """Buffers: whatever a caller passes becomes (address, element count, data type).
 
 Torch tensors and numpy arrays are read by their own methods, all other objects by the buffer
-protocol, ``__array_interface__`` or DLPack, in this order. Nothing is copied. This module imports
+protocol, ``__array_interface__`` or DLPack, in this order; memory of a GPU by
+``__cuda_array_interface__`` or DLPack. Nothing is copied. This module imports
 neither numpy nor torch: whoever passes an object of theirs has loaded them already.
 """
 
@@ -57,21 +58,23 @@ _TYPESTR_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float"}
 
 # Caches by class and by dtype: a repeated call costs one look-up. Any thread reads and writes them
 # under the GIL; entries never change.
-_by_class: dict[type, Callable[[Any, str, bool], Buffer]] = {}
+_by_class: dict[type, Callable[[Any, str, bool, bool], Buffer]] = {}
 _torch_types: dict[Any, tuple[int, bool]] = {}
 # The extension reads this one, too, and does not check the operation. So bool is left out, for
 # which some operations are refused.
 _numpy_types: dict[Any, int] = {}
 
 
-def resolve(buffer: Any, name: str, *, writable: bool = False) -> Buffer:
+def resolve(buffer: Any, name: str, *, writable: bool = False, on_device: bool = False) -> Buffer:
     """The memory of ``buffer``.
 
     Args:
         buffer: a host buffer: torch CPU tensor, numpy array, or any object with the buffer
-            protocol, ``__array_interface__`` or DLPack; row-major and contiguous.
+            protocol, ``__array_interface__`` or DLPack; row-major and contiguous. Or a GPU's: torch
+            CUDA tensor, or any object with ``__cuda_array_interface__`` or DLPack.
         name: what an error calls it.
         writable: whether the call writes into it.
+        on_device: whether it must be a GPU's.
 
     Raises:
         NcclInvalid: if it is not such a buffer, or is read-only and ``writable`` is True.
@@ -79,7 +82,7 @@ def resolve(buffer: Any, name: str, *, writable: bool = False) -> Buffer:
     kind = type(buffer)
     known = _by_class.get(kind)
     if known is not None:
-        return known(buffer, name, writable)
+        return known(buffer, name, writable, on_device)
     for module, base, resolver in (
         ("torch", "Tensor", _resolve_tensor),
         ("numpy", "ndarray", _resolve_ndarray),
@@ -88,13 +91,22 @@ def resolve(buffer: Any, name: str, *, writable: bool = False) -> Buffer:
             # A class of a script would keep the whole script.
             if kind.__module__ != "__main__":
                 _by_class[kind] = resolver
-            return resolver(buffer, name, writable)
-    return _resolve_other(buffer, name, writable)
+            return resolver(buffer, name, writable, on_device)
+    return _resolve_other(buffer, name, writable, on_device)
 
 
-def _resolve_other(buffer: Any, name: str, writable: bool) -> Buffer:
+def _resolve_other(buffer: Any, name: str, writable: bool, on_device: bool) -> Buffer:
     kind = type(buffer)
-    if hasattr(buffer, "__cuda_array_interface__"):
+    interface = getattr(buffer, "__cuda_array_interface__", None)
+    if on_device:
+        if isinstance(interface, dict):
+            return _resolve_interface(interface, buffer, name, writable)
+        if hasattr(buffer, "__dlpack_device__"):
+            from jccl.core.dlpack import resolve_dlpack
+
+            return Buffer(*resolve_dlpack(buffer, name, writable, on_device))
+        raise refusals.not_on_device(name, f"memory of the host ({kind.__name__})")
+    if interface is not None:
         raise refusals.not_on_host(name, f"CUDA memory ({kind.__name__})")
     try:
         view = memoryview(buffer)
@@ -116,7 +128,7 @@ def _resolve_other(buffer: Any, name: str, writable: bool) -> Buffer:
     )
 
 
-def _resolve_tensor(tensor: Any, name: str, _writable: bool) -> Buffer:
+def _resolve_tensor(tensor: Any, name: str, _writable: bool, on_device: bool) -> Buffer:
     known = _torch_types.get(tensor.dtype)
     if known is None:
         text = str(tensor.dtype).removeprefix("torch.")
@@ -124,7 +136,9 @@ def _resolve_tensor(tensor: Any, name: str, _writable: bool) -> Buffer:
         if number is None:
             raise refusals.element_type(name, tensor.dtype)
         known = _torch_types[tensor.dtype] = number, text == "bool"
-    if tensor.device.type != "cpu":
+    if on_device and tensor.device.type != "cuda":
+        raise refusals.not_on_device(name, f"a tensor on {tensor.device}")
+    if not on_device and tensor.device.type != "cpu":
         raise refusals.not_on_host(name, f"a tensor on {tensor.device}")
     if str(tensor.layout) != "torch.strided":
         raise NcclInvalid(f"{name} is a tensor of layout {tensor.layout}: pass a dense one")
@@ -136,7 +150,9 @@ def _resolve_tensor(tensor: Any, name: str, _writable: bool) -> Buffer:
     return Buffer(tensor.data_ptr(), tensor.numel(), dtype, tensor, is_bool)
 
 
-def _resolve_ndarray(arr: Any, name: str, writable: bool) -> Buffer:
+def _resolve_ndarray(arr: Any, name: str, writable: bool, on_device: bool) -> Buffer:
+    if on_device:
+        raise refusals.not_on_device(name, "an array of numpy")
     dtype = _numpy_types.get(arr.dtype)
     is_bool = dtype is None and arr.dtype.kind == "b"
     if is_bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jccl._numbers import IN_PROGRESS, SUCCESS
-from jccl._operations import OPERATIONS, ROOT, Operation
+from jccl._operations import OPERATIONS, ROOT
 from jccl._version import package_version
 from jccl.core.buffers import Buffer, resolve
 from jccl.core.errors import NCCLError, check
@@ -38,6 +39,8 @@ class Calls:
     _ptr: int
     _rank: int | None
     _nranks: int | None
+    # Whether the buffers are a GPU's, once that is known.
+    _is_on_device: bool | None = None
     # The buffers of operations that are under way.
     _kept: Kept
     # The children of splits that are under way.
@@ -58,7 +61,7 @@ class Calls:
         recvbuf: Any,
         op: object,
         root: int,
-        stream: int | None,
+        stream: object,
         config: object,
     ) -> None:
         """Calls an operation on any buffers, or says what is wrong with them.
@@ -88,7 +91,9 @@ class Calls:
             # The other ranks' count is what they receive, so the root must receive just as much.
             exact = operation.senders == ROOT
             self._fits(name, recv, operation.out_size(count, nranks), exact)
-        self._plain(name, operation, stream, config)
+        where = self._stream(name, stream)
+        if config is not None:
+            not_done(f"nccl{operation.name}Config")
         numbers = [count, send.dtype]
         if operation.reduces:
             numbers.append(self._redop(name, op, send, recv))
@@ -96,7 +101,7 @@ class Calls:
             numbers.append(root)
         function = getattr(self._library, operation.function)
         both = None if operation.point_to_point else recv
-        self._call(name, function, send, both, *numbers)
+        self._call(name, function, send, both, where, *numbers)
 
     def _refusal(self, operation: str, sentence: str) -> NcclInvalid:
         """The error that says ``sentence`` and names the operation and this rank."""
@@ -111,7 +116,7 @@ class Calls:
 
     def _resolve(self, operation: str, buffer: Any, name: str, *, writable: bool = False) -> Buffer:
         try:
-            return resolve(buffer, name, writable=writable)
+            return resolve(buffer, name, writable=writable, on_device=self._on_device)
         except NcclInvalid as refused:
             raise self._refusal(operation, refused.msg) from refused.__cause__
 
@@ -119,10 +124,10 @@ class Calls:
         """Resolves both buffers, whose types must be equal; in place both are one object."""
         try:
             if sendbuf is recvbuf:
-                both = resolve(sendbuf, "the buffer", writable=True)
+                both = resolve(sendbuf, "the buffer", writable=True, on_device=self._on_device)
                 return both, both
-            send = resolve(sendbuf, "sendbuf")
-            recv = resolve(recvbuf, "recvbuf", writable=True)
+            send = resolve(sendbuf, "sendbuf", on_device=self._on_device)
+            recv = resolve(recvbuf, "recvbuf", writable=True, on_device=self._on_device)
             if send.dtype != recv.dtype:
                 raise NcclInvalid(
                     f"sendbuf has elements of type {NcclDataType(send.dtype).name} and recvbuf of"
@@ -175,15 +180,41 @@ class Calls:
             )
         return number
 
-    def _plain(self, name: str, operation: Operation, stream: int | None, config: object) -> None:
-        """Refuses what host communicators do not have: streams and per-call configuration."""
-        if stream:
+    @property
+    def _on_device(self) -> bool:
+        """Whether the buffers are a GPU's; False for one that has no handle."""
+        known = self._is_on_device
+        if known is None:
+            if not self._ptr:
+                return False
+            code, number = self._library.comm_cu_device(self._ptr)
+            known = self._is_on_device = code == SUCCESS and number >= 0
+        return known
+
+    def _stream(self, name: str, stream: Any) -> int:
+        """The number of a stream: of an int, or of an object of torch, CuPy or CUDA's Python.
+
+        Raises:
+            NcclInvalid: it is no stream, or the communicator is one of the host, which has none.
+        """
+        number = stream
+        if hasattr(stream, "__cuda_stream__"):
+            number = stream.__cuda_stream__()[1]
+        elif hasattr(stream, "cuda_stream"):
+            number = stream.cuda_stream
+        elif hasattr(stream, "ptr"):
+            number = stream.ptr
+        if number and not self._on_device:
+            raise self._refusal(
+                name, f"stream is {stream!r}: host communicators have no streams, pass None"
+            )
+        if number is not None and not hasattr(number, "__index__"):
             raise self._refusal(
                 name,
-                f"stream is {stream!r}: host communicators have no streams yet, pass None",
+                f"stream is {stream!r}: pass the number of a stream, a stream of torch or CuPy, or"
+                " an object with __cuda_stream__",
             )
-        if config is not None:
-            not_done(f"nccl{operation.name}Config")
+        return 0 if number is None else operator.index(number)
 
     def _call(
         self,
@@ -191,12 +222,13 @@ class Calls:
         function: Callable[..., int],
         send: Buffer,
         recv: Buffer | None,
+        stream: int,
         *numbers: int,
     ) -> None:
-        """Calls a function of the library on one or two buffers."""
+        """Calls a function of the library on one or two buffers, in a stream."""
         addresses = (send.ptr,) if recv is None else (send.ptr, recv.ptr)
         try:
-            code = function(*addresses, *numbers, self._require(operation), 0)
+            code = function(*addresses, *numbers, self._require(operation), stream)
             self._after(code, (send.keep, None if recv is None else recv.keep))
         except BaseException as error:
             self._end_interrupted(error)

@@ -23,12 +23,12 @@ SPLIT_NOCOLOR = -1
 
 
 class Communicator(Unfinished):
-    """A communicator of host ranks.
+    """A communicator of ranks on the host, or on GPUs (``NCCLConfig.device``).
 
     Buffers are ordinary memory: torch CPU tensors, numpy arrays, anything with the buffer
-    protocol, ``__array_interface__`` or DLPack. The element count is that of the buffer: slice
-    it to send less. On a blocking communicator a call returns when the operation is complete;
-    on a non-blocking one it may still run, and the buffers are kept until
+    protocol, ``__array_interface__`` or DLPack; on GPUs see ``Operations``. The element count is
+    that of the buffer: slice it to send less. On a blocking communicator a call returns when the
+    operation is complete; on a non-blocking one it may still run, and the buffers are kept until
     ``get_async_error()`` is Success.
 
     A ``with`` block destroys it at its end, and aborts it if the block raises. An object that made

@@ -1,4 +1,4 @@
-"""DLPack capsules of host memory, read without consuming them."""
+"""DLPack capsules, read without consuming them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
 _CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 _READ_ONLY = 1
 _IS_COPIED = 2
+_NO_WAIT = -1
 
 _BOOL = (6, 8)
 # From (type code, bits) of a DLDataType to the number of the ncclDataType_t.
@@ -70,19 +71,23 @@ _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 _is_valid.restype = ctypes.c_int
 
 
-def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, int, object, bool]:
+def resolve_dlpack(
+    buffer: Any, name: str, writable: bool, on_device: bool = False
+) -> tuple[int, int, int, object, bool]:
     """(address, count, type, what keeps the memory, is it bool) of an object with ``__dlpack__``.
 
     Raises:
-        NcclInvalid: if it is not contiguous host memory of a type that NCCL knows, or is
-            read-only and ``writable`` is True.
+        NcclInvalid: if it is not contiguous memory of the host (or, with ``on_device``, of a GPU)
+            of a type that NCCL knows, or is read-only and ``writable`` is True.
     """
     device = int(buffer.__dlpack_device__()[0]) if hasattr(buffer, "__dlpack_device__") else 1
-    if device not in _HOST_DEVICES:
+    if on_device and device not in _CUDA_DEVICES:
+        raise refusals.not_on_device(name, f"memory of DLPack device {device}")
+    if not on_device and device not in _HOST_DEVICES:
         where = "CUDA memory" if device in _CUDA_DEVICES else f"memory of DLPack device {device}"
         raise refusals.not_on_host(name, where)
     try:
-        capsule = _export(buffer)
+        capsule = _export(buffer, on_device)
     except (BufferError, TypeError, ValueError, RuntimeError) as e:
         raise NcclInvalid(f"{name} cannot be exported by DLPack: {e}") from e
     flags, tensor = _open(capsule, name)
@@ -108,11 +113,13 @@ def resolve_dlpack(buffer: Any, name: str, writable: bool) -> tuple[int, int, in
     return address, count, dtype, (buffer, capsule), (tensor.code, tensor.bits) == _BOOL
 
 
-def _export(buffer: Any) -> object:
+def _export(buffer: Any, on_device: bool) -> object:
+    # The caller says in which stream the call is, so the owner has no stream to wait for.
+    stream: dict[str, Any] = {"stream": _NO_WAIT} if on_device else {}
     try:
-        return buffer.__dlpack__(max_version=(1, 0))
+        return buffer.__dlpack__(max_version=(1, 0), **stream)
     except TypeError:
-        return buffer.__dlpack__()
+        return buffer.__dlpack__(**stream)
 
 
 def _open(capsule: object, name: str) -> tuple[int, _Tensor]:

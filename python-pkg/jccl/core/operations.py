@@ -40,8 +40,15 @@ class Operations(Calls):
 
     *Arguments.* ``op`` is SUM, PROD, MAX, MIN, AVG, or a result of ``create_pre_mul_sum``, and
     equal on all ranks. Buffers of bool can be reduced by MAX (or), MIN and PROD (and) only.
-    ``root`` and ``peer`` are ranks of this communicator, from 0. ``stream`` is None or 0: host
-    communicators have no streams. ``config`` is None: a configuration of one call is not done yet.
+    ``root`` and ``peer`` are ranks of this communicator, from 0. ``config`` is None: a
+    configuration of one call is not done yet. ``stream`` is None or 0 on host communicators, which
+    have no streams.
+
+    *GPUs.* The buffers of a communicator of a GPU (``NCCLConfig(device="cuda")``) are tensors of
+    torch on that GPU, or objects with ``__cuda_array_interface__`` or DLPack. A call gives a stream
+    its work and returns; ``stream`` is the stream's number, a stream of torch or CuPy, or any
+    object with ``__cuda_stream__``, and None the default stream. The caller keeps the buffers until
+    the stream has done the work.
 
     *Order of reduction.* Within a node elements are combined in the order of ranks. Reductions of
     more than 16 KiB between several nodes combine the ranks of each node first, then the nodes in
@@ -53,10 +60,10 @@ class Operations(Calls):
     *Errors.* A name in capitals is an entry of docs/errors.md, whose anchor is the name in small
     letters: docs/errors.md#buffers_differ. ``NcclInvalid`` means that an argument was refused
     before the library was called, and that nothing has happened: NOT_A_BUFFER, NOT_HOST_MEMORY,
-    NOT_CONTIGUOUS, NOT_WRITABLE, ELEMENT_TYPE, FOREIGN_BYTE_ORDER, DLPACK_FAILED, BUFFERS_DIFFER,
-    NOT_DIVISIBLE, PYTHON_REDUCTION, PYTHON_BOOL_REDUCTION, PYTHON_STREAM,
-    PYTHON_COMMUNICATOR_STATE. A number that C cannot hold is an OverflowError (NUMBER_TOO_LARGE),
-    an argument that must be a number and is none a TypeError (NOT_A_NUMBER).
+    NOT_DEVICE_MEMORY, NOT_CONTIGUOUS, NOT_WRITABLE, ELEMENT_TYPE, FOREIGN_BYTE_ORDER,
+    DLPACK_FAILED, BUFFERS_DIFFER, NOT_DIVISIBLE, PYTHON_REDUCTION, PYTHON_BOOL_REDUCTION,
+    PYTHON_STREAM, PYTHON_COMMUNICATOR_STATE. A number that C cannot hold is an OverflowError
+    (NUMBER_TOO_LARGE), an argument that must be a number and is none a TypeError (NOT_A_NUMBER).
     ``NCCLError`` has the library's code and sentence: InvalidArgument for ROOT_OR_PEER,
     BUFFERS_OVERLAP, REDUCTION_UNKNOWN, REDUCTION_ENDED, REDUCTION_TYPE, NOT_READY and
     ALREADY_ENDED; InvalidUsage for CALLED_DIFFERENTLY, UNMATCHED, TOO_LARGE, TOO_MANY_RANKS and
@@ -72,7 +79,7 @@ class Operations(Calls):
         recvbuf: Any,
         op: SupportsIndex,
         *,
-        stream: int | None = None,
+        stream: Any = None,
         config: object = None,
     ) -> None:
         """Combines ``sendbuf`` of all ranks element by element; every rank gets the result.
@@ -81,7 +88,7 @@ class Operations(Calls):
             sendbuf: n elements, on every rank.
             recvbuf: gets n elements. In place: the same buffer as ``sendbuf``.
             op: the reduction.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
             config: None.
 
         Raises:
@@ -97,7 +104,7 @@ class Operations(Calls):
         recvbuf: Any,
         root: int,
         *,
-        stream: int | None = None,
+        stream: Any = None,
         config: object = None,
     ) -> None:
         """Copies ``sendbuf`` of rank ``root`` into ``recvbuf`` of every rank.
@@ -107,7 +114,7 @@ class Operations(Calls):
             recvbuf: has and gets exactly n elements, on every rank. In place: the same buffer as
                 ``sendbuf``.
             root: the rank that sends.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
             config: None.
 
         Raises:
@@ -119,7 +126,7 @@ class Operations(Calls):
         self._do("broadcast", BROADCAST, sendbuf, recvbuf, 0, root, stream, config)
 
     def allgather(
-        self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
+        self, sendbuf: Any, recvbuf: Any, *, stream: Any = None, config: object = None
     ) -> None:
         """Puts ``sendbuf`` of all ranks one after the other into ``recvbuf`` of every rank.
 
@@ -127,7 +134,7 @@ class Operations(Calls):
             sendbuf: n elements, on every rank.
             recvbuf: gets nranks * n elements, those of rank r from index r * n on. In place:
                 ``sendbuf`` is this rank's own part of it.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
             config: None.
 
         Raises:
@@ -143,7 +150,7 @@ class Operations(Calls):
         recvbuf: Any,
         op: SupportsIndex,
         *,
-        stream: int | None = None,
+        stream: Any = None,
         config: object = None,
     ) -> None:
         """Combines ``sendbuf`` of all ranks; rank r gets the r-th of nranks equal parts.
@@ -152,7 +159,7 @@ class Operations(Calls):
             sendbuf: nranks * n elements, on every rank.
             recvbuf: gets n elements. In place: this rank's own part of ``sendbuf``.
             op: the reduction.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
             config: None.
 
         Raises:
@@ -170,7 +177,7 @@ class Operations(Calls):
         op: SupportsIndex,
         root: int | None = None,
         *,
-        stream: int | None = None,
+        stream: Any = None,
         config: object = None,
     ) -> None:
         """Combines ``sendbuf`` of all ranks element by element; rank ``root`` gets the result.
@@ -181,7 +188,7 @@ class Operations(Calls):
                 place: the same buffer as ``sendbuf``.
             op: the reduction.
             root: the rank that receives. None: every rank does, as in ``allreduce``.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
             config: None.
 
         Raises:
@@ -196,7 +203,7 @@ class Operations(Calls):
             self._do("reduce", REDUCE, sendbuf, recvbuf, op, root, stream, config)
 
     def alltoall(
-        self, sendbuf: Any, recvbuf: Any, *, stream: int | None = None, config: object = None
+        self, sendbuf: Any, recvbuf: Any, *, stream: Any = None, config: object = None
     ) -> None:
         """Sends the r-th of nranks equal parts to rank r, and receives part r from it.
 
@@ -204,7 +211,7 @@ class Operations(Calls):
             sendbuf: nranks * n elements, on every rank.
             recvbuf: gets nranks * n elements, those of rank r from index r * n on. In place: the
                 same buffer as ``sendbuf``.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
             config: None.
 
         Raises:
@@ -222,7 +229,7 @@ class Operations(Calls):
         recvbuf: Any,
         root: int | None = None,
         *,
-        stream: int | None = None,
+        stream: Any = None,
         config: object = None,
     ) -> None:
         """Puts ``sendbuf`` of all ranks one after the other into ``recvbuf`` of rank ``root``.
@@ -233,7 +240,7 @@ class Operations(Calls):
                 elsewhere it is ignored and may be None. In place: ``sendbuf`` is the root's own
                 part of it.
             root: the rank that receives. None: every rank does, as in ``allgather``.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
             config: None.
 
         Raises:
@@ -253,7 +260,7 @@ class Operations(Calls):
         recvbuf: Any,
         root: int,
         *,
-        stream: int | None = None,
+        stream: Any = None,
         config: object = None,
     ) -> None:
         """Sends the r-th of nranks equal parts of ``sendbuf`` of rank ``root`` to rank r.
@@ -263,7 +270,7 @@ class Operations(Calls):
             recvbuf: has and gets exactly n elements, on every rank. In place: the root's own part
                 of ``sendbuf``.
             root: the rank that sends.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
             config: None.
 
         Raises:
@@ -276,7 +283,7 @@ class Operations(Calls):
         """
         self._do("scatter", SCATTER, sendbuf, recvbuf, 0, root, stream, config)
 
-    def send(self, sendbuf: Any, peer: int, *, stream: int | None = None) -> None:
+    def send(self, sendbuf: Any, peer: int, *, stream: Any = None) -> None:
         """Sends ``sendbuf`` to rank ``peer``.
 
         Sends and receives of two ranks match by their order. They are in no order with collectives.
@@ -285,7 +292,7 @@ class Operations(Calls):
             sendbuf: n elements. ``peer`` receives as many of the same type.
             peer: the rank that receives. If it is this rank itself, put send and receive into one
                 ``group()``.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
 
         Raises:
             NcclInvalid: an argument is wrong; see the class.
@@ -294,7 +301,7 @@ class Operations(Calls):
         """
         self._resolve_and_call("send", SEND, sendbuf, None, 0, peer, stream, None)
 
-    def recv(self, recvbuf: Any, peer: int, *, stream: int | None = None) -> None:
+    def recv(self, recvbuf: Any, peer: int, *, stream: Any = None) -> None:
         """Receives into ``recvbuf`` what rank ``peer`` sends.
 
         Sends and receives of two ranks match by their order. They are in no order with collectives.
@@ -303,7 +310,7 @@ class Operations(Calls):
             recvbuf: has and gets exactly n elements. ``peer`` sends as many of the same type.
             peer: the rank that sends. If it is this rank itself, put send and receive into one
                 ``group()``.
-            stream: None or 0.
+            stream: the stream of a GPU; see the class.
 
         Raises:
             NcclInvalid: an argument is wrong; see the class.
@@ -346,7 +353,7 @@ class Operations(Calls):
         recvbuf: Any,
         op: SupportsIndex,
         root: int,
-        stream: int | None,
+        stream: Any,
         config: object,
     ) -> None:
         """Makes a call; the extension makes it in one step if it is a plain one on numpy arrays."""

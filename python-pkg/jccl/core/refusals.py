@@ -12,6 +12,13 @@ def not_on_host(name: str, what: str) -> NcclInvalid:
     )
 
 
+def not_on_device(name: str, what: str) -> NcclInvalid:
+    """The error for memory that does not belong to a GPU."""
+    return NcclInvalid(
+        f"{name} is {what}; a communicator of a GPU takes buffers of that GPU: copy it there first"
+    )
+
+
 def strided(name: str) -> NcclInvalid:
     """The error for elements that do not lie one after the other."""
     return NcclInvalid(
