@@ -49,7 +49,7 @@ cuda-release: ## compile the kernels for all GPUs that they support
 	@cuda/kernels.sh 90 100
 
 clean: ## remove everything that was built, .venv included
-	rm -rf .venv build java-core/target tests-java/target python-pkg/embed/target \
-	    python-pkg/jccl/_lib
-	rm -rf python-pkg/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build java-core/target tests-java/target python-pkg/embed/target cuda/target \
+	    cuda/build python-pkg/jccl/_lib
+	rm -rf python-pkg/*.egg-info cuda/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find python-pkg tests-py .ci examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

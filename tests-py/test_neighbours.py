@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import runpy
 import subprocess
@@ -75,8 +76,14 @@ def test_the_java_of_somebody_else_is_used(host: str, order: str) -> None:
     # START imports jccl. In the first order the other one must start its Java before that.
     head = "import os, sys, threading\nimport numpy as np\n" + HOSTS[host]
     body = head + START[START.index("def add") :] + "\nfrom jccl.bindings import load\n"
+    environment = dict(os.environ)
+    if order == "it first":
+        # A class path of several jars.
+        (jar,) = (Path(jccl.__file__).parent / "_lib").glob("jccl-core-*.jar")
+        environment["JCCL_JAR"] = f"{jar}:{jar}"
     done = subprocess.run(
         [sys.executable, "-c", body + "\n".join(line[4:] for line in code.splitlines()), _home()],
+        env=environment,
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

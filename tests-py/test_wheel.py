@@ -5,12 +5,14 @@ from __future__ import annotations
 import email
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
+import jccl
 import pytest
 
 _ROOT = Path(__file__).parent.parent
@@ -115,3 +117,44 @@ def test_missing_programs_are_named(
     assert done.returncode == 1
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def cuda_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cuda")
+    return folder / _build(f"build_wheel({str(folder)!r})", _ROOT / "cuda")
+
+
+def test_the_wheel_for_gpus_adds_jars_beside_the_library(cuda_wheel: Path, tmp_path: Path) -> None:
+    assert cuda_wheel.name == f"jccl_cuda-{_VERSION}-py3-none-linux_x86_64.whl"
+    installed = Path(jccl.__file__).parent
+    shutil.copytree(installed, tmp_path / "jccl")
+    for information in installed.parent.glob("jccl-*.dist-info"):
+        shutil.copytree(information, tmp_path / information.name)
+    program = """
+import jccl.core as nccl
+try:
+    nccl.Communicator.init(1, 0, nccl.get_unique_id(), nccl.NCCLConfig(device="cuda"))
+except nccl.NCCLError as error:
+    print(error)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment.pop("JCCL_JAR", None)
+
+    def said() -> str:
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert 'no device "cuda": this process knows host' in said()
+    with zipfile.ZipFile(cuda_wheel) as archive:
+        names = archive.namelist()
+        assert f"jccl/_lib/jccl-cuda-{_VERSION}.jar" in names
+        assert any(re.fullmatch(r"jccl/_lib/jcuda-natives-.*\.jar", name) for name in names)
+        metadata = archive.read(f"jccl_cuda-{_VERSION}.dist-info/METADATA").decode()
+        assert f"Requires-Dist: jccl=={_VERSION}" in metadata
+        archive.extractall(tmp_path)
+    # Now the module is found, and says what this machine lacks.
+    assert 'no device "cuda"' in said()
+    assert "this process knows" not in said()

@@ -74,7 +74,10 @@ bool jccl_find_jdk(jccl_jdk* jdk);
 
 /* ---- jvm.c: making the JVM ---- */
 
-/* Finds the jar: JCCL_JAR, or the one beside this library; false with a reason. */
+/*
+ * Finds the class path: JCCL_JAR, or the jar beside this library and those of the package jccl-cuda
+ * there; false with a reason.
+ */
 bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size);
 /* How much of the first thread's stack a JVM that JCCL makes is to know. */
 size_t jccl_first_stack(void);

@@ -112,16 +112,43 @@ static jobject make(JNIEnv* env, const char* class_name, const char* signature, 
     return id == NULL ? NULL : (*env)->NewObject(env, class, id, first, second);
 }
 
-/* Loads the class by a loader of our own: somebody else has started the JVM without our jar. */
-static jclass load_from_jar(JNIEnv* env, const char* jar) {
+/* The java.net.URL of a file; NULL with a pending exception. */
+static jobject url_of(JNIEnv* env, const char* path) {
     jobject file =
-        make(env, "java/io/File", "(Ljava/lang/String;)V", (*env)->NewStringUTF(env, jar), NULL);
+        make(env, "java/io/File", "(Ljava/lang/String;)V", (*env)->NewStringUTF(env, path), NULL);
     jobject uri = call(env, file, "toURI", "()Ljava/net/URI;", NULL, NULL);
-    jobject url = call(env, uri, "toURL", "()Ljava/net/URL;", NULL, NULL);
-    if (url == NULL) {
+    return call(env, uri, "toURL", "()Ljava/net/URL;", NULL, NULL);
+}
+
+/* The URLs of a class path; NULL with a pending exception. */
+static jobjectArray urls_of(JNIEnv* env, const char* path) {
+    jsize count = 1;
+    for (const char* at = path; *at != '\0'; at++) {
+        count += *at == ':';
+    }
+    jobjectArray urls =
+        (*env)->NewObjectArray(env, count, (*env)->FindClass(env, "java/net/URL"), NULL);
+    for (jsize i = 0; urls != NULL && i < count; i++) {
+        char one[4096];
+        size_t length = strcspn(path, ":");
+        snprintf(one, sizeof one, "%.*s", (int)length, path);
+        path += length + (path[length] != '\0');
+        jobject url = url_of(env, one);
+        if (url == NULL) {
+            return NULL;
+        }
+        (*env)->SetObjectArrayElement(env, urls, i, url);
+        (*env)->DeleteLocalRef(env, url);
+    }
+    return urls;
+}
+
+/* Loads the class by a loader of our own: somebody else has started the JVM without our jars. */
+static jclass load_from_jar(JNIEnv* env, const char* path) {
+    jobjectArray urls = urls_of(env, path);
+    if (urls == NULL) {
         return NULL;
     }
-    jobject urls = (*env)->NewObjectArray(env, 1, (*env)->FindClass(env, "java/net/URL"), url);
     jobject parent = call_static(env, "java/lang/ClassLoader", "getSystemClassLoader",
                                  "()Ljava/lang/ClassLoader;", NULL);
     jobject loader = make(env, "java/net/URLClassLoader",

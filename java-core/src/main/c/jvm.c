@@ -28,6 +28,31 @@ typedef struct {
 typedef jint (*create_function)(JavaVM**, void**, void*);
 typedef jint (*created_function)(JavaVM**, jsize, jsize*);
 
+static bool starts_with(const char* text, const char* start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Adds the jars of the module cuda and of JCuda to a class path, if they lie beside the library. */
+static void add_cuda(char* path, size_t size, int folder, const char* library) {
+    char place[4096];
+    snprintf(place, sizeof place, "%.*sjccl-cuda-" JCCL_VERSION ".jar", folder, library);
+    if (access(place, R_OK) != 0) {
+        return;
+    }
+    snprintf(path + strlen(path), size - strlen(path), ":%s", place);
+    snprintf(place, sizeof place, "%.*s", folder, library);
+    DIR* all = opendir(*place == '\0' ? "." : place);
+    for (struct dirent* one; all != NULL && (one = readdir(all)) != NULL;) {
+        const char* end = strrchr(one->d_name, '.');
+        if (starts_with(one->d_name, "jcuda") && end != NULL && strcmp(end, ".jar") == 0) {
+            snprintf(path + strlen(path), size - strlen(path), ":%s%s", place, one->d_name);
+        }
+    }
+    if (all != NULL) {
+        closedir(all);
+    }
+}
+
 bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
     const char* named = getenv("JCCL_JAR");
     if (named != NULL && *named != '\0') {
@@ -54,8 +79,12 @@ bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
     if (access(path, R_OK) != 0) {
         snprintf(path, size, "%.*sjccl-core.jar", folder, from);
     }
+    bool found = access(path, R_OK) == 0;
+    if (found) {
+        add_cuda(path, size, folder, from);
+    }
     free(library);
-    if (access(path, R_OK) != 0) {
+    if (!found) {
         snprintf(reason, reason_size,
                  "JCCL's jar (jccl-core-" JCCL_VERSION
                  ".jar or %.512s) cannot be read: it belongs beside JCCL's library; reinstall JCCL "
