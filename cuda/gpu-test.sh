@@ -47,7 +47,7 @@ for name, value in {**jdk.maven_environment(home), "JAVA_HOME": str(home)}.items
     make -s -C java-core/src/main/c OUT="$kit/c" \
         VERSION="$(sed -n 's:.*<revision>\(.*\)</revision>.*:\1:p' pom.xml)" \
         PYTHON_INCLUDE="$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')"
-    mv "$kit/c/libnccl.so.2" "$kit/c/_jccl.abi3.so" "$kit/lib"
+    mv "$kit"/c/{libnccl.so.2,libjccl.so,_jccl.abi3.so} "$kit/lib"
     rm -r "$kit/c"
     echo "linking a Java runtime"
     "$JAVA_HOME/bin/jlink" --strip-debug --no-header-files --no-man-pages --compress zip-6 \
@@ -65,7 +65,7 @@ junit() {
     local start=$SECONDS
     # Ranks that share a GPU need a queue for each of their streams.
     JCCL_TEST_DEVICE=cuda CUDA_DEVICE_MAX_CONNECTIONS=32 timeout "$limit_s" "$kit/jdk/bin/java" \
-        -XX:+UseSerialGC -ea --add-modules=jdk.incubator.vector --enable-native-access=ALL-UNNAMED \
+        -XX:+UseSerialGC -ea -Djccl.gpus="$gpus" --add-modules=jdk.incubator.vector --enable-native-access=ALL-UNNAMED \
         --add-opens=java.base/java.lang=ALL-UNNAMED -cp "$kit/lib/*" \
         org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=testfeed \
         --disable-ansi-colors -T stress -c "$2" >"$log" 2>&1 || status=$?
@@ -215,7 +215,7 @@ run() {
         mkdir "$kit/python-pkg"
         cp -r python-pkg/jccl "$kit/python-pkg"
         mkdir -p "$kit/python-pkg/jccl/_lib"
-        cp "$kit/lib/_jccl.abi3.so" "$kit/lib"/jccl-core-*.jar "$kit/python-pkg/jccl/_lib"
+        cp "$kit"/lib/{libjccl.so,_jccl.abi3.so,jccl-core-*.jar} "$kit/python-pkg/jccl/_lib"
         cp pom.xml "$kit"
         for ranks in 2 4; do
             tensors $ranks || failed=1
