@@ -4,6 +4,7 @@ import org.jccl.type.NcclResult;
 import org.jspecify.annotations.Nullable;
 
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
@@ -11,11 +12,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 
 /**
  * The test's end of one process of ranks. A process that has run its ranks to their end can run
@@ -52,19 +55,10 @@ final class RankProcess {
     static RankProcess start(
             String key, List<String> enter, List<String> flags, Map<String, String> environment)
             throws IOException {
+        List<String> all = new ArrayList<>(ClassArchive.flags());
+        all.addAll(flags);
         List<String> command = new ArrayList<>(enter);
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(
-                List.of(
-                        "-XX:+UseSerialGC",
-                        "-XX:-UsePerfData",
-                        "-XX:TieredStopAtLevel=1",
-                        "-Xmx768m",
-                        "-ea",
-                        "--add-modules=jdk.incubator.vector",
-                        "--enable-native-access=ALL-UNNAMED"));
-        command.addAll(flags);
-        command.addAll(List.of("-cp", classPath(), RankMain.class.getName()));
+        command.addAll(command(all));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         builder.environment().putAll(environment);
         RankProcess process = new RankProcess(key, builder.start());
@@ -72,10 +66,42 @@ final class RankProcess {
         return process;
     }
 
-    /** Surefire hides the class path in a manifest and says here what it was. */
+    /** The command of a process of ranks, with these flags more. */
+    static List<String> command(List<String> flags) {
+        List<String> command = new ArrayList<>(java());
+        command.addAll(List.of("-XX:-UsePerfData", "-XX:TieredStopAtLevel=1"));
+        command.addAll(List.of("-Xmx768m", "-ea"));
+        command.addAll(flags);
+        command.addAll(List.of("-cp", classPath(), RankMain.class.getName()));
+        return command;
+    }
+
+    /** The program and what every JVM is told that shares an archive of classes. */
+    static List<String> java() {
+        return List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:+UseSerialGC",
+                "--add-modules=jdk.incubator.vector",
+                "--enable-native-access=ALL-UNNAMED");
+    }
+
+    /** Jars come first: an archive has the classes of a beginning of the path. */
     private static String classPath() {
+        List<String> path = new ArrayList<>(jars());
+        parts().filter(part -> !path.contains(part)).forEach(path::add);
+        return String.join(File.pathSeparator, path);
+    }
+
+    /** The jars of the class path. */
+    static List<String> jars() {
+        return parts().filter(part -> part.endsWith(".jar")).toList();
+    }
+
+    /** Surefire hides the class path in a manifest and says here what it was. */
+    private static Stream<String> parts() {
         String path = System.getProperty("surefire.test.class.path");
-        return path != null ? path : System.getProperty("java.class.path");
+        String all = path != null ? path : System.getProperty("java.class.path");
+        return Arrays.stream(all.split(File.pathSeparator)).distinct();
     }
 
     /** Makes the process run ranks of a cluster. */
