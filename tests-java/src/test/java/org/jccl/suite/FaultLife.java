@@ -12,7 +12,6 @@ import org.jccl.type.UniqueId;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.Random;
 
 /**
@@ -129,10 +128,7 @@ public final class FaultLife implements Scenario {
 
     /** Compares with what {@link Sums#filled} gives for this rank. */
     private static void check(MemorySegment data, int count, int rank) {
-        for (int i = 0; i < count; i++) {
-            int found = data.getAtIndex(ValueLayout.JAVA_INT, i);
-            Sums.require(found == rank + i, found + " at " + i + ", not " + (rank + i));
-        }
+        Sums.check(data, count, rank, 1);
     }
 
     private static void reduceScatter(Communicator comm, int count) {
@@ -141,11 +137,7 @@ public final class FaultLife implements Scenario {
             MemorySegment data = Sums.filled(arena, comm.rank(), n * count);
             MemorySegment part = arena.allocate(4L * count, 8);
             comm.reduceScatter(data, part, count, DataType.INT32, RedOp.SUM);
-            for (int i = 0; i < count; i++) {
-                int expected = n * (n - 1) / 2 + n * (comm.rank() * count + i);
-                int found = part.getAtIndex(ValueLayout.JAVA_INT, i);
-                Sums.require(found == expected, found + " at " + i + ", not " + expected);
-            }
+            Sums.check(part, count, n * (n - 1) / 2 + n * comm.rank() * count, n);
         }
     }
 

@@ -7,6 +7,7 @@ import org.jccl.type.RedOp;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 
 /** Collectives whose right result is known without an oracle, for tests of everything else. */
 final class Sums {
@@ -29,19 +30,40 @@ final class Sums {
 
     /** The contribution of rank {@code rank}: rank + i at index i. */
     static MemorySegment filled(Arena arena, int rank, int count) {
-        MemorySegment data = arena.allocate(4L * count, 8);
+        int[] content = new int[count];
         for (int i = 0; i < count; i++) {
-            data.setAtIndex(ValueLayout.JAVA_INT, i, rank + i);
+            content[i] = rank + i;
         }
+        return holding(arena, content);
+    }
+
+    /** Native memory with this content. In a process of ranks a loop over an array costs less. */
+    static MemorySegment holding(Arena arena, int[] content) {
+        MemorySegment data = arena.allocate(4L * content.length, 8);
+        data.copyFrom(MemorySegment.ofArray(content));
         return data;
+    }
+
+    /** The first elements of this memory. */
+    static int[] ints(MemorySegment data, int count) {
+        int[] content = new int[count];
+        MemorySegment.copy(data, ValueLayout.JAVA_INT, 0, content, 0, count);
+        return content;
     }
 
     /** Compares with the sum of what nRanks ranks give. */
     static void checkSum(MemorySegment data, int nRanks, int count) {
+        check(data, count, nRanks * (nRanks - 1) / 2, nRanks);
+    }
+
+    /** Compares with numbers that begin with the first and grow by the step. */
+    static void check(MemorySegment data, int count, int first, int step) {
+        int[] found = ints(data, count);
         for (int i = 0; i < count; i++) {
-            int expected = nRanks * (nRanks - 1) / 2 + nRanks * i;
-            int found = data.getAtIndex(ValueLayout.JAVA_INT, i);
-            require(found == expected, "sum " + found + " at " + i + ", not " + expected);
+            int expected = first + step * i;
+            if (found[i] != expected) {
+                throw new AssertionError(found[i] + " at " + i + ", not " + expected);
+            }
         }
     }
 
@@ -55,11 +77,9 @@ final class Sums {
     /** The same in a place that the caller closes. */
     static void allGather(Communicator comm, int count, Place place) {
         int nRanks = comm.count();
-        MemorySegment content = place.host().allocate(4L * count, 8);
-        for (int i = 0; i < count; i++) {
-            content.setAtIndex(ValueLayout.JAVA_INT, i, comm.rank());
-        }
-        MemorySegment own = place.holding(content);
+        int[] content = new int[count];
+        Arrays.fill(content, comm.rank());
+        MemorySegment own = place.holding(holding(place.host(), content));
         MemorySegment all = place.allocate(4L * count * nRanks);
         comm.inStream(place.stream()).allGather(own, all, count, DataType.INT32);
         place.await();
@@ -68,9 +88,11 @@ final class Sums {
 
     /** Compares with what {@link #allGather} must find. */
     static void checkGathered(MemorySegment all, int nRanks, int count) {
-        for (int i = 0; i < nRanks * count; i++) {
-            int found = all.getAtIndex(ValueLayout.JAVA_INT, i);
-            require(found == i / count, found + " at " + i + ", not " + i / count);
+        int[] found = ints(all, nRanks * count);
+        for (int i = 0; i < found.length; i++) {
+            if (found[i] != i / count) {
+                throw new AssertionError(found[i] + " at " + i + ", not " + i / count);
+            }
         }
     }
 

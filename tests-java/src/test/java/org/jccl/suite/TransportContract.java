@@ -1,5 +1,6 @@
 package org.jccl.suite;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.jccl.Communicator;
@@ -15,7 +16,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 
@@ -68,25 +69,17 @@ abstract class TransportContract {
                                 comm.recv(in[i], count, DataType.INT32, previous);
                             }
                             for (int i = 0; i < COUNTS.length; i++) {
-                                MemorySegment out = arena.allocate(4L * COUNTS[i] + 4, 4);
-                                fill(out, COUNTS[i], rank.number() * 1000 + i);
+                                int[] content = new int[COUNTS[i] + 1];
+                                Arrays.fill(content, rank.number() * 1000 + i);
+                                MemorySegment out = Sums.holding(arena, content);
                                 comm.send(out, COUNTS[i], DataType.INT32, next);
                             }
                         });
                 for (int i = 0; i < COUNTS.length; i++) {
-                    for (int k = 0; k < COUNTS[i]; k++) {
-                        int found = in[i].getAtIndex(ValueLayout.JAVA_INT, k);
-                        assertEquals(previous * 1000 + i, found);
-                    }
-                    int behind = in[i].getAtIndex(ValueLayout.JAVA_INT, COUNTS[i]);
-                    assertEquals(0, behind);
+                    int[] expected = new int[COUNTS[i] + 1];
+                    Arrays.fill(expected, 0, COUNTS[i], previous * 1000 + i);
+                    assertArrayEquals(expected, Sums.ints(in[i], COUNTS[i] + 1));
                 }
-            }
-        }
-
-        private static void fill(MemorySegment data, int count, int value) {
-            for (int i = 0; i < count; i++) {
-                data.setAtIndex(ValueLayout.JAVA_INT, i, value);
             }
         }
     }
