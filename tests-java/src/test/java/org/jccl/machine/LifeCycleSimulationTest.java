@@ -15,7 +15,7 @@ import java.util.Set;
  * machine. {@code -Djccl.seed=n} runs that one alone.
  */
 class LifeCycleSimulationTest {
-    private static final int SCHEDULES = 600;
+    private static final int SCHEDULES = 300;
     private static final int STRESS_SCHEDULES = 10_000;
     private static final int MOST_SHOWN = 5;
 
@@ -23,7 +23,7 @@ class LifeCycleSimulationTest {
     void schedulesEndWellAndNameTheirErrors() {
         Long only = Long.getLong("jccl.seed");
         if (only == null) {
-            check(0, SCHEDULES).requireEach();
+            check(0, SCHEDULES).requireEach(SCHEDULES);
         } else {
             check(only, only + 1);
         }
@@ -34,7 +34,7 @@ class LifeCycleSimulationTest {
     void tenThousandSchedulesEndWellAndNameTheirErrors() {
         // Other schedules in each run.
         long first = System.currentTimeMillis();
-        check(first, first + STRESS_SCHEDULES).requireEach();
+        check(first, first + STRESS_SCHEDULES).requireEach(STRESS_SCHEDULES);
     }
 
     private static Strikes check(long from, long to) {
@@ -57,7 +57,7 @@ class LifeCycleSimulationTest {
 
     @Test
     void aSeedReplaysItsScheduleExactly() {
-        long[] traces = new long[20];
+        long[] traces = new long[10];
         for (int seed = 0; seed < traces.length; seed++) {
             traces[seed] = trace(seed);
         }

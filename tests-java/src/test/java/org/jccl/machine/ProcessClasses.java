@@ -18,6 +18,8 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class ProcessClasses extends ClassLoader {
     private static final String PROGRAMS = "org.jccl.machine.program.";
+
+    /** By class, and by the faults if some are planted in it. */
     private static final Map<String, byte[]> REWRITTEN = new HashMap<>();
 
     private static final List<String> KEPT =
@@ -60,12 +62,13 @@ final class ProcessClasses extends ClassLoader {
         if (known != null) {
             return known;
         }
-        byte[] rewritten = faults.isEmpty() ? REWRITTEN.get(name) : null;
+        String simple = name.substring(name.lastIndexOf('.') + 1);
+        boolean faulty = faults.stream().anyMatch(each -> each.startsWith(simple + "."));
+        String key = faulty ? name + faults : name;
+        byte[] rewritten = REWRITTEN.get(key);
         if (rewritten == null) {
             rewritten = Rewriting.rewrite(original(name), faults);
-            if (faults.isEmpty()) {
-                REWRITTEN.put(name, rewritten);
-            }
+            REWRITTEN.put(key, rewritten);
         }
         return defineClass(name, rewritten, 0, rewritten.length);
     }

@@ -3,6 +3,7 @@ package org.jccl.machine;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.machine.Plan.Fault;
+import org.jspecify.annotations.Nullable;
 
 import java.util.EnumMap;
 import java.util.Map;
@@ -77,15 +78,16 @@ final class Strikes {
         };
     }
 
-    /** Each fault was met often enough, and so was each place. */
-    void requireEach() {
-        LEAST_FAULTS.forEach((fault, least) -> require(faults.getOrDefault(fault, 0) >= least));
-        LEAST_TIMED.forEach((place, least) -> require(timed.getOrDefault(place, 0) >= least));
-        LEAST_SCRIPTED.forEach((place, least) -> require(scripted.getOrDefault(place, 0) >= least));
-        require(failedRanks >= LEAST_FAILED_RANKS);
+    /** In so many schedules each fault was met often enough, and so was each place. */
+    void requireEach(int schedules) {
+        LEAST_FAULTS.forEach((each, least) -> require(faults.get(each), least, schedules));
+        LEAST_TIMED.forEach((each, least) -> require(timed.get(each), least, schedules));
+        LEAST_SCRIPTED.forEach((each, least) -> require(scripted.get(each), least, schedules));
+        require(failedRanks, LEAST_FAILED_RANKS, schedules);
     }
 
-    private void require(boolean enough) {
+    private void require(@Nullable Integer found, int least, int schedules) {
+        boolean enough = found != null && 1000 * found >= least * schedules;
         assertTrue(enough, () -> "too few: " + this);
     }
 

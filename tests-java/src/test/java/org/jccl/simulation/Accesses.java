@@ -2,6 +2,8 @@ package org.jccl.simulation;
 
 import org.jspecify.annotations.Nullable;
 
+import java.util.Arrays;
+
 /**
  * When the cells of a caller's buffer were written, in its owner's time, and when other ranks have
  * read them, in theirs.
@@ -47,10 +49,10 @@ final class Accesses {
         }
     }
 
-    /** The owner writes a cell. */
-    void write(int cell, int owner, int[] clock) {
-        require(cell, cell + 1, clock);
-        writtenAt[cell] = clock[owner];
+    /** The owner writes cells. */
+    void write(int from, int n, int owner, int[] clock) {
+        require(from, from + n, clock);
+        Arrays.fill(writtenAt, from, from + n, clock[owner]);
     }
 
     /** The owner gives everything back to its caller. */

@@ -3,8 +3,12 @@ package org.jccl.simulation;
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
 
+import java.util.Arrays;
+
 /** A caller's input and output, one memory where the call is in place, in cells of one element. */
 final class Buffers {
+    private static final long[] NOTHING = {};
+
     private final long[] input;
     private final long[] output;
     private final int inBase;
@@ -51,17 +55,35 @@ final class Buffers {
         outputs = inputs;
     }
 
-    /** Another rank reads a cell of the input; the clock is the reader's. */
-    long in(int cell, int reader, int[] clock) {
-        long term = in(cell);
-        inputs.read(inBase + cell, owner, reader, clock);
-        return term;
+    /** Another rank reads cells of the input; the clock is the reader's. */
+    long[] in(int cell, int n, int reader, int[] clock) {
+        long[] terms = in(cell, n);
+        for (int i = 0; i < n; i++) {
+            inputs.read(inBase + cell + i, owner, reader, clock);
+        }
+        return terms;
+    }
+
+    /** The owner reads cells of the input. */
+    long[] in(int cell, int n) {
+        require(cell, n, inCells);
+        return n == 0 ? NOTHING : Arrays.copyOfRange(input, inBase + cell, inBase + cell + n);
+    }
+
+    /** The owner reads cells of the output. */
+    long[] out(int cell, int n) {
+        require(cell, n, outCells);
+        return n == 0 ? NOTHING : Arrays.copyOfRange(output, outBase + cell, outBase + cell + n);
     }
 
     /** The owner writes to the output. */
-    void write(int cell, long term, int[] clock) {
-        out(cell, term);
-        outputs.write(outBase + cell, owner, clock);
+    void write(int cell, long[] terms, int[] clock) {
+        int n = terms.length;
+        require(cell, n, outCells);
+        if (n > 0) {
+            System.arraycopy(terms, 0, output, outBase + cell, n);
+            outputs.write(outBase + cell, n, owner, clock);
+        }
     }
 
     /** The owner gives both back to its caller. */
@@ -78,29 +100,20 @@ final class Buffers {
         return outCells;
     }
 
-    long in(int cell) {
-        require(cell, inCells);
-        return input[inBase + cell];
-    }
-
     void in(int cell, long term) {
-        require(cell, inCells);
+        require(cell, 1, inCells);
         input[inBase + cell] = term;
     }
 
     long out(int cell) {
-        require(cell, outCells);
+        require(cell, 1, outCells);
         return output[outBase + cell];
     }
 
-    void out(int cell, long term) {
-        require(cell, outCells);
-        output[outBase + cell] = term;
-    }
-
-    private static void require(int cell, int cells) {
-        if (cell < 0 || cell >= cells) {
-            throw new Violation("element " + cell + " of a buffer of " + cells);
+    private static void require(int from, int n, int cells) {
+        if (n > 0 && (from < 0 || from + n > cells)) {
+            throw new Violation(
+                    "elements " + from + " to " + (from + n) + " of a buffer of " + cells);
         }
     }
 }

@@ -58,7 +58,7 @@ final class EveryAlgorithmTest {
         Matrix all = Matrix.of(nRanks, elementBytes, few ? 2 * nRanks + 1 : nRanks + 1, 4);
         // The first rank where their number is even, else the last.
         int end = nRanks % 2 * (nRanks - 1);
-        int[] roots = few ? all.everyRoot() : new int[] {end, nRanks / 2};
+        int[] roots = nRanks <= 4 ? all.everyRoot() : new int[] {end, nRanks / 2};
         List<Wiring> wirings =
                 List.of(
                         Wiring.node(),
@@ -77,8 +77,19 @@ final class EveryAlgorithmTest {
 
     /** The ranks of a node may not share memory, and ranks of different nodes may share it. */
     @ParameterizedTest
-    @ValueSource(ints = {3, 4, 5, 8})
+    @ValueSource(ints = {3, 5})
     void isExactWhateverLiesBetweenTheRanks(int nRanks) {
+        checkBetween(nRanks);
+    }
+
+    @Tag("stress")
+    @ParameterizedTest
+    @ValueSource(ints = {4, 8})
+    void isExactWhateverLiesBetweenMoreRanks(int nRanks) {
+        checkBetween(nRanks);
+    }
+
+    private static void checkBetween(int nRanks) {
         Matrix all = Matrix.of(nRanks, 8, 2 * nRanks + 1, 4);
         for (Wiring nodes : List.of(Wiring.unequal(1), Wiring.nodesOf(2, 1), Wiring.inTurn(2, 1))) {
             Matrix matrix = all.on(nodes.nodes(nRanks));
@@ -105,8 +116,19 @@ final class EveryAlgorithmTest {
 
     @Test
     void isExactWithFewOrManySlots() {
-        for (int slots : new int[] {1, 2, 3, 5, 6}) {
-            for (int nRanks : new int[] {2, 3, 7}) {
+        checkSlots(new int[] {1, 2, 3, 5, 6}, 2, 3);
+        checkSlots(new int[] {1, 5}, 7);
+    }
+
+    @Tag("stress")
+    @Test
+    void isExactWithFewOrManySlotsOfMoreRanks() {
+        checkSlots(new int[] {2, 3, 6}, 7);
+    }
+
+    private static void checkSlots(int[] numbersOfSlots, int... numbersOfRanks) {
+        for (int slots : numbersOfSlots) {
+            for (int nRanks : numbersOfRanks) {
                 Matrix matrix = Matrix.of(nRanks, 2, nRanks, slots);
                 Matrix node = matrix.readable();
                 node.simulation(node.cases(2 * slots + 3, 0), Wiring.node(), slots)
@@ -124,35 +146,44 @@ final class EveryAlgorithmTest {
     /** This is the case with more ranks than a slot of 256 KiB has lines. */
     @Test
     void isExactWithFewerLinesInASlotThanRanks() {
-        checkFewLines(2, 5);
+        checkFewLines(new int[] {2, 5}, 3, 5);
+        for (int lines : new int[] {1, 2, 8}) {
+            checkLines(9, lines, 2, List.of(Interleaving.bursts(lines)));
+        }
     }
 
     @Tag("stress")
     @Test
     void isExactWithFewerLinesInMoreSlots() {
-        checkFewLines(3, 4);
+        checkFewLines(new int[] {3, 4}, 3, 5, 9);
+        checkFewLines(new int[] {2, 5}, 9);
     }
 
-    private static void checkFewLines(int... numbersOfSlots) {
+    private static void checkFewLines(int[] numbersOfSlots, int... numbersOfRanks) {
         for (int slots : numbersOfSlots) {
-            for (int nRanks : new int[] {3, 5, 9}) {
+            for (int nRanks : numbersOfRanks) {
                 for (int lines : new int[] {1, 2, nRanks - 1}) {
-                    Matrix matrix = Matrix.of(nRanks, 8, lines, slots);
-                    List<Matrix.Case> cases = matrix.cases(2 * slots + 3, 0);
-                    Matrix node = matrix.readable();
-                    List<Matrix.Case> onNode = node.cases(2 * slots + 3, 0);
-                    for (Interleaving interleaving : adversaries(nRanks)) {
-                        node.simulation(onNode, Wiring.node(), lines).run(interleaving);
-                    }
-                    Interleaving random = Interleaving.random(lines);
-                    matrix.simulation(cases, Wiring.wires(1), slots).run(random);
-                    Wiring nodes = Wiring.nodesOf(2, 1);
-                    matrix = matrix.on(nodes.nodes(nRanks));
-                    cases = matrix.cases(2 * slots + 3, 0);
-                    matrix.simulation(cases, nodes, slots).run(random);
+                    checkLines(nRanks, lines, slots, adversaries(nRanks));
                 }
             }
         }
+    }
+
+    private static void checkLines(
+            int nRanks, int lines, int slots, List<Interleaving> interleavings) {
+        Matrix matrix = Matrix.of(nRanks, 8, lines, slots);
+        List<Matrix.Case> cases = matrix.cases(2 * slots + 3, 0);
+        Matrix node = matrix.readable();
+        List<Matrix.Case> onNode = node.cases(2 * slots + 3, 0);
+        for (Interleaving interleaving : interleavings) {
+            node.simulation(onNode, Wiring.node(), lines).run(interleaving);
+        }
+        Interleaving random = Interleaving.random(lines);
+        matrix.simulation(cases, Wiring.wires(1), slots).run(random);
+        Wiring nodes = Wiring.nodesOf(2, 1);
+        matrix = matrix.on(nodes.nodes(nRanks));
+        cases = matrix.cases(2 * slots + 3, 0);
+        matrix.simulation(cases, nodes, slots).run(random);
     }
 
     @Test

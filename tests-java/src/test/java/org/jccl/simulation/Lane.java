@@ -373,24 +373,22 @@ abstract class Lane {
     }
 
     private long[] read(Ref ref, long length) {
-        long[] terms = new long[simulation.cells(length)];
+        int n = simulation.cells(length);
         int owner = rank(ref.rank());
-        boolean pulls = owner != me.rank && !ref.space().isArea();
-        if (pulls && ref.space() == Space.OUT) {
-            throw new Violation("reads the output of rank " + owner + "'s caller");
+        long[] terms;
+        if (ref.space().isArea()) {
+            terms = readArea(owner, cell(ref), n);
+        } else {
+            int cell = simulation.cells(ref.offset() + moved);
+            if (owner == me.rank) {
+                terms = ref.space() == Space.IN ? buffers.in(cell, n) : buffers.out(cell, n);
+            } else if (ref.space() == Space.OUT) {
+                throw new Violation("reads the output of rank " + owner + "'s caller");
+            } else {
+                terms = buffersOf(owner).in(cell, n, me.rank, me.clock);
+            }
         }
-        Buffers theirs = pulls ? buffersOf(owner) : buffers;
-        int cell = ref.space().isArea() ? cell(ref) : simulation.cells(ref.offset() + moved);
-        for (int i = 0; i < terms.length; i++) {
-            terms[i] =
-                    switch (ref.space()) {
-                        case IN ->
-                                pulls
-                                        ? theirs.in(cell + i, me.rank, me.clock)
-                                        : theirs.in(cell + i);
-                        case OUT -> buffers.out(cell + i);
-                        case SMALL, DIRECT, RING, FIFO -> readArea(owner, cell + i);
-                    };
+        for (int i = 0; i < n; i++) {
             if (terms[i] == Terms.POISON) {
                 throw new Violation(
                         ref + " element " + i + " is " + simulation.terms().describe(0));
@@ -412,27 +410,32 @@ abstract class Lane {
         throw new Violation("reads a buffer of rank " + owner + ", which it cannot, or not now");
     }
 
-    private long readArea(int owner, int cell) {
+    private long[] readArea(int owner, int from, int n) {
         View view = view(owner, me.rank);
-        if (view.writtenAt(cell) > me.clock[owner]) {
-            throw new Violation("reads cell " + cell + " of rank " + owner + " before being told");
+        long[] terms = new long[n];
+        int first = 0;
+        for (int i = 0; i < n; i++) {
+            int cell = from + i;
+            if (view.writtenAt(cell) > me.clock[owner]) {
+                throw new Violation(
+                        "reads cell " + cell + " of rank " + owner + " before being told");
+            }
+            if (view.call(cell) != call.number()) {
+                throw new Violation(
+                        "reads cell " + cell + " of rank " + owner + " of call " + view.call(cell));
+            }
+            first += view.wasRead(cell) ? 0 : 1;
+            terms[i] = view.read(cell, me.clock[me.rank]);
         }
-        if (view.call(cell) != call.number()) {
-            throw new Violation(
-                    "reads cell " + cell + " of rank " + owner + " of call " + view.call(cell));
+        if (owner != me.rank) {
+            simulation.countUnread(call.number(), -first);
         }
-        if (owner != me.rank && !view.wasRead(cell)) {
-            simulation.countUnread(call.number(), -1);
-        }
-        return view.read(cell, me.clock[me.rank]);
+        return terms;
     }
 
     private void write(Ref ref, long[] terms) {
         if (ref.space() == Space.OUT) {
-            int cell = simulation.cells(ref.offset() + moved);
-            for (int i = 0; i < terms.length; i++) {
-                buffers.write(cell + i, terms[i], me.clock);
-            }
+            buffers.write(simulation.cells(ref.offset() + moved), terms, me.clock);
             return;
         }
         int cell = cell(ref);
