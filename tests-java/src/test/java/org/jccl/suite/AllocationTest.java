@@ -19,17 +19,18 @@ import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 
 /** A repeated call allocates nothing. */
-@Isolated("a million calls of two ranks take a core for each, or ten times as long")
+@Isolated("so many calls of two ranks take a core for each, or ten times as long")
 final class AllocationTest {
     private static final int WARM_UP = 50_000;
-    private static final int CALLS = 1_000_000;
-    private static final int MILLIONS = 6;
+    private static final int CALLS = 200_000;
+    private static final int STRESS_CALLS = 1_000_000;
+    private static final int TRIES = 6;
 
     /**
-     * Counts the bytes that each thread allocates during a million all-reduces. What the compilers
-     * have not compiled yet may allocate, also on rare paths, so a later million may pass, too.
+     * Counts the bytes that each thread allocates during so many all-reduces. What the compilers
+     * have not compiled yet may allocate, also on rare paths, so a later try may pass, too.
      */
-    public static final class Million implements Scenario {
+    public static final class ManyCalls implements Scenario {
         @Override
         public void run(Rank rank) {
             ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -37,16 +38,18 @@ final class AllocationTest {
                     Arena arena = Arena.ofConfined()) {
                 MemorySegment data = arena.allocate(4L * 1024, 64);
                 repeat(comm, data, WARM_UP);
-                long[] bytes = new long[MILLIONS];
-                for (int i = 0; i < MILLIONS; i++) {
+                int calls = rank.intArgument(0);
+                long[] bytes = new long[TRIES];
+                for (int i = 0; i < TRIES; i++) {
                     long start = threads.getCurrentThreadAllocatedBytes();
-                    repeat(comm, data, CALLS);
+                    repeat(comm, data, calls);
                     bytes[i] = threads.getCurrentThreadAllocatedBytes() - start;
                     if (worst(comm, data, bytes[i]) == 0) {
                         return;
                     }
                 }
-                throw new AssertionError("bytes per million calls: " + Arrays.toString(bytes));
+                throw new AssertionError(
+                        "bytes per " + calls + " calls: " + Arrays.toString(bytes));
             }
         }
 
@@ -64,13 +67,23 @@ final class AllocationTest {
     }
 
     @Test
+    void allReducesOfThreadsAllocateNothing() {
+        Cluster.threads(2).run(ManyCalls.class, CALLS).assertAllSucceeded();
+    }
+
+    @Tag("stress")
+    @Test
     void millionAllReducesOfThreadsAllocateNothing() {
-        Cluster.threads(2).deadline(1200).run(Million.class).assertAllSucceeded();
+        Cluster.threads(2).deadline(1200).run(ManyCalls.class, STRESS_CALLS).assertAllSucceeded();
     }
 
     @Tag("stress")
     @Test
     void millionAllReducesOfProcessesAllocateNothing() {
-        Cluster.processes(2).optimized().deadline(1200).run(Million.class).assertAllSucceeded();
+        Cluster.processes(2)
+                .optimized()
+                .deadline(1200)
+                .run(ManyCalls.class, STRESS_CALLS)
+                .assertAllSucceeded();
     }
 }

@@ -205,10 +205,18 @@ final class ResourcesTest {
 
     @ParameterizedTest
     @MethodSource("clusters")
-    void fewHundredLivesLeaveNoDescriptorThreadOrMapping(Cluster cluster, int perProcess) {
-        run(cluster, perProcess, 60, 240, RESIDENT_KB_SHORT);
+    void livesLeaveNoDescriptorThreadOrMapping(Cluster cluster, int perProcess) {
+        // After so many lives their kinds begin anew.
+        run(cluster, perProcess, 40, 120, RESIDENT_KB_SHORT);
     }
 
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void manyCommunicatorsAtOnceNeedNoThreadMore(Cluster cluster, int perProcess) {
+        cluster.run(Many.class, 60 / perProcess).assertAllSucceeded();
+    }
+
+    @Tag("stress")
     @ParameterizedTest
     @MethodSource("clusters")
     void twoHundredCommunicatorsAtOnceNeedNoThreadMore(Cluster cluster, int perProcess) {

@@ -21,18 +21,20 @@ import java.util.concurrent.FutureTask;
  */
 final class ScenarioS1Test {
     private static final int[] COUNTS = {1, 700, 100_000};
-    private static final int ROUNDS = 8;
+    private static final int ROUNDS = 3;
+    private static final int STRESS_ROUNDS = 8;
 
-    /** One rank of the scenario, as often as the argument says. */
+    /** One rank of the scenario. Arguments: how often, and how many rounds of all-gathers. */
     public static final class S1 implements Scenario {
         @Override
         public void run(Rank rank) throws Exception {
             for (int time = 0; time < rank.intArgument(0); time++) {
-                run(rank.number(), rank.init("world " + time, InitTest.NON_BLOCKING));
+                Communicator world = rank.init("world " + time, InitTest.NON_BLOCKING);
+                run(rank.number(), world, rank.intArgument(1));
             }
         }
 
-        private static void run(int me, Communicator world) throws Exception {
+        private static void run(int me, Communicator world, int rounds) throws Exception {
             world.awaitReady(InitTest.SOON);
             NonBlocking.allReduce(world, 1);
             Communicator rail = child(world, me % 2, me);
@@ -41,7 +43,9 @@ final class ScenarioS1Test {
             NonBlocking.allReduce(world, 1);
             List<Communicator> comms = List.of(world, rail, node);
             List<FutureTask<Boolean>> gathers =
-                    comms.stream().map(comm -> new FutureTask<>(() -> gather(comm))).toList();
+                    comms.stream()
+                            .map(comm -> new FutureTask<>(() -> gather(comm, rounds)))
+                            .toList();
             for (FutureTask<Boolean> gather : gathers) {
                 Thread.ofPlatform().name("gather").daemon().start(gather);
             }
@@ -62,8 +66,8 @@ final class ScenarioS1Test {
             return child;
         }
 
-        private static Boolean gather(Communicator comm) {
-            for (int round = 0; round < ROUNDS; round++) {
+        private static Boolean gather(Communicator comm, int rounds) {
+            for (int round = 0; round < rounds; round++) {
                 for (int count : COUNTS) {
                     NonBlocking.allGather(comm, count);
                 }
@@ -80,20 +84,24 @@ final class ScenarioS1Test {
         }
     }
 
-    @RepeatedTest(5)
+    @RepeatedTest(2)
     void allGathersOfForeignThreadsOnRailsAndNodes() {
-        Cluster.processes(4).nodes(2).run(S1.class, 1).assertAllSucceeded();
+        Cluster.processes(4).nodes(2).run(S1.class, 1, ROUNDS).assertAllSucceeded();
     }
 
     @Test
     void worksWithTheRanksOfANodeInOneProcess() {
-        Cluster.processes(4).ranksPerProcess(2).nodes(2).run(S1.class, 1).assertAllSucceeded();
+        Cluster.processes(4)
+                .ranksPerProcess(2)
+                .nodes(2)
+                .run(S1.class, 1, ROUNDS)
+                .assertAllSucceeded();
     }
 
     @ParameterizedTest
     @MethodSource("onDevices")
     void worksOnDevices(Cluster cluster) {
-        cluster.run(S1.class, 1).assertAllSucceeded();
+        cluster.run(S1.class, 1, ROUNDS).assertAllSucceeded();
     }
 
     static List<Cluster> onDevices() {
@@ -108,13 +116,18 @@ final class ScenarioS1Test {
                 .nodes(2)
                 .optimized()
                 .deadline(1800)
-                .run(S1.class, 200)
+                .run(S1.class, 200, STRESS_ROUNDS)
                 .assertAllSucceeded();
     }
 
     @Tag("stress")
     @RepeatedTest(30)
     void worksThirtyTimesInFreshProcesses() {
-        Cluster.processes(4).nodes(2).optimized().once().run(S1.class, 1).assertAllSucceeded();
+        Cluster.processes(4)
+                .nodes(2)
+                .optimized()
+                .once()
+                .run(S1.class, 1, STRESS_ROUNDS)
+                .assertAllSucceeded();
     }
 }
