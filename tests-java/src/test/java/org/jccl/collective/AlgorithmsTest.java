@@ -15,6 +15,7 @@ import org.jccl.schedule.Step;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.Operation;
 import org.jccl.type.Operation.Parts;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.HashSet;
@@ -104,15 +105,25 @@ final class AlgorithmsTest {
 
     @Test
     void schedulesOfManyRanksStayInsideTheirBuffers() {
+        checkMany(2049, 1, 100_000);
+        checkMany(4097, 15);
+    }
+
+    @Tag("stress")
+    @Test
+    void schedulesOfManyRanksStayInsideTheirBuffersWithAnyCount() {
+        checkMany(2049, 15);
+        checkMany(4097, 1, 100_000);
+    }
+
+    private static void checkMany(int nRanks, long... counts) {
         for (Operation operation : COLLECTIVES) {
-            for (int nRanks : new int[] {2049, 4097}) {
-                boolean ofAll = operation.in() == Parts.EACH || operation.out() == Parts.EACH;
-                for (long count : new long[] {1, 15, 100_000}) {
-                    long each = ofAll ? count / nRanks + 1 : count;
-                    check(shape(operation, nRanks, each, 8, false));
-                    check(shape(operation, nRanks, each, 8, true));
-                    check(shape(operation, pairs(nRanks), each, 8, true));
-                }
+            boolean ofAll = operation.in() == Parts.EACH || operation.out() == Parts.EACH;
+            for (long count : counts) {
+                long each = ofAll ? count / nRanks + 1 : count;
+                check(shape(operation, nRanks, each, 8, false));
+                check(shape(operation, nRanks, each, 8, true));
+                check(shape(operation, pairs(nRanks), each, 8, true));
             }
         }
     }

@@ -31,6 +31,10 @@ import java.util.List;
 /** Operations that nobody waits for. */
 final class StreamAgentTest {
     private static final long LATE_NS = 50_000;
+
+    /** Calls after which both count anew. */
+    private static final int TOGETHER = 50;
+
     private static final String OUTSIDE = ArrayIndexOutOfBoundsException.class.getName();
 
     /**
@@ -102,18 +106,22 @@ final class StreamAgentTest {
         Comm comm = create(rank, "s");
         try (Arena arena = Arena.ofShared()) {
             MemorySegment found = arena.allocate(8, 8);
-            int mine = 0;
-            for (int calls = 1, all = 0; calls < 100 || all < calls + calls / 10; calls++) {
-                found.set(ValueLayout.JAVA_INT, 0, mine);
-                long startNs = System.nanoTime() + rank.number() * LATE_NS;
-                while (System.nanoTime() - startNs < 0) {
-                    Thread.onSpinWait();
+            int all = 0;
+            // While the machine does not run both at once neither meets the other.
+            while (all < TOGETHER + TOGETHER / 10) {
+                int mine = 0;
+                for (int calls = 0; calls <= TOGETHER; calls++) {
+                    found.set(ValueLayout.JAVA_INT, 0, mine);
+                    long startNs = System.nanoTime() + rank.number() * LATE_NS;
+                    while (System.nanoTime() - startNs < 0) {
+                        Thread.onSpinWait();
+                    }
+                    long ticket = allReduce(comm, found.address(), 0);
+                    mine += ticket == 0 ? 1 : 0;
+                    Task task = comm.executor().tickets().task(ticket);
+                    assertTrue(task == null || Wait.of(comm.executor(), task).await(0));
+                    all = found.get(ValueLayout.JAVA_INT, 0);
                 }
-                long ticket = allReduce(comm, found.address(), 0);
-                mine += ticket == 0 ? 1 : 0;
-                Task task = comm.executor().tickets().task(ticket);
-                assertTrue(task == null || Wait.of(comm.executor(), task).await(0));
-                all = found.get(ValueLayout.JAVA_INT, 0);
             }
             rank.post("over" + rank.number(), "");
             rank.await("over" + (1 - rank.number()));

@@ -22,7 +22,7 @@ import java.util.Arrays;
 @Isolated("so many calls of two ranks take a core for each, or ten times as long")
 final class AllocationTest {
     private static final int WARM_UP = 50_000;
-    private static final int CALLS = 200_000;
+    private static final int CALLS = 100_000;
     private static final int STRESS_CALLS = 1_000_000;
     private static final int TRIES = 6;
 

@@ -46,7 +46,7 @@ final class DeviceMatrixTest {
         int atEach = UsedDevice.SIMULATED ? NONE_AT_EACH : CELLS_AT_EACH_ON_GPUS;
         cluster.deadline(DEADLINE_S)
                 .optimized()
-                .run(MatrixScenario.class, SEED, cells, 1, 1, 0, atEach, -1, true)
+                .run(MatrixScenario.class, SEED, cells, 1, 1, 0, atEach, "0/1", true)
                 .assertAllSucceeded()
                 .assertAllSaidTheSame();
     }

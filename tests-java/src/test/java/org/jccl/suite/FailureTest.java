@@ -35,7 +35,9 @@ import java.util.stream.Stream;
 
 /** Ranks that die, stop, come late, leave, or call something else. */
 final class FailureTest {
-    private static final int LARGE = 2 << 20;
+    /** Twice what a ring holds. */
+    private static final int LARGE = 1 << 19;
+
     private static final long DEATH_KNOWN_WITHIN_NS = 5_000_000_000L;
     private static final long ABORT_WITHIN_NS = 1_000_000_000L;
 

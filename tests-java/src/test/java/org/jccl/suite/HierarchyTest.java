@@ -11,6 +11,7 @@ import org.jccl.harness.Scenario;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.RedOp;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -29,18 +30,30 @@ final class HierarchyTest {
     /** Eleven chunks of four bytes each. */
     private static final int LONG = 700_001;
 
+    private static final String ALL = "0/1";
+
     @Test
     void agreesWithTheOracleNodeByNode() {
-        run(Cluster.threads(4).nodes(2), 2, SIZE, 0);
-        run(Cluster.threads(5).nodes(2), 2, SIZE, 1);
-        run(Cluster.threads(7).nodes(3), 3, SIZE, 0);
-        run(Cluster.processes(4).ranksPerProcess(2).nodes(2), 2, SIZE, 1);
+        run(Cluster.threads(4).nodes(2), 2, SIZE, "0/8");
+        run(Cluster.threads(5).nodes(2), 2, SIZE, "1/8");
+        run(Cluster.threads(7).nodes(3), 3, SIZE, "2/8");
+        run(Cluster.processes(4).ranksPerProcess(2).nodes(2), 2, SIZE, "3/8");
     }
 
     @Test
     void usesItsSlotsAgain() {
-        run(Cluster.threads(4).nodes(2), 2, LONG, 0);
-        run(Cluster.threads(5).nodes(2), 2, LONG, 1);
+        run(Cluster.threads(4).nodes(2), 2, LONG, "0/2");
+        run(Cluster.threads(5).nodes(2), 2, LONG, "1/2");
+    }
+
+    @Tag("stress")
+    @ParameterizedTest
+    @ValueSource(ints = {SIZE, LONG})
+    void everyCellAgreesNodeByNode(int size) {
+        run(Cluster.threads(4).nodes(2), 2, size, ALL);
+        run(Cluster.threads(5).nodes(2), 2, size, ALL);
+        run(Cluster.threads(7).nodes(3), 3, size, ALL);
+        run(Cluster.processes(4).ranksPerProcess(2).nodes(2), 2, size, ALL);
     }
 
     /** Also by the ranks with which the late one exchanges nothing; and nobody else is named. */
@@ -107,7 +120,7 @@ final class HierarchyTest {
     @Test
     void keepsRankOrderIfToldTo() {
         Cluster cluster = Cluster.processes(4).nodes(2);
-        run(cluster.environment("JCCL_DETERMINISTIC", "rank"), 1, SIZE, 0);
+        run(cluster.environment("JCCL_DETERMINISTIC", "rank"), 1, SIZE, "4/8");
     }
 
     /** Threads of one process cannot differ; an unknown word counts as the default. */
@@ -135,11 +148,9 @@ final class HierarchyTest {
         }
     }
 
-    /**
-     * Runs half of the cells: the other half runs on other ranks, and all of them in MatrixTest.
-     */
-    private static void run(Cluster cluster, int nodes, int size, int half) {
-        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, size, -1, half, false)
+    /** Runs a part of the cells: other ranks run the others, and MatrixTest all of them. */
+    private static void run(Cluster cluster, int nodes, int size, String part) {
+        cluster.run(MatrixScenario.class, SEED, 0, 0, nodes, size, -1, part, false)
                 .assertAllSucceeded()
                 .assertAllSaidTheSame();
     }

@@ -18,7 +18,9 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.stream.IntStream;
 import java.util.zip.CRC32C;
@@ -27,7 +29,7 @@ import java.util.zip.CRC32C;
  * Runs cells of the matrix on one communicator and compares each with the oracle. Arguments: the
  * seed; how many cells, or 0 for all; how many large ones; on how many nodes the ranks are; the
  * only size, or 0 for any; how many more cells at each alignment of the buffers, 0 for many, or -1;
- * which half of all cells, 0 or 1, or -1 for both; whether the ranks are on devices.
+ * which part of all cells, as 0/1, or 3/4 for the last of four; whether the ranks are on devices.
  *
  * <p>Where every rank's result is the same, rank 0 compares with the oracle and the others with
  * rank 0, by a checksum that they say.
@@ -45,6 +47,8 @@ public final class MatrixScenario implements Scenario {
     private static final int RANK_FACTOR = 13;
     private static final int ANY = -1;
 
+    private static final Inputs INPUTS = new Inputs();
+
     private final CRC32C results = new CRC32C();
     private int me;
     private int nRanks;
@@ -61,7 +65,7 @@ public final class MatrixScenario implements Scenario {
         List<MatrixCase> cases =
                 count > 0
                         ? MatrixCase.sample(seed, count, rank.intArgument(2))
-                        : half(MatrixCase.ofSize(rank.intArgument(4)), rank.intArgument(6));
+                        : part(MatrixCase.ofSize(rank.intArgument(4)), rank.argument(6));
         boolean onDevices = Boolean.parseBoolean(rank.argument(7));
         String where = onDevices ? UsedDevice.number(me).name() : "host";
         try (Communicator comm = rank.init(Config.DEFAULT.withDevice(where));
@@ -81,9 +85,12 @@ public final class MatrixScenario implements Scenario {
     }
 
     /** Cells in and out of place are neighbours, and stay together. */
-    private static List<MatrixCase> half(List<MatrixCase> all, int which) {
+    private static List<MatrixCase> part(List<MatrixCase> all, String part) {
+        String[] words = part.split("/");
+        int which = Integer.parseInt(words[0]);
+        int parts = Integer.parseInt(words[1]);
         return IntStream.range(0, all.size())
-                .filter(i -> which < 0 || i / 2 % 2 == which)
+                .filter(i -> i / 2 % parts == which)
                 .mapToObj(all::get)
                 .toList();
     }
@@ -258,8 +265,30 @@ public final class MatrixScenario implements Scenario {
     }
 
     private byte[] inputOf(MatrixCase cell, long seed, int rank) {
-        Random random = new Random(seed * 64 + rank);
-        return Oracle.randomInput(cell.type(), cell.op(), cell.inputCount(nRanks), random);
+        return INPUTS.of(new Input(cell, nRanks, seed * 64 + rank));
+    }
+
+    /** What the bytes of an input follow from. */
+    private record Input(MatrixCase cell, int nRanks, long seed) {
+        byte[] draw() {
+            Random random = new Random(seed);
+            return Oracle.randomInput(cell.type(), cell.op(), cell.inputCount(nRanks), random);
+        }
+    }
+
+    /** The inputs of the present cell, which the ranks of a process need several times each. */
+    private static final class Inputs extends LinkedHashMap<Input, byte[]> {
+        private static final long serialVersionUID = 1;
+        private static final int MOST = 16;
+
+        synchronized byte[] of(Input input) {
+            return computeIfAbsent(input, Input::draw);
+        }
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Input, byte[]> eldest) {
+            return size() > MOST;
+        }
     }
 
     /** Makes all NaNs one, since any NaN equals any NaN. */
