@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 import re
 import sys
 from pathlib import Path
@@ -16,10 +14,18 @@ def package_version() -> str:
         found = re.search(r"<revision>([^<]+)</revision>", pom.read_text(encoding="utf-8"))
         if found is not None:
             return found.group(1)
-    return importlib.metadata.version("jccl")
+    # importlib.metadata would read the same, but importing it takes as long as importing JCCL.
+    installed = list(Path(__file__).parent.parent.glob("jccl-*.dist-info/METADATA"))
+    if len(installed) == 1:
+        said = re.search(r"^Version: (\S+)$", installed[0].read_text(encoding="utf-8"), re.M)
+        if said is not None:
+            return said.group(1)
+    return _installed("jccl")
 
 
 def _installed(name: str) -> str:
+    import importlib.metadata
+
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -28,6 +34,8 @@ def _installed(name: str) -> str:
 
 def show_versions() -> None:
     """Prints what a bug report should contain: versions of JCCL, its library, Java and Python."""
+    import platform
+
     print(f"jccl:    {package_version()} ({Path(__file__).parent})")
     try:
         from jccl.bindings import load

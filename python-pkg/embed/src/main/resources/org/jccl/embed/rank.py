@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.abc
-import importlib.util
 import os
 import runpy
 import sys
@@ -99,7 +97,7 @@ class _Environment(os._Environ):  # type: ignore[type-arg]
         return sum(1 for _ in self)
 
 
-class _AfterTorch(importlib.abc.MetaPathFinder):
+class _AfterTorch:
     """Gives each rank a world of torch.distributed when the first of them imports it."""
 
     _NAME = "torch.distributed.distributed_c10d"
