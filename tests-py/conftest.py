@@ -37,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
         archives.make_for_library(jar)
         options = [archives.FIRST_COMPILER, *archives.flags(jar)]
         os.environ["JCCL_JVM_OPTIONS"] = " ".join(options)
+        # For the JVMs that tests start by Java's own commands.
+        os.environ.setdefault("JDK_JAVA_OPTIONS", archives.FIRST_COMPILER)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

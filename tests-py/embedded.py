@@ -23,13 +23,25 @@ def java(*flags: str) -> list[str]:
     return [str(archives.java()), archives.FIRST_COMPILER, *flags, "-jar", str(JAR)]
 
 
+def _archive() -> list[str]:
+    """Flags by which GraalPy's classes come from an archive."""
+    archives.make_for_embed(JAR)
+    # The first of the two JVMs, which only starts the other one, says that it has other flags.
+    return [*archives.flags(JAR), "-Xlog:cds=off"]
+
+
+def options() -> str:
+    """What a shell sets so that `java`, which a user's command calls, starts GraalPy earlier.
+
+    Nothing in the long form of the tests: see conftest.
+    """
+    own = os.environ.get("JDK_JAVA_OPTIONS")
+    return "" if own is None else f"export JDK_JAVA_OPTIONS='{' '.join([own, *_archive()])}';"
+
+
 def command(host: str, *words: str) -> list[str]:
     """The command that runs a program in a host."""
-    flags: list[str] = []
-    if host == "graalpy":
-        archives.make_for_embed(JAR)
-        # The first of the two JVMs, which only starts the other one, says that it has other flags.
-        flags = [*archives.flags(JAR), "-Xlog:cds=off"]
+    flags = _archive() if host == "graalpy" else []
     return [*java(*flags), *HOSTS[host], *words]
 
 

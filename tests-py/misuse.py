@@ -27,6 +27,20 @@ from jccl.core import (
 
 TABLE = Path(__file__).with_name("misuse.txt")
 LANGUAGES = ("C", "Java", "Python")
+#: Cases with a process of their own: they leave something behind, or need one without Java.
+ALONE = {
+    "no communicator",
+    "state of no communicator",
+    "no place for the id",
+    "use in progress",
+    "destroy in progress",
+    "one number twice",
+    "unknown device",
+    "group start without end",
+    "blocking and not in a group",
+    "forked child",
+    "garbage-collected undestroyed",
+}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import jccl.bindings
 import pytest
 from embedded import HOSTS, command, java, run
 
@@ -42,16 +40,20 @@ def _lines(text: str) -> list[str]:
     return sorted(line for line in text.splitlines() if line.startswith("["))
 
 
-@both
-def test_script_runs_as_ranks(host: str, script: Script) -> None:
-    path = script("""
-        print(comm.rank, comm.nranks, x[999], sys.argv[1:], __name__, os.environ["RANK"])
-        comm.destroy()
-    """)
-    done = run(host, "--ranks", "3", path, "a", "-b")
+_PRINT = 'print(comm.rank, comm.nranks, x[999], sys.argv[1:], __name__, os.environ["RANK"])\n'
+
+
+def _printed(ranks: int) -> list[str]:
+    """The lines of _PRINT, with two arguments."""
+    total = float(ranks * (ranks + 1) // 2)
+    return [f"[{r}] {r} {ranks} {total} ['a', '-b'] __main__ {r}" for r in range(ranks)]
+
+
+# For GraalPy, which takes seconds to start, the test of a rank that ends early checks the same.
+def test_script_runs_as_ranks(script: Script) -> None:
+    done = run("jep", "--ranks", "3", script(_PRINT + "comm.destroy()"), "a", "-b")
     assert done.returncode == 0, done.stderr
-    ends = [f"[{r}] {r} 3 6.0 ['a', '-b'] __main__ {r}" for r in range(3)]
-    assert _lines(done.stdout) == ends
+    assert _lines(done.stdout) == _printed(3)
 
 
 @both
@@ -91,19 +93,21 @@ def test_a_rank_that_ends_early_is_named_and_its_peers_are_told(
 ) -> None:
     status, sentence = _EARLY_ENDS[end]
     path = script(f"""
+        {_PRINT}
         if comm.rank == 1:
             {end}
         try:
             comm.allreduce(x, x, c.SUM)
         except c.NCCLError as error:
-            print(error)
+            print("told:", error)
     """)
-    done = run(host, "--ranks", "3", path)
+    done = run(host, "--ranks", "3", path, "a", "-b")
     assert done.returncode == status, done.stderr
     assert f"{sentence} (the first to fail)" in done.stderr
-    told = _lines(done.stdout)
+    told = [line for line in _lines(done.stdout) if " told: " in line]
     assert len(told) == 2
     assert all("RemoteError" in line and "rank 1" in line for line in told), told
+    assert [line for line in _lines(done.stdout) if line not in told] == _printed(3)
 
 
 def test_the_rank_that_leaves_its_communicator_by_an_exit_is_the_first_to_fail(
@@ -131,7 +135,7 @@ def test_the_rank_that_leaves_its_communicator_by_an_exit_is_the_first_to_fail(
     assert done.stderr.count("raised NCCLError: RemoteError") == 2
 
 
-@both
+@pytest.mark.parametrize("host", [pytest.param("graalpy", marks=pytest.mark.stress), "jep"])
 def test_ranks_do_not_wait_for_one_that_ends_before_it_joins(host: str, tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(
@@ -236,20 +240,28 @@ def test_a_rank_that_loops_for_ever_is_stopped_at_the_deadline(
     host: str, script: Script, loop: str
 ) -> None:
     path = script(f"""
-        if comm.rank == 2:
+        print("begun")
+        if comm.rank == 1:
+            # The limit counts from later than argv[2]. A loop takes CPU time while it runs.
+            time.sleep(max(0, float(sys.argv[1]) - 1 - (time.time() - float(sys.argv[2]))))
             exec({_LOOPS[loop]!r})
         try:
             comm.allreduce(x, x, c.SUM)
         except c.NCCLError as error:
-            print(error)
+            print("told:", error)
     """)
-    limit = 20.0 if host == "graalpy" else 10.0
-    done = run(host, "--ranks", "3", "--deadline", str(limit), path)
-    assert done.returncode == 124, done.stderr
-    assert f"rank 2 was not done after {limit} s (the first to fail)" in done.stderr
-    told = _lines(done.stdout)
-    assert len(told) == 2, done.stdout + done.stderr
-    assert all("rank 2" in line for line in told), told
+    limit = 10.0 if host == "graalpy" else 5.0
+    while True:
+        words = (str(limit), path, str(limit), str(time.time()))
+        done = run(host, "--ranks", "2", "--deadline", *words)
+        assert done.returncode == 124, done.stderr
+        if done.stdout.count("begun") == 2:
+            break
+        # The limit came while the ranks started; how long that takes depends on the machine.
+        limit *= 2
+    assert f"rank 1 was not done after {limit} s (the first to fail)" in done.stderr
+    (told,) = (line for line in _lines(done.stdout) if " told: " in line)
+    assert "rank 1" in told
 
 
 def test_ranks_that_all_wait_are_stopped_at_the_deadline(script: Script) -> None:
@@ -280,14 +292,13 @@ def test_a_rank_that_uses_up_the_heap_is_named_and_its_peers_are_told(script: Sc
         except c.NCCLError as error:
             print(error)
     """)
-    program, *options = command("graalpy", "--ranks", "3", path)
+    program, *options = command("graalpy", "--ranks", "2", path)
     small = [program, "-Xmx350m", *options]
     done = subprocess.run(small, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1, done.stderr
     assert "rank 1 raised MemoryError" in done.stderr
-    told = _lines(done.stdout)
-    assert len(told) == 2, done.stdout + done.stderr
-    assert all("rank 1 aborted" in line for line in told), told
+    (told,) = _lines(done.stdout)
+    assert "rank 1 aborted" in told
 
 
 @pytest.mark.parametrize(
@@ -403,59 +414,6 @@ def test_a_python_without_jep_is_a_sentence(tmp_path: Path) -> None:
     assert "has no package jep; install it there: pip install jep" in done.stderr
 
 
-_PROGRAM = """
-import jep.*;
-
-class Program {
-    public static void main(String[] words) throws Exception {
-        MainInterpreter.setJepLibraryPath(words[0]);
-        MainInterpreter.setInitParams(PyConfig.python().setProgramName(words[1]));
-        try (Interpreter own = new INTERPRETER()) {
-            own.exec(words[2]);
-        }
-    }
-}
-"""
-
-
-def _in_jep(interpreter: str, jars: list[Path], code: str, folder: Path) -> str:
-    """What a program prints in Jep, started by a Java program that knows nothing of JCCL."""
-    spec = importlib.util.find_spec("jep")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    package = Path(spec.submodule_search_locations[0])
-    source = folder / "Program.java"
-    source.write_text(_PROGRAM.replace("INTERPRETER", interpreter), encoding="utf-8")
-    path = ":".join(map(str, [*package.glob("jep-*.jar"), *jars]))
-    options = ["--enable-native-access=ALL-UNNAMED", "-cp", path, str(source)]
-    words = [str(package / "libjep.so"), sys.executable, code]
-    done = subprocess.run(
-        [java()[0], *options, *words], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-_JARS = list(Path(jccl.bindings.__file__).parent.parent.glob("_lib/jccl-core-*.jar"))
-
-
-@pytest.mark.parametrize("jars", [_JARS, []], ids=["jar", "no-jar"])
-def test_a_java_program_that_runs_jep_needs_no_jar_of_ours(
-    jars: list[Path], tmp_path: Path
-) -> None:
-    code = textwrap.dedent("""
-        import array
-        import jccl.core as c
-        from jccl.bindings import load
-        with c.Communicator.init(1, 0, c.get_unique_id()) as comm:
-            x = array.array("f", [1, 2])
-            comm.allreduce(x, x, c.SUM)
-        print(type(load()).__name__, x.tolist())
-    """)
-    kind = "GuestBinding" if jars else "module"
-    assert _in_jep("SharedInterpreter", jars, code, tmp_path) == f"{kind} [1.0, 2.0]\n"
-
-
 def test_a_child_made_by_fork_is_told_in_jep(script: Script) -> None:
     path = script(
         """
@@ -481,16 +439,3 @@ def test_a_child_made_by_fork_is_told_in_jep(script: Script) -> None:
     done = run("jep", path)
     assert done.stdout == "[0] 7\n", done.stdout + done.stderr
     assert done.returncode == 0
-
-
-def test_a_subinterpreter_of_jep_is_refused(tmp_path: Path) -> None:
-    code = textwrap.dedent("""
-        import jccl.core
-        try:
-            jccl.core.get_unique_id()
-        except ImportError as error:
-            print(error)
-    """)
-    said = _in_jep("SubInterpreter", _JARS, code, tmp_path)
-    assert "this is a SubInterpreter of Jep" in said
-    assert "use SharedInterpreter" in said

@@ -16,20 +16,20 @@ torch = pytest.importorskip("torch", reason="these programs are torch's")
 TRAIN = str(REPOSITORY / "examples" / "digits" / "train.py")
 
 
-def worlds(tmp_path: Path, code: str, ranks: int = 3) -> list[str]:
+def worlds(tmp_path: Path, code: str, *, ranks: int = 3, **environment: str) -> list[str]:
     """What ranks of one Jep print, sorted."""
     script = tmp_path / "script.py"
     begin = "import os, threading\nimport torch\nimport torch.distributed as dist\n"
     script.write_text(begin + textwrap.dedent(code), encoding="utf-8")
-    done = run("jep", "--ranks", str(ranks), str(script))
+    done = run("jep", "--ranks", str(ranks), str(script), **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return sorted(done.stdout.splitlines())
 
 
-def test_each_rank_has_its_own_groups(tmp_path: Path) -> None:
-    lines = worlds(
-        tmp_path,
-        """
+#: Parts of one program, since each start imports torch. Each prints a line that begins with its
+#: name, after the number of the rank.
+PARTS = {
+    "groups": """
         assert not dist.is_initialized()
         for _ in range(3):
             dist.init_process_group("jccl")
@@ -48,16 +48,9 @@ def test_each_rank_has_its_own_groups(tmp_path: Path) -> None:
             assert names == [f"rank {r}" for r in range(n)]
             dist.destroy_process_group()
             assert not dist.is_initialized()
-        print(n, rank)
-        """,
-    )
-    assert lines == [f"[{r}] 3 {r}" for r in range(3)]
-
-
-def test_callbacks_and_threads_are_in_the_world_of_their_rank(tmp_path: Path) -> None:
-    lines = worlds(
-        tmp_path,
-        """
+        print("groups", n, rank)
+    """,
+    "callbacks": """
         dist.init_process_group("jccl")
         seen = []
         for _ in range(20):
@@ -66,18 +59,10 @@ def test_callbacks_and_threads_are_in_the_world_of_their_rank(tmp_path: Path) ->
         thread = threading.Thread(target=lambda: seen.append(dist.get_rank()))
         thread.start()
         thread.join()
-        print(dist.get_rank(), set(seen), len(seen))
+        print("callbacks", dist.get_rank(), set(seen), len(seen))
         dist.destroy_process_group()
-        """,
-    )
-    assert lines == [f"[{r}] {r} {{{r}}} 21" for r in range(3)]
-
-
-def test_objects_of_classes_of_the_script_are_exchanged(tmp_path: Path) -> None:
-    """Each rank has its own module __main__, by which pickle finds them."""
-    lines = worlds(
-        tmp_path,
-        """
+    """,
+    "objects": """
         class Point:
             def __init__(self, x):
                 self.x = x
@@ -86,17 +71,10 @@ def test_objects_of_classes_of_the_script_are_exchanged(tmp_path: Path) -> None:
         points = [None] * dist.get_world_size()
         dist.all_gather_object(points, Point(dist.get_rank()))
         assert all(type(point) is Point for point in points)
-        print([point.x for point in points])
+        print("objects", [point.x for point in points])
         dist.destroy_process_group()
-        """,
-    )
-    assert lines == [f"[{r}] [0, 1, 2]" for r in range(3)]
-
-
-def test_threads_of_a_rank_find_and_end_its_groups(tmp_path: Path) -> None:
-    lines = worlds(
-        tmp_path,
-        """
+    """,
+    "threads": """
         import torch.distributed._functional_collectives as functional
 
         def use():
@@ -111,10 +89,51 @@ def test_threads_of_a_rank_find_and_end_its_groups(tmp_path: Path) -> None:
             thread.start()
             thread.join()
             assert not dist.is_initialized()
-        print(found)
-        """,
+        print("threads", found)
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What three ranks print that run all parts, below a launcher that is not theirs.
+
+    The launcher's variables would make them look for a store that they cannot reach.
+    """
+    code = "".join(map(textwrap.dedent, PARTS.values()))
+    return worlds(
+        tmp_path_factory.mktemp("parts"),
+        code,
+        TORCHELASTIC_USE_AGENT_STORE="True",
+        MASTER_ADDR="203.0.113.1",
+        MASTER_PORT="1",
     )
-    assert lines == [f"[{r}] [[3.0, 3.0, 3.0]]" for r in range(3)]
+
+
+def part(printed: list[str], name: str) -> list[str]:
+    """The lines of a part, by rank."""
+    return [line.replace(f" {name}", "", 1) for line in printed if line[3:].startswith(f" {name} ")]
+
+
+def test_each_rank_has_its_own_groups(printed: list[str]) -> None:
+    assert part(printed, "groups") == [f"[{r}] 3 {r}" for r in range(3)]
+
+
+def test_callbacks_and_threads_are_in_the_world_of_their_rank(printed: list[str]) -> None:
+    assert part(printed, "callbacks") == [f"[{r}] {r} {{{r}}} 21" for r in range(3)]
+
+
+def test_objects_of_classes_of_the_script_are_exchanged(printed: list[str]) -> None:
+    """Each rank has its own module __main__, by which pickle finds them."""
+    assert part(printed, "objects") == [f"[{r}] [0, 1, 2]" for r in range(3)]
+
+
+def test_threads_of_a_rank_find_and_end_its_groups(printed: list[str]) -> None:
+    assert part(printed, "threads") == [f"[{r}] [[3.0, 3.0, 3.0]]" for r in range(3)]
+
+
+def test_the_launcher_of_the_process_is_not_that_of_its_ranks(printed: list[str]) -> None:
+    assert len(printed) == 3 * len(PARTS)
 
 
 def test_a_rank_that_has_ended_receives_nothing_more(tmp_path: Path) -> None:
@@ -208,20 +227,8 @@ def test_a_rank_that_ends_before_it_makes_the_group_is_named(tmp_path: Path) -> 
         assert "told" in done.stdout
 
 
-def test_the_launcher_of_the_process_is_not_that_of_its_ranks(tmp_path: Path) -> None:
-    """Its variables would make them look for a store that they cannot reach."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        'import torch.distributed as dist\ndist.init_process_group("jccl")\n'
-        "print(dist.get_world_size())\ndist.destroy_process_group()\n",
-        encoding="utf-8",
-    )
-    launcher = {"MASTER_ADDR": "203.0.113.1", "MASTER_PORT": "1"}
-    done = run("jep", "--ranks", "2", str(script), TORCHELASTIC_USE_AGENT_STORE="True", **launcher)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert sorted(done.stdout.splitlines()) == ["[0] 2", "[1] 2"]
-
-
+# With another program, and processes without torchrun, test_torch_training.py checks the same.
+@pytest.mark.stress
 def test_four_ranks_of_one_jep_train_what_four_of_torchrun_do(tmp_path: Path) -> None:
     arguments = ["--epochs", "1", "--quiet", "--save"]
     jep, torchrun = tmp_path / "jep", tmp_path / "torchrun"

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import jccl.bindings
@@ -15,6 +16,8 @@ from jccl.run import Job, run_job
 
 LIMIT_S = 300
 LIBRARIES = Path(jccl.bindings.__file__).parent.parent / "_lib"
+
+Script = Callable[[set[int]], str]
 
 JAVA = """
 import java.lang.foreign.Arena;
@@ -75,20 +78,32 @@ for i in range(2):
 """
 
 
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
-    """A program whose ranks 1 and, if asked for, 0 are in Java."""
-    (tmp_path / "Ranks.java").write_text(JAVA, encoding="utf-8")
-    return tmp_path / "mixed.py"
-
-
-def write(script: Path, java_ranks: set[int]) -> None:
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The class path of the program in Java, which is compiled once for all ranks."""
+    folder = tmp_path_factory.mktemp("classes")
+    (folder / "Ranks.java").write_text(JAVA, encoding="utf-8")
     (jar,) = LIBRARIES.glob("jccl-core-*.jar")
-    java = str(Path(load().java_home(), "bin", "java"))
-    flags = ["--enable-native-access=ALL-UNNAMED", "-cp", str(jar)]
-    command = [java, *flags, str(script.parent / "Ranks.java")]
-    code = PYTHON.format(java_ranks=java_ranks, java=java, command=command)
-    script.write_text(code, encoding="utf-8")
+    javac = str(Path(load().java_home(), "bin", "javac"))
+    command = [javac, "-cp", str(jar), "-d", str(folder), str(folder / "Ranks.java")]
+    subprocess.run(command, check=True, timeout=LIMIT_S)
+    return f"{jar}{os.pathsep}{folder}"
+
+
+@pytest.fixture
+def script(tmp_path: Path, classes: str) -> Script:
+    """Writes a program of which some ranks are in Java."""
+
+    def write(java_ranks: set[int]) -> str:
+        java = str(Path(load().java_home(), "bin", "java"))
+        command = [java, "--enable-native-access=ALL-UNNAMED", "-cp", classes, "Ranks"]
+        path = tmp_path / "mixed.py"
+        path.write_text(
+            PYTHON.format(java_ranks=java_ranks, java=java, command=command), encoding="utf-8"
+        )
+        return str(path)
+
+    return write
 
 
 def count(output: str, language: str, n: int) -> int:
@@ -100,10 +115,10 @@ def count(output: str, language: str, n: int) -> int:
 
 @pytest.mark.parametrize("java_ranks", [{0, 2}, {1}], ids=str)
 def test_ranks_of_jccl_run_are_in_java_and_python(
-    script: Path, java_ranks: set[int], capfd: pytest.CaptureFixture[str]
+    script: Script, java_ranks: set[int], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    write(script, java_ranks)
-    status = run_job(Job(command=[sys.executable, str(script)], nranks=3, timeout_s=LIMIT_S))
+    command = [sys.executable, script(java_ranks)]
+    status = run_job(Job(command=command, nranks=3, timeout_s=LIMIT_S))
     output = capfd.readouterr().out
     assert status == 0
     assert count(output, "java", 3) == 2 * len(java_ranks)
@@ -111,23 +126,22 @@ def test_ranks_of_jccl_run_are_in_java_and_python(
 
 
 @pytest.mark.parametrize("java_ranks", [{1}, {0, 1}], ids=str)
-def test_ranks_of_torchrun_are_in_java_and_python(script: Path, java_ranks: set[int]) -> None:
+def test_ranks_of_torchrun_are_in_java_and_python(script: Script, java_ranks: set[int]) -> None:
     run_by_torchrun(script, java_ranks)
 
 
-def test_ranks_of_torchrun_hand_on_the_id_of_nccl_comm_id(script: Path) -> None:
+def test_ranks_of_torchrun_hand_on_the_id_of_nccl_comm_id(script: Script) -> None:
     """The rank in Python waits for it in the store."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     run_by_torchrun(script, {0}, NCCL_COMM_ID=f"127.0.0.1:{port}")
 
 
-def run_by_torchrun(script: Path, java_ranks: set[int], **variables: str) -> None:
+def run_by_torchrun(script: Script, java_ranks: set[int], **variables: str) -> None:
     pytest.importorskip("torch", reason="torchrun is torch's")
-    write(script, java_ranks)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     done = subprocess.run(
-        [*torchrun, "--standalone", str(script)],
+        [*torchrun, "--standalone", script(java_ranks)],
         env={**os.environ, **variables},
         capture_output=True,
         text=True,

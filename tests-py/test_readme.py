@@ -97,7 +97,8 @@ def run_shell(block: Block, tmp_path: Path) -> None:
                 assert what == "." or (ROOT / what.split("[")[0]).exists(), line
             case ["python" | "torchrun" | "java" | "cc" | "./sum", *_]:
                 command = line.replace("python-pkg/embed/target/jccl-embed.jar", str(embedded.JAR))
-                run(["bash", "-c", f"{readme.commands_path()} {command}"], tmp_path)
+                options = embedded.options() if "--host graalpy" in command else ""
+                run(["bash", "-c", f"{options}{readme.commands_path()} {command}"], tmp_path)
             case _:
                 pytest.fail(f"README, line {block.line}: nobody tests `{line}`")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -83,12 +82,22 @@ def _exchange(rank: Rank, name: str) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize(
-    "variables",
-    [pytest.param({}, id="shm"), pytest.param(NET, id="tcp", marks=pytest.mark.stress)],
-)
+@pytest.mark.parametrize("kind", ["everything", "gather", "scatter"])
+def test_a_killed_rank_is_named(kind: str, seed: int) -> None:
+    """One operation of each kind, by the seed: each of them takes new processes with torch."""
+    names = [name for name in OPERATIONS if kind in name]
+    _a_killed_rank_is_named(names[seed % len(names)], {})
+
+
+@pytest.mark.stress
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("variables", [{}, NET], ids=["shm", "tcp"])
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_a_killed_rank_is_named(name: str, variables: dict[str, Any]) -> None:
+def test_a_killed_rank_is_named_by_each_operation(name: str, variables: dict[str, str]) -> None:
+    _a_killed_rank_is_named(name, variables)
+
+
+def _a_killed_rank_is_named(name: str, variables: dict[str, str]) -> None:
     with Cluster(3, environment=environment(**variables)) as cluster:
         cluster.start(_exchange, name)
         cluster.wait_for(*(f"blocked/{rank}" for rank in range(VICTIM)))

@@ -2,57 +2,41 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import embedded
 import pytest
 import torch
+import torch_team
+import training
 from harness import Rank
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch_team import Team, dist
 
 ROOT = Path(__file__).parents[1]
+DEMONSTRATION = ROOT / "examples" / "digits"
 Parameters = dict[str, torch.Tensor]
 
 
-class Net(nn.Module):
-    """Layers of several sizes, a buffer, and one that some steps do not use."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(32, 300)
-        self.norm = nn.BatchNorm1d(300)
-        self.maybe = nn.Linear(300, 300)
-        self.last = nn.Linear(300, 5)
-
-    def forward(self, x: torch.Tensor, use_all: bool) -> torch.Tensor:
-        x = self.norm(self.first(x).relu())
-        if use_all:
-            x = self.maybe(x).relu()
-        result: torch.Tensor = self.last(x)
-        return result
-
-
 def train(rank: Rank, unused: bool, directory: str) -> None:
-    """Trains a small network; several buckets a step, so several operations in flight."""
-    torch.manual_seed(3)
-    plain = Net()
-    model = DistributedDataParallel(plain, find_unused_parameters=unused, bucket_cap_mb=0.1)
-    optimizer = torch.optim.SGD(plain.parameters(), lr=0.05, momentum=0.9)
-    data = torch.Generator().manual_seed(100 + rank.rank)
-    for step in range(12):
-        optimizer.zero_grad()
-        x = torch.randn(16, 32, generator=data)
-        model(x, not unused or step % 3 > 0).square().mean().backward()
-        optimizer.step()
-    torch.save(plain.state_dict(), Path(directory, f"{rank.rank}.pt"))
+    """See training.train."""
+    training.train(rank.rank, unused, directory)
 
 
 def trained(team: Team, unused: bool, directory: Path, backend: str) -> Parameters:
     """Trains on a team; returns the parameters, which must be the same on all ranks."""
     team.run(train, unused, str(directory), backend=backend)
+    return saved(directory)
+
+
+def saved(directory: Path) -> Parameters:
+    """The parameters that the ranks have saved, which must be the same."""
     answers: list[Parameters] = [torch.load(path) for path in sorted(directory.glob("*.pt"))]
     # The running statistics of a batch norm are of each rank's own data.
     answers = [{n: t for n, t in a.items() if "norm.run" not in n} for a in answers]
@@ -62,16 +46,18 @@ def trained(team: Team, unused: bool, directory: Path, backend: str) -> Paramete
     return answers[0]
 
 
+def bits(parameters: Parameters) -> dict[str, bytes]:
+    """Every bit of the parameters."""
+    return {name: tensor.numpy().tobytes() for name, tensor in parameters.items()}
+
+
 @pytest.mark.parametrize("unused", [False, True], ids=["all_used", "some_unused"])
 def test_parameters_are_bit_equal_to_gloo_at_two_ranks(
     two: Team, unused: bool, tmp_path: Path
 ) -> None:
     ours = trained(two, unused, tmp_path, "jccl")
     theirs = trained(two, unused, tmp_path, "gloo")
-    for name, tensor in ours.items():
-        assert torch.equal(
-            tensor.reshape(-1).view(torch.uint8), theirs[name].reshape(-1).view(torch.uint8)
-        ), name
+    assert bits(ours) == bits(theirs)
 
 
 def test_four_ranks_train_alike(four: Team, tmp_path: Path) -> None:
@@ -80,6 +66,27 @@ def test_four_ranks_train_alike(four: Team, tmp_path: Path) -> None:
     for name, tensor in ours.items():
         # jccl adds in another order than gloo.
         assert torch.allclose(tensor, theirs[name], atol=1e-4), name
+
+
+def test_four_ranks_of_one_jep_train_what_four_processes_do(tmp_path: Path) -> None:
+    script, jep, processes = (tmp_path / name for name in ("script.py", "jep", "processes"))
+    script.write_text(
+        "import sys\n"
+        f"sys.path.append({str(Path(__file__).parent)!r})\n"
+        "import training\n"
+        "import torch.distributed as dist\n"
+        "dist.init_process_group('jccl')\n"
+        "training.train(dist.get_rank(), False, sys.argv[1])\n"
+        "dist.destroy_process_group()\n",
+        encoding="utf-8",
+    )
+    jep.mkdir()
+    processes.mkdir()
+    done = embedded.run("jep", "--ranks", "4", str(script), str(jep), OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    # On one host, as the ranks of Jep are: nodes would add in another order.
+    with torch_team.team(4) as team:
+        assert bits(saved(jep)) == bits(trained(team, False, processes, "jccl"))
 
 
 def steps(model: nn.Module, count: int) -> None:
@@ -107,11 +114,35 @@ def test_a_lost_peer_fails_backward_and_not_the_process(two: Team) -> None:
     assert two.run(a_failed_bucket_raises) == [True, True]
 
 
-def test_the_digits_are_learned_with_gloo_forbidden(tmp_path: Path) -> None:
-    """One run of the demonstration as `make demo` starts it, with fewer epochs."""
+@pytest.fixture
+def compare(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the demonstration."""
+    monkeypatch.syspath_prepend(str(DEMONSTRATION))
+    return importlib.import_module("compare")
+
+
+def test_the_digits_are_learned_with_gloo_forbidden(compare: Any, tmp_path: Path) -> None:
+    """The demonstration's run on jccl, with fewer epochs, beside itself in the place of others."""
+    compare.run("jccl", 2, 10, True, tmp_path)
+    runs = compare.Runs()
+    runs.add(tmp_path)
+    compare.table(dict.fromkeys(compare.NAMES, runs), 2)
+    assert compare.verdict(dict.fromkeys(compare.NAMES, runs), 2) == []
+    other, few = copy.deepcopy(runs), copy.deepcopy(runs)
+    next(iter(other.parameters.values())).view(torch.int32)[0] ^= 1
+    few.record["accuracy"] = 0.9
+    sentences = compare.verdict({"jccl": runs, "gloo": other, "none": few}, 2)
+    assert len(sentences) == 2
+    assert "none: accuracy 0.9000 is below" in sentences[0]
+    assert "jccl's parameters differ from gloo's" in sentences[1]
+
+
+@pytest.mark.stress
+def test_the_demonstration_compares_three_runs(tmp_path: Path) -> None:
+    """As `make demo` starts it, with fewer epochs."""
     options = ["--ranks", "2", "--rounds", "1", "--epochs", "10"]
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples/digits/compare.py"), *options],
+        [sys.executable, str(DEMONSTRATION / "compare.py"), *options],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
+import signal
 import threading
 import time
 from datetime import timedelta
@@ -455,12 +457,23 @@ def test_different_calls_name_both(two: Team) -> None:
         assert "Broadcast" in sentence
 
 
+def handler_of_segmentation_faults() -> bytes:
+    """The address of what handles SIGSEGV: the first field of its action."""
+    action = ctypes.create_string_buffer(256)
+    libc = ctypes.CDLL(None)
+    assert libc.sigaction(int(signal.SIGSEGV), None, action) == 0
+    return action.raw[:8]
+
+
 def java_survives_torchs_signal_handlers(rank: Rank) -> None:
     with joined(rank, "signals"):
+        of_java = handler_of_segmentation_faults()
         torch._C._set_print_stack_traces_on_fatal_signal(True)
-        for k in range(20_000):
+        assert handler_of_segmentation_faults() == of_java
+        for k in range(500):
             dist.all_reduce(torch.ones(1 + k % 3))
         torch._C._set_print_stack_traces_on_fatal_signal(False)
+        assert handler_of_segmentation_faults() == of_java
         dist.barrier()
 
 

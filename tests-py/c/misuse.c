@@ -1,4 +1,4 @@
-/* misuse CASE: a wrong call, on a second thread and then, with everything made anew, on this one.
+/* misuse CASE...: a wrong call, on a second thread and then, with everything made anew, on this one.
  * Prints for each the code that it returned and, on the next line, the last error. What was right
  * before must be so afterwards. */
 #include <sched.h>
@@ -345,14 +345,21 @@ static void try(size_t i, int second) {
     }
 }
 
-int main(int argc, char** argv) {
-    REQUIRE(argc == 2);
+static size_t find(const char* name) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            try(i, 1);
-            try(i, 0);
-            return 0;
+        if (strcmp(cases[i].name, name) == 0) {
+            return i;
         }
     }
-    FAIL("there is no case %s", argv[1]);
+    FAIL("there is no case %s", name);
+}
+
+int main(int argc, char** argv) {
+    REQUIRE(argc > 1);
+    for (int k = 1; k < argc; k++) {
+        size_t i = find(argv[k]);
+        try(i, 1);
+        try(i, 0);
+    }
+    return 0;
 }
