@@ -97,7 +97,7 @@ def run(tmp_path: Path, count: int) -> None:
 
 
 def test_rails_and_nodes_by_split(tmp_path: Path) -> None:
-    run(tmp_path, 5)
+    run(tmp_path, 2)
 
 
 @pytest.mark.stress

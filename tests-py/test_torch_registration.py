@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import subprocess
 import sys
+from pathlib import Path
 
+import jccl.bindings
+import jccl.torch
 import pytest
+import torch
+from harness import Rank, run_ranks
+from torch.distributed import Backend
+from torch_team import dist
 
 
-def python(program: str, **environment: str) -> str:
+def python(program: str) -> str:
     """The output of a program in an interpreter of its own."""
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -51,72 +56,71 @@ def test_importing_it_imports_next_to_nothing() -> None:
     assert python(program).strip() == "[]"
 
 
+def registers_twice(_: Rank) -> None:
+    jccl.torch.register()
+    first = Backend._plugins["JCCL"]
+    jccl.torch.register()
+    assert Backend._plugins["JCCL"] is first
+    assert jccl.bindings._binding is None, "registering loaded the library"
+
+
 def test_registering_twice_changes_nothing() -> None:
-    program = """
-import jccl.torch
-from torch.distributed import Backend
-jccl.torch.register()
-first = Backend._plugins["JCCL"]
-jccl.torch.register()
-assert Backend._plugins["JCCL"] is first
-import jccl.bindings
-assert jccl.bindings._binding is None, "registering loaded the library"
-"""
-    python(program)
+    run_ranks(registers_twice, 1, fresh=True)
 
 
-def init(*backends: str) -> str:
-    """A program that prints how init_process_group refuses each backend, a line each."""
-    return f"""
-import torch.distributed as dist
-for backend in {backends}:
+def refusal(backend: str) -> str:
+    """How init_process_group refuses a backend."""
     try:
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
     except Exception as error:
-        print(type(error).__name__, error)
-"""
+        return f"{type(error).__name__} {error}"
+    return ""
+
+
+def refusals(_: Rank, *backends: str) -> list[str]:
+    return [refusal(backend) for backend in backends]
 
 
 def test_other_devices_are_refused_by_a_sentence() -> None:
     backends = ("cpu:jccl,cuda:nccl", "cpu:jccl,cuda:gloo", "cpu:gloo,cuda:jccl", "xpu:jccl")
-    answers = python(init(*backends)).splitlines()
-    assert len(answers) == len(backends), answers
+    (answers,) = run_ranks(refusals, 1, *backends, fresh=True)
+    assert len(answers) == len(backends)
     for answer in answers:
         assert answer.startswith("ValueError")
         assert "jccl serves whole groups, of CPU and CUDA tensors" in answer
 
 
-def test_a_missing_jdk_is_said_by_init_process_group(tmp_path: object) -> None:
-    answer = python(
-        init("jccl"), JCCL_JAVA_HOME=str(tmp_path), JAVA_HOME=str(tmp_path), PATH="/nowhere"
-    )
+def test_a_missing_jdk_is_said_by_init_process_group(tmp_path: Path) -> None:
+    nowhere = {"JCCL_JAVA_HOME": str(tmp_path), "JAVA_HOME": str(tmp_path), "PATH": "/nowhere"}
+    ((answer,),) = run_ranks(refusals, 1, "jccl", fresh=True, environment=nowhere)
     if "DistBackendError" not in answer:
         assert not answer, answer
         pytest.skip("this machine has a JDK in /usr/lib/jvm, which is found in spite of the test")
     assert "JDK" in answer
 
 
+def is_a_group(_: Rank) -> str:
+    dist.init_process_group("jccl", store=dist.HashStore(), rank=0, world_size=1)
+    tensor = torch.arange(5.0)
+    dist.all_reduce(tensor)
+    assert tensor.tolist() == [0, 1, 2, 3, 4]
+    dist.barrier()
+    return str(dist.get_backend())
+
+
 def test_a_group_of_one_rank_works() -> None:
-    program = """
-import torch, torch.distributed as dist
-dist.init_process_group("jccl", store=dist.HashStore(), rank=0, world_size=1)
-tensor = torch.arange(5.0)
-dist.all_reduce(tensor)
-assert tensor.tolist() == [0, 1, 2, 3, 4]
-dist.barrier()
-print(dist.get_backend())
-"""
-    assert python(program).split()[-1] == "jccl"
+    # It ends without having destroyed its group.
+    assert run_ranks(is_a_group, 1, fresh=True) == ["jccl"]
+
+
+def asks_gloo(_: Rank) -> str:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    with pytest.raises(TypeError) as error:
+        jccl.torch.stats()
+    dist.destroy_process_group()
+    return str(error.value)
 
 
 def test_stats_refuse_other_backends() -> None:
-    program = """
-import torch.distributed as dist, jccl.torch
-dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-try:
-    jccl.torch.stats()
-except TypeError as error:
-    print(error)
-dist.destroy_process_group()
-"""
-    assert 'is not a group of backend "jccl"' in python(program)
+    (sentence,) = run_ranks(asks_gloo, 1, fresh=True)
+    assert 'is not a group of backend "jccl"' in sentence
