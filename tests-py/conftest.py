@@ -46,6 +46,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 
+def pytest_collection_finish() -> None:
+    # With torch, a collection of all garbage takes half a second, and tests ask for hundreds.
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_report_header() -> str:
     return f"JCCL_TEST_SEED={_SEED}"
 

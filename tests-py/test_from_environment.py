@@ -18,6 +18,8 @@ LIMIT_S = 300
 LIBRARIES = Path(jccl.bindings.__file__).parent.parent / "_lib"
 
 Script = Callable[[set[int]], str]
+#: Which of two ranks are in Java. By the seed: torchrun takes seconds to start.
+BY_TORCHRUN = [{1}, {0, 1}]
 
 JAVA = """
 import java.lang.foreign.Arena;
@@ -125,8 +127,13 @@ def test_ranks_of_jccl_run_are_in_java_and_python(
     assert count(output, "python", 3) == 2 * (3 - len(java_ranks))
 
 
-@pytest.mark.parametrize("java_ranks", [{1}, {0, 1}], ids=str)
-def test_ranks_of_torchrun_are_in_java_and_python(script: Script, java_ranks: set[int]) -> None:
+def test_ranks_of_torchrun_are_in_java_and_python(script: Script, seed: int) -> None:
+    run_by_torchrun(script, BY_TORCHRUN[seed % 2])
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("java_ranks", BY_TORCHRUN, ids=str)
+def test_ranks_of_torchrun_are_in_java(script: Script, java_ranks: set[int]) -> None:
     run_by_torchrun(script, java_ranks)
 
 

@@ -116,9 +116,12 @@ def test_a_lost_peer_fails_backward_and_not_the_process(two: Team) -> None:
 
 @pytest.fixture
 def compare(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module of the demonstration."""
+    """The module of the demonstration, which bench has one with the same name beside."""
+    monkeypatch.delitem(sys.modules, "compare", raising=False)
     monkeypatch.syspath_prepend(str(DEMONSTRATION))
-    return importlib.import_module("compare")
+    module = importlib.import_module("compare")
+    monkeypatch.delitem(sys.modules, "compare")
+    return module
 
 
 def test_the_digits_are_learned_with_gloo_forbidden(compare: Any, tmp_path: Path) -> None:
