@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import random
 import signal
@@ -21,7 +22,10 @@ from jccl.core import held
 if not os.environ.get("JCCL_TEST_SEED"):
     os.environ["JCCL_TEST_SEED"] = str(random.SystemRandom().randrange(1 << 32))
 _SEED = int(os.environ["JCCL_TEST_SEED"])
-_LONGEST = ("test_readme.py", "test_torch_training.py")
+#: Files for one worker, whose ranks with torch then serve all of them.
+_TOGETHER = "test_torch_"
+#: What takes longest; the first worker gets the first and the third.
+_FIRST = (_TOGETHER, "test_embed.py", "test_misuse.py", "test_readme.py", "test_kill.py")
 
 
 # A shell without job control makes its background programs ignore Ctrl-C, and every child would
@@ -43,7 +47,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers take whole files, in this order: those that take longest come first."""
-    items.sort(key=lambda item: item.path.name not in _LONGEST)
+    items.sort(key=lambda item: [not item.path.name.startswith(first) for first in _FIRST])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The scheduler of --dist loadfile, for which some files are one."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    scheduler: Any = importlib.import_module("xdist.scheduler").LoadFileScheduling(config, log)
+    file_of = scheduler._split_scope
+
+    def split_scope(nodeid: str) -> str:
+        file: str = file_of(nodeid)
+        return _TOGETHER if Path(file).name.startswith(_TOGETHER) else file
+
+    scheduler._split_scope = split_scope
+    return scheduler
 
 
 def pytest_collection_finish() -> None:
