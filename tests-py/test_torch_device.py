@@ -7,21 +7,27 @@ the communicator is a blocking one of the host. On GPUs, cuda/src/test/python do
 from __future__ import annotations
 
 import contextlib
+import threading
+import types
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import jccl
 import jccl.core as nccl
 import pytest
 import test_torch_operations as operations
 import torch
 import torch.distributed
-from harness import Rank
+from harness import Cluster, Rank
+from jccl.torch import creation
 from jccl.torch.device import DeviceCommunicator, Streams
 from jccl.torch.device_work import DeviceWork
-from torch_team import Team
+from torch_team import Team, environment, joined
 
+ROOT = Path(__file__).resolve().parent.parent
 dist: Any = torch.distributed
 #: What the simulated streams have been asked to do.
 _log: list[str] = []
@@ -84,6 +90,9 @@ class _Streams(Streams):
     def keep(self, tensor: torch.Tensor, stream: Any) -> None:
         pass
 
+    def capturing(self) -> bool:
+        return False
+
     def futures(self) -> Any:
         return None
 
@@ -142,6 +151,12 @@ def handles_let_streams_wait(rank: Rank) -> None:
         assert work.result()[0] is x
         doubled = work.get_future().then(lambda done: 2 * done.value()[0])
         assert doubled.wait().tolist() == [2.0 * rank.nranks] * 3
+        dist.all_reduce(x, async_op=True)
+        _log.clear()
+        dist.broadcast(x, 0)
+        dist.broadcast(x, 0)
+        assert _log == ["the current one waits for an event of stream 1"]
+        assert x.tolist() == [float(rank.nranks) ** 2] * 3
         _log.clear()
         peer = 1 - rank.rank
         received = torch.zeros(2)
@@ -191,3 +206,41 @@ class _Done:
 )
 def test_tensors_of_a_device(scenario: Callable[..., None], two: Team) -> None:
     two.run(scenario)
+
+
+def communicators_are_made(rank: Rank) -> None:
+    """Two for each rank, by a group's first operation on a device, whichever that is."""
+    with joined(rank, "made"):
+        group = dist.group.WORLD
+        device: Any = types.SimpleNamespace(type="simulated", index=rank.rank)
+        vars(creation)["Streams"] = lambda _: _Streams()
+        both = creation.connect(group, device, timedelta(seconds=60), lambda: None)
+        native = both[0].native
+        assert both[0].handle != both[1].handle
+        for comm in both:
+            assert native.comm_cu_device(comm.handle) == (0, rank.rank)
+            assert native.comm_count(comm.handle) == (0, rank.nranks)
+        group._devices._both = both
+        group._devices.synchronize()
+        dist.barrier()
+        ended = threading.Event()
+
+        def watch() -> None:
+            if ended.is_set():
+                raise dist.DistBackendError("the group was aborted")
+
+        if rank.rank == 0:
+            # The other does not come; somebody aborts.
+            threading.Timer(0.5, ended.set).start()
+            with pytest.raises(dist.DistBackendError, match="was aborted"):
+                creation.connect(group, device, timedelta(seconds=60), watch)
+
+
+def test_communicators_of_a_device_are_made_by_all_ranks() -> None:
+    simulated = ROOT / "tests-java" / "target" / "test-classes"
+    if not simulated.exists():
+        pytest.skip("the tests in Java, with their simulated device, have not been compiled")
+    (jar,) = (Path(jccl.__file__).parent / "_lib").glob("jccl-core-*.jar")
+    path = f"{jar}:{simulated}"
+    with Cluster(2, environment=environment(JCCL_JAR=path)) as cluster:
+        cluster.start(communicators_are_made).values()

@@ -1,6 +1,6 @@
-/* misuse CASE...: a wrong call, on a second thread and then, with everything made anew, on this one.
- * Prints for each the code that it returned and, on the next line, the last error. What was right
- * before must be so afterwards. */
+/* misuse CASE...: a wrong call, on a second thread and then, with everything made anew, on this
+ * one. Prints for each the code that it returned and, on the next line, the last error. What was
+ * right before must be so afterwards. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>

@@ -188,7 +188,9 @@ class Calls:
             if not self._ptr:
                 return False
             code, number = self._library.comm_cu_device(self._ptr)
-            known = self._is_on_device = code == SUCCESS and number >= 0
+            # One that is being made does not know it yet.
+            check(code)
+            known = self._is_on_device = number >= 0
         return known
 
     def _stream(self, name: str, stream: Any) -> int:

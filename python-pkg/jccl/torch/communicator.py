@@ -266,9 +266,13 @@ class Communicator:
             for work in list(self.works):
                 work.look()
             if code:
+                self.gave_up(failure(native, code, handle))
                 self.abort("the group was shut down after an error, or with operations under way")
                 return
         self._end(native.comm_destroy, "the group was shut down")
+
+    def gave_up(self, sentence: str) -> None:
+        """Told why operations are given up at a shutdown. Their handles say so, too."""
 
     def abort(self, reason: str = "the group was aborted") -> None:
         """Ends everything on the communicator at once; peers see a remote error.

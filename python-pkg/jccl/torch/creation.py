@@ -101,9 +101,9 @@ def create(options: Any, backend_options: Any) -> ProcessGroup:
     store = options.store
     deadline = time.monotonic() + timeout.total_seconds()
     if rank == 0:
-        handle, nonce = _lead(native, store, size, name, deadline)
+        handle, nonce = _lead(native, store, size, name, deadline, _idle)
     else:
-        handle, nonce = _follow(native, store, rank, size, name, deadline)
+        handle, nonce = _follow(native, store, rank, size, name, deadline, _idle)
     with _aborted_on_failure(native, handle):
         comm = Communicator(native, handle, timeout)
         return ProcessGroupJccl(comm, store, rank, size, timeout, Identity(name, nonce))
@@ -151,7 +151,15 @@ def _refuse_other_devices() -> None:
         )
 
 
-def _lead(native: Binding, store: Store, size: int, name: str, deadline: float) -> tuple[int, str]:
+def _lead(
+    native: Binding,
+    store: Store,
+    size: int,
+    name: str,
+    deadline: float,
+    meanwhile: Callable[[], None],
+    device: str = "host",
+) -> tuple[int, str]:
     """Rank 0: makes the unique id and hands it to every rank that says hello.
 
     Each rank's hello is a fresh nonce, and the answer's key contains it. So when torchrun has
@@ -160,7 +168,7 @@ def _lead(native: Binding, store: Store, size: int, name: str, deadline: float) 
     """
     _start_java(native, name)
     hellos = [f"hello/{rank}" for rank in range(1, size)]
-    ended = _ended_in(native, size)
+    ended = _ended_in(native, size, meanwhile)
     missing = wait_for_keys(store, hellos, deadline, lambda i: ended(i + 1))
     _require_alive(name, ended, [i + 1 for i in missing])
     if missing:
@@ -176,6 +184,7 @@ def _lead(native: Binding, store: Store, size: int, name: str, deadline: float) 
     answered: dict[str, bytes] = {}
 
     def answer_all() -> None:
+        meanwhile()
         for key in hellos:
             hello = store.get(key)
             if answered.get(key) != hello:
@@ -183,17 +192,25 @@ def _lead(native: Binding, store: Store, size: int, name: str, deadline: float) 
                 store.set(f"id/{key}/{hello.decode()}", answer)
 
     answer_all()
-    return _initialise(native, unique_id, 0, size, name, deadline, answer_all), nonce
+    handle = _initialise(native, unique_id, 0, size, name, deadline, answer_all, device)
+    return handle, nonce
 
 
 def _follow(
-    native: Binding, store: Store, rank: int, size: int, name: str, deadline: float
+    native: Binding,
+    store: Store,
+    rank: int,
+    size: int,
+    name: str,
+    deadline: float,
+    meanwhile: Callable[[], None],
+    device: str = "host",
 ) -> tuple[int, str]:
     hello = os.urandom(8).hex()
     key = f"id/hello/{rank}/{hello}"
     store.set(f"hello/{rank}", hello)
     _start_java(native, name)
-    ended = _ended_in(native, size)
+    ended = _ended_in(native, size, meanwhile)
     missing = wait_for_keys(store, [key], deadline, lambda _: ended(0))
     _require_alive(name, ended, missing)
     if missing:
@@ -203,13 +220,14 @@ def _follow(
         )
     nonce, _, unique_id = store.get(key).decode().partition(":")
     unique = bytes.fromhex(unique_id)
-    return _initialise(native, unique, rank, size, name, deadline, _idle), nonce
+    handle = _initialise(native, unique, rank, size, name, deadline, meanwhile, device)
+    return handle, nonce
 
 
 def connect(
     group: ProcessGroupJccl, device: torch.device, timeout: timedelta, meanwhile: Callable[[], None]
-) -> DeviceCommunicator:
-    """Makes the communicator for a group's tensors on GPUs; all its ranks must call this.
+) -> tuple[DeviceCommunicator, DeviceCommunicator]:
+    """Makes the communicators for a group's tensors on GPUs; all its ranks must call this.
 
     Args:
         group: the group.
@@ -217,37 +235,48 @@ def connect(
         timeout: limit of this call and of each operation.
         meanwhile: called now and then; it may raise.
 
+    Returns:
+        One for collectives, and one for sends and receives: a collective may consist of sends and
+        receives, too, which must not match the program's.
+
     Raises:
-        DistBackendError: the communicator could not be made.
+        DistBackendError: they could not be made.
     """
     deadline = time.monotonic() + timeout.total_seconds()
-    native, identity = group._comm.native, group._identity
-    store, rank, name = group.get_group_store(), group._rank, identity.name
-    key = f"{device.type}/{identity.nonce}"
+    native, rank, size = group._comm.native, group._rank, group._size
+    name, place = group._identity.name, f"{device.type}:{device.index}"
+    store = PrefixStore(f"{device.type}/{group._identity.nonce}/", group.get_group_store())
     if rank == 0:
-        code, unique_id = native.get_unique_id()
-        if code:
-            raise DistBackendError(f"group {name}: {failure(native, code, 0)}")
-        store.set(key, unique_id.hex())
+        handle, _ = _lead(native, store, size, name, deadline, meanwhile, place)
     else:
-        ended = _ended_in(native, group._size)
-        if missing := wait_for_keys(store, [key], deadline, lambda _: ended(0)):
-            _require_alive(name, ended, missing)
-            raise DistBackendError(
-                f"group {name}: rank {rank} waited in vain for rank 0's first operation on "
-                f"{device.type}: all ranks make the communicator of their GPUs together"
-            )
-        unique_id = bytes.fromhex(store.get(key).decode())
-    place = f"{device.type}:{device.index}"
-    handle = _initialise(native, unique_id, rank, group._size, name, deadline, meanwhile, place)
+        handle, _ = _follow(native, store, rank, size, name, deadline, meanwhile, place)
     with _aborted_on_failure(native, handle):
-        return DeviceCommunicator(native, handle, timeout, Streams(device))
+        config = _configuration(name, None)
+        code, other = native.comm_split(handle, 0, rank, config.ptr)
+        if code and code != IN_PROGRESS:
+            raise DistBackendError(f"group {name}: {failure(native, code, handle)}")
+        with _aborted_on_failure(native, other):
+            _until_ready(native, other, f"group {name}: split", deadline, meanwhile)
+            _until_ready(native, handle, f"group {name}: split", deadline, meanwhile)
+            streams = Streams(device)
+            return (
+                DeviceCommunicator(native, handle, timeout, streams),
+                DeviceCommunicator(native, other, timeout, streams),
+            )
 
 
-def _ended_in(native: Binding, size: int) -> Callable[[int], bool]:
-    """Says whether a rank has ended, if one Java VM has started this group's ranks and knows."""
+def _ended_in(native: Binding, size: int, meanwhile: Callable[[], None]) -> Callable[[int], bool]:
+    """Says whether a rank has ended, if one Java VM has started this group's ranks and knows.
+
+    It also calls ``meanwhile``.
+    """
     ended: Callable[[int, int], bool] = getattr(native, "has_ended", lambda _rank, _ranks: False)
-    return lambda rank: ended(rank, size)
+
+    def has_ended(rank: int) -> bool:
+        meanwhile()
+        return ended(rank, size)
+
+    return has_ended
 
 
 def _require_alive(name: str, ended: Callable[[int], bool], missing: list[int]) -> None:
@@ -351,7 +380,7 @@ def split(
     limit = parent._backend.timeout if timeout is None else timeout
     deadline = time.monotonic() + limit.total_seconds()
     member = rank in ranks
-    label = name or f"{parent._identity.name}:split"
+    label = name or f"{parent._identity.name}:split{next(parent.splits)}:{min(ranks)}"
     config = _configuration(label, None)
     color, key = (min(ranks), ranks.index(rank)) if member else (_NO_COLOR, 0)
     code, handle = native.comm_split(comm.handle, color, key, config.ptr)

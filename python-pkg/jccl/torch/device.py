@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -24,7 +26,7 @@ from jccl._numbers import (
 )
 from jccl.torch.communicator import DONE, Communicator, Part
 from jccl.torch.composition import Call, Composition
-from jccl.torch.device_work import DeviceWork
+from jccl.torch.device_work import DeviceWork, DeviceWorks
 from jccl.torch.work import DoneWork
 
 if TYPE_CHECKING:
@@ -65,7 +67,15 @@ class Streams:
 
     def keep(self, tensor: Tensor, stream: Any) -> None:
         """Keeps a tensor's memory until the stream has done what it has been given by now."""
-        tensor.record_stream(stream)
+        if tensor.layout is torch.sparse_coo:
+            tensor._indices().record_stream(stream)
+            tensor._values().record_stream(stream)
+        else:
+            tensor.record_stream(stream)
+
+    def capturing(self) -> bool:
+        """Whether what the calling thread's stream is given goes into a graph."""
+        return torch.cuda.is_current_stream_capturing()
 
     def futures(self) -> list[int | str | torch.device]:
         """What a future of this GPU's tensors has as its devices."""
@@ -77,13 +87,16 @@ class DeviceComposition(Composition):
 
     Args:
         device: where the tensors are.
+        settle: lets the current stream wait for the collectives called before.
         exchanges: whether the operation consists of sends and receives.
     """
 
     __slots__ = ("after", "before")
 
-    def __init__(self, device: torch.device, *, exchanges: bool = False) -> None:
-        super().__init__(_nothing, exchanges=exchanges, device=device)
+    def __init__(
+        self, device: torch.device, settle: Callable[[], None], *, exchanges: bool = False
+    ) -> None:
+        super().__init__(settle, exchanges=exchanges, device=device)
         self.before: list[tuple[Tensor, Tensor]] = []
         self.after: list[tuple[Tensor, Tensor]] = []
 
@@ -121,25 +134,30 @@ class DeviceCommunicator(Communicator):
 
     def __init__(self, native: Binding, handle: int, timeout: timedelta, streams: Streams) -> None:
         super().__init__(native, handle, timeout)
-        self._streams = streams
+        self.streams = streams
         self._own = streams.new()
         # By peer, and whether for sends. Threads that send to or receive from one peer at a time
         # are their caller's concern.
         self._by_peer: dict[tuple[int, bool], Any] = {}
+        # The end of the latest operation in the stream of its own, if there was any; whether it is
+        # part of a graph; and the streams that wait for it.
+        self._latest: Any = None
+        self._latest_captured = False
+        self._joined: set[int] = set()
         self._functions = _functions(native)
 
     @property
     def device(self) -> torch.device:
         """Where its tensors are."""
-        return self._streams.device
+        return self.streams.device
 
     def composition(self, *, exchanges: bool = False) -> DeviceComposition:
         """A new one for the next operation."""
-        return DeviceComposition(self.device, exchanges=exchanges)
+        return DeviceComposition(self.device, self.drain, exchanges=exchanges)
 
     def transfer(self) -> DeviceComposition:
         """As ``composition``, for a send or receive."""
-        return self.composition()
+        return DeviceComposition(self.device, _nothing)
 
     def run(
         self,
@@ -151,7 +169,10 @@ class DeviceCommunicator(Communicator):
     ) -> Any:
         """As of ``Communicator``; the result is there for what follows in the current stream."""
         if waits and composition is None:
-            self._call(call, self._streams.number())
+            number = self.streams.number()
+            if self._latest is not None and number not in self._joined:
+                self.drain()
+            self._call(call, number)
             return DONE
         return self._in_stream([(call, composition)], waits, result, source_rank)
 
@@ -164,8 +185,16 @@ class DeviceCommunicator(Communicator):
         return self._in_stream([], waits, result, -1)
 
     def drain(self) -> None:
-        """The current stream waits for the collectives that were called before."""
-        self._streams.current().wait_stream(self._own)
+        """The current stream waits for the collectives that were called before.
+
+        What is part of a graph cannot wait for what is not, nor the reverse.
+        """
+        latest, current = self._latest, self.streams.current()
+        if latest is None or current.cuda_stream in self._joined:
+            return
+        if self.streams.capturing() == self._latest_captured:
+            current.wait_event(latest)
+            self._joined.add(current.cuda_stream)
 
     def synchronize(self) -> None:
         """The host waits for the collectives that were called before, and the current stream.
@@ -174,7 +203,7 @@ class DeviceCommunicator(Communicator):
             DistBackendError: the communicator has failed.
         """
         self._own.synchronize()
-        self._streams.current().synchronize()
+        self.streams.current().synchronize()
         self.require_sound()
 
     def require_sound(self) -> None:
@@ -191,21 +220,25 @@ class DeviceCommunicator(Communicator):
         result: list[Tensor],
         source_rank: int,
     ) -> DoneWork | DeviceWork:
-        current = self._streams.current()
+        current = self.streams.current()
         if waits:
+            self.drain()
             for call, composition in parts:
                 self._give(call, composition, current)
             return DONE
         stream = self._stream_of(parts)
         stream.wait_stream(current)
-        with self._streams.entered(stream):
+        with self.streams.entered(stream):
             for call, composition in parts:
                 self._give(call, composition, stream)
                 for tensor in composition.kept if composition is not None else ():
-                    self._streams.keep(tensor, stream)
+                    self.streams.keep(tensor, stream)
             for tensor in result:
-                self._streams.keep(tensor, stream)
-        work = DeviceWork(self, self._streams, stream, result, source_rank)
+                self.streams.keep(tensor, stream)
+            work = DeviceWork(self, self.streams, stream, result, source_rank)
+            if stream is self._own:
+                self._latest, self._latest_captured = work.end, self.streams.capturing()
+                self._joined = set()
         if self._batches:
             self._add_to_batch(work)
         return work
@@ -217,7 +250,7 @@ class DeviceCommunicator(Communicator):
         which = call[6], call[0] == SEND
         stream = self._by_peer.get(which)
         if stream is None:
-            stream = self._by_peer.setdefault(which, self._streams.new())
+            stream = self._by_peer.setdefault(which, self.streams.new())
         return stream
 
     def _give(self, call: Call, composition: Composition | None, stream: Any) -> None:
@@ -237,8 +270,13 @@ class DeviceCommunicator(Communicator):
             self._copy([*composition.after, *composition.lazy])
 
     def _copy(self, copies: list[tuple[Tensor, Tensor]]) -> None:
-        with torch.no_grad():
-            self.writes.copy(copies)
+        # Without the lock of writes, for which an abort would wait: a stream that is full keeps
+        # the host waiting.
+        if self.writes.ended is not None:
+            raise DistBackendError(f"{self.writes.ended}, and takes no more operations")
+        for target, source in copies:
+            with torch.inference_mode() if target.is_inference() else torch.no_grad():
+                target.copy_(source)
 
     def _call(self, call: Call, stream: int) -> None:
         code = self._functions[call[0]](call, self.handle, stream)
@@ -258,8 +296,21 @@ class DeviceCommunicator(Communicator):
             raise
         self.check(native.group_end())
 
+    def take_batch(self) -> list[DeviceWork]:
+        """The handles of the calling thread's batch, which ends."""
+        return self._batches.pop(threading.get_ident(), [])
+
     def _handle_of(self, works: list[Any]) -> Any:
-        return DeviceWork.of_all(self, self._streams, works)
+        return DeviceWorks(self.streams, works)
+
+    def gave_up(self, sentence: str) -> None:
+        """Warns that the results of what was called before are undefined."""
+        warnings.warn(
+            f"operations on {self.device} were given up, and their results are undefined:"
+            f" {sentence}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _functions(native: Binding) -> dict[int, Callable[[Call, int, int], int]]:

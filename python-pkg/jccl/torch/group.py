@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,7 @@ from jccl.torch.arguments import REDUCTIONS, checked, moved, real, summands
 from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Communicator, Part
 from jccl.torch.composition import resolved
-from jccl.torch.device_work import DeviceWork
+from jccl.torch.device_work import DeviceWork, DeviceWorks
 from jccl.torch.devices import Devices
 from jccl.torch.monitored import MonitoredBarrier
 from jccl.torch.tensors import alike, fitting, single
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from jccl.torch.creation import Identity
 
 Tensor = torch.Tensor
-Handle = DoneWork | StartedWork | DeviceWork
+Handle = DoneWork | StartedWork | DeviceWork | DeviceWorks
 
 # torch keeps only the C++ half of a group made by splitGroup, but the Python half must live until
 # the group is shut down, or its rank has ended. The threads that make and end groups write it.
@@ -84,6 +85,8 @@ class ProcessGroupJccl(ProcessGroup):
             self._register_backend(torch.device(device), kind, self._backend)
         self._set_default_backend(ProcessGroup.BackendType.CUSTOM)
         self._run = comm.native.run
+        # Numbers for splits that torch gives no name.
+        self.splits = itertools.count()
         self._token = torch.zeros(1, dtype=torch.int32)
         self._monitored = MonitoredBarrier(store, rank, size, identity.nonce)
         self._living = _living_of_this_rank()
@@ -379,18 +382,17 @@ class ProcessGroupJccl(ProcessGroup):
     @untraced
     def _start_coalescing(self, device: torch.device | None = None) -> None:
         """Makes the calling thread's operations from here on one batch. They start as always."""
-        self._batching(device).begin_batch()
+        if device is None or device.type == "cpu":
+            self._comm.begin_batch()
+        else:
+            self._devices.begin_batch()
 
     @untraced
     def _end_coalescing(self, device: torch.device | None = None) -> Handle:
         """The handle of the batch: over when all its operations are."""
-        handle: Handle = self._batching(device).end_batch()
+        on_host = device is None or device.type == "cpu"
+        handle: Handle = self._comm.end_batch() if on_host else self._devices.end_batch()
         return handle
-
-    def _batching(self, device: torch.device | None) -> Communicator:
-        if device is None or device.type == "cpu":
-            return self._comm
-        return self._devices.communicator(device)
 
     # Barriers.
 

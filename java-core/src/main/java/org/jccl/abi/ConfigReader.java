@@ -25,11 +25,14 @@ final class ConfigReader {
     private static final int SPLIT_SHARE = 40;
     private static final int COMM_NAME = 48;
 
-    /** Of a {@code jcclConfig_t}: what says that it is one, and its fields. */
-    private static final int JCCL_MAGIC = 120;
+    /**
+     * Of a {@code jcclConfig_t}: what says that it is one, and its fields, by their distance from
+     * its end; NCCL's part before them may be of any version.
+     */
+    private static final int JCCL_MAGIC = 16;
 
     private static final long MAGIC_OF_JCCL = 0x4746436c63636aL;
-    private static final int DEVICE = 128;
+    private static final int DEVICE = 8;
     private static final int ANY = Integer.MAX_VALUE;
     private static final int MIN_CTAS = 24;
     private static final int MAX_CTAS = 28;
@@ -102,8 +105,11 @@ final class ConfigReader {
         }
         NcclConfig config = NcclConfig.DEFAULT.withBlocking(blocks);
         config = config.withCommName(textAt(address, size, COMM_NAME));
-        boolean ours = size >= DEVICE + 8 && Memory.getLong(address + JCCL_MAGIC) == MAGIC_OF_JCCL;
-        return ours ? config.withDevice(textAt(address, size, DEVICE)) : config;
+        long end = address + size;
+        boolean ours =
+                size >= FIRST_FIELD + JCCL_MAGIC
+                        && Memory.getLong(end - JCCL_MAGIC) == MAGIC_OF_JCCL;
+        return ours ? config.withDevice(textAt(address, size, (int) size - DEVICE)) : config;
     }
 
     private static int intAt(long address, long size, int offset) {
