@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.harness.Cluster;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -16,8 +17,8 @@ import java.util.List;
 import java.util.TreeSet;
 
 /**
- * Every wrong call of tests-py/misuse.txt that Java has, on one thread and on another, each case in
- * a process of its own.
+ * Every wrong call of tests-py/misuse.txt that Java has, on one thread and on another: in a process
+ * that has seen those before it, and in a long run in one of its own, which must come to its end.
  */
 final class MisuseTest {
     private static final Path TABLE = Path.of("..", "tests-py", "misuse.txt");
@@ -50,13 +51,19 @@ final class MisuseTest {
     @ParameterizedTest
     @MethodSource("rows")
     void wrongCallIsAnsweredAsTheTableSays(Row row) {
+        check(Cluster.processes(1), row);
+    }
+
+    @Tag("stress")
+    @ParameterizedTest
+    @MethodSource("rows")
+    void wrongCallKeepsNoProcessFromItsEnd(Row row) {
+        check(Cluster.processes(1).once(), row);
+    }
+
+    private static void check(Cluster cluster, Row row) {
         List<String> said =
-                Cluster.processes(1)
-                        .once()
-                        .run(Misuse.class, row.name())
-                        .assertAllSucceeded()
-                        .rank(0)
-                        .said();
+                cluster.run(Misuse.class, row.name()).assertAllSucceeded().rank(0).said();
         assertEquals(2, said.size(), said::toString);
         for (String answer : said) {
             String[] words = answer.split(" ", 2);
