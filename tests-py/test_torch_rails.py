@@ -101,6 +101,11 @@ def test_rails_and_nodes_by_split(tmp_path: Path) -> None:
 
 
 @pytest.mark.stress
+def test_rails_and_nodes_by_split_again_and_again(tmp_path: Path) -> None:
+    run(tmp_path, 20)
+
+
+@pytest.mark.stress
 @pytest.mark.parametrize("turn", range(30))
 def test_rails_and_nodes_by_split_in_fresh_processes(tmp_path: Path, turn: int) -> None:
     run(tmp_path, 1)

@@ -465,20 +465,21 @@ def handler_of_segmentation_faults() -> bytes:
     return action.raw[:8]
 
 
-def java_survives_torchs_signal_handlers(rank: Rank) -> None:
+def java_survives_torchs_signal_handlers(rank: Rank, calls: int) -> None:
     with joined(rank, "signals"):
         of_java = handler_of_segmentation_faults()
         torch._C._set_print_stack_traces_on_fatal_signal(True)
         assert handler_of_segmentation_faults() == of_java
-        for k in range(500):
+        for k in range(calls):
             dist.all_reduce(torch.ones(1 + k % 3))
         torch._C._set_print_stack_traces_on_fatal_signal(False)
         assert handler_of_segmentation_faults() == of_java
         dist.barrier()
 
 
-def test_java_survives_torchs_signal_handlers() -> None:
+@pytest.mark.parametrize("calls", [500, pytest.param(20_000, marks=pytest.mark.stress)])
+def test_java_survives_torchs_signal_handlers(calls: int) -> None:
     # A safepoint every millisecond, which compiled code meets by a SIGSEGV.
     often = "-XX:+UnlockDiagnosticVMOptions -XX:GuaranteedSafepointInterval=1"
     with Cluster(2, environment=environment(JCCL_JVM_OPTIONS=often)) as cluster:
-        cluster.start(java_survives_torchs_signal_handlers).values()
+        cluster.start(java_survives_torchs_signal_handlers, calls).values()
