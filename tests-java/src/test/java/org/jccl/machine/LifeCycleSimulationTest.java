@@ -57,7 +57,7 @@ class LifeCycleSimulationTest {
 
     @Test
     void aSeedReplaysItsScheduleExactly() {
-        long[] traces = new long[10];
+        long[] traces = new long[20];
         for (int seed = 0; seed < traces.length; seed++) {
             traces[seed] = trace(seed);
         }

@@ -98,7 +98,7 @@ final class GroupTest {
             try (Communicator first = rank.init();
                     Communicator second = rank.init("second", Config.DEFAULT);
                     Arena arena = Arena.ofConfined()) {
-                for (int round = 0; round < 8; round++) {
+                for (int round = 0; round < 20; round++) {
                     once(rank, first, second, arena);
                 }
             }
@@ -143,7 +143,7 @@ final class GroupTest {
                 }
                 MemorySegment out = Sums.filled(arena, rank.number(), COUNT);
                 MemorySegment in = arena.allocate(4L * COUNT, 8);
-                for (int round = 0; round < 20; round++) {
+                for (int round = 0; round < 50; round++) {
                     int count = round % 2 == 0 ? COUNT : round;
                     if (rank.number() < peer) {
                         comm.send(out, count, DataType.INT32, peer);

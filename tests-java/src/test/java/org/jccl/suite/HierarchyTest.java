@@ -54,6 +54,8 @@ final class HierarchyTest {
         run(Cluster.threads(5).nodes(2), 2, size, ALL);
         run(Cluster.threads(7).nodes(3), 3, size, ALL);
         run(Cluster.processes(4).ranksPerProcess(2).nodes(2), 2, size, ALL);
+        Cluster cluster = Cluster.processes(4).nodes(2);
+        run(cluster.environment("JCCL_DETERMINISTIC", "rank"), 1, size, ALL);
     }
 
     /** Also by the ranks with which the late one exchanges nothing; and nobody else is named. */
