@@ -14,7 +14,7 @@ import pytest
 import torch
 import torch_team
 import training
-from harness import Rank
+from harness import Rank, run_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch_team import Team, dist
@@ -157,23 +157,13 @@ def test_the_demonstration_compares_three_runs(tmp_path: Path) -> None:
     assert "all is well" in done.stdout
 
 
+def forbids_gloo(_: Rank) -> str:
+    sys.path.insert(0, str(DEMONSTRATION))
+    importlib.import_module("train").forbid_gloo()
+    with pytest.raises(RuntimeError) as error:
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    return str(error.value)
+
+
 def test_forbidding_gloo_forbids_it() -> None:
-    program = """
-import sys
-sys.path.insert(0, "examples/digits")
-import train, torch.distributed as dist
-train.forbid_gloo()
-try:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-except RuntimeError as error:
-    print(error)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=480,
-        check=True,
-    )
-    assert "must not use gloo" in done.stdout
+    assert run_ranks(forbids_gloo, 1, fresh=True) == ["this run must not use gloo"]
