@@ -140,7 +140,9 @@ def main(fd: int, modules: tuple[str, ...]) -> None:
 
     In a forked process it returns when the function has, and the interpreter ends as ever.
     """
-    importlib.import_module("harness")
+    # The modules of tests import both.
+    for name in ("harness", "pytest"):
+        importlib.import_module(name)
     for module in modules:
         for name in _HEAVY[module]:
             importlib.import_module(name)
