@@ -6,6 +6,7 @@ import copy
 import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +116,12 @@ def test_a_lost_peer_fails_backward_and_not_the_process(two: Team) -> None:
 
 
 @pytest.fixture
-def compare(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module of the demonstration, which bench has one with the same name beside."""
+def compare(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The module of the demonstration; bench has one with the same name."""
     monkeypatch.delitem(sys.modules, "compare", raising=False)
     monkeypatch.syspath_prepend(str(DEMONSTRATION))
-    module = importlib.import_module("compare")
-    monkeypatch.delitem(sys.modules, "compare")
-    return module
+    yield importlib.import_module("compare")
+    del sys.modules["compare"]
 
 
 def test_the_digits_are_learned_with_gloo_forbidden(compare: Any, tmp_path: Path) -> None:
