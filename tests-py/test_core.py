@@ -242,44 +242,6 @@ def test_streams_are_refused_by_name(comm: Communicator) -> None:
     comm.allreduce(floats(1), floats(1), SUM, stream=0)
 
 
-class OnAGpu:
-    """Memory of a GPU, which says so in the way of Numba and CuPy."""
-
-    def __init__(self, address: int, count: int) -> None:
-        self.__cuda_array_interface__ = {
-            "version": 3,
-            "shape": (count,),
-            "typestr": "<f4",
-            "data": (address, False),
-        }
-
-
-class AStream:
-    """A stream of CUDA's own Python."""
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, 77
-
-
-def test_a_communicator_of_a_gpu_takes_its_memory_and_streams(
-    fake: FakeBinding, comm: Communicator
-) -> None:
-    x = OnAGpu(0x5000, 6)
-    with pytest.raises(NcclInvalid, match=r"CUDA memory.*host communicator.*\(allreduce, rank 1\)"):
-        comm.allreduce(x, x, SUM)
-    fake.answers["comm_cu_device"] = (0, 2)
-    comm = Communicator(0x2000)
-    comm.allreduce(x, OnAGpu(0x6000, 6), SUM, stream=AStream())
-    assert fake.last("all_reduce") == (0x5000, 0x6000, 6, 7, 0, 0x2000, 77)
-    comm.send(x, 0)
-    assert fake.last("send") == (0x5000, 6, 7, 0, 0x2000, 0)
-    for host in (floats(6), numpy.zeros(6, "float32"), bytearray(6)):
-        with pytest.raises(NcclInvalid, match="a communicator of a GPU takes buffers of that GPU"):
-            comm.allreduce(host, x, SUM)
-    with pytest.raises(NcclInvalid, match="pass the number of a stream"):
-        comm.allreduce(x, x, SUM, stream="7")
-
-
 # --- errors -----------------------------------------------------------------------------------
 
 
