@@ -34,7 +34,7 @@ def _nccl_functions() -> list[str]:
 
 
 def _jccl_functions() -> list[str]:
-    return _declared("jccl.h", r"^[\w* ]+?\b(jccl[A-Z]\w*)\(")
+    return _declared("jccl.h", r"^(?!static)[\w* ]+?\b(jccl[A-Z]\w*)\(")
 
 
 def _table() -> list[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import threading
@@ -371,6 +372,7 @@ def _split(fake: FakeBinding, function: str, ranks: list[int]) -> None:
         _comm=_communicator(fake, function),
         _rank=0,
         _identity=creation.Identity("parent", "nonce"),
+        splits=itertools.count(),
     )
     limit = timedelta(seconds=0.01)
     creation.split(cast(Any, parent), ranks, limit, None, None)

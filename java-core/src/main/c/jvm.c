@@ -28,32 +28,7 @@ typedef struct {
 typedef jint (*create_function)(JavaVM**, void**, void*);
 typedef jint (*created_function)(JavaVM**, jsize, jsize*);
 
-static bool starts_with(const char* text, const char* start) {
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-/* Adds the jars of the module cuda and of JCuda to a class path, if they lie beside the library. */
-static void add_cuda(char* path, size_t size, int folder, const char* library) {
-    char place[4096];
-    snprintf(place, sizeof place, "%.*sjccl-cuda-" JCCL_VERSION ".jar", folder, library);
-    if (access(place, R_OK) != 0) {
-        return;
-    }
-    snprintf(path + strlen(path), size - strlen(path), ":%s", place);
-    snprintf(place, sizeof place, "%.*s", folder, library);
-    DIR* all = opendir(*place == '\0' ? "." : place);
-    for (struct dirent* one; all != NULL && (one = readdir(all)) != NULL;) {
-        const char* end = strrchr(one->d_name, '.');
-        if (starts_with(one->d_name, "jcuda") && end != NULL && strcmp(end, ".jar") == 0) {
-            snprintf(path + strlen(path), size - strlen(path), ":%s%s", place, one->d_name);
-        }
-    }
-    if (all != NULL) {
-        closedir(all);
-    }
-}
-
-bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
+static bool find_core(char* path, size_t size, char* reason, size_t reason_size) {
     const char* named = getenv("JCCL_JAR");
     if (named != NULL && *named != '\0') {
         snprintf(path, size, "%s", named);
@@ -67,7 +42,7 @@ bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
         return true;
     }
     Dl_info self;
-    if (dladdr((void*)jccl_find_jar, &self) == 0 || self.dli_fname == NULL) {
+    if (dladdr((void*)find_core, &self) == 0 || self.dli_fname == NULL) {
         snprintf(reason, reason_size, "the folder of JCCL's library is unknown: set JCCL_JAR");
         return false;
     }
@@ -79,12 +54,8 @@ bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
     if (access(path, R_OK) != 0) {
         snprintf(path, size, "%.*sjccl-core.jar", folder, from);
     }
-    bool found = access(path, R_OK) == 0;
-    if (found) {
-        add_cuda(path, size, folder, from);
-    }
     free(library);
-    if (!found) {
+    if (access(path, R_OK) != 0) {
         snprintf(reason, reason_size,
                  "JCCL's jar (jccl-core-" JCCL_VERSION
                  ".jar or %.512s) cannot be read: it belongs beside JCCL's library; reinstall JCCL "
@@ -92,6 +63,47 @@ bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
                  path);
         return false;
     }
+    return true;
+}
+
+static bool starts_with(const char* text, const char* start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Writes the end of a class path: the jars of the module cuda and of JCuda, if there are any. */
+static void add_cuda(char* end, size_t size, int folder, const char* core) {
+    char place[4096];
+    snprintf(place, sizeof place, "%.*sjccl-cuda-" JCCL_VERSION ".jar", folder, core);
+    if (access(place, R_OK) != 0) {
+        return;
+    }
+    size_t length = (size_t)snprintf(end, size, ":%s", place);
+    snprintf(place, sizeof place, "%.*s", folder, core);
+    DIR* all = opendir(*place == '\0' ? "." : place);
+    for (struct dirent* one; all != NULL && (one = readdir(all)) != NULL;) {
+        const char* dot = strrchr(one->d_name, '.');
+        bool is_jar = dot != NULL && strcmp(dot, ".jar") == 0;
+        if (is_jar && starts_with(one->d_name, "jcuda") && length < size) {
+            length += (size_t)snprintf(end + length, size - length, ":%s%s", place, one->d_name);
+        }
+    }
+    if (all != NULL) {
+        closedir(all);
+    }
+}
+
+bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
+    char core[4096];
+    char more[4096] = "";
+    if (!find_core(core, sizeof core, reason, reason_size)) {
+        return false;
+    }
+    const char* slash = strrchr(core, '/');
+    const char* named = getenv("JCCL_JAR");
+    if (named == NULL || *named == '\0') {
+        add_cuda(more, sizeof more, slash == NULL ? 0 : (int)(slash - core) + 1, core);
+    }
+    snprintf(path, size, "%s%s", core, more);
     return true;
 }
 
