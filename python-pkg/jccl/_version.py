@@ -20,7 +20,9 @@ def package_version() -> str:
         said = re.search(r"^Version: (\S+)$", installed[0].read_text(encoding="utf-8"), re.M)
         if said is not None:
             return said.group(1)
-    return _installed("jccl")
+    import importlib.metadata
+
+    return importlib.metadata.version("jccl")
 
 
 def _installed(name: str) -> str:

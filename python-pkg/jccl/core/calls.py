@@ -199,6 +199,8 @@ class Calls:
         Raises:
             NcclInvalid: it is no stream, or the communicator is one of the host, which has none.
         """
+        if stream is None:
+            return 0
         number = stream
         if hasattr(stream, "__cuda_stream__"):
             number = stream.__cuda_stream__()[1]
@@ -210,13 +212,13 @@ class Calls:
             raise self._refusal(
                 name, f"stream is {stream!r}: host communicators have no streams, pass None"
             )
-        if number is not None and not hasattr(number, "__index__"):
+        if not hasattr(number, "__index__"):
             raise self._refusal(
                 name,
                 f"stream is {stream!r}: pass the number of a stream, a stream of torch or CuPy, or"
                 " an object with __cuda_stream__",
             )
-        return 0 if number is None else operator.index(number)
+        return operator.index(number)
 
     def _call(
         self,

@@ -133,8 +133,7 @@ def _refuse_other_devices() -> None:
     """Refuses a group that has other backends as well.
 
     torch lets a ProcessGroup subclass replace the whole group, so another backend would be silently
-    lost. torch does not tell this function of other devices; the variables of its
-    caller do.
+    lost. torch does not tell this function of other devices; the variables of its caller do.
     """
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_name != "_new_process_group_helper":
