@@ -301,6 +301,9 @@ final class StateTableTest {
                                     code[0] = subject.make(call, Subject.room(8));
                                     said[0] = LastError.get();
                                 });
+        while (caller.isAlive() && !waits(caller)) {
+            Thread.sleep(1);
+        }
         caller.join(WAITS_MS);
         assertTrue(caller.isAlive(), () -> call + " returned " + NcclResult.of(code[0]));
         assertEquals(0, NcclApi.commAbort(subject.handle()));
@@ -309,5 +312,14 @@ final class StateTableTest {
         String what = call + " said " + NcclResult.of(code[0]) + ": " + said[0];
         assertEquals(NcclResult.REMOTE_ERROR, NcclResult.of(code[0]), what);
         assertTrue(polled || said[0].contains("rank 0 aborted comm "), what);
+    }
+
+    /** Whether the thread's call has been accepted, and waits for its end. */
+    private static boolean waits(Thread caller) {
+        return Arrays.stream(caller.getStackTrace())
+                .anyMatch(
+                        frame ->
+                                frame.getClassName().equals(Parking.class.getName())
+                                        && frame.getMethodName().equals("await"));
     }
 }
