@@ -10,7 +10,12 @@ import java.lang.invoke.VarHandle;
  */
 @SuppressWarnings("restricted")
 public final class Memory {
-    /** The whole address space as one segment; offsets are addresses. */
+    /**
+     * The whole address space as one segment; offsets are addresses. Loops that C2 is to vectorise
+     * call its methods, which C2 always inlines. It leaves out those of this class where it has
+     * seen few calls of them, although there were many: code of the first compiler without a
+     * profile counts them nowhere.
+     */
     public static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
     private static final VarHandle INTS =

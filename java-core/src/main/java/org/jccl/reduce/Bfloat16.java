@@ -1,6 +1,8 @@
 package org.jccl.reduce;
 
-import org.jccl.platform.Memory;
+import static org.jccl.platform.Memory.ALL;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -36,7 +38,7 @@ final class Bfloat16 implements NarrowFloat {
 
     private static void split(int[] bits, int begin, long from, int shift, int ints) {
         for (int i = 0; i < ints; i++) {
-            bits[begin + i] = Memory.getInt(from + 4L * i) << shift & HIGH;
+            bits[begin + i] = ALL.get(JAVA_INT_UNALIGNED, from + 4L * i) << shift & HIGH;
         }
     }
 
@@ -49,7 +51,7 @@ final class Bfloat16 implements NarrowFloat {
     private static void join(long to, int[] bits, int ints) {
         for (int i = 0; i < ints; i++) {
             int lower = rounded(bits[i]) >>> 16;
-            Memory.putInt(to + 4L * i, lower | rounded(bits[ints + i]) & HIGH);
+            ALL.set(JAVA_INT_UNALIGNED, to + 4L * i, lower | rounded(bits[ints + i]) & HIGH);
         }
     }
 

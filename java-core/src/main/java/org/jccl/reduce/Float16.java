@@ -1,6 +1,8 @@
 package org.jccl.reduce;
 
-import org.jccl.platform.Memory;
+import static org.jccl.platform.Memory.ALL;
+
+import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
 
 /** IEEE 754's half precision, whose conversions C2 vectorises. */
 final class Float16 implements NarrowFloat {
@@ -18,7 +20,7 @@ final class Float16 implements NarrowFloat {
     @Override
     public void widen(Tiles tiles, float[] to, long from, int m) {
         for (int i = 0; i < m; i++) {
-            to[i] = Float.float16ToFloat(Memory.getShort(from + 2L * i));
+            to[i] = Float.float16ToFloat(ALL.get(JAVA_SHORT_UNALIGNED, from + 2L * i));
         }
     }
 
@@ -26,7 +28,7 @@ final class Float16 implements NarrowFloat {
     public void round(Tiles tiles, long to, int m) {
         float[] sum = (float[]) tiles.sum;
         for (int i = 0; i < m; i++) {
-            Memory.putShort(to + 2L * i, Float.floatToFloat16(sum[i]));
+            ALL.set(JAVA_SHORT_UNALIGNED, to + 2L * i, Float.floatToFloat16(sum[i]));
         }
     }
 }

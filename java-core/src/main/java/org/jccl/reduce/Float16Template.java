@@ -5,7 +5,6 @@ import static org.jccl.reduce.StagedKernel.combine;
 
 import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
 
-import org.jccl.platform.Memory;
 import org.jccl.type.RedOp;
 
 import java.lang.foreign.MemorySegment;
@@ -86,7 +85,7 @@ final class Float16Template extends Kernel {
     }
 
     private static float widen(long address) {
-        return Float.float16ToFloat(Memory.getShort(address));
+        return Float.float16ToFloat(ALL.get(JAVA_SHORT_UNALIGNED, address));
     }
 
     private static short round(float x, int divisor) {

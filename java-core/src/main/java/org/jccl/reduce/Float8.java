@@ -1,6 +1,8 @@
 package org.jccl.reduce;
 
-import org.jccl.platform.Memory;
+import static org.jccl.platform.Memory.ALL;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 /**
  * One of the two 8-bit floats. Rounding saturates: what is too large, infinity included, becomes
@@ -78,7 +80,7 @@ final class Float8 implements NarrowFloat {
     @Override
     public void widen(Tiles tiles, float[] to, long from, int m) {
         for (int i = 0; i < m; i++) {
-            to[i] = widen(Memory.getByte(from + i));
+            to[i] = widen(ALL.get(JAVA_BYTE, from + i));
         }
     }
 
@@ -86,7 +88,7 @@ final class Float8 implements NarrowFloat {
     public void round(Tiles tiles, long to, int m) {
         float[] sum = (float[]) tiles.sum;
         for (int i = 0; i < m; i++) {
-            Memory.putByte(to + i, (byte) round(sum[i]));
+            ALL.set(JAVA_BYTE, to + i, (byte) round(sum[i]));
         }
     }
 }

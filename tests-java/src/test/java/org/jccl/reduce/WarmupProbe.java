@@ -10,9 +10,11 @@ import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.Random;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
- * Folds in a process of its own, whose kernels are cold, and prints: the variant before and after
+ * Folds in a process of its own, whose kernels are cold, and prints: the variants before and after
  * the warm-up, the number of wrong results, the bytes allocated by each later call, and whether the
  * warming thread has ended.
  */
@@ -50,8 +52,8 @@ final class WarmupProbe {
             String before = variant();
             boolean warm = Warmup.await(900_000);
             probe.fold(3);
-            String after = variant();
             long allocated = probe.allocatedPerCall();
+            String after = variant();
             System.out.println(
                     String.join(
                             " ",
@@ -63,8 +65,17 @@ final class WarmupProbe {
         }
     }
 
+    /** The variants of the kernels in {@link #allocated} that can be of vectors. */
     private static String variant() {
-        int pair = Reductions.pair(DataType.BFLOAT16.number(), RedOp.SUM.number());
+        return Stream.of(
+                        Reductions.pair(DataType.BFLOAT16.number(), RedOp.SUM.number()),
+                        Reductions.pair(DataType.FLOAT16.number(), RedOp.AVG.number()))
+                .map(WarmupProbe::variant)
+                .distinct()
+                .collect(Collectors.joining("+"));
+    }
+
+    private static String variant(int pair) {
         return Warmup.current(pair, 2, 0).equals(Reductions.staged(pair)) ? "staged" : "vector";
     }
 
