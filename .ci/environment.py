@@ -164,6 +164,13 @@ def _pip_settings() -> dict[str, str]:
     return settings
 
 
+def _compilers() -> dict[str, str]:
+    """Variables for Jep, which compiles Java, for which `java` in PATH may be too old, and C."""
+    home = jdk.find()
+    quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1", "CFLAGS": "-g0"}
+    return quick | ({"JAVA_HOME": str(home)} if home else {})
+
+
 def prepare(purpose: str) -> None:
     """Makes or completes .venv for `demo` or, with the tools of the tests, for `dev`."""
     if sys.version_info < OLDEST_PYTHON:
@@ -189,10 +196,7 @@ def prepare(purpose: str) -> None:
         # Python compiles a module at its import; compiling all of torch now takes half a minute.
         ways = _uv("-r", str(file)), _pip("--no-compile", "-r", str(file))
         name = file.stem.partition("-")[2]
-        # Jep compiles Java; `java` in PATH may be too old for it.
-        home = jdk.find()
-        settings = _pip_settings() | ({"JAVA_HOME": str(home)} if home else {})
-        _step(name, what, [file], *ways, environment=settings)
+        _step(name, what, [file], *ways, environment=_pip_settings() | _compilers())
 
 
 def install() -> None:

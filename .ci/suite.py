@@ -317,8 +317,8 @@ def _test(suite: Suite) -> None:
     installed = ready and suite.install()
     junit.join()
     if installed:
-        # Two workers: the ranks of most tests wait most of the time.
-        suite.pytest("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+        # More than cores: tests wait for a good part of their time.
+        suite.pytest("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
     else:
         suite.skip("pytest", "JCCL is not installed")
 
