@@ -10,6 +10,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from jccl.bindings import load
@@ -62,13 +63,12 @@ def flags(jar: Path) -> list[str]:
     return [f"-XX:SharedArchiveFile={path}"] if path.exists() else []
 
 
-def _make(jar: Path, command: list[str], **environment: str) -> None:
+def _make(jar: Path, make: Callable[[Path], None]) -> None:
     """Makes the archive of a jar, if there is none.
 
     Args:
         jar: the jar.
-        command: starts a JVM; {} stands for the file to which this JVM is to write its classes.
-        environment: of the command; {} as there.
+        make: writes the archive to a path.
     """
     path = _path(jar)
     if path.exists():
@@ -77,29 +77,17 @@ def _make(jar: Path, command: list[str], **environment: str) -> None:
     # It takes as long as several starts: other workers, and other threads, wait for it.
     with path.parent.joinpath(f"{jar.stem}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            _make_now(jar, path, command, environment)
+        if path.exists():
+            return
+        for old in path.parent.glob(f"{jar.stem}-*"):
+            old.unlink()
+        made = path.with_suffix(".new")
+        make(made)
+        if made.exists():
+            made.rename(path)
 
 
-def _make_now(jar: Path, path: Path, command: list[str], environment: dict[str, str]) -> None:
-    for old in path.parent.glob(f"{jar.stem}-*"):
-        old.unlink()
-    made = path.with_suffix(".new")
-    classes = made.with_suffix(".classes")
-
-    def named(text: str) -> str:
-        return text.replace("{}", str(classes))
-
-    _run([named(word) for word in command], {k: named(v) for k, v in environment.items()})
-    source, out = f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={made}"
-    dump = [str(java()), "-Xshare:dump", source, out, "-XX:+UseSerialGC", *_MODULES]
-    _run([*dump, "-cp", str(jar)], {})
-    if made.exists():
-        made.rename(path)
-    classes.unlink(missing_ok=True)
-
-
-def _run(command: list[str], environment: dict[str, str]) -> None:
+def _run(command: list[str], **environment: str) -> None:
     subprocess.run(
         command,
         env={**os.environ, **environment},
@@ -110,13 +98,26 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
 
 
 def make_for_library(jar: Path) -> None:
-    """Makes the archive of the JVM inside a Python."""
-    options = f"{FIRST_COMPILER} -XX:DumpLoadedClassList={{}}"
-    _make(jar, [sys.executable, "-c", _PROGRAM], JCCL_JVM_OPTIONS=options)
+    """Makes the archive of the JVM inside a Python, which writes none itself: it never exits."""
+
+    def make(archive: Path) -> None:
+        classes = archive.with_suffix(".classes")
+        options = f"{FIRST_COMPILER} -XX:DumpLoadedClassList={classes}"
+        _run([sys.executable, "-c", _PROGRAM], JCCL_JVM_OPTIONS=options)
+        files = f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={archive}"
+        dump = [str(java()), "-Xshare:dump", *files, "-XX:+UseSerialGC", *_MODULES]
+        _run([*dump, "-cp", str(jar)])
+        classes.unlink(missing_ok=True)
+
+    _make(jar, make)
 
 
 def make_for_embed(jar: Path) -> None:
     """Makes the archive of the JVM that runs GraalPy."""
-    options = [FIRST_COMPILER, "-XX:DumpLoadedClassList={}"]
     program = ["--host", "graalpy", "--ranks", "2", "-c", "import jccl.core"]
-    _make(jar, [str(java()), *options, "-jar", str(jar), *program])
+
+    def make(archive: Path) -> None:
+        flags = [FIRST_COMPILER, f"-XX:ArchiveClassesAtExit={archive}"]
+        _run([str(java()), *flags, "-jar", str(jar), *program])
+
+    _make(jar, make)
