@@ -15,7 +15,7 @@ import java.util.Set;
  * machine. {@code -Djccl.seed=n} runs that one alone.
  */
 class LifeCycleSimulationTest {
-    private static final int SCHEDULES = 300;
+    private static final int SCHEDULES = 200;
     private static final int STRESS_SCHEDULES = 10_000;
     private static final int MOST_SHOWN = 5;
 
@@ -57,7 +57,7 @@ class LifeCycleSimulationTest {
 
     @Test
     void aSeedReplaysItsScheduleExactly() {
-        long[] traces = new long[20];
+        long[] traces = new long[10];
         for (int seed = 0; seed < traces.length; seed++) {
             traces[seed] = trace(seed);
         }

@@ -20,7 +20,7 @@ import java.util.stream.IntStream;
 final class MatrixTest {
     private static final int[] RANKS = {1, 2, 3, 4, 7, 8};
     private static final int SMALL_NUMBERS = 4;
-    private static final int SAMPLED_CELLS = 14;
+    private static final int SAMPLED_CELLS = 10;
 
     /** More of them at each alignment of the buffers. */
     private static final int SAMPLED_AT_EACH = 1;
