@@ -165,10 +165,15 @@ def _pip_settings() -> dict[str, str]:
 
 
 def _compilers() -> dict[str, str]:
-    """Variables for Jep, which compiles Java, for which `java` in PATH may be too old, and C."""
-    home = jdk.find()
+    """Variables for Jep, which compiles Java, for which `java` in PATH may be too old, and C.
+
+    Its build is short and nobody debugs it: Java's second compiler and debug information would
+    take a third of the build's time.
+    """
     quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1", "CFLAGS": "-g0"}
-    return quick | ({"JAVA_HOME": str(home)} if home else {})
+    more = {name: f"{os.environ.get(name, '')} {flag}".strip() for name, flag in quick.items()}
+    home = jdk.find()
+    return more | ({"JAVA_HOME": str(home)} if home else {})
 
 
 def prepare(purpose: str) -> None:
@@ -196,7 +201,8 @@ def prepare(purpose: str) -> None:
         # Python compiles a module at its import; compiling all of torch now takes half a minute.
         ways = _uv("-r", str(file)), _pip("--no-compile", "-r", str(file))
         name = file.stem.partition("-")[2]
-        _step(name, what, [file], *ways, environment=_pip_settings() | _compilers())
+        settings = _pip_settings() | (_compilers() if file == dev else {})
+        _step(name, what, [file], *ways, environment=settings)
 
 
 def install() -> None:

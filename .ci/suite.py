@@ -317,7 +317,7 @@ def _test(suite: Suite) -> None:
     installed = ready and suite.install()
     junit.join()
     if installed:
-        # More than cores: tests wait for a good part of their time.
+        # Three: on two cores one waits while two work.
         suite.pytest("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
     else:
         suite.skip("pytest", "JCCL is not installed")

@@ -2,9 +2,11 @@
 
 Each line is a host: CPython (one process for each rank, over JNI), and Jep and GraalPy (all ranks
 in one Java VM). Start is the time from the command to the end of a program that makes a
-communicator; memory is the peak of the largest process. A call of 8 bytes on a communicator of one
-rank moves nothing, so its time is what Python and the way to Java cost; the last column is the
-share of that in the faster of an all-reduce and an all-to-all of 64 MiB by as many ranks.
+communicator; memory is the peak of the largest process; Ctrl-C is the time from the signal to the
+command's end, while rank 0 sleeps and the others wait for it in an all-reduce. A call of 8 bytes on
+a communicator of one rank moves nothing, so its time is what Python and the way to Java cost; the
+last column is the share of that in the faster of an all-reduce and an all-to-all of 64 MiB by as
+many ranks.
 
 python bench/hosts.py [--ranks 1 4] [--rounds 3]
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -30,6 +33,22 @@ START = """
 import jccl.core
 jccl.core.Communicator.from_env().destroy()
 """
+
+WAITS = """
+import array, time
+import jccl.core as nccl
+
+comm = nccl.Communicator.from_env()
+data = array.array("f", [1.0])
+comm.allreduce(data, data, nccl.SUM)
+if comm.rank == 0:
+    print("waits", flush=True)
+    time.sleep(600)
+comm.allreduce(data, data, nccl.SUM)
+"""
+
+#: Long enough for the calls to be asleep when the signal comes.
+ASLEEP_S = 1
 
 CALLS = f"""
 import array, time
@@ -82,6 +101,26 @@ def start(host: str, ranks: int) -> tuple[float, float]:
     return time.monotonic() - begin, usage.ru_maxrss / 1024
 
 
+def interrupted(host: str, ranks: int) -> float:
+    """Seconds from Ctrl-C, which the whole group of processes gets, to the end of the command."""
+    with subprocess.Popen(
+        command(host, ranks, WAITS),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as job:
+        assert job.stdout is not None
+        if not any("waits" in line for line in job.stdout):
+            sys.exit(f"{host} with {ranks} ranks ended before it was interrupted")
+        time.sleep(ASLEEP_S)
+        begin = time.monotonic()
+        os.killpg(job.pid, signal.SIGINT)
+        job.stdout.read()
+        job.wait()
+        return time.monotonic() - begin
+
+
 def calls(host: str, ranks: int) -> list[float]:
     """Seconds of a call that moves nothing, an all-reduce and an all-to-all of 64 MiB."""
     done = subprocess.run(
@@ -97,13 +136,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--hosts", nargs="+", default=["cpython", "jep", "graalpy"])
     options = parser.parse_args()
-    heads = ["host", "ranks", "start, s", "memory, MiB", "8 B alone, µs"]
+    heads = ["host", "ranks", "start, s", "memory, MiB", "Ctrl-C, s", "8 B alone, µs"]
     heads += ["all-reduce, ms", "all-to-all, ms", "Python, %"]
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for host in options.hosts:
         for ranks in options.ranks:
             starts = [start(host, ranks) for _ in range(options.rounds)]
             made = [calls(host, ranks) for _ in range(options.rounds)]
+            ends = statistics.median(interrupted(host, ranks) for _ in range(options.rounds))
             seconds, memory = map(statistics.median, zip(*starts, strict=True))
             one, reduced, swapped = map(statistics.median, zip(*made, strict=True))
             # A rank alone has nothing to do in place.
@@ -111,10 +151,8 @@ def main() -> None:
             if ranks > 1:
                 percent = 100 * one / min(reduced, swapped)
                 share = f"{reduced * 1e3:.1f} | {swapped * 1e3:.1f} | {percent:.2f}"
-            print(
-                f"| {host} | {ranks} | {seconds:.1f} | {memory:.0f} | {one * 1e6:.1f} | {share} |",
-                flush=True,
-            )
+            own = f"{seconds:.1f} | {memory:.0f} | {ends:.2f} | {one * 1e6:.1f}"
+            print(f"| {host} | {ranks} | {own} | {share} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -63,18 +63,18 @@ def flags(jar: Path) -> list[str]:
     return [f"-XX:SharedArchiveFile={path}"] if path.exists() else []
 
 
-def _make(jar: Path, make: Callable[[Path], None]) -> None:
+def _make(jar: Path, make: Callable[[Path], bool]) -> None:
     """Makes the archive of a jar, if there is none.
 
     Args:
         jar: the jar.
-        make: writes the archive to a path.
+        make: writes the archive to a path, and says whether it did.
     """
     path = _path(jar)
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    # It takes as long as several starts: other workers, and other threads, wait for it.
+    # It takes longer than a start: other workers, and other threads, wait for it.
     with path.parent.joinpath(f"{jar.stem}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if path.exists():
@@ -82,32 +82,39 @@ def _make(jar: Path, make: Callable[[Path], None]) -> None:
         for old in path.parent.glob(f"{jar.stem}-*"):
             old.unlink()
         made = path.with_suffix(".new")
-        make(made)
-        if made.exists():
+        if make(made) and made.exists():
             made.rename(path)
+        else:
+            made.unlink(missing_ok=True)
+            print(f"JVMs start slower: there is no archive for {jar.name}", file=sys.stderr)
 
 
-def _run(command: list[str], **environment: str) -> None:
-    subprocess.run(
+def _run(command: list[str], **environment: str) -> bool:
+    done = subprocess.run(
         command,
         env={**os.environ, **environment},
         capture_output=True,
         timeout=_LIMIT_S,
         check=False,
     )
+    return done.returncode == 0
 
 
 def make_for_library(jar: Path) -> None:
-    """Makes the archive of the JVM inside a Python, which writes none itself: it never exits."""
+    """Makes the archive of the JVM inside a Python.
 
-    def make(archive: Path) -> None:
+    Nobody destroys that JVM, so it would not write an archive at its end.
+    """
+
+    def make(archive: Path) -> bool:
         classes = archive.with_suffix(".classes")
         options = f"{FIRST_COMPILER} -XX:DumpLoadedClassList={classes}"
-        _run([sys.executable, "-c", _PROGRAM], JCCL_JVM_OPTIONS=options)
+        listed = _run([sys.executable, "-c", _PROGRAM], JCCL_JVM_OPTIONS=options)
         files = f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={archive}"
         dump = [str(java()), "-Xshare:dump", *files, "-XX:+UseSerialGC", *_MODULES]
-        _run([*dump, "-cp", str(jar)])
+        dumped = listed and _run([*dump, "-cp", str(jar)])
         classes.unlink(missing_ok=True)
+        return dumped
 
     _make(jar, make)
 
@@ -116,8 +123,8 @@ def make_for_embed(jar: Path) -> None:
     """Makes the archive of the JVM that runs GraalPy."""
     program = ["--host", "graalpy", "--ranks", "2", "-c", "import jccl.core"]
 
-    def make(archive: Path) -> None:
-        flags = [FIRST_COMPILER, f"-XX:ArchiveClassesAtExit={archive}"]
-        _run([str(java()), *flags, "-jar", str(jar), *program])
+    def make(archive: Path) -> bool:
+        at_exit = [FIRST_COMPILER, f"-XX:ArchiveClassesAtExit={archive}"]
+        return _run([str(java()), *at_exit, "-jar", str(jar), *program])
 
     _make(jar, make)

@@ -24,7 +24,7 @@ if not os.environ.get("JCCL_TEST_SEED"):
 _SEED = int(os.environ["JCCL_TEST_SEED"])
 #: Files for one worker, whose ranks with torch then serve all of them.
 _TOGETHER = "test_torch_"
-#: What takes longest; the first worker gets the first and the third.
+#: What takes longest: each worker begins with one of the first.
 _FIRST = (_TOGETHER, "test_embed.py", "test_misuse.py", "test_readme.py", "test_kill.py")
 
 
@@ -77,6 +77,11 @@ def pytest_report_header() -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    # What a worker of xdist prints goes nowhere: tests record it as a property.
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if name == "said":
+                terminalreporter.write_line(str(value))
     if terminalreporter.stats.get("failed"):
         terminalreporter.write_line(f"JCCL_TEST_SEED={_SEED}")
 

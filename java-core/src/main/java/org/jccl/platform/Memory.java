@@ -12,9 +12,9 @@ import java.lang.invoke.VarHandle;
 public final class Memory {
     /**
      * The whole address space as one segment; offsets are addresses. Loops that C2 is to vectorise
-     * call its methods, which C2 always inlines. It leaves out those of this class where it has
-     * seen few calls of them, although there were many: code of the first compiler without a
-     * profile counts them nowhere.
+     * call its methods, which C2 always inlines. A method of this class is inlined only if the
+     * profile shows enough calls from that place, and code that the first compiler made without a
+     * profile adds none to it.
      */
     public static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 

@@ -301,7 +301,11 @@ final class StateTableTest {
                                     code[0] = subject.make(call, Subject.room(8));
                                     said[0] = LastError.get();
                                 });
+        long end = System.nanoTime() + FREED_MS * 1_000_000;
         while (caller.isAlive() && !waits(caller)) {
+            assertTrue(
+                    System.nanoTime() - end < 0,
+                    () -> call + " does not wait: " + Arrays.toString(caller.getStackTrace()));
             Thread.sleep(1);
         }
         caller.join(WAITS_MS);

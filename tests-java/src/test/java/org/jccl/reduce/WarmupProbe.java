@@ -53,6 +53,7 @@ final class WarmupProbe {
             boolean warm = Warmup.await(900_000);
             probe.fold(3);
             long allocated = probe.allocatedPerCall();
+            // Only now: that was float16's first use.
             String after = variant();
             System.out.println(
                     String.join(
@@ -65,7 +66,7 @@ final class WarmupProbe {
         }
     }
 
-    /** The variants of the kernels in {@link #allocated} that can be of vectors. */
+    /** The variants of the two kernels in {@link #allocated} that vectors serve at those counts. */
     private static String variant() {
         return Stream.of(
                         Reductions.pair(DataType.BFLOAT16.number(), RedOp.SUM.number()),

@@ -207,7 +207,7 @@ final class ResourcesTest {
     @MethodSource("clusters")
     void livesLeaveNoDescriptorThreadOrMapping(Cluster cluster, int perProcess) {
         // After so many lives their kinds begin anew.
-        run(cluster, perProcess, 40, 80, RESIDENT_KB_SHORT);
+        run(cluster, perProcess, 40, 120, RESIDENT_KB_SHORT);
     }
 
     @ParameterizedTest
