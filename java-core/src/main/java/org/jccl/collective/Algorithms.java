@@ -2,12 +2,9 @@ package org.jccl.collective;
 
 import static org.jccl.type.Operation.ALL_GATHER;
 import static org.jccl.type.Operation.ALL_REDUCE;
-import static org.jccl.type.Operation.ALL_TO_ALL;
 import static org.jccl.type.Operation.BROADCAST;
-import static org.jccl.type.Operation.GATHER;
 import static org.jccl.type.Operation.REDUCE;
 import static org.jccl.type.Operation.REDUCE_SCATTER;
-import static org.jccl.type.Operation.SCATTER;
 
 import org.jccl.schedule.Shape;
 import org.jccl.type.Operation;
@@ -17,6 +14,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /** All algorithms, and which one a call gets unless somebody says otherwise. */
 public final class Algorithms {
@@ -53,8 +51,8 @@ public final class Algorithms {
     private static final List<Choice> TABLE = new ArrayList<>();
 
     static {
-        Operation[] folds = {ALL_REDUCE, REDUCE, REDUCE_SCATTER};
-        Operation[] copies = {ALL_GATHER, BROADCAST, ALL_TO_ALL, GATHER, SCATTER};
+        Operation[] folds = collectives(Operation::reduces);
+        Operation[] copies = collectives(operation -> !operation.reduces());
         add(Tiny::new, shape -> true, folds);
         add(Tiny::new, shape -> true, copies);
         add(FoldHierarchical::new, Algorithms::isWorthRelaying, ALL_REDUCE, REDUCE_SCATTER);
@@ -63,8 +61,7 @@ public final class Algorithms {
         add(Flat::new, Algorithms::foldsLittle, ALL_REDUCE, REDUCE);
         add(Flat::new, shape -> shape.bytes() <= FLAT_BROADCAST_BYTES, BROADCAST);
         add(Flat::new, shape -> true, ALL_GATHER);
-        add(Pulled::new, Algorithms::isWorthPullingByAll, ALL_GATHER);
-        add(Pulled::new, Algorithms::isWorthPulling, BROADCAST, ALL_TO_ALL, GATHER, SCATTER);
+        add(Pulled::new, Algorithms::isWorthPulling, copies);
         add(FoldSliced::new, shape -> true, folds);
         add(CopyChunked::new, shape -> true, copies);
     }
@@ -78,17 +75,22 @@ public final class Algorithms {
         }
     }
 
+    private static Operation[] collectives(Predicate<Operation> which) {
+        return Stream.of(Operation.values())
+                .filter(operation -> !operation.pointToPoint() && which.test(operation))
+                .toArray(Operation[]::new);
+    }
+
     private static boolean foldsLittle(Shape shape) {
         return shape.bytes() * (shape.nRanks() - 2) <= FLAT_EXTRA_BYTES;
     }
 
-    private static boolean isWorthPulling(Shape shape) {
-        return Math.max(shape.inBytes(), shape.outBytes()) >= PULLED_BYTES;
-    }
-
     /** Several ranks that read the same pages at once are in each other's way. */
-    private static boolean isWorthPullingByAll(Shape shape) {
-        return shape.nRanks() == 2 ? isWorthPulling(shape) : shape.bytes() >= PULLED_BY_ALL_BYTES;
+    private static boolean isWorthPulling(Shape shape) {
+        boolean byAll = shape.operation() == ALL_GATHER && shape.nRanks() > 2;
+        return byAll
+                ? shape.bytes() >= PULLED_BY_ALL_BYTES
+                : Math.max(shape.inBytes(), shape.outBytes()) >= PULLED_BYTES;
     }
 
     private static boolean isWorthRelaying(Shape shape) {

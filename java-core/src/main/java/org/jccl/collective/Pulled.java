@@ -19,7 +19,7 @@ final class Pulled extends Algorithm {
 
     @Override
     public boolean readsWhileWriting() {
-        return operation() == Operation.ALL_TO_ALL;
+        return operation().exchanges();
     }
 
     @Override

@@ -151,9 +151,11 @@ public enum Operation {
         return in == NONE || out == NONE;
     }
 
-    /** Whether the operation is a collective that may consist of sends and receives. */
+    /**
+     * Whether each rank has a part for each: such a collective may consist of sends and receives.
+     */
     public boolean exchanges() {
-        return this == ALL_TO_ALL;
+        return in == EACH && out == EACH;
     }
 
     /** The operation with this number, or null if there is none. */
