@@ -17,6 +17,9 @@ import java.util.Map;
 final class Processes {
     private static final int MAX_IDLE = 24;
 
+    /** Of all idle ones together: several test JVMs share a machine of 24 GiB. */
+    private static final long MAX_IDLE_BYTES = 2L << 30;
+
     /** The idle ones, the one used last in front; guarded by itself. */
     private static final Deque<RankProcess> IDLE = new ArrayDeque<>();
 
@@ -43,11 +46,17 @@ final class Processes {
         }
     }
 
-    /** Keeps a process that {@link RankProcess#reusable}; the one unused longest has to go. */
+    /** Keeps a process that {@link RankProcess#reusable}; those unused longest have to go. */
     static void giveBack(RankProcess process) {
         synchronized (IDLE) {
             IDLE.addFirst(process);
-            if (IDLE.size() > MAX_IDLE) {
+            long bytes = 0;
+            int kept = 0;
+            for (RankProcess each : IDLE) {
+                bytes += each.residentBytes();
+                kept += kept < MAX_IDLE && bytes <= MAX_IDLE_BYTES ? 1 : 0;
+            }
+            while (IDLE.size() > kept) {
                 IDLE.removeLast().kill();
             }
         }

@@ -30,6 +30,7 @@ import java.util.stream.Stream;
 final class RankProcess {
     private static final int KEPT_LINES = 400;
     private static final int STACKS_WITHIN_S = 30;
+    private static final long PAGE_BYTES = 4096;
 
     private final String key;
     private final Process process;
@@ -128,6 +129,16 @@ final class RankProcess {
     /** Whether it can run other ranks: it has no work and nobody has sent it a signal. */
     synchronized boolean reusable() {
         return idle && !ended && !tainted;
+    }
+
+    /** How much memory it takes; 0 if it has ended. */
+    long residentBytes() {
+        try {
+            String pages = Files.readString(Path.of("/proc/" + pid() + "/statm")).split(" ")[1];
+            return Long.parseLong(pages) * PAGE_BYTES;
+        } catch (IOException ended) {
+            return 0;
+        }
     }
 
     int firstRank() {
