@@ -13,7 +13,7 @@ self=$(realpath "$0")
 from=$PWD
 cd "$(dirname "$self")/.."
 kit=$PWD/build/gpu
-classes="DeviceTest DeviceMatrixTest DeviceOrderTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
+classes="DeviceTest DeviceMatrixTest DeviceTransfersTest DeviceOrderTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
 limit_s=120
 
 usage() {

@@ -45,6 +45,9 @@ done
 if [ $# -gt 1 ]; then
     code="$code -gencode arch=compute_${*: -1},code=compute_${*: -1}"
 fi
-# shellcheck disable=SC2086
-"$nvcc" -std=c++17 -O3 --fmad=false $code -fatbin -o "$out/exchange.fatbin" cuda/src/main/cuda/exchange.cu
-echo "$out/exchange.fatbin: $(($(stat -c %s "$out/exchange.fatbin") / 1024)) KiB for sm_$(IFS=,; echo "${*:-90}")"
+for source in cuda/src/main/cuda/*.cu; do
+    image=$out/$(basename "$source" .cu).fatbin
+    # shellcheck disable=SC2086
+    "$nvcc" -std=c++17 -O3 --fmad=false $code -fatbin -o "$image" "$source"
+    echo "$image: $(($(stat -c %s "$image") / 1024)) KiB for sm_$(IFS=,; echo "${*:-90}")"
+done

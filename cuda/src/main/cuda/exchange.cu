@@ -18,7 +18,6 @@
 
 namespace jccl {
 
-constexpr uint32_t MOST_RANKS = 8;
 constexpr uint32_t MOST_BLOCKS = 128;
 
 /*

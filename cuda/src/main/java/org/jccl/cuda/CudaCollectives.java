@@ -9,10 +9,11 @@ import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
+import java.util.List;
 
 /**
- * Collectives of GPUs that reach each other's memory: a rank's part of one is one kernel. Sends and
- * receives, and sums with a factor, are not among them.
+ * Operations of GPUs that reach each other's memory: a rank's part of a collective is one kernel,
+ * and so are the sends and receives of a group. Sums with a factor are not among them.
  */
 final class CudaCollectives implements DeviceCollectives {
     private static final int STOP_BYTES = 64;
@@ -33,6 +34,9 @@ final class CudaCollectives implements DeviceCollectives {
 
     /** Made with the first call, when everybody is connected; used inside {@link #launch} only. */
     private @Nullable LaunchArguments arguments;
+
+    /** The same for {@link #exchange}. */
+    private @Nullable TransferArguments transfers;
 
     private volatile boolean stopped;
 
@@ -75,10 +79,8 @@ final class CudaCollectives implements DeviceCollectives {
 
     @Override
     public boolean takes(Call call) {
-        return !call.operation().pointToPoint()
-                && call.composed() == null
-                && call.factor() == null
-                && call.count() > 0;
+        boolean plain = call.composed() == null && call.factor() == null;
+        return plain && (call.operation().pointToPoint() || call.count() > 0);
     }
 
     @Override
@@ -91,12 +93,7 @@ final class CudaCollectives implements DeviceCollectives {
         LaunchArguments known = arguments;
         int lines = SlotMemory.slotLines(nRanks);
         if (known == null) {
-            long[] memory = new long[nRanks];
-            for (int q = 0; q < nRanks; q++) {
-                SlotMemory.Reached other = reached[q];
-                memory[q] = other == null ? slots.address() : other.address();
-            }
-            known = new LaunchArguments(arena, rank, memory, stop, lines);
+            known = new LaunchArguments(arena, rank, memory(0), stop, lines);
             arguments = known;
         }
         known.describe(call);
@@ -104,6 +101,32 @@ final class CudaCollectives implements DeviceCollectives {
         long bytes = call.partBytes();
         device.launch(
                 call, Kernels.blocks(bytes, lines, blocks), Kernels.threads(bytes), known.launch());
+    }
+
+    @Override
+    public void exchange(List<? extends Call> group, long started, long done, long use) {
+        TransferArguments known = transfers;
+        if (known == null) {
+            long[] memory = memory(SlotMemory.TRANSFERS);
+            known = new TransferArguments(arena, rank, memory, stop, blocks);
+            transfers = known;
+        }
+        int kernels = known.take(group);
+        for (int n = 0; n < kernels; n++) {
+            known.describe(n);
+            known.words(n == 0 ? started : 0, n == kernels - 1 ? done : 0, use);
+            device.launch(group.getFirst().stream(), known);
+        }
+    }
+
+    /** By rank, where this rank reaches what lies so many bytes behind the beginning. */
+    private long[] memory(long offset) {
+        long[] memory = new long[nRanks];
+        for (int q = 0; q < nRanks; q++) {
+            SlotMemory.Reached other = reached[q];
+            memory[q] = (other == null ? slots.address() : other.address()) + offset;
+        }
+        return memory;
     }
 
     @Override

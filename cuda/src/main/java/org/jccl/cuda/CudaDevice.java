@@ -320,6 +320,14 @@ final class CudaDevice implements Device {
         run("cuLaunchKernelEx", () -> launch.with(function, blocks, threads, call.stream()));
     }
 
+    /** Gives a stream sends and receives. */
+    void launch(long stream, TransferArguments arguments) {
+        long function = kernels().transfers();
+        int blocks = arguments.blocks();
+        int threads = arguments.threads();
+        run("cuLaunchKernelEx", () -> arguments.launch().with(function, blocks, threads, stream));
+    }
+
     /** Loads compiled kernels. */
     long load(byte[] image) {
         CUmodule module = new CUmodule();

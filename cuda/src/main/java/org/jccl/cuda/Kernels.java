@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** The kernels of {@code exchange.cu} on one device. */
+/** The kernels of {@code exchange.cu} and {@code transfers.cu} on one device. */
 final class Kernels {
     /** As in {@code exchange.cu}. */
     static final int MOST_BLOCKS = 128;
@@ -27,27 +27,23 @@ final class Kernels {
     /** SUM, PROD, MAX and MIN, as they are numbered. */
     private static final int FOLDS = 4;
 
-    private static final String FILE = "exchange.fatbin";
-
     /** The compiled kernels, null where this jar was made without. */
-    private static final byte @Nullable [] IMAGE = image();
+    private static final byte @Nullable [] EXCHANGE = image("exchange.fatbin");
+
+    private static final byte @Nullable [] TRANSFERS = image("transfers.fatbin");
 
     /** For copies, then for each type the folds; each for small parts, then for large ones. */
     private final long[] functions = new long[2 * (1 + TYPES * FOLDS)];
+
+    private final long transfers;
 
     /**
      * Loads all of them. What is loaded later has to wait until the device has done everything that
      * it was given, which may in turn wait for the caller.
      */
     Kernels(CudaDevice device) {
-        byte[] image = IMAGE;
-        if (image == null) {
-            throw ErrorKind.DEVICE_FAILED.says(
-                    "there are no kernels for %s: cuda/kernels.sh makes them for the jar of JCCL's"
-                            + " module cuda",
-                    device.name());
-        }
-        long module = device.load(image);
+        transfers = device.function(device.load(required(TRANSFERS, device)), "jccl_transfers");
+        long module = device.load(required(EXCHANGE, device));
         load(device, module, 0, "jccl_copy");
         for (int type = 0; type < TYPES; type++) {
             for (int fold = 0; fold < FOLDS; fold++) {
@@ -61,8 +57,18 @@ final class Kernels {
         functions[2 * index + 1] = device.function(module, name + "_large");
     }
 
-    private static byte @Nullable [] image() {
-        try (InputStream in = Kernels.class.getResourceAsStream(FILE)) {
+    private static byte[] required(byte @Nullable [] image, CudaDevice device) {
+        if (image == null) {
+            throw ErrorKind.DEVICE_FAILED.says(
+                    "there are no kernels for %s: cuda/kernels.sh makes them for the jar of JCCL's"
+                            + " module cuda",
+                    device.name());
+        }
+        return image;
+    }
+
+    private static byte @Nullable [] image(String file) {
+        try (InputStream in = Kernels.class.getResourceAsStream(file)) {
             return in == null ? null : in.readAllBytes();
         } catch (IOException unreadable) {
             return null;
@@ -74,6 +80,11 @@ final class Kernels {
         boolean folds = call.operation().reduces();
         int index = folds ? 1 + call.typeNumber() * FOLDS + foldOf(call.redOp()) : 0;
         return functions[2 * index + (call.partBytes() <= LARGE ? 0 : 1)];
+    }
+
+    /** The kernel for sends and receives. */
+    long transfers() {
+        return transfers;
     }
 
     /** An average is a sum that is divided at the end. */

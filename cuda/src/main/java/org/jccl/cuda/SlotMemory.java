@@ -37,6 +37,14 @@ final class SlotMemory {
     /** All slots of a rank: two sets of one for each rank. */
     static final int SLOT_BYTES = 16 << 20;
 
+    /** Where the memory for sends and receives begins. */
+    static final int TRANSFERS = HEADER_BYTES + SLOT_BYTES;
+
+    /** As in {@code transfers.cu}: its words, and its rings. */
+    private static final int TRANSFER_BYTES = 3 * 4096 + 128 * 16 + (16 << 20);
+
+    private static final int BYTES = TRANSFERS + TRANSFER_BYTES;
+
     /** Where farewells are, one word of 4 bytes for each rank. */
     private static final int FAREWELL = 192;
 
@@ -71,7 +79,7 @@ final class SlotMemory {
 
     private SlotMemory(CudaDevice device) {
         this.device = device;
-        this.address = device.allocate(HEADER_BYTES + SLOT_BYTES);
+        this.address = device.allocate(BYTES);
         MADE.incrementAndGet();
         RANDOM.nextBytes(id);
     }
@@ -98,7 +106,7 @@ final class SlotMemory {
         memory.rank = rank;
         memory.nRanks = nRanks;
         try {
-            device.clear(memory.address, HEADER_BYTES + SLOT_BYTES);
+            device.clear(memory.address, BYTES);
         } catch (RuntimeException | Error refused) {
             memory.giveBackUnused();
             throw refused;

@@ -2,8 +2,10 @@ package org.jccl.device;
 
 import org.jccl.call.Call;
 
+import java.util.List;
+
 /**
- * Collectives that the devices of a communicator's ranks run among themselves, in memory that they
+ * Operations that the devices of a communicator's ranks run among themselves, in memory that they
  * reach of each other. The host starts them and looks at words that they write; it moves nothing.
  *
  * <p>A rank makes one before it knows whether all others can; {@link #connect} tells. Any thread
@@ -33,7 +35,7 @@ public interface DeviceCollectives {
     boolean isCaptured(long stream);
 
     /**
-     * Gives the call's stream its operation, after all operations before it in the same stream.
+     * Gives the call's stream its collective, after all operations before it in the same stream.
      *
      * @param started a word of the host's memory that the device sets to {@code use} when it begins
      *     the operation; 0 for none
@@ -41,6 +43,16 @@ public interface DeviceCollectives {
      *     none
      */
     void launch(Call call, long started, long done, long use);
+
+    /**
+     * Gives a stream sends and receives that go on at once, after all operations before them in the
+     * stream. Those of a peer and a direction are in their order; no other operation that was given
+     * and is not over has the same peer and direction.
+     *
+     * @param group at least one, all of the same stream
+     * @param started as for {@link #launch}; so are the others
+     */
+    void exchange(List<? extends Call> group, long started, long done, long use);
 
     /** Ends all operations that are under way, as soon as possible; results are undefined. */
     void stop();

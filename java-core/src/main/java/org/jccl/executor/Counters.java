@@ -29,7 +29,7 @@ public final class Counters {
     }
 
     void pointToPoint(Task task) {
-        count(task, task.bytes);
+        count(task, task.partBytes());
         transfer(task);
     }
 

@@ -22,7 +22,7 @@ class HostEngine implements Engine {
 
     final Links links;
     private final Interpreter interpreter;
-    private final Lanes lanes;
+    final Lanes lanes;
 
     /** Sends and receives of the current collective. */
     private final Lanes exchange;

@@ -30,6 +30,9 @@ final class Lane {
     private static final int POLLS = 64;
     private static final int FIRST_SIZE = 4;
 
+    /** The flag by which a receiver counts chunks. */
+    private static final int TAKEN = 1;
+
     final int peer;
     final ArrayDeque<Task> tasks = new ArrayDeque<>(FIRST_SIZE);
     private final Links links;
@@ -105,6 +108,7 @@ final class Lane {
             switch (c[at]) {
                 case OpCode.END -> {
                     pc = 0;
+                    task.passed = sequence;
                     return true;
                 }
                 case OpCode.ROUND -> {
@@ -154,6 +158,17 @@ final class Lane {
                 return false;
             }
             at = next;
+        }
+    }
+
+    /** What a send waits for whose data the device moves: that the peer comes to its receive. */
+    void awaitPeer(Task send, Blocked waits) {
+        long at = links.base(peer) + RegionLayout.fifoFlag(area, links.rank(), TAKEN);
+        long taken = Memory.getLongAcquire(at);
+        if (taken < send.passed) {
+            waits.on(peer, at, taken);
+        } else {
+            waits.unknown();
         }
     }
 

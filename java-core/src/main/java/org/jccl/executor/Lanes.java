@@ -91,6 +91,14 @@ final class Lanes {
         return received != null || out == null ? received : out.arrived();
     }
 
+    /** What a task that its lane is done with waits for while the device moves its data. */
+    void awaitPeer(Task task, Blocked waits) {
+        waits.unknown();
+        if (task.operation() == Operation.SEND && task.peer() != links.rank()) {
+            lane(task).awaitPeer(task, waits);
+        }
+    }
+
     private int receivesFrom(int q) {
         return byPeer.length / 2 + q;
     }

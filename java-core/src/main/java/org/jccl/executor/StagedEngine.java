@@ -14,9 +14,9 @@ import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
 /**
- * Runs a device's operations. Collectives that the ranks' devices can run among themselves are
- * theirs: the host only tells the other ranks of the call, and sees when the device begins and ends
- * it.
+ * Runs a device's operations. Those that the ranks' devices can run among themselves are theirs:
+ * the host only tells the other ranks of the call, and sees when the device begins and ends it. Of
+ * a send it tells the receiver by a message without data in the lane of the two.
  *
  * <p>The others run on the host, on data that is staged there. The caller's stream copies the input
  * out, says so, waits, copies the result back, and says so; the call returns. An operation begins
@@ -38,6 +38,12 @@ final class StagedEngine extends HostEngine {
     private final Device device;
     private final StagingPool pool;
     private final @Nullable DeviceCollectives collectives;
+
+    /** The sends and receives among them; null where there are none. */
+    private final @Nullable TransferBatches batches;
+
+    private final RunningTransfers transfers;
+    private final Consumer<Task> delivered = this::delivered;
 
     /** Held while an operation is put into its stream and into the queue; never by the owner. */
     private final Object order = new Object();
@@ -74,6 +80,12 @@ final class StagedEngine extends HostEngine {
         this.device = device;
         this.collectives = collectives;
         this.pool = new StagingPool(device);
+        int nRanks = links.nRanks();
+        this.batches =
+                collectives == null
+                        ? null
+                        : new TransferBatches(device, collectives, pool, nRanks, over);
+        this.transfers = new RunningTransfers(lanes, nRanks);
     }
 
     @Override
@@ -85,8 +97,14 @@ final class StagedEngine extends HostEngine {
             throw ErrorKind.NOT_DONE_YET.says(
                     "jcclStartComposed is not done yet on a device; see DIFFERENCES.md");
         }
-        if (collectives != null && collectives.takes(task)) {
-            launch(collectives, task, inbox);
+        if (collectives != null && batches != null && collectives.takes(task)) {
+            if (!task.operation().pointToPoint()) {
+                launch(collectives, task, inbox);
+            } else if (batches.add(task, inbox)) {
+                running.incrementAndGet();
+            } else {
+                captured = true;
+            }
             return false;
         }
         if (collectives != null && task.count() == 0 && collectives.isCaptured(task.stream())) {
@@ -178,6 +196,9 @@ final class StagedEngine extends HostEngine {
     /** The block stays as it is until its stream has passed, also if the task is over by now. */
     @Override
     public boolean follow(Task task) {
+        if (batches != null && task.operation().pointToPoint()) {
+            batches.launch();
+        }
         StagingBlock block = task.block;
         if (block == null) {
             return false;
@@ -205,6 +226,8 @@ final class StagedEngine extends HostEngine {
         StagingBlock block = task.block;
         if (block == null) {
             super.finish(task);
+        } else if (block.launched && task.operation().pointToPoint()) {
+            transfers.add(task);
         } else {
             block.set(StagingBlock.DELIVERED);
             delivering.add(task);
@@ -215,15 +238,18 @@ final class StagedEngine extends HostEngine {
     public boolean progress() {
         boolean moved = super.progress();
         while (!delivering.isEmpty() && delivering.element().delivered()) {
-            Task first = delivering.remove();
-            if (first.block != null && first.block.launched) {
-                running.decrementAndGet();
-            }
-            release(first);
-            finished.accept(first);
+            delivered(delivering.remove());
             moved = true;
         }
-        return moved;
+        return transfers.progress(delivered) || moved;
+    }
+
+    private void delivered(Task task) {
+        if (task.block != null && task.block.launched) {
+            running.decrementAndGet();
+        }
+        release(task);
+        finished.accept(task);
     }
 
     @Override
@@ -234,6 +260,7 @@ final class StagedEngine extends HostEngine {
         super.clear(dropped);
         delivering.forEach(dropped);
         delivering.clear();
+        transfers.clear(dropped);
     }
 
     /** After a failure the stream copies what is there: the caller's result is undefined. */
@@ -242,13 +269,16 @@ final class StagedEngine extends HostEngine {
         StagingBlock block = task.block;
         if (block != null) {
             block.set(StagingBlock.DELIVERED);
-            pool.giveBack(block);
+            if (block.letGo()) {
+                pool.giveBack(block);
+            }
         }
     }
 
     @Override
     public @Nullable Blocked blocked(@Nullable Task task) {
         Blocked blocked = super.blocked(task);
+        blocked = blocked == null ? transfers.blocked(task) : blocked;
         Task first = delivering.peek();
         return blocked == null && first != null ? result.of(first) : blocked;
     }
@@ -265,7 +295,12 @@ final class StagedEngine extends HostEngine {
 
     @Override
     public boolean idle() {
-        return super.idle() && !anyLaunched();
+        return super.idle() && !anyLaunched() && transfers.isEmpty();
+    }
+
+    @Override
+    public boolean severalLanes() {
+        return super.severalLanes() || !transfers.isEmpty();
     }
 
     @Override
@@ -275,6 +310,7 @@ final class StagedEngine extends HostEngine {
         if (first != null && anyLaunched()) {
             action.accept(result.of(first), 0);
         }
+        transfers.forEachBlocked(action);
     }
 
     /**
@@ -291,16 +327,21 @@ final class StagedEngine extends HostEngine {
                 return task;
             }
         }
-        return super.needing(q);
+        Task transfer = transfers.needing(q, task -> !left && isInDoubt(task));
+        return transfer != null ? transfer : super.needing(q);
     }
 
-    /** Whether an operation has gone on for a while since it was first asked for. */
+    /**
+     * Whether an operation has gone on for a while since it was first asked for; of several, the
+     * first is looked at until it is over.
+     */
     private boolean isInDoubt(Task task) {
-        if (doubted != task) {
+        Task known = doubted;
+        if (known == null || known.delivered() || known.over()) {
             doubted = task;
             doubtedSinceNs = System.nanoTime();
         }
-        return System.nanoTime() - doubtedSinceNs >= DOUBT_NS;
+        return doubted == task && System.nanoTime() - doubtedSinceNs >= DOUBT_NS;
     }
 
     @Override

@@ -4,6 +4,7 @@ import org.jccl.device.Device;
 import org.jccl.log.Log;
 import org.jccl.platform.Memory;
 
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -39,6 +40,9 @@ final class StagingBlock {
     /** Number of the current use; written while no stream and no other thread uses the block. */
     private long use;
 
+    /** How many operations, and threads that launch them, have not let go of the current use. */
+    private final AtomicInteger holders = new AtomicInteger();
+
     /** Where the result of the current use comes to be; below, where it is to go. */
     long result;
 
@@ -68,9 +72,20 @@ final class StagingBlock {
         return address + HEADER_BYTES;
     }
 
-    /** Begins the next use. */
+    /** Begins the next use, which has one holder. */
     void next() {
         use = USES.incrementAndGet();
+        holders.set(1);
+    }
+
+    /** Adds a holder; by one who holds it. */
+    void hold() {
+        holders.incrementAndGet();
+    }
+
+    /** A holder lets go; whether it was the last. */
+    boolean letGo() {
+        return holders.decrementAndGet() == 0;
     }
 
     /** The value that the words reach in this use. */

@@ -25,7 +25,7 @@ public final class Task extends Call {
     /** The end of each list of listeners. */
     private static final Listener NOBODY = new Listener(() -> {}, null);
 
-    /** The bytes of a send or receive. */
+    /** The bytes of a send or receive that its lane moves: none if the device does so. */
     long bytes;
 
     /** The call packed into a word; ranks compare a hash of it. */
@@ -44,6 +44,9 @@ public final class Task extends Call {
 
     /** Bytes of a send or receive that have been moved; owner of the communicator only. */
     long moved;
+
+    /** How many chunks of its lane have passed when the lane is done with it; owner only. */
+    long passed;
 
     /** Whether a wait for it has slept. Written and read by threads that wait (plain). */
     private boolean slept;

@@ -17,14 +17,19 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /**
- * Collectives of simulated devices: the streams of the ranks meet, copy each other's inputs, meet
- * again and write their outputs. As kernels do, they wait for ever for a rank that does not come,
- * unless the host stops them; and they believe what they are told of the call.
+ * Operations of simulated devices. For a collective the streams of the ranks meet, copy each
+ * other's inputs, meet again and write their outputs; those that send hand over copies, and wait
+ * until they are received. As kernels do, they wait for ever for a rank that does not come, unless
+ * the host stops them; and they believe what they are told of the call.
  */
 public final class LinkedCollectives implements DeviceCollectives {
     private static final Map<Long, LinkedCollectives> ALL = new ConcurrentHashMap<>();
@@ -43,6 +48,11 @@ public final class LinkedCollectives implements DeviceCollectives {
 
     /** What the present operation reads on this rank, and where. */
     private volatile @Nullable Call call;
+
+    /** By rank, what it has sent to this one and this one has not received. */
+    private final List<Queue<Message>> arrived = new ArrayList<>();
+
+    private record Message(byte[] bytes, CountDownLatch received) {}
 
     private volatile boolean stopped;
 
@@ -63,6 +73,9 @@ public final class LinkedCollectives implements DeviceCollectives {
         this.rank = rank;
         this.team = new LinkedCollectives[nRanks];
         team[rank] = this;
+        for (int q = 0; q < nRanks; q++) {
+            arrived.add(new ConcurrentLinkedQueue<>());
+        }
         ALL.put(id, this);
     }
 
@@ -82,10 +95,8 @@ public final class LinkedCollectives implements DeviceCollectives {
 
     @Override
     public boolean takes(Call one) {
-        return !one.operation().pointToPoint()
-                && one.composed() == null
-                && one.factor() == null
-                && one.count() > 0;
+        boolean plain = one.composed() == null && one.factor() == null;
+        return plain && (one.operation().pointToPoint() || one.count() > 0);
     }
 
     @Override
@@ -103,6 +114,55 @@ public final class LinkedCollectives implements DeviceCollectives {
                     run(copy);
                     set(done, use);
                 });
+    }
+
+    @Override
+    public void exchange(List<? extends Call> group, long started, long done, long use) {
+        List<Call> copies = new ArrayList<>();
+        group.forEach(each -> copies.add(new Copy(each)));
+        device.launch(
+                group.getFirst().stream(),
+                () -> {
+                    set(started, use);
+                    if (transfer(copies)) {
+                        set(done, use);
+                    }
+                });
+    }
+
+    private boolean transfer(List<Call> group) {
+        List<Message> sent = new ArrayList<>();
+        for (Call send : group) {
+            if (send.operation() == Operation.SEND) {
+                byte[] bytes = bytes(send.input(), send.partBytes());
+                Message message = new Message(bytes, new CountDownLatch(1));
+                sent.add(message);
+                Objects.requireNonNull(team[send.peer()]).arrived.get(rank).add(message);
+            }
+        }
+        for (Call receive : group) {
+            if (receive.operation() == Operation.RECV) {
+                Queue<Message> from = arrived.get(receive.peer());
+                if (!await(() -> !from.isEmpty())) {
+                    return false;
+                }
+                Message message = from.remove();
+                int most = Math.toIntExact(receive.partBytes());
+                put(receive, 0, slice(message.bytes, 0, Math.min(most, message.bytes.length)));
+                message.received.countDown();
+            }
+        }
+        return await(() -> sent.stream().allMatch(each -> each.received.getCount() == 0));
+    }
+
+    private boolean await(BooleanSupplier condition) {
+        while (!condition.getAsBoolean()) {
+            if (stopped || device.fault() != null) {
+                return false;
+            }
+            LockSupport.parkNanos(POLL_NS);
+        }
+        return true;
     }
 
     /** The caller's object stands for another call soon. */
@@ -144,11 +204,8 @@ public final class LinkedCollectives implements DeviceCollectives {
     private boolean meet(long number, boolean reading) {
         for (LinkedCollectives each : team) {
             LinkedCollectives other = Objects.requireNonNull(each);
-            while ((reading ? other.read : other.begun) < number) {
-                if (stopped || device.fault() != null) {
-                    return false;
-                }
-                LockSupport.parkNanos(POLL_NS);
+            if (!await(() -> (reading ? other.read : other.begun) >= number)) {
+                return false;
             }
         }
         return true;
@@ -157,13 +214,16 @@ public final class LinkedCollectives implements DeviceCollectives {
     private byte[] input(Call theirs, long part) {
         Operation op = theirs.operation();
         boolean sends = op.sends(rank, theirs.peer());
-        long bytes = sends ? op.inSize(part, team.length) : 0;
-        byte[] input = new byte[Math.toIntExact(bytes)];
-        if (bytes > 0) {
-            MemorySegment from = UsedDevice.segment(device.inWindow(theirs.input()), bytes);
-            MemorySegment.copy(from, ValueLayout.JAVA_BYTE, 0, input, 0, input.length);
+        return bytes(theirs.input(), sends ? op.inSize(part, team.length) : 0);
+    }
+
+    private byte[] bytes(long address, long count) {
+        byte[] bytes = new byte[Math.toIntExact(count)];
+        if (count > 0) {
+            MemorySegment from = UsedDevice.segment(device.inWindow(address), count);
+            MemorySegment.copy(from, ValueLayout.JAVA_BYTE, 0, bytes, 0, bytes.length);
         }
-        return input;
+        return bytes;
     }
 
     private void output(Call mine, List<byte[]> inputs) {

@@ -1,0 +1,415 @@
+package org.jccl.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.jccl.Collectives;
+import org.jccl.Config;
+import org.jccl.Group;
+import org.jccl.Stream;
+import org.jccl.device.LinkedProvider;
+import org.jccl.device.SimulatedDevice;
+import org.jccl.device.UsedDevice;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Outcome;
+import org.jccl.harness.Rank;
+import org.jccl.type.DataType;
+import org.jccl.type.NcclResult;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+/** Sends and receives that devices run among themselves: simulated ones, or with a GPU, GPUs. */
+final class DeviceTransfersTest {
+    private static final DataType TYPE = DataType.INT8;
+
+    private static Cluster threads(int nRanks) {
+        int gpus = Integer.getInteger("jccl.gpus", Integer.MAX_VALUE);
+        Assumptions.assumeTrue(nRanks <= gpus, "needs " + nRanks + " GPUs, there are " + gpus);
+        return Cluster.threads(nRanks).deadline(60);
+    }
+
+    private static Seat seat(Rank rank) {
+        return seat(rank, Config.DEFAULT);
+    }
+
+    private static Seat seat(Rank rank, Config config) {
+        int number = rank.number();
+        boolean simulated = UsedDevice.SIMULATED;
+        return new Seat(
+                rank,
+                config,
+                simulated ? LinkedProvider.device(number) : UsedDevice.number(number));
+    }
+
+    /** Bytes that depend on who sends what to whom. */
+    private static MemorySegment message(Seat seat, int from, int to, int number, long bytes) {
+        MemorySegment content = seat.host.allocate(bytes + 1);
+        for (long i = 0; i < bytes; i++) {
+            long value = (i * 31 + i / 251) + 7L * from + 13L * to + 17L * number;
+            content.set(ValueLayout.JAVA_BYTE, i, (byte) value);
+        }
+        return content.asSlice(0, bytes);
+    }
+
+    /** Buffers of one rank for messages to and from everybody. */
+    private static final class Messages {
+        final Seat seat;
+        final int[] sizes;
+        final List<MemorySegment> out = new ArrayList<>();
+        final List<MemorySegment> in = new ArrayList<>();
+
+        /** sizes: of the messages of each pair, in bytes; odd ones begin at odd addresses. */
+        Messages(Seat seat, int... sizes) {
+            this.seat = seat;
+            this.sizes = sizes;
+            for (int q = 0; q < seat.rank.nRanks(); q++) {
+                for (int k = 0; k < sizes.length; k++) {
+                    out.add(seat.device.memory(sizes[k] + 1L));
+                    in.add(seat.device.memory(sizes[k] + 1L));
+                }
+            }
+        }
+
+        private MemorySegment part(List<MemorySegment> of, int q, int k) {
+            return of.get(q * sizes.length + k).asSlice(sizes[k] % 2, sizes[k]);
+        }
+
+        void fill(int round) {
+            for (int q = 0; q < seat.rank.nRanks(); q++) {
+                for (int k = 0; k < sizes.length; k++) {
+                    if (sizes[k] > 0) {
+                        int me = seat.rank.number();
+                        MemorySegment sent = message(seat, me, q, k + round, sizes[k]);
+                        seat.device.put(part(out, q, k), sent);
+                    }
+                }
+            }
+        }
+
+        /** In an order of this rank's own, but for each pair's. */
+        void exchange(Random random, Collectives comm) {
+            int[] sent = new int[seat.rank.nRanks()];
+            int[] received = new int[seat.rank.nRanks()];
+            int left = 2 * sent.length * sizes.length;
+            while (left > 0) {
+                int q = random.nextInt(sent.length);
+                boolean sends = random.nextBoolean();
+                int[] done = sends ? sent : received;
+                if (done[q] < sizes.length) {
+                    int k = done[q]++;
+                    left--;
+                    if (sends) {
+                        comm.send(part(out, q, k), sizes[k], TYPE, q);
+                    } else {
+                        comm.recv(part(in, q, k), sizes[k], TYPE, q);
+                    }
+                }
+            }
+        }
+
+        void check(int round) {
+            for (int q = 0; q < seat.rank.nRanks(); q++) {
+                for (int k = 0; k < sizes.length; k++) {
+                    MemorySegment want = message(seat, q, seat.rank.number(), k + round, sizes[k]);
+                    MemorySegment got = seat.host.allocate(sizes[k] + 1L).asSlice(0, sizes[k]);
+                    if (sizes[k] > 0) {
+                        seat.device.get(got, part(in, q, k));
+                    }
+                    assertEquals(-1, got.mismatch(want), "from " + q + ", message " + k);
+                }
+            }
+        }
+
+        void release() {
+            out.forEach(seat.device::release);
+            in.forEach(seat.device::release);
+        }
+    }
+
+    private static void everybodyToEverybody(int nRanks, int rounds, int... sizes) {
+        threads(nRanks)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                Random random = new Random(7L * nRanks + rank.number());
+                                Messages messages = new Messages(seat, sizes);
+                                Collectives comm = seat.comm.inStream(seat.stream);
+                                for (int round = 0; round < rounds; round++) {
+                                    messages.fill(round);
+                                    Group.run(() -> messages.exchange(random, comm));
+                                    seat.synchronize();
+                                    messages.check(round);
+                                }
+                                assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
+                                messages.release();
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 8})
+    void groupSendsToEverybody(int nRanks) {
+        everybodyToEverybody(nRanks, 10, 8, 0, 1, 4000, 121, 65536);
+    }
+
+    /** More messages than one kernel moves, and more chunks than a ring has. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void groupOfManyAndOfLarge(int nRanks) {
+        int[] many = new int[100];
+        for (int k = 0; k < many.length; k++) {
+            many[k] = 100 * k + k % 3;
+        }
+        everybodyToEverybody(nRanks, 3, many);
+        everybodyToEverybody(nRanks, 3, 20_000_001, 3, 5_000_000);
+    }
+
+    /** Each rank receives and sends in its own order, in a stream for each. */
+    @Test
+    void streamsOfDifferentPeersDoNotWaitForEachOther() {
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                Stream other = new Stream(seat.device.openStream());
+                                int peer = 1 - rank.number();
+                                int bytes = 30_000_000;
+                                MemorySegment out = seat.device.memory(bytes);
+                                MemorySegment in = seat.device.memory(bytes);
+                                seat.device.put(out, message(seat, rank.number(), peer, 0, bytes));
+                                seat.comm.inStream(other).recv(in, bytes, TYPE, peer);
+                                seat.comm.inStream(seat.stream).send(out, bytes, TYPE, peer);
+                                seat.device.synchronize(other.handle());
+                                seat.synchronize();
+                                MemorySegment want = message(seat, peer, rank.number(), 0, bytes);
+                                assertEquals(-1, seat.content(in).mismatch(want));
+                                List.of(out, in).forEach(seat.device::release);
+                                seat.device.closeStream(other.handle());
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    /** Messages of a pair keep their order, whatever their streams. */
+    @Test
+    void messagesOfAPairKeepTheirOrderInSeveralStreams() {
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                Stream other = new Stream(seat.device.openStream());
+                                int bytes = 1000;
+                                MemorySegment first = seat.device.memory(bytes);
+                                MemorySegment second = seat.device.memory(bytes);
+                                Collectives late = seat.comm.inStream(seat.stream);
+                                Collectives early = seat.comm.inStream(other);
+                                if (rank.number() == 0) {
+                                    seat.device.put(first, message(seat, 0, 1, 1, bytes));
+                                    seat.device.put(second, message(seat, 0, 1, 2, bytes));
+                                    var latch = seat.busy();
+                                    late.send(first, bytes, TYPE, 1);
+                                    early.send(second, bytes, TYPE, 1);
+                                    latch.countDown();
+                                } else {
+                                    var latch = seat.busy();
+                                    late.recv(first, bytes, TYPE, 0);
+                                    early.recv(second, bytes, TYPE, 0);
+                                    latch.countDown();
+                                }
+                                seat.synchronize();
+                                seat.device.synchronize(other.handle());
+                                MemorySegment one = message(seat, 0, 1, 1, bytes);
+                                MemorySegment two = message(seat, 0, 1, 2, bytes);
+                                assertEquals(-1, seat.content(first).mismatch(one));
+                                assertEquals(-1, seat.content(second).mismatch(two));
+                                List.of(first, second).forEach(seat.device::release);
+                                seat.device.closeStream(other.handle());
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    /** Both sides' graphs run as often as their owners like, mixed with other calls. */
+    @Test
+    void capturedGroupRunsWithItsGraph() {
+        Assumptions.assumeTrue(UsedDevice.SIMULATED, "nccl-tests captures on a GPU");
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                SimulatedDevice device = LinkedProvider.device(rank.number());
+                                long stream = seat.stream.handle();
+                                Random random = new Random(rank.number());
+                                Messages messages = new Messages(seat, 1000, 0, 7);
+                                Collectives comm = seat.comm.inStream(seat.stream);
+                                device.capture(stream);
+                                Group.run(() -> messages.exchange(random, comm));
+                                List<Runnable> graph = device.endCapture(stream);
+                                assertEquals(1, graph.size());
+                                for (int round = 0; round < 3; round++) {
+                                    messages.fill(round);
+                                    graph.forEach(kernel -> device.run(stream, kernel));
+                                    seat.synchronize();
+                                    messages.check(round);
+                                    messages.fill(round + 1);
+                                    Group.run(() -> messages.exchange(random, comm));
+                                    seat.synchronize();
+                                    messages.check(round + 1);
+                                }
+                                assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
+                                messages.release();
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    /** Which of the two ranks waits for the other, in vain. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void timeLimitNamesThePeerThatHasNotCome(boolean sends) {
+        Outcome outcome =
+                threads(2)
+                        .runHere(
+                                rank -> {
+                                    Config config =
+                                            Config.DEFAULT.withTimeout(Duration.ofSeconds(1));
+                                    try (Seat seat = seat(rank, config)) {
+                                        int bytes = 20_000_000;
+                                        MemorySegment data = seat.device.memory(bytes);
+                                        Collectives comm = seat.comm.inStream(seat.stream);
+                                        if (rank.number() == 0 && sends) {
+                                            comm.send(data, bytes, TYPE, 1);
+                                        } else if (rank.number() == 0) {
+                                            comm.recv(data, bytes, TYPE, 1);
+                                        }
+                                        awaitFailure(seat);
+                                        seat.synchronize();
+                                        seat.device.release(data);
+                                        seat.comm.awaitReady(InitTest.SOON);
+                                    }
+                                });
+        outcome.rank(0)
+                .assertFailed(
+                        NcclResult.TIMEOUT,
+                        (sends ? "ncclSend" : "ncclRecv") + "(20000000",
+                        "rank 1");
+    }
+
+    @Test
+    void messagesThatDoNotMatchAreNamed() {
+        Outcome outcome =
+                threads(2)
+                        .runHere(
+                                rank -> {
+                                    try (Seat seat = seat(rank)) {
+                                        MemorySegment data = seat.device.memory(1000);
+                                        Collectives comm = seat.comm.inStream(seat.stream);
+                                        if (rank.number() == 0) {
+                                            comm.send(data, 1000, TYPE, 1);
+                                        } else {
+                                            comm.recv(data, 999, TYPE, 0);
+                                        }
+                                        awaitFailure(seat);
+                                        seat.synchronize();
+                                        seat.device.release(data);
+                                        seat.comm.awaitReady(InitTest.SOON);
+                                    }
+                                });
+        outcome.rank(1)
+                .assertFailed(NcclResult.INVALID_USAGE, "send and receive do not match", "999");
+    }
+
+    @Test
+    void abortStopsTheDevice() {
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                if (rank.number() == 1) {
+                                    rank.await("aborted");
+                                    return;
+                                }
+                                MemorySegment data = seat.holding(1000, 7);
+                                Collectives comm = seat.comm.inStream(seat.stream);
+                                comm.recv(data, 4000, TYPE, 1);
+                                Thread.sleep(50);
+                                seat.comm.abort();
+                                seat.synchronize();
+                                seat.requireUntouched(data);
+                            } finally {
+                                rank.post("aborted", "");
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    /** A peer that has sent everything, and has left, is not missed while the data comes. */
+    @Test
+    void peerThatHasLeftIsNotMissed() {
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                int bytes = 1000;
+                                MemorySegment data = seat.device.memory(bytes);
+                                Collectives comm = seat.comm.inStream(seat.stream);
+                                MemorySegment sent = message(seat, 0, 1, 0, bytes);
+                                if (rank.number() == 0) {
+                                    seat.device.put(data, sent);
+                                    comm.send(data, bytes, TYPE, 1);
+                                } else {
+                                    comm.recv(data, bytes, TYPE, 0);
+                                }
+                                seat.synchronize();
+                                if (rank.number() == 1) {
+                                    rank.await("left");
+                                    assertEquals(-1, seat.content(data).mismatch(sent));
+                                }
+                                assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
+                                seat.device.release(data);
+                            }
+                            rank.post("left", "");
+                        })
+                .assertAllSucceeded();
+    }
+
+    /** Single sends one after the other: many more than lanes have room for words of the host. */
+    @Test
+    void manySingleSends() {
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                MemorySegment data = seat.device.memory(4000);
+                                Collectives comm = seat.comm.inStream(seat.stream);
+                                for (int i = 0; i < 1000; i++) {
+                                    int bytes = 1 + i % 4000;
+                                    if (rank.number() == i % 2) {
+                                        comm.send(data, bytes, TYPE, 1 - rank.number());
+                                    } else {
+                                        comm.recv(data, bytes, TYPE, 1 - rank.number());
+                                    }
+                                }
+                                seat.synchronize();
+                                assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
+                                seat.device.release(data);
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    private static void awaitFailure(Seat seat) throws InterruptedException {
+        while (seat.comm.asyncError() == NcclResult.SUCCESS) {
+            Thread.sleep(5);
+        }
+    }
+}
