@@ -162,8 +162,10 @@ final class TransferBatches {
         Last awaited = null;
         for (Task task : batch.tasks) {
             Last before = last[channel(task)];
-            boolean known = before == null || before.equals(awaited);
-            if (!known && !device.keepsOrder(before.stream, batch.stream)) {
+            if (before == null || before.equals(awaited)) {
+                continue;
+            }
+            if (!device.keepsOrder(before.stream, batch.stream)) {
                 device.await(before.block.word(StagingBlock.PASSED), before.use, batch.stream);
                 awaited = before;
             }
