@@ -3,11 +3,16 @@
 # needs neither Java nor a network: what it needs is packed here and travels with the project.
 #
 # Usage: cuda/gpu-test.sh pack                                  builds; fills build/gpu (40 MiB)
-#        cuda/gpu-test.sh run [--torch] [--nccl-tests FOLDER]   there: runs the tests, prints a table
+#        cuda/gpu-test.sh run [OPTION...]                       there: runs the tests, prints a table
 #
-# FOLDER has the programs of nccl-tests (all_reduce_perf and so on), linked to libnccl.so.2. --torch
-# runs torch's backends "jccl" and, on JCCL in place of NVIDIA's library, "nccl"; where there are two
-# GPUs, it compares them with NVIDIA's.
+#   --torch                torch's backends "jccl" and, on JCCL in place of NVIDIA's library, "nccl";
+#                          where there are two GPUs, compared with NVIDIA's
+#   --nccl-tests FOLDER    the programs of nccl-tests (all_reduce_perf and so on), linked to
+#                          libnccl.so.2, beside NVIDIA's library; one process drives all GPUs
+#   --processes COMMAND    the same with a process for each GPU: COMMAND starts them, as in
+#                          "mpirun -np 2"; the programs were built with MPI=1
+#   --programs "NAME..."   only these of nccl-tests, as in "sendrecv alltoall"
+#   --skip-tests           none of JUnit's tests, since one call of all may take too long
 set -euo pipefail
 self=$(realpath "$0")
 from=$PWD
@@ -17,7 +22,7 @@ classes="DeviceTest DeviceMatrixTest DeviceTransfersTest DeviceOrderTest DeviceF
 limit_s=120
 
 usage() {
-    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,10p'
+    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,15p'
     exit "$1"
 }
 
@@ -164,31 +169,43 @@ perf() {
               status ? "; status " status : ""; exit status || wrong || !rows }' "$log"
 }
 
-# compare: a table of all other programs on JCCL and on NVIDIA's library
+# compare LAUNCHER OPTION...: a table of the programs on JCCL and on NVIDIA's library
 compare() {
-    local name status=0 ours theirs="env NCCL_NVLS_ENABLE=0"
+    local launcher=$1 name status=0 ours theirs="env NCCL_NVLS_ENABLE=0"
+    shift
     ours=$(on_jccl bash -c 'for name in LD_PRELOAD LD_LIBRARY_PATH JCCL_DEVICE JCCL_JAVA_HOME JCCL_JAR; do
         printf "%s=%s " $name "${!name}"; done')
     echo "| program | size | JCCL | in a graph | NVIDIA | in a graph | graph / better | without |"
     echo "|---|---|---|---|---|---|---|---|"
-    for name in all_reduce all_gather reduce_scatter alltoall broadcast reduce gather scatter; do
+    for name in $names; do
         [ -x "$programs/${name}_perf" ] || continue
-        python3 cuda/src/test/python/table.py $name "env $ours" "$theirs" "$programs/${name}_perf" \
-            -g "$gpus" -b 8 -e 1G -f 8 -n 20 -w 100 || status=1
+        python3 cuda/src/test/python/table.py "$name" "$launcher env $ours" "$launcher $theirs" \
+            "$programs/${name}_perf" -b 8 -e 1G -f 8 -n 20 -w 100 "$@" || status=1
     done
     return $status
 }
 
 run() {
     [ -f "$kit/jdk.tgz" ] || { echo "build/gpu is empty: run cuda/gpu-test.sh pack first" >&2; exit 2; }
-    local programs="" with_torch=""
+    local programs="" launcher="" with_torch="" tests=yes
+    local names="all_reduce all_gather reduce_scatter alltoall broadcast reduce gather scatter sendrecv"
+    names="$names alltoallv hypercube"
     while [ $# -gt 0 ]; do
         case $1 in
             --nccl-tests)
                 programs=$(cd "$from" && realpath "${2:?--nccl-tests needs a folder}")
                 shift
                 ;;
+            --processes)
+                launcher=${2:?--processes needs a command}
+                shift
+                ;;
+            --programs)
+                names=${2:?--programs needs names}
+                shift
+                ;;
             --torch) with_torch=yes ;;
+            --skip-tests) tests="" ;;
             *) usage 2 ;;
         esac
         shift
@@ -203,10 +220,10 @@ run() {
             jar=$jar${jar:+:}$file
         done
     done
-    for class in CudaProviderTest SlotMemoryTest; do
-        junit "$class" "org.jccl.cuda.$class" || failed=1
+    for class in ${tests:+org.jccl.cuda.CudaProviderTest org.jccl.cuda.SlotMemoryTest}; do
+        junit "${class##*.}" "$class" || failed=1
     done
-    for class in $classes; do
+    for class in ${tests:+$classes}; do
         junit "$class" "org.jccl.suite.$class" || failed=1
     done
     if [ -n "$with_torch" ]; then
@@ -230,11 +247,14 @@ run() {
         fi
     fi
     if [ -n "$programs" ]; then
-        perf sendrecv_perf -g "$gpus" -b 8 -e 128M -f 64 -n 5 || failed=1
-        if [ "$gpus" -gt 1 ]; then
-            compare || failed=1
+        if [ -n "$launcher" ]; then
+            echo "a process for each GPU: $launcher"
+            compare "$launcher" -g 1 || failed=1
+        elif [ "$gpus" -gt 1 ]; then
+            echo "one process for $gpus GPUs"
+            compare "" -g "$gpus" || failed=1
+            perf all_reduce_perf -g "$gpus" -b 64K -e 64K -n 1 -d all -o all || failed=1
         fi
-        perf all_reduce_perf -g "$gpus" -b 64K -e 64K -n 1 -d all -o all || failed=1
     fi
     return $failed
 }

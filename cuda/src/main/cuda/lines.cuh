@@ -49,6 +49,27 @@ __device__ inline void store_pair(uint64_t address, Words words) {
                  : "memory");
 }
 
+__device__ inline uint64_t load_acquire(uint64_t address) {
+    uint64_t value;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
+/* After everything that the threads of the warp have stored before they came together. */
+__device__ inline void store_release(uint64_t address, uint64_t value) {
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+
+/* 16 bytes of a buffer of the caller's, at a multiple of 16. */
+__device__ inline Words load_whole(uint64_t address) {
+    auto both = *reinterpret_cast<const ulonglong2*>(address);
+    return {both.x, both.y};
+}
+
+__device__ inline void store_whole(uint64_t address, Words words) {
+    *reinterpret_cast<ulonglong2*>(address) = make_ulonglong2(words.first, words.second);
+}
+
 /* The threads of a line go on together: what they write or read then is one access. */
 __device__ inline void converge_line() {
     __syncwarp(0xffu << (threadIdx.x % 32 & ~(LINE_THREADS - 1)));

@@ -2,13 +2,16 @@
  * Sends and receives between GPUs that reach each other's memory: those of a group are one kernel,
  * in which all go on at once.
  *
- * A channel leads from one rank to another one, or to itself. It has lanes, each with a ring of
+ * A channel leads from one rank to another one, or to itself. It has lanes, each with rings of
  * chunks in the receiver's memory, and a warp for each lane on either side. A message is cut into
- * chunks, which the first lanes of its channel take in turn; how many do so follows from its
- * length, which both sides know. Each chunk of a lane has a number, one more than the chunk before
- * it, from message to message. The sender writes a chunk as lines that end with the number plus
- * one; the receiver copies it out and tells the sender how many it has taken. Lanes need nothing
- * of each other. Cost of a message of s bytes: one trip and s 128/120 bytes.
+ * chunks, which the first lanes of its channel share; how many do so follows from its length, which
+ * both sides know. Each chunk of a lane has a number, one more than the chunk before it, from
+ * message to message. The sender writes a chunk as lines that end with the number plus one; the
+ * receiver copies it out and tells the sender how many it has taken. Lanes need nothing of each
+ * other. Cost of a message of s bytes: one trip and s 128/120 bytes.
+ *
+ * A long message goes through another ring of the lane, in larger pieces of plain bytes, after each
+ * of which the sender tells how many it has put. Cost: two trips, and s bytes.
  */
 #include <cstdint>
 
@@ -28,7 +31,17 @@ constexpr uint32_t AT_ONCE = 4;
 constexpr uint32_t LINES_OF_WARP = 32 / LINE_THREADS;
 constexpr uint32_t CHUNK_LINES = AT_ONCE * LINES_OF_WARP;
 constexpr uint32_t CHUNK_BYTES = CHUNK_LINES * LINE_BYTES;
-constexpr uint32_t RING_CHUNKS = 16;
+constexpr uint32_t RING_CHUNKS = 8;
+
+/* Messages of so many bytes go in pieces. */
+constexpr uint64_t LONG = 16 << 20;
+constexpr uint32_t PIECE_BYTES = 8192;
+constexpr uint32_t RING_PIECES = 2;
+constexpr uint32_t LANE_BYTES = RING_CHUNKS * CHUNK_BYTES + RING_PIECES * PIECE_BYTES;
+
+/* What a warp copies of a piece in one instruction, and at a time. */
+constexpr uint32_t WARP_BYTES = 32 * 16;
+constexpr uint32_t STEP_BYTES = AT_ONCE * WARP_BYTES;
 
 /* After how many chunks a receiver tells that it has taken them. */
 constexpr uint32_t TOLD = 4;
@@ -37,15 +50,16 @@ constexpr uint32_t TOLD = 4;
 constexpr uint32_t SMALL_BLOCK = 128;
 
 /*
- * A rank's memory: by receiver and lane how many chunks that one has taken, which it writes; the
- * rank's own state, by receiver and lane how many chunks it has sent, by sender and lane how many
- * it has taken, and by channel how many blocks of the present kernel are done; the rings, by sender
- * and lane.
+ * A rank's memory: by receiver and lane how many chunks, and pieces, that one has taken, which it
+ * writes; by sender and lane how many pieces that one has put; the rank's own state, by receiver
+ * and lane how many chunks, and pieces, it has sent, by sender and lane how many it has taken, and
+ * by channel how many blocks of the present kernel are done; the rings, by sender and lane.
  */
 constexpr uint64_t TAKEN = 0;
-constexpr uint64_t SENT = TAKEN + 8 * LANES;
-constexpr uint64_t RECEIVED = SENT + 8 * LANES;
-constexpr uint64_t BLOCKS_DONE = RECEIVED + 8 * LANES;
+constexpr uint64_t PUT = TAKEN + 16 * LANES;
+constexpr uint64_t SENT = PUT + 16 * LANES;
+constexpr uint64_t RECEIVED = SENT + 16 * LANES;
+constexpr uint64_t BLOCKS_DONE = RECEIVED + 16 * LANES;
 constexpr uint64_t RINGS = BLOCKS_DONE + 128 * MOST_CHANNELS;
 
 struct Transfer {
@@ -90,6 +104,7 @@ struct Lane {
     /* Chunks that have passed, and of those sent how many are known to be taken. */
     uint64_t passed;
     uint64_t taken;
+    uint64_t pieces;
 
     /* Among the lanes of a rank's channels from or to the others; its own channel is the first. */
     __device__ uint64_t number(uint32_t of, uint32_t other) const {
@@ -97,14 +112,20 @@ struct Lane {
     }
 
     __device__ uint64_t own(uint64_t words) const {
-        return a.memory[a.rank] + words + 8 * number(a.rank, channel.peer);
+        return a.memory[a.rank] + words + 16 * number(a.rank, channel.peer);
+    }
+
+    __device__ uint64_t theirs(uint64_t words) const {
+        return a.memory[channel.peer] + words + 16 * number(channel.peer, a.rank);
+    }
+
+    __device__ uint64_t ring(uint32_t sender, uint32_t receiver) const {
+        return a.memory[receiver] + RINGS + number(receiver, sender) * LANE_BYTES;
     }
 
     /* The chunk that is next, where this thread's part of the first line is. */
     __device__ uint64_t place(uint32_t sender, uint32_t receiver) const {
-        uint64_t ring = RINGS + number(receiver, sender) * (RING_CHUNKS * CHUNK_BYTES);
-        return a.memory[receiver] + ring + passed % RING_CHUNKS * CHUNK_BYTES +
-               threadIdx.x % 32 * 16;
+        return ring(sender, receiver) + passed % RING_CHUNKS * CHUNK_BYTES + threadIdx.x % 32 * 16;
     }
 
     __device__ static bool is_last_thread() {
@@ -185,21 +206,126 @@ struct Lane {
 
     __device__ void tell() const {
         if (threadIdx.x % 32 == 0) {
-            uint64_t word = TAKEN + 8 * number(channel.peer, a.rank);
-            store(a.memory[channel.peer] + word, passed);
+            store(theirs(TAKEN), passed);
         }
+    }
+
+    /* The piece that is next. */
+    __device__ uint64_t piece(uint32_t sender, uint32_t receiver) const {
+        uint64_t at = RING_CHUNKS * CHUNK_BYTES + pieces % RING_PIECES * PIECE_BYTES;
+        return ring(sender, receiver) + at;
+    }
+
+    /* Waits until a word has come so far; all threads of a warp call it together. */
+    __device__ bool await_count(uint64_t at, uint64_t wanted) const {
+        bool come = wanted == 0;
+        for (uint32_t polls = 1; !come; polls++) {
+            come = load_acquire(at) >= wanted;
+            if (polls % POLLS == 0 && load(a.stop) != 0) {
+                break;
+            }
+        }
+        return __all_sync(ALL_LANES, come);
+    }
+
+    __device__ bool send_piece(uint64_t from, uint32_t bytes) {
+        uint64_t wanted = pieces < RING_PIECES ? 0 : pieces + 1 - RING_PIECES;
+        if (!await_count(own(TAKEN) + 8, wanted)) {
+            return false;
+        }
+        uint64_t to = piece(a.rank, channel.peer);
+        bool aligned = from % 16 == 0;
+        for (uint32_t first = threadIdx.x % 32 * 16; first < bytes; first += STEP_BYTES) {
+            Words words[AT_ONCE] = {};
+#pragma unroll
+            for (uint32_t k = 0; k < AT_ONCE; k++) {
+                int64_t left = int64_t(bytes) - first - k * WARP_BYTES;
+                uint64_t at = from + first + k * WARP_BYTES;
+                if (left >= 16 && aligned) {
+                    words[k] = load_whole(at);
+                } else if (left > 0) {
+                    words[k] = {load_bytes(at, left), load_bytes(at + 8, left - 8)};
+                }
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < AT_ONCE; k++) {
+                if (first + k * WARP_BYTES < bytes) {
+                    store_pair(to + first + k * WARP_BYTES, words[k]);
+                }
+            }
+        }
+        pieces++;
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) {
+            store_release(theirs(PUT), pieces);
+        }
+        return true;
+    }
+
+    __device__ bool receive_piece(uint64_t to, uint32_t bytes) {
+        if (!await_count(own(PUT), pieces + 1)) {
+            return false;
+        }
+        uint64_t from = piece(channel.peer, a.rank);
+        bool aligned = to % 16 == 0;
+        for (uint32_t first = threadIdx.x % 32 * 16; first < bytes; first += STEP_BYTES) {
+            Words words[AT_ONCE] = {};
+#pragma unroll
+            for (uint32_t k = 0; k < AT_ONCE; k++) {
+                if (first + k * WARP_BYTES < bytes) {
+                    words[k] = load_pair(from + first + k * WARP_BYTES);
+                }
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < AT_ONCE; k++) {
+                int64_t left = int64_t(bytes) - first - k * WARP_BYTES;
+                uint64_t at = to + first + k * WARP_BYTES;
+                if (left >= 16 && aligned) {
+                    store_whole(at, words[k]);
+                } else if (left > 0) {
+                    store_bytes(at, left, words[k].first);
+                    store_bytes(at + 8, left - 8, words[k].second);
+                }
+            }
+        }
+        pieces++;
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) {
+            store(theirs(TAKEN) + 8, pieces);
+        }
+        return true;
+    }
+
+    /* This lane's part of a long message. */
+    __device__ bool move_long(const Transfer& message, uint32_t lanes, bool receives) {
+        uint64_t part =
+            ((message.bytes + lanes - 1) / lanes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+        uint64_t end = min(message.bytes, part * (lane + 1));
+        bool going = true;
+        for (uint64_t at = part * lane; going && at < end; at += PIECE_BYTES) {
+            uint32_t bytes = uint32_t(min(end - at, uint64_t(PIECE_BYTES)));
+            uint64_t address = message.address + at;
+            going = receives ? receive_piece(address, bytes) : send_piece(address, bytes);
+        }
+        return going;
     }
 
     /* All messages of the channel; all threads of a warp call it together. */
     __device__ void run() {
         bool receives = channel.receives != 0;
         uint32_t lanes = channel.peer == a.rank ? a.own_lanes : a.lanes;
-        passed = load(own(receives ? RECEIVED : SENT));
+        uint64_t state = own(receives ? RECEIVED : SENT);
+        passed = load(state);
+        pieces = load(state + 8);
         taken = receives ? 0 : load(own(TAKEN));
         uint64_t before = passed;
         bool going = true;
         for (uint32_t i = 0; going && i < channel.transfers; i++) {
             const Transfer& message = a.transfer[channel.first_transfer + i];
+            if (message.bytes >= LONG) {
+                going = move_long(message, lanes, receives);
+                continue;
+            }
             uint64_t lines = (message.bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
             uint64_t chunks = (lines + CHUNK_LINES - 1) / CHUNK_LINES;
             uint64_t step = min(uint64_t(lanes), chunks);
@@ -217,7 +343,7 @@ struct Lane {
         }
         __syncwarp();
         if (threadIdx.x % 32 == 0) {
-            store(own(receives ? RECEIVED : SENT), passed);
+            store_pair(state, {passed, pieces});
         }
     }
 };
@@ -263,7 +389,7 @@ extern "C" __global__ void __launch_bounds__(512, 2)
         while (i + 1 < a.channels && a.channel[i + 1].first_warp <= warp) {
             i++;
         }
-        jccl::Lane lane = {a, a.channel[i], warp - a.channel[i].first_warp, 0, 0};
+        jccl::Lane lane = {a, a.channel[i], warp - a.channel[i].first_warp, 0, 0, 0};
         lane.run();
     }
     jccl::end(a);

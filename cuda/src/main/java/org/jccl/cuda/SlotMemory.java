@@ -41,7 +41,7 @@ final class SlotMemory {
     static final int TRANSFERS = HEADER_BYTES + SLOT_BYTES;
 
     /** As in {@code transfers.cu}: its words, and its rings. */
-    private static final int TRANSFER_BYTES = 3 * 4096 + 128 * 16 + (16 << 20);
+    private static final int TRANSFER_BYTES = 4 * 16 * 512 + 128 * 16 + (16 << 20);
 
     private static final int BYTES = TRANSFERS + TRANSFER_BYTES;
 
