@@ -1,8 +1,8 @@
 /*
  * Sends and receives between GPUs that reach each other's memory: those of a group are one kernel,
- * in which all go on at once.
+ * in which all go on at once; so are the parts of a large collective that copies.
  *
- * A channel leads from one rank to another one, or to itself. It has lanes, each with rings of
+ * A channel leads from one rank to another one. It has lanes, each with rings of
  * chunks in the receiver's memory, and a warp for each lane on either side. A message is cut into
  * chunks, which the first lanes of its channel share; how many do so follows from its length, which
  * both sides know. Each chunk of a lane has a number, one more than the chunk before it, from
@@ -12,6 +12,8 @@
  *
  * A long message goes through another ring of the lane, in larger pieces of plain bytes, after each
  * of which the sender tells how many it has put. Cost: two trips, and s bytes.
+ *
+ * What a rank sends to itself is copied by warps that do nothing else.
  */
 #include <cstdint>
 
@@ -19,12 +21,12 @@
 
 namespace jccl {
 
-constexpr uint32_t MOST_CHANNELS = 2 * MOST_RANKS;
+/* To and from each other rank, and the copies. */
+constexpr uint32_t MOST_CHANNELS = 2 * MOST_RANKS - 1;
 constexpr uint32_t MOST_TRANSFERS = 224;
 
-/* Of all channels that begin, or that end, at a rank; of its channel to itself. */
+/* Of all channels that begin, or that end, at a rank. */
 constexpr uint32_t LANES = 512;
-constexpr uint32_t OWN_LANES = 32;
 
 /* Lines of a chunk that a thread has under way at a time. */
 constexpr uint32_t AT_ONCE = 4;
@@ -39,9 +41,10 @@ constexpr uint32_t PIECE_BYTES = 8192;
 constexpr uint32_t RING_PIECES = 2;
 constexpr uint32_t LANE_BYTES = RING_CHUNKS * CHUNK_BYTES + RING_PIECES * PIECE_BYTES;
 
-/* What a warp copies of a piece in one instruction, and at a time. */
+/* What a warp copies in one instruction; and what one that only copies does at a time. */
 constexpr uint32_t WARP_BYTES = 32 * 16;
-constexpr uint32_t STEP_BYTES = AT_ONCE * WARP_BYTES;
+constexpr uint32_t COPIES_AT_ONCE = 8;
+constexpr uint32_t COPY_BYTES = COPIES_AT_ONCE * WARP_BYTES;
 
 /* After how many chunks a receiver tells that it has taken them. */
 constexpr uint32_t TOLD = 4;
@@ -60,19 +63,22 @@ constexpr uint64_t PUT = TAKEN + 16 * LANES;
 constexpr uint64_t SENT = PUT + 16 * LANES;
 constexpr uint64_t RECEIVED = SENT + 16 * LANES;
 constexpr uint64_t BLOCKS_DONE = RECEIVED + 16 * LANES;
-constexpr uint64_t RINGS = BLOCKS_DONE + 128 * MOST_CHANNELS;
+constexpr uint64_t RINGS = BLOCKS_DONE + 128 * 3 * MOST_RANKS;
 
 struct Transfer {
     uint64_t address;
     uint64_t bytes;
 };
 
-/* Messages of one channel, in their order. */
+enum Kind : uint32_t { SENDS, RECEIVES, COPIES };
+
+/* Messages of one channel, in their order; a copy's are two transfers, from and to. */
 struct Channel {
     uint32_t peer;
-    uint32_t receives;
-    /* Its first warp in the kernel; the last one is before the next channel's first. */
+    Kind kind;
+    /* Its warps in the kernel. */
     uint32_t first_warp;
+    uint32_t warps;
     uint32_t first_transfer;
     uint32_t transfers;
 };
@@ -86,15 +92,38 @@ struct Transfers {
     uint64_t done;
     uint64_t use;
     uint32_t rank;
-    /* Lanes of a channel to another rank, and of that to itself. */
+    /* Lanes of a channel. */
     uint32_t lanes;
-    uint32_t own_lanes;
     uint32_t channels;
     uint32_t warps;
-    uint32_t unused;
     Channel channel[MOST_CHANNELS];
     Transfer transfer[MOST_TRANSFERS];
 };
+
+/* A warp copies bytes, each thread N times 16 at a time. */
+template <uint32_t N>
+__device__ void copy(uint64_t to, uint64_t from, uint64_t bytes) {
+    uint64_t at = threadIdx.x % 32 * 16;
+    bool aligned = (to | from) % 16 == 0;
+    for (; aligned && at + (N - 1) * WARP_BYTES + 16 <= bytes; at += N * WARP_BYTES) {
+        Words words[N];
+#pragma unroll
+        for (uint32_t k = 0; k < N; k++) {
+            words[k] = load_whole(from + at + k * WARP_BYTES);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < N; k++) {
+            store_whole(to + at + k * WARP_BYTES, words[k]);
+        }
+    }
+    for (; at < bytes; at += WARP_BYTES) {
+        int64_t left = int64_t(bytes - at);
+        uint64_t first = load_bytes(from + at, left);
+        uint64_t second = load_bytes(from + at + 8, left - 8);
+        store_bytes(to + at, left, first);
+        store_bytes(to + at + 8, left - 8, second);
+    }
+}
 
 /* A warp's side of a lane. */
 struct Lane {
@@ -106,9 +135,9 @@ struct Lane {
     uint64_t taken;
     uint64_t pieces;
 
-    /* Among the lanes of a rank's channels from or to the others; its own channel is the first. */
+    /* Among the lanes of a rank's channels from or to the others. */
     __device__ uint64_t number(uint32_t of, uint32_t other) const {
-        return lane + (of == other ? 0 : OWN_LANES + (other - (other > of ? 1 : 0)) * a.lanes);
+        return lane + (other - (other > of ? 1 : 0)) * a.lanes;
     }
 
     __device__ uint64_t own(uint64_t words) const {
@@ -233,27 +262,7 @@ struct Lane {
         if (!await_count(own(TAKEN) + 8, wanted)) {
             return false;
         }
-        uint64_t to = piece(a.rank, channel.peer);
-        bool aligned = from % 16 == 0;
-        for (uint32_t first = threadIdx.x % 32 * 16; first < bytes; first += STEP_BYTES) {
-            Words words[AT_ONCE] = {};
-#pragma unroll
-            for (uint32_t k = 0; k < AT_ONCE; k++) {
-                int64_t left = int64_t(bytes) - first - k * WARP_BYTES;
-                uint64_t at = from + first + k * WARP_BYTES;
-                if (left >= 16 && aligned) {
-                    words[k] = load_whole(at);
-                } else if (left > 0) {
-                    words[k] = {load_bytes(at, left), load_bytes(at + 8, left - 8)};
-                }
-            }
-#pragma unroll
-            for (uint32_t k = 0; k < AT_ONCE; k++) {
-                if (first + k * WARP_BYTES < bytes) {
-                    store_pair(to + first + k * WARP_BYTES, words[k]);
-                }
-            }
-        }
+        copy<AT_ONCE>(piece(a.rank, channel.peer), from, bytes);
         pieces++;
         __syncwarp();
         if (threadIdx.x % 32 == 0) {
@@ -266,28 +275,7 @@ struct Lane {
         if (!await_count(own(PUT), pieces + 1)) {
             return false;
         }
-        uint64_t from = piece(channel.peer, a.rank);
-        bool aligned = to % 16 == 0;
-        for (uint32_t first = threadIdx.x % 32 * 16; first < bytes; first += STEP_BYTES) {
-            Words words[AT_ONCE] = {};
-#pragma unroll
-            for (uint32_t k = 0; k < AT_ONCE; k++) {
-                if (first + k * WARP_BYTES < bytes) {
-                    words[k] = load_pair(from + first + k * WARP_BYTES);
-                }
-            }
-#pragma unroll
-            for (uint32_t k = 0; k < AT_ONCE; k++) {
-                int64_t left = int64_t(bytes) - first - k * WARP_BYTES;
-                uint64_t at = to + first + k * WARP_BYTES;
-                if (left >= 16 && aligned) {
-                    store_whole(at, words[k]);
-                } else if (left > 0) {
-                    store_bytes(at, left, words[k].first);
-                    store_bytes(at + 8, left - 8, words[k].second);
-                }
-            }
-        }
+        copy<AT_ONCE>(to, piece(channel.peer, a.rank), bytes);
         pieces++;
         __syncwarp();
         if (threadIdx.x % 32 == 0) {
@@ -297,9 +285,9 @@ struct Lane {
     }
 
     /* This lane's part of a long message. */
-    __device__ bool move_long(const Transfer& message, uint32_t lanes, bool receives) {
-        uint64_t part =
-            ((message.bytes + lanes - 1) / lanes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    __device__ bool move_long(const Transfer& message, bool receives) {
+        uint64_t even = (message.bytes + a.lanes - 1) / a.lanes;
+        uint64_t part = (even + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
         uint64_t end = min(message.bytes, part * (lane + 1));
         bool going = true;
         for (uint64_t at = part * lane; going && at < end; at += PIECE_BYTES) {
@@ -312,8 +300,7 @@ struct Lane {
 
     /* All messages of the channel; all threads of a warp call it together. */
     __device__ void run() {
-        bool receives = channel.receives != 0;
-        uint32_t lanes = channel.peer == a.rank ? a.own_lanes : a.lanes;
+        bool receives = channel.kind == RECEIVES;
         uint64_t state = own(receives ? RECEIVED : SENT);
         passed = load(state);
         pieces = load(state + 8);
@@ -323,12 +310,12 @@ struct Lane {
         for (uint32_t i = 0; going && i < channel.transfers; i++) {
             const Transfer& message = a.transfer[channel.first_transfer + i];
             if (message.bytes >= LONG) {
-                going = move_long(message, lanes, receives);
+                going = move_long(message, receives);
                 continue;
             }
             uint64_t lines = (message.bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
             uint64_t chunks = (lines + CHUNK_LINES - 1) / CHUNK_LINES;
-            uint64_t step = min(uint64_t(lanes), chunks);
+            uint64_t step = min(uint64_t(a.lanes), chunks);
             for (uint64_t chunk = lane; going && lane < step && chunk < chunks; chunk += step) {
                 uint32_t some = count(chunk, lines);
                 going = receives ? receive(message, chunk, some) : send(message, chunk, some);
@@ -348,6 +335,20 @@ struct Lane {
     }
 };
 
+/* What one warp copies of the messages of a rank to itself. */
+__device__ void copy(const Transfers& a, const Channel& channel, uint32_t warp) {
+    for (uint32_t i = 0; i < channel.transfers; i++) {
+        const Transfer& out = a.transfer[channel.first_transfer + 2 * i];
+        const Transfer& in = a.transfer[channel.first_transfer + 2 * i + 1];
+        uint64_t bytes = min(out.bytes, in.bytes);
+        for (uint64_t at = uint64_t(warp) * COPY_BYTES; at < bytes;
+             at += uint64_t(channel.warps) * COPY_BYTES) {
+            copy<COPIES_AT_ONCE>(in.address + at, out.address + at,
+                                 min(bytes - at, uint64_t(COPY_BYTES)));
+        }
+    }
+}
+
 __device__ void end(const Transfers& a) {
     if (a.done == 0) {
         return;
@@ -359,9 +360,10 @@ __device__ void end(const Transfers& a) {
     /* Who sees the word of the host may start a kernel that reads the state. */
     __threadfence();
     const Channel& first = a.channel[0];
-    uint64_t number = first.receives * MOST_RANKS + first.peer;
+    uint64_t number = first.kind * MOST_RANKS + first.peer;
     auto* done = reinterpret_cast<unsigned*>(a.memory[a.rank] + BLOCKS_DONE + 128 * number);
-    if (atomicInc(done, gridDim.x - 1) == gridDim.x - 1) {
+    /* A kernel without channels has one block, and no counter of its own. */
+    if (gridDim.x == 1 || atomicInc(done, gridDim.x - 1) == gridDim.x - 1) {
         store(a.done, a.use);
     }
 }
@@ -389,8 +391,13 @@ extern "C" __global__ void __launch_bounds__(512, 2)
         while (i + 1 < a.channels && a.channel[i + 1].first_warp <= warp) {
             i++;
         }
-        jccl::Lane lane = {a, a.channel[i], warp - a.channel[i].first_warp, 0, 0, 0};
-        lane.run();
+        const jccl::Channel& channel = a.channel[i];
+        if (channel.kind == jccl::COPIES) {
+            jccl::copy(a, channel, warp - channel.first_warp);
+        } else {
+            jccl::Lane lane = {a, channel, warp - channel.first_warp, 0, 0, 0};
+            lane.run();
+        }
     }
     jccl::end(a);
 }

@@ -18,7 +18,9 @@ import sys
 LIMIT_S = 120
 GRAPH = ["-G", "20"]
 #: Of a line of results: size, count, type, reduction, root, then time, two rates and wrong results.
-ROW = re.compile(r"^\s*(\d+)\s+\d+\s+\w+\s+\w+\s+-?\d+\s+([\d.]+)\s+[\d.]+\s+[\d.]+\s+(\d+|N/A)")
+ROW = re.compile(
+    r"^\s*(\d+)\s+\d+\s+\w+\s+(?:\w+\s+)?-?\d+\s+([\d.]+)\s+[\d.]+\s+[\d.]+\s+(\d+|N/A)"
+)
 
 
 def times(before: str, command: list[str]) -> tuple[dict[int, float], int, int]:
@@ -72,9 +74,10 @@ def main() -> int:
         ]
         cells = [f"{time:.1f}" if time is not None else "-" for time in found]
         print(f"| {name} | {size(each)} | {' | '.join(cells + ratios)} |", flush=True)
-    if wrong or any(statuses[:2]):
-        print(f"{name}: {wrong} wrong; statuses {statuses}", flush=True)
-    return 1 if wrong or any(statuses[:2]) else 0
+    failed = wrong > 0 or any(statuses[:2]) or not eager
+    if failed:
+        print(f"{name}: {len(eager)} rows, {wrong} wrong; statuses {statuses}", flush=True)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

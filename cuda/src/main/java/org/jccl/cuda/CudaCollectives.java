@@ -35,8 +35,10 @@ final class CudaCollectives implements DeviceCollectives {
     /** Made with the first call, when everybody is connected; used inside {@link #launch} only. */
     private @Nullable LaunchArguments arguments;
 
-    /** The same for {@link #exchange}. */
+    /** The same for {@link #exchange}, and for large collectives that copy. */
     private @Nullable TransferArguments transfers;
+
+    private @Nullable TransferArguments copies;
 
     private volatile boolean stopped;
 
@@ -90,6 +92,18 @@ final class CudaCollectives implements DeviceCollectives {
 
     @Override
     public void launch(Call call, long started, long done, long use) {
+        if (TransferArguments.moves(call)) {
+            TransferArguments large = copies;
+            if (large == null) {
+                large = transferArguments(SlotMemory.COLLECTIVE_TRANSFERS);
+                copies = large;
+            }
+            large.take(call);
+            large.describe(0);
+            large.words(started, done, use);
+            device.launch(call.stream(), large);
+            return;
+        }
         LaunchArguments known = arguments;
         int lines = SlotMemory.slotLines(nRanks);
         if (known == null) {
@@ -107,8 +121,7 @@ final class CudaCollectives implements DeviceCollectives {
     public void exchange(List<? extends Call> group, long started, long done, long use) {
         TransferArguments known = transfers;
         if (known == null) {
-            long[] memory = memory(SlotMemory.TRANSFERS);
-            known = new TransferArguments(arena, rank, memory, stop, blocks);
+            known = transferArguments(SlotMemory.TRANSFERS);
             transfers = known;
         }
         int kernels = known.take(group);
@@ -117,6 +130,10 @@ final class CudaCollectives implements DeviceCollectives {
             known.words(n == 0 ? started : 0, n == kernels - 1 ? done : 0, use);
             device.launch(group.getFirst().stream(), known);
         }
+    }
+
+    private TransferArguments transferArguments(long offset) {
+        return new TransferArguments(arena, rank, memory(offset), stop, blocks);
     }
 
     /** By rank, where this rank reaches what lies so many bytes behind the beginning. */

@@ -77,37 +77,15 @@ final class LaunchArguments {
     /** Describes a call. */
     void describe(Call call) {
         Operation op = call.operation();
-        int root = call.peer();
-        long bytes = call.partBytes();
+        Roles roles = Roles.of(call, rank, nRanks);
         put(IN, call.input());
         put(OUT, call.output());
-        put(BYTES, bytes);
-        put(IN_STRIDE, op.in() == Operation.Parts.EACH ? bytes : 0);
-        put(OUT_STRIDE, op.out() == Operation.Parts.EACH ? bytes : 0);
-        int all = (1 << nRanks) - 1;
-        boolean sends = op.sends(rank, root);
-        boolean receives = op.receives(rank, root);
-        int readers = 0;
-        int sources = 0;
-        for (int q = 0; q < nRanks; q++) {
-            readers |= sends && op.receives(q, root) ? 1 << q : 0;
-            sources |= receives && op.sends(q, root) ? 1 << q : 0;
-        }
-        readers &= ~(1 << rank);
-        boolean kept = !op.reduces() && ownPartIsThere(call);
-        sources &= kept ? ~(1 << rank) : all;
-        putInt(READERS, readers);
-        putInt(SOURCES, sources);
+        put(BYTES, call.partBytes());
+        put(IN_STRIDE, roles.inStride());
+        put(OUT_STRIDE, roles.outStride());
+        putInt(READERS, roles.readers());
+        putInt(SOURCES, roles.sources());
         putInt(ROOTED, op.rooted() ? 1 : 0);
         putInt(DIVISOR, op.reduces() && call.redOp() == RedOp.AVG.number() ? nRanks : 0);
-    }
-
-    /** Whether this rank's own part of the input lies where its part of the output is to be. */
-    private boolean ownPartIsThere(Call call) {
-        Operation op = call.operation();
-        long part = rank * call.partBytes();
-        long from = call.input() + (op.in() == Operation.Parts.EACH ? part : 0);
-        long to = call.output() + (op.out() == Operation.Parts.EACH ? part : 0);
-        return from == to;
     }
 }

@@ -37,13 +37,16 @@ final class SlotMemory {
     /** All slots of a rank: two sets of one for each rank. */
     static final int SLOT_BYTES = 16 << 20;
 
+    /** As in {@code transfers.cu}: its words, and its rings. */
+    private static final int TRANSFER_BYTES = 4 * 16 * 512 + 128 * 3 * 8 + (16 << 20);
+
     /** Where the memory for sends and receives begins. */
     static final int TRANSFERS = HEADER_BYTES + SLOT_BYTES;
 
-    /** As in {@code transfers.cu}: its words, and its rings. */
-    private static final int TRANSFER_BYTES = 4 * 16 * 512 + 128 * 16 + (16 << 20);
+    /** The same of collectives, which run beside them. */
+    static final int COLLECTIVE_TRANSFERS = TRANSFERS + TRANSFER_BYTES;
 
-    private static final int BYTES = TRANSFERS + TRANSFER_BYTES;
+    private static final int BYTES = COLLECTIVE_TRANSFERS + TRANSFER_BYTES;
 
     /** Where farewells are, one word of 4 bytes for each rank. */
     private static final int FAREWELL = 192;

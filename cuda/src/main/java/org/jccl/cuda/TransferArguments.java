@@ -6,7 +6,7 @@ import org.jccl.type.Operation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -14,15 +14,24 @@ import java.util.List;
  * one group of sends and receives after the other, by one thread at a time.
  */
 final class TransferArguments {
+    /** Parts of collectives that copy are sent and received if they have at least so many bytes. */
+    private static final long LARGE_PART = 16 << 20;
+
     /** How many messages of a channel one kernel moves. */
     private static final int MESSAGES = 14;
 
     private static final int LANES = 512;
-    private static final int OWN_LANES = 32;
     private static final int CHUNK_DATA_BYTES = 16 * 120;
+    private static final int COPY_BYTES = 4096;
     private static final int WARPS_OF_BLOCK = 16;
     private static final int THREADS_OF_WARP = 32;
     private static final int SMALL_BLOCK_WARPS = 4;
+
+    /** Kinds of channels. */
+    private static final int SENDS = 0;
+
+    private static final int RECEIVES = 1;
+    private static final int COPIES = 2;
 
     private static final int STOP = 64;
     private static final int STARTED = 72;
@@ -30,47 +39,72 @@ final class TransferArguments {
     private static final int USE = 88;
     private static final int RANK = 96;
     private static final int LANES_AT = 100;
-    private static final int OWN_LANES_AT = 104;
-    private static final int CHANNELS = 108;
-    private static final int WARPS = 112;
-    private static final int CHANNEL = 120;
-    private static final int CHANNEL_BYTES = 20;
-    private static final int MOST_CHANNELS = 2 * LaunchArguments.MOST_RANKS;
-    private static final int TRANSFER = CHANNEL + MOST_CHANNELS * CHANNEL_BYTES;
+    private static final int CHANNELS = 104;
+    private static final int WARPS = 108;
+    private static final int CHANNEL = 112;
+    private static final int CHANNEL_BYTES = 24;
+    private static final int TRANSFER =
+            CHANNEL + (2 * LaunchArguments.MOST_RANKS - 1) * CHANNEL_BYTES;
     private static final int TRANSFER_BYTES = 16;
-    private static final int SIZE = TRANSFER + MESSAGES * MOST_CHANNELS * TRANSFER_BYTES;
+    private static final int SIZE =
+            TRANSFER + 2 * LaunchArguments.MOST_RANKS * MESSAGES * TRANSFER_BYTES;
+
+    /** Messages of one peer and direction, in their order. */
+    private static final class Messages {
+        private long[] addresses = new long[4];
+        private long[] bytes = new long[4];
+        private int size;
+
+        void add(long address, long count) {
+            if (size == addresses.length) {
+                addresses = Arrays.copyOf(addresses, 2 * size);
+                bytes = Arrays.copyOf(bytes, 2 * size);
+            }
+            addresses[size] = address;
+            bytes[size] = count;
+            size++;
+        }
+    }
 
     private final MemorySegment struct;
     private final Launch launch;
-
-    /** Of a channel to another rank, and of that to itself. */
-    private final int lanes;
-
-    private final int ownLanes;
     private final int rank;
-
+    private final int nRanks;
     private final int mostBlocks;
 
-    /** By peer, sends, then receives; those that are empty, too. */
-    private final List<List<Call>> byChannel = new ArrayList<>();
+    /** Of each channel. */
+    private final int lanes;
 
+    /** How many warps copy at most. */
+    private final int copyWarps;
+
+    /** By peer. */
+    private final Messages[] sends;
+
+    private final Messages[] receives;
+
+    // What the kernel that is described has so far.
+    private int channels;
+    private int transfers;
     private int warps;
 
     /**
      * The arguments of a rank's kernels.
      *
-     * @param memory by rank, where this rank reaches its memory for sends and receives
+     * @param memory by rank, where this rank reaches its memory for these
      * @param stop the host's word that ends kernels
      * @param mostBlocks the same on all ranks
      */
     TransferArguments(Arena arena, int rank, long[] memory, long stop, int mostBlocks) {
-        this.mostBlocks = mostBlocks;
-        int nRanks = memory.length;
         this.rank = rank;
-        // Of the warps of so many blocks, half send.
-        int most = Math.min(LANES, mostBlocks * WARPS_OF_BLOCK / 2);
-        ownLanes = Math.min(OWN_LANES, most / nRanks);
-        lanes = nRanks == 1 ? 0 : (most - ownLanes) / (nRanks - 1);
+        this.nRanks = memory.length;
+        this.mostBlocks = mostBlocks;
+        // An eighth of the warps copies; of the others, half sends and half receives.
+        copyWarps = mostBlocks * WARPS_OF_BLOCK / 8;
+        int eachWay = (mostBlocks * WARPS_OF_BLOCK - copyWarps) / 2;
+        lanes = Math.min(LANES, eachWay) / Math.max(1, nRanks - 1);
+        sends = messages();
+        receives = messages();
         struct = arena.allocate(SIZE, Long.BYTES);
         for (int q = 0; q < nRanks; q++) {
             struct.setAtIndex(ValueLayout.JAVA_LONG, q, memory[q]);
@@ -78,11 +112,23 @@ final class TransferArguments {
         put(STOP, stop);
         putInt(RANK, rank);
         putInt(LANES_AT, lanes);
-        putInt(OWN_LANES_AT, ownLanes);
-        for (int i = 0; i < 2 * nRanks; i++) {
-            byChannel.add(new ArrayList<>());
-        }
         launch = new Launch(arena, struct);
+    }
+
+    private Messages[] messages() {
+        Messages[] all = new Messages[nRanks];
+        Arrays.setAll(all, q -> new Messages());
+        return all;
+    }
+
+    /**
+     * Whether a collective is one for {@link #take(Call)}; the same on all ranks. An all-to-all is
+     * not: in place, a part must be sent before another one comes to where it was.
+     */
+    static boolean moves(Call call) {
+        Operation op = call.operation();
+        boolean exchanges = op.in() == Operation.Parts.EACH && op.out() == Operation.Parts.EACH;
+        return !op.reduces() && !exchanges && call.partBytes() >= LARGE_PART;
     }
 
     private void put(int at, long value) {
@@ -105,59 +151,109 @@ final class TransferArguments {
         put(USE, use);
     }
 
+    private void clear() {
+        for (int q = 0; q < nRanks; q++) {
+            sends[q].size = 0;
+            receives[q].size = 0;
+        }
+    }
+
     /**
-     * Takes a group.
+     * Takes a group of sends and receives.
      *
      * @return how many kernels it takes, at least one. The n-th has the same messages of a channel
      *     on either side of it, if both ranks have them in one group.
      */
     int take(List<? extends Call> group) {
-        byChannel.forEach(List::clear);
+        clear();
         int most = 1;
         for (Call call : group) {
-            boolean sends = call.operation() == Operation.SEND;
-            List<Call> channel = byChannel.get(call.peer() + (sends ? 0 : byChannel.size() / 2));
-            channel.add(call);
-            most = Math.max(most, channel.size());
+            boolean out = call.operation() == Operation.SEND;
+            Messages messages = out ? sends[call.peer()] : receives[call.peer()];
+            messages.add(out ? call.input() : call.output(), call.partBytes());
+            most = Math.max(most, messages.size);
         }
         return (most + MESSAGES - 1) / MESSAGES;
     }
 
-    /** Describes the n-th kernel of the group, from 0. */
-    void describe(int n) {
-        int channels = 0;
-        int transfers = 0;
-        warps = 0;
-        for (int i = 0; i < byChannel.size(); i++) {
-            List<Call> calls = byChannel.get(i);
-            int end = Math.min(calls.size(), (n + 1) * MESSAGES);
-            if (n * MESSAGES >= end) {
-                continue;
+    /** Takes a collective that copies; it takes one kernel. */
+    void take(Call call) {
+        clear();
+        Roles roles = Roles.of(call, rank, nRanks);
+        long bytes = call.partBytes();
+        for (int q = 0; q < nRanks; q++) {
+            boolean receives = roles.receivesFrom(q);
+            if (q == rank ? receives : roles.sendsTo(q)) {
+                sends[q].add(call.input() + q * roles.inStride(), bytes);
             }
-            int half = byChannel.size() / 2;
-            int at = CHANNEL + channels * CHANNEL_BYTES;
-            putInt(at, i % half);
-            putInt(at + 4, i / half);
-            putInt(at + 8, warps);
-            putInt(at + 12, transfers);
-            putInt(at + 16, end - n * MESSAGES);
-            int mine = 0;
-            for (int k = n * MESSAGES; k < end; k++) {
-                Call call = calls.get(k);
-                long bytes = call.partBytes();
-                boolean sends = call.operation() == Operation.SEND;
-                put(TRANSFER + transfers * TRANSFER_BYTES, sends ? call.input() : call.output());
-                put(TRANSFER + transfers * TRANSFER_BYTES + 8, bytes);
-                long chunks = (bytes + CHUNK_DATA_BYTES - 1) / CHUNK_DATA_BYTES;
-                int most = call.peer() == rank ? ownLanes : lanes;
-                mine = (int) Math.max(mine, Math.min(most, chunks));
-                transfers++;
+            if (receives) {
+                this.receives[q].add(call.output() + q * roles.outStride(), bytes);
             }
-            warps += mine;
-            channels++;
         }
+    }
+
+    /** Describes the n-th kernel, from 0. */
+    void describe(int n) {
+        channels = 0;
+        transfers = 0;
+        warps = 0;
+        for (int q = 0; q < nRanks; q++) {
+            if (q != rank) {
+                describe(q, SENDS, sends[q], n);
+                describe(q, RECEIVES, receives[q], n);
+            }
+        }
+        describeCopies(n);
         putInt(CHANNELS, channels);
         putInt(WARPS, warps);
+    }
+
+    private void describe(int q, int kind, Messages messages, int n) {
+        int end = Math.min(messages.size, (n + 1) * MESSAGES);
+        int first = transfers;
+        long most = 0;
+        for (int i = n * MESSAGES; i < end; i++) {
+            transfer(messages, i);
+            long chunks = (messages.bytes[i] + CHUNK_DATA_BYTES - 1) / CHUNK_DATA_BYTES;
+            most = Math.max(most, Math.min(lanes, chunks));
+        }
+        channel(q, kind, (int) most, first, transfers - first);
+    }
+
+    /** A send of this rank to itself, and the receive that it belongs to. */
+    private void describeCopies(int n) {
+        int pairs = Math.min(sends[rank].size, receives[rank].size);
+        int end = Math.min(pairs, (n + 1) * MESSAGES);
+        int first = transfers;
+        long most = 0;
+        for (int i = n * MESSAGES; i < end; i++) {
+            transfer(sends[rank], i);
+            transfer(receives[rank], i);
+            long steps = (sends[rank].bytes[i] + COPY_BYTES - 1) / COPY_BYTES;
+            most = Math.max(most, Math.min(copyWarps, steps));
+        }
+        channel(rank, COPIES, (int) most, first, (transfers - first) / 2);
+    }
+
+    private void transfer(Messages messages, int i) {
+        put(TRANSFER + transfers * TRANSFER_BYTES, messages.addresses[i]);
+        put(TRANSFER + transfers * TRANSFER_BYTES + 8, messages.bytes[i]);
+        transfers++;
+    }
+
+    private void channel(int q, int kind, int itsWarps, int first, int count) {
+        if (itsWarps == 0) {
+            return;
+        }
+        int at = CHANNEL + channels * CHANNEL_BYTES;
+        putInt(at, q);
+        putInt(at + 4, kind);
+        putInt(at + 8, warps);
+        putInt(at + 12, itsWarps);
+        putInt(at + 16, first);
+        putInt(at + 20, count);
+        warps += itsWarps;
+        channels++;
     }
 
     private int warpsOfBlock() {

@@ -14,6 +14,7 @@ import org.jccl.harness.Outcome;
 import org.jccl.harness.Rank;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclResult;
+import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -171,6 +172,59 @@ final class DeviceTransfersTest {
         }
         everybodyToEverybody(nRanks, 3, many);
         everybodyToEverybody(nRanks, 3, 20_000_001, 3, 5_000_000);
+    }
+
+    /** Parts so large that devices send them as messages, at odd addresses and in place. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 16})
+    void collectivesOfLargeParts(int shift) {
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                int bytes = 17_000_001;
+                                int me = rank.number();
+                                MemorySegment all = seat.device.memory(2L * bytes + shift);
+                                MemorySegment one = seat.device.memory(bytes + shift);
+                                MemorySegment both = all.asSlice(shift, 2L * bytes);
+                                MemorySegment own = one.asSlice(shift, bytes);
+                                Collectives comm = seat.comm.inStream(seat.stream);
+                                for (int round = 0; round < 2; round++) {
+                                    seat.device.put(own, message(seat, me, 0, round, bytes));
+                                    comm.allGather(own, both, bytes, TYPE);
+                                    check(seat, both.asSlice(0, bytes), 0, 0, round);
+                                    check(seat, both.asSlice(bytes), 1, 0, round);
+                                    seat.device.put(
+                                            both.asSlice((long) me * bytes, bytes),
+                                            message(seat, me, 1, round, bytes));
+                                    comm.allGather(
+                                            both.asSlice((long) me * bytes, bytes),
+                                            both,
+                                            bytes,
+                                            TYPE);
+                                    check(seat, both.asSlice(0, bytes), 0, 1, round);
+                                    check(seat, both.asSlice(bytes), 1, 1, round);
+                                    comm.scatter(both, own, bytes, TYPE, round);
+                                    check(seat, own, me, 1, round);
+                                    comm.gather(own, both, bytes, TYPE, 1 - round);
+                                    comm.broadcast(both, both, bytes, TYPE, 1 - round);
+                                    check(seat, both.asSlice(0, bytes), 0, 1, round);
+                                    comm.allReduce(both, both, 0, TYPE, RedOp.SUM);
+                                }
+                                seat.synchronize();
+                                assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
+                                List.of(all, one).forEach(seat.device::release);
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    private static void check(Seat seat, MemorySegment part, int from, int to, int number) {
+        seat.synchronize();
+        MemorySegment want = message(seat, from, to, number, part.byteSize());
+        MemorySegment got = seat.host.allocate(part.byteSize());
+        seat.device.get(got, part);
+        assertEquals(-1, got.mismatch(want), "the part of rank " + from);
     }
 
     /** Each rank receives and sends in its own order, in a stream for each. */
