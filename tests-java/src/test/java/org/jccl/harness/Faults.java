@@ -134,6 +134,13 @@ public final class Faults {
         return control(DISARM, 0, 0, 0, 0, 0);
     }
 
+    /** Stays until the thread that has met a fault has killed the process. */
+    public static void awaitDeath() {
+        while (true) {
+            LockSupport.park();
+        }
+    }
+
     /** Makes a system call, for a fault that was not met. */
     public static void touch() {
         long ignored = call(GETPID, 0, 0, 0, 0, 0);

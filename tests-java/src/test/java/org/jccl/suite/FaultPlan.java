@@ -173,6 +173,9 @@ record FaultPlan(
             return false;
         }
         boolean met = Faults.disarm() > 0;
+        if (met && kind == Kind.KILL) {
+            Faults.awaitDeath();
+        }
         if (!met && kind != Kind.SHORTAGE) {
             Faults.arm(
                     kind == Kind.KILL ? Faults.Action.KILL : Faults.Action.STOP,
