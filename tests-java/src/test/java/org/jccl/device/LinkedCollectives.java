@@ -124,13 +124,12 @@ public final class LinkedCollectives implements DeviceCollectives {
                 group.getFirst().stream(),
                 () -> {
                     set(started, use);
-                    if (transfer(copies)) {
-                        set(done, use);
-                    }
+                    transfer(copies);
+                    set(done, use);
                 });
     }
 
-    private boolean transfer(List<Call> group) {
+    private void transfer(List<Call> group) {
         List<Message> sent = new ArrayList<>();
         for (Call send : group) {
             if (send.operation() == Operation.SEND) {
@@ -144,7 +143,7 @@ public final class LinkedCollectives implements DeviceCollectives {
             if (receive.operation() == Operation.RECV) {
                 Queue<Message> from = arrived.get(receive.peer());
                 if (!await(() -> !from.isEmpty())) {
-                    return false;
+                    return;
                 }
                 Message message = from.remove();
                 int most = Math.toIntExact(receive.partBytes());
@@ -152,7 +151,7 @@ public final class LinkedCollectives implements DeviceCollectives {
                 message.received.countDown();
             }
         }
-        return await(() -> sent.stream().allMatch(each -> each.received.getCount() == 0));
+        await(() -> sent.stream().allMatch(each -> each.received.getCount() == 0));
     }
 
     private boolean await(BooleanSupplier condition) {

@@ -42,12 +42,12 @@ final class DeviceTransfersTest {
     }
 
     private static Seat seat(Rank rank, Config config) {
+        return new Seat(rank, config, device(rank));
+    }
+
+    private static UsedDevice device(Rank rank) {
         int number = rank.number();
-        boolean simulated = UsedDevice.SIMULATED;
-        return new Seat(
-                rank,
-                config,
-                simulated ? LinkedProvider.device(number) : UsedDevice.number(number));
+        return UsedDevice.SIMULATED ? LinkedProvider.device(number) : UsedDevice.number(number);
     }
 
     /** Bytes that depend on who sends what to whom. */
@@ -152,6 +152,7 @@ final class DeviceTransfersTest {
                                 assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
                                 messages.release();
                             }
+                            Seat.requireNothingLeft(device(rank));
                         })
                 .assertAllSucceeded();
     }
@@ -253,7 +254,7 @@ final class DeviceTransfersTest {
                 .assertAllSucceeded();
     }
 
-    /** Messages of a pair keep their order, whatever their streams. */
+    /** Messages of a pair keep their order, whatever their streams on one side. */
     @Test
     void messagesOfAPairKeepTheirOrderInSeveralStreams() {
         threads(2)
@@ -272,12 +273,12 @@ final class DeviceTransfersTest {
                                     var latch = seat.busy();
                                     late.send(first, bytes, TYPE, 1);
                                     early.send(second, bytes, TYPE, 1);
+                                    // The early stream would have gone on, if it could.
+                                    Thread.sleep(50);
                                     latch.countDown();
                                 } else {
-                                    var latch = seat.busy();
                                     late.recv(first, bytes, TYPE, 0);
-                                    early.recv(second, bytes, TYPE, 0);
-                                    latch.countDown();
+                                    late.recv(second, bytes, TYPE, 0);
                                 }
                                 seat.synchronize();
                                 seat.device.synchronize(other.handle());
@@ -356,6 +357,31 @@ final class DeviceTransfersTest {
                         NcclResult.TIMEOUT,
                         (sends ? "ncclSend" : "ncclRecv") + "(20000000",
                         "rank 1");
+    }
+
+    @Test
+    void receiverThatLeavesInsteadIsNamed() {
+        Outcome outcome =
+                threads(2)
+                        .runHere(
+                                rank -> {
+                                    try (Seat seat = seat(rank)) {
+                                        if (rank.number() == 1) {
+                                            rank.await("sent");
+                                            return;
+                                        }
+                                        int bytes = 20_000_000;
+                                        MemorySegment data = seat.device.memory(bytes);
+                                        Collectives comm = seat.comm.inStream(seat.stream);
+                                        comm.send(data, bytes, TYPE, 1);
+                                        rank.post("sent", "");
+                                        awaitFailure(seat);
+                                        seat.synchronize();
+                                        seat.device.release(data);
+                                        seat.comm.awaitReady(InitTest.SOON);
+                                    }
+                                });
+        outcome.rank(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1");
     }
 
     @Test

@@ -103,7 +103,11 @@ final class Seat implements AutoCloseable {
 
     /** Blocks are freed when the streams have gone on; a later communicator looks after them. */
     static void requireNothingLeft(int ordinal) {
-        UsedDevice used = UsedDevice.number(ordinal);
+        requireNothingLeft(UsedDevice.number(ordinal));
+    }
+
+    /** The same for a device. */
+    static void requireNothingLeft(UsedDevice used) {
         Config there = Config.DEFAULT.withDevice(used.name());
         Communicator.initRank(1, Communicator.uniqueId(), 0, there).close();
         if (used instanceof SimulatedDevice device) {
