@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
@@ -43,6 +44,7 @@ public final class SimulatedDevice implements Device, UsedDevice {
     /** By its address, the size of each allocation. Guarded by itself. */
     private final TreeMap<Long, Long> allocations = new TreeMap<>();
 
+    private final AtomicInteger wrongFrees = new AtomicInteger();
     private final Map<Long, SharedMemory> pinned = new ConcurrentHashMap<>();
     private final Map<Long, SimulatedStream> streams = new ConcurrentHashMap<>();
     private final AtomicLong lastStream = new AtomicLong();
@@ -181,6 +183,11 @@ public final class SimulatedDevice implements Device, UsedDevice {
         return pinned.values().stream().mapToLong(SharedMemory::sizeBytes).sum();
     }
 
+    /** How often memory was freed that was not allocated. */
+    public int wrongFrees() {
+        return wrongFrees.get();
+    }
+
     /** Streams besides the default one. */
     public int openStreams() {
         return streams.size() - 1;
@@ -304,6 +311,7 @@ public final class SimulatedDevice implements Device, UsedDevice {
     public void freeHost(long address) {
         SharedMemory memory = pinned.remove(address);
         if (memory == null) {
+            wrongFrees.incrementAndGet();
             throw refused("0x" + Long.toHexString(address) + " was not allocated");
         }
         memory.close();

@@ -113,6 +113,7 @@ final class Seat implements AutoCloseable {
         if (used instanceof SimulatedDevice device) {
             assertEquals(0, device.openStreams(), "streams");
             assertEquals(0, device.pinnedBytes(), "pinned bytes");
+            assertEquals(0, device.wrongFrees(), "memory was freed twice");
         }
     }
 }
