@@ -411,3 +411,23 @@ def test_a_jar_of_another_version_is_refused(tmp_path: Path) -> None:
     """
     output = python(code, environment={"JCCL_JAR": str(other)})
     assert re.search(r"library is version \S+ but .*other\.jar is version 0\.0\.99", output)
+
+
+@pytest.mark.parametrize("elements", [60, 300])
+def test_a_class_path_is_whole_or_refused(elements: int, tmp_path: Path) -> None:
+    ours = next(LIBRARIES.glob("jccl-core*.jar"))
+    others = [tmp_path / f"{'x' * 40}{i}.jar" for i in range(elements)]
+    with zipfile.ZipFile(others[0], "w") as empty:
+        empty.writestr("nothing", "")
+    path = ":".join(str(one) for one in [*others, ours])
+    assert len(path) > 4096
+    code = """
+    try:
+        one_rank().destroy()
+        print("made")
+    except nccl.NCCLError as error:
+        print(error.detail)
+    """
+    output = python(code, environment={"JCCL_JAR": path})
+    wanted = "made" if len(path) < 16384 else "JCCL_JAR is longer than 16383 bytes"
+    assert wanted in output

@@ -100,7 +100,7 @@ static bool may_set_stacks(const char* variable) {
 }
 
 static bool start_locked(void) {
-    char jar[4096];
+    char jar[JCCL_CLASS_PATH_BYTES];
     if (!jccl_find_jar(jar, sizeof jar, failure, sizeof failure)) {
         return false;
     }

@@ -74,6 +74,9 @@ bool jccl_find_jdk(jccl_jdk* jdk);
 
 /* ---- jvm.c: making the JVM ---- */
 
+/* Of a class path, with the zero at its end. */
+enum { JCCL_CLASS_PATH_BYTES = 16384 };
+
 /*
  * Finds the class path: JCCL_JAR, or the jar beside this library and those of the package jccl-cuda
  * there; false with a reason.

@@ -129,7 +129,7 @@ static jobjectArray urls_of(JNIEnv* env, const char* path) {
     jobjectArray urls =
         (*env)->NewObjectArray(env, count, (*env)->FindClass(env, "java/net/URL"), NULL);
     for (jsize i = 0; urls != NULL && i < count; i++) {
-        char one[4096];
+        char one[JCCL_CLASS_PATH_BYTES];
         size_t length = strcspn(path, ":");
         snprintf(one, sizeof one, "%.*s", (int)length, path);
         path += length + (path[length] != '\0');

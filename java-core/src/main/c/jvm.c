@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 
 #include "bridge.h"
 
-enum { MAX_OPTIONS = 128, OPTION_BYTES = 4096 };
+enum { MAX_OPTIONS = 128, FILE_NAME_BYTES = 256 };
 
 typedef struct {
     JavaVMOption option[MAX_OPTIONS];
@@ -28,14 +29,23 @@ typedef struct {
 typedef jint (*create_function)(JavaVM**, void**, void*);
 typedef jint (*created_function)(JavaVM**, jsize, jsize*);
 
+static bool refuse_length(const char* what, char* reason, size_t size) {
+    snprintf(reason, size, "%s is longer than %d bytes: put JCCL into a folder with a shorter path",
+             what, JCCL_CLASS_PATH_BYTES - 1);
+    return false;
+}
+
 static bool find_core(char* path, size_t size, char* reason, size_t reason_size) {
     const char* named = getenv("JCCL_JAR");
     if (named != NULL && *named != '\0') {
-        snprintf(path, size, "%s", named);
+        if ((size_t)snprintf(path, size, "%s", named) >= size) {
+            return refuse_length("JCCL_JAR", reason, reason_size);
+        }
         /* JCCL_JAR may be a class path, of which only the first element is looked at. */
-        char first[4096];
-        snprintf(first, sizeof first, "%.*s", (int)strcspn(named, ":"), named);
-        if (access(first, R_OK) != 0) {
+        path[strcspn(path, ":")] = '\0';
+        bool there = access(path, R_OK) == 0;
+        snprintf(path, size, "%s", named);
+        if (!there) {
             snprintf(reason, reason_size, "JCCL_JAR=%.512s cannot be read", named);
             return false;
         }
@@ -70,12 +80,15 @@ static bool starts_with(const char* text, const char* start) {
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Writes the end of a class path: the jars of the module cuda and of JCuda, if there are any. */
-static void add_cuda(char* end, size_t size, int folder, const char* core) {
-    char place[4096];
+/*
+ * Adds the jars of the module cuda and of JCuda, if there are any, to a class path that ends before
+ * `end`. Returns what was to be written, which may be more than `size`.
+ */
+static size_t add_cuda(char* end, size_t size, int folder, const char* core) {
+    char place[PATH_MAX + FILE_NAME_BYTES];
     snprintf(place, sizeof place, "%.*sjccl-cuda-" JCCL_VERSION ".jar", folder, core);
     if (access(place, R_OK) != 0) {
-        return;
+        return 0;
     }
     size_t length = (size_t)snprintf(end, size, ":%s", place);
     snprintf(place, sizeof place, "%.*s", folder, core);
@@ -90,20 +103,23 @@ static void add_cuda(char* end, size_t size, int folder, const char* core) {
     if (all != NULL) {
         closedir(all);
     }
+    return length;
 }
 
 bool jccl_find_jar(char* path, size_t size, char* reason, size_t reason_size) {
-    char core[4096];
-    char more[4096] = "";
-    if (!find_core(core, sizeof core, reason, reason_size)) {
+    if (!find_core(path, size, reason, reason_size)) {
         return false;
     }
-    const char* slash = strrchr(core, '/');
     const char* named = getenv("JCCL_JAR");
-    if (named == NULL || *named == '\0') {
-        add_cuda(more, sizeof more, slash == NULL ? 0 : (int)(slash - core) + 1, core);
+    if (named != NULL && *named != '\0') {
+        return true;
     }
-    snprintf(path, size, "%s%s", core, more);
+    const char* slash = strrchr(path, '/');
+    size_t length = strlen(path);
+    size_t room = size - length;
+    if (add_cuda(path + length, room, slash == NULL ? 0 : (int)(slash - path) + 1, path) >= room) {
+        return refuse_length("the class path of JCCL and its module cuda", reason, reason_size);
+    }
     return true;
 }
 
@@ -185,17 +201,15 @@ static void add(options* all, void* extra, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 
 static void add(options* all, void* extra, const char* format, ...) {
-    char* text = malloc(OPTION_BYTES);
-    if (text == NULL || all->count == MAX_OPTIONS) {
-        all->full = true;
-        free(text);
-        return;
-    }
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, OPTION_BYTES, format, arguments);
+    char* text = NULL;
+    bool made = all->count < MAX_OPTIONS && vasprintf(&text, format, arguments) >= 0;
     va_end(arguments);
-    all->full |= length >= OPTION_BYTES;
+    if (!made) {
+        all->full = true;
+        return;
+    }
     all->option[all->count++] = (JavaVMOption){text, extra};
 }
 
@@ -308,8 +322,7 @@ JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, si
     options all = {.count = 0};
     choose_options(&all, &jdk, jar);
     if (all.full) {
-        snprintf(reason, reason_size,
-                 "too many or too long options for Java: shorten JCCL_JVM_OPTIONS or JCCL_JAR");
+        snprintf(reason, reason_size, "too many options for Java: shorten JCCL_JVM_OPTIONS");
         drop(&all);
         return NULL;
     }
