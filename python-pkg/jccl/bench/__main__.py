@@ -66,10 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         help="factor from one size to the next (default 2)",
     )
     add("-n", "--nranks", type=int, default=2, help="number of ranks (default 2)")
-    types = (
-        "int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, f8e4m3 or "
-        "f8e5m2 (default float)"
-    )
+    types = "type, by its name in nccl-tests: int32, half, f8e4m3 and so on (default float)"
     add("-t", "--datatype", default="float", help=types)
     add("-o", "--op", default="sum", choices=list(REDUCTIONS), help="reduction (default sum)")
     add("-r", "--root", type=int, default=0, help="root of operations that have one (default 0)")

@@ -24,7 +24,7 @@ from jccl.bench import float8
 from jccl.bindings import Binding
 from jccl.core import Communicator
 from jccl.core.errors import check
-from jccl.core.types import NcclDataType, NcclRedOp
+from jccl.core.types import BY_NAME, NcclDataType, NcclRedOp
 
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
 
@@ -206,19 +206,18 @@ MEASURED = {
     ),
 }
 
+#: nccl-tests' names, where they are others.
+_NAMES = {
+    "float16": "half",
+    "float32": "float",
+    "float64": "double",
+    "float8_e4m3fn": "f8e4m3",
+    "float8_e5m2": "f8e5m2",
+}
 TYPES = {
-    "int8": NcclDataType.INT8,
-    "uint8": NcclDataType.UINT8,
-    "int32": NcclDataType.INT32,
-    "uint32": NcclDataType.UINT32,
-    "int64": NcclDataType.INT64,
-    "uint64": NcclDataType.UINT64,
-    "half": NcclDataType.FLOAT16,
-    "float": NcclDataType.FLOAT32,
-    "double": NcclDataType.FLOAT64,
-    "bfloat16": NcclDataType.BFLOAT16,
-    "f8e4m3": NcclDataType.FLOAT8E4M3,
-    "f8e5m2": NcclDataType.FLOAT8E5M2,
+    _NAMES.get(name, name): NcclDataType(number)
+    for name, number in BY_NAME.items()
+    if name != "bool"
 }
 REDUCTIONS = {op.name.lower(): op for op in NcclRedOp}
 REDUCTIONS["mulsum"] = NcclRedOp.SUM

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from jccl.bindings import load
 from jccl.core import refusals
-from jccl.core.types import _BY_NAME, NcclInvalid
+from jccl.core.types import BY_NAME, NcclInvalid
 
 
 class Buffer(NamedTuple):
@@ -132,7 +132,7 @@ def _resolve_tensor(tensor: Any, name: str, _writable: bool, on_device: bool) ->
     known = _torch_types.get(tensor.dtype)
     if known is None:
         text = str(tensor.dtype).removeprefix("torch.")
-        number = _BY_NAME.get(text)
+        number = BY_NAME.get(text)
         if number is None:
             raise refusals.element_type(name, tensor.dtype)
         known = _torch_types[tensor.dtype] = number, text == "bool"
@@ -156,11 +156,11 @@ def _resolve_ndarray(arr: Any, name: str, writable: bool, on_device: bool) -> Bu
     dtype = _numpy_types.get(arr.dtype)
     is_bool = dtype is None and arr.dtype.kind == "b"
     if is_bool:
-        dtype = _BY_NAME["bool"]
+        dtype = BY_NAME["bool"]
     elif dtype is None:
         if not arr.dtype.isnative:
             raise refusals.byte_order(name, arr.dtype.str)
-        number = _BY_NAME.get(arr.dtype.name)
+        number = BY_NAME.get(arr.dtype.name)
         if number is None:
             raise refusals.element_type(name, arr.dtype)
         dtype = _numpy_types[arr.dtype] = number
@@ -197,7 +197,7 @@ def _resolve_interface(
 ) -> Buffer:
     typestr = str(interface["typestr"])
     kind, bits = _TYPESTR_KINDS.get(typestr[1:2]), 8 * int(typestr[2:] or 0)
-    number = None if kind is None else _BY_NAME.get(kind if kind == "bool" else f"{kind}{bits}")
+    number = None if kind is None else BY_NAME.get(kind if kind == "bool" else f"{kind}{bits}")
     if number is None:
         raise refusals.element_type(name, typestr)
     if typestr[0] in _FOREIGN_ORDER and bits > 8:

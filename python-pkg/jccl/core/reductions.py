@@ -6,28 +6,15 @@ import array
 import struct
 from typing import TYPE_CHECKING, Any
 
-from jccl import _numbers
 from jccl.core.buffers import resolve
 from jccl.core.errors import check
-from jccl.core.types import NcclDataType, NcclInvalid
+from jccl.core.types import STRUCT_FORMATS, NcclDataType, NcclInvalid
 
 if TYPE_CHECKING:
     from jccl.bindings import Binding
 
 #: ncclScalarHostImmediate: the factor is read at once.
 _IMMEDIATE = 1
-
-_FORMATS = {
-    _numbers.INT8: "b",
-    _numbers.UINT8: "B",
-    _numbers.INT32: "i",
-    _numbers.UINT32: "I",
-    _numbers.INT64: "q",
-    _numbers.UINT64: "Q",
-    _numbers.FLOAT16: "e",
-    _numbers.FLOAT32: "f",
-    _numbers.FLOAT64: "d",
-}
 
 
 class CustomRedOp:
@@ -90,7 +77,7 @@ def _packed(scalar: float, datatype: NcclDataType | None) -> tuple[int, array.ar
     if datatype is None:
         raise NcclInvalid(f"scalar is {scalar!r}: pass datatype, or an array of one element")
     kind = int(datatype)
-    letter = _FORMATS.get(kind)
+    letter = STRUCT_FORMATS.get(kind)
     if letter is None:
         raise NcclInvalid(
             f"Python has no numbers of {NcclDataType(kind).name}: pass an array of one element"

@@ -11,8 +11,8 @@ from jccl import _numbers
 if TYPE_CHECKING:
     import numpy
 
-# numpy's and ml_dtypes' names; bool travels as UINT8 and cannot be reduced by SUM and AVG.
-_BY_NAME = {
+# numpy's, ml_dtypes' and torch's names; bool travels as UINT8 and cannot be reduced by SUM and AVG.
+BY_NAME = {
     "bool": _numbers.UINT8,
     "int8": _numbers.INT8,
     "uint8": _numbers.UINT8,
@@ -26,6 +26,19 @@ _BY_NAME = {
     "bfloat16": _numbers.BFLOAT16,
     "float8_e4m3fn": _numbers.FLOAT8E4M3,
     "float8_e5m2": _numbers.FLOAT8E5M2,
+}
+
+#: By number, how the module struct writes an element, where it can.
+STRUCT_FORMATS = {
+    _numbers.INT8: "b",
+    _numbers.UINT8: "B",
+    _numbers.INT32: "i",
+    _numbers.UINT32: "I",
+    _numbers.INT64: "q",
+    _numbers.UINT64: "Q",
+    _numbers.FLOAT16: "e",
+    _numbers.FLOAT32: "f",
+    _numbers.FLOAT64: "d",
 }
 
 
@@ -83,8 +96,8 @@ class NcclDataType(enum.IntEnum):
     @classmethod
     def _missing_(cls, value: object) -> NcclDataType | None:
         name = value if isinstance(value, str) else getattr(value, "name", None)
-        if isinstance(name, str) and name in _BY_NAME:
-            return cls(_BY_NAME[name])
+        if isinstance(name, str) and name in BY_NAME:
+            return cls(BY_NAME[name])
         if isinstance(value, int):
             return None
         return cls.from_numpy_dtype(value)
@@ -103,7 +116,7 @@ class NcclDataType(enum.IntEnum):
         """
         import numpy
 
-        names = {number: name for name, number in _BY_NAME.items()}
+        names = {number: name for name, number in BY_NAME.items()}
         name = names[int(self)]
         if self < NcclDataType.BFLOAT16:
             return numpy.dtype(name)
@@ -129,7 +142,7 @@ class NcclDataType(enum.IntEnum):
             raise NcclInvalid(f"{dtype!r} is not a data type: {e}") from None
         if not resolved.isnative:
             raise NcclInvalid(f"elements of type {resolved.str} have a foreign byte order")
-        number = _BY_NAME.get(resolved.name)
+        number = BY_NAME.get(resolved.name)
         if number is None:
             raise NcclInvalid(f"NCCL has no data type for elements of type {resolved.name}")
         return cls(number)

@@ -7,39 +7,11 @@ from typing import Final
 import torch
 from torch.distributed import ReduceOp
 
-from jccl._numbers import (
-    AVG,
-    BFLOAT16,
-    FLOAT8E4M3,
-    FLOAT8E5M2,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    INT8,
-    INT32,
-    INT64,
-    MAX,
-    MIN,
-    PROD,
-    SUM,
-    UINT8,
-    UINT32,
-    UINT64,
-)
+from jccl._numbers import AVG, MAX, MIN, PROD, SUM, UINT8
+from jccl.core.types import BY_NAME
 
 TYPES: Final[dict[torch.dtype, int]] = {
-    torch.int8: INT8,
-    torch.uint8: UINT8,
-    torch.int32: INT32,
-    torch.uint32: UINT32,
-    torch.int64: INT64,
-    torch.uint64: UINT64,
-    torch.float16: FLOAT16,
-    torch.float32: FLOAT32,
-    torch.float64: FLOAT64,
-    torch.bfloat16: BFLOAT16,
-    torch.float8_e4m3fn: FLOAT8E4M3,
-    torch.float8_e5m2: FLOAT8E5M2,
+    getattr(torch, name): number for name, number in BY_NAME.items() if name != "bool"
 }
 """ncclDataType_t of the element types that JCCL reduces."""
 
