@@ -8,8 +8,8 @@
  * A slot holds a piece of the part. A longer part takes several epochs, and epochs use two sets of
  * slots in turn. A rank overwrites what another one has read: in epochs of which every rank hears
  * from every other it knows that from the lines of the epoch before; of a whole kernel it knows it
- * once the reader's next kernel has started, since kernels of a communicator run one after the
- * other.
+ * once the reader's next kernel has started, since these kernels of a communicator run one
+ * after the other.
  */
 #include <cstdint>
 

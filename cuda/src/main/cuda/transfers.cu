@@ -1,6 +1,7 @@
 /*
  * Sends and receives between GPUs that reach each other's memory: those of a group are one kernel,
- * in which all go on at once; so are the parts of a large collective that copies.
+ * in which all go on at once, or several if there are many with one peer; so are the parts of a
+ * large collective that copies.
  *
  * A channel leads from one rank to another one. It has lanes, each with rings of
  * chunks in the receiver's memory, and a warp for each lane on either side. A message is cut into
@@ -278,6 +279,7 @@ struct Lane {
         copy<AT_ONCE>(to, piece(channel.peer, a.rank), bytes);
         pieces++;
         __syncwarp();
+        /* What was read has been stored by now, so it needs no release. */
         if (threadIdx.x % 32 == 0) {
             store(theirs(TAKEN) + 8, pieces);
         }

@@ -35,10 +35,11 @@ final class CudaCollectives implements DeviceCollectives {
     /** Made with the first call, when everybody is connected; used inside {@link #launch} only. */
     private @Nullable LaunchArguments arguments;
 
-    /** The same for {@link #exchange}, and for large collectives that copy. */
-    private @Nullable TransferArguments transfers;
-
+    /** The same for large collectives that copy. */
     private @Nullable TransferArguments copies;
+
+    /** The same, used inside {@link #exchange} only. */
+    private @Nullable TransferArguments transfers;
 
     private volatile boolean stopped;
 

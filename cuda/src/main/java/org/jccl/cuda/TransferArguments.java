@@ -1,6 +1,7 @@
 package org.jccl.cuda;
 
 import org.jccl.call.Call;
+import org.jccl.device.DeviceCollectives;
 import org.jccl.type.Operation;
 
 import java.lang.foreign.Arena;
@@ -18,7 +19,7 @@ final class TransferArguments {
     private static final long LARGE_PART = 16 << 20;
 
     /** How many messages of a channel one kernel moves. */
-    private static final int MESSAGES = 14;
+    private static final int MESSAGES = DeviceCollectives.AT_ONCE;
 
     private static final int LANES = 512;
     private static final int CHUNK_DATA_BYTES = 16 * 120;

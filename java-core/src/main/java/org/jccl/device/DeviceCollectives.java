@@ -12,6 +12,9 @@ import java.util.List;
  * may call {@link #stop}.
  */
 public interface DeviceCollectives {
+    /** So many sends, or receives, of a group are sure to go on at once with one peer. */
+    int AT_ONCE = 14;
+
     /** What the other ranks have to know about this rank's memory. */
     byte[] description();
 
@@ -45,11 +48,13 @@ public interface DeviceCollectives {
     void launch(Call call, long started, long done, long use);
 
     /**
-     * Gives a stream sends and receives that go on at once, after all operations before them in the
-     * stream. Those of a peer and a direction are in their order; no other operation that was given
-     * and is not over has the same peer and direction.
+     * Gives the stream of the first of them sends and receives that go on at once, after all
+     * operations before them in the stream. Those of a peer and a direction are in their order;
+     * when this begins, no other operation is under way with the same peer and direction. Where one
+     * of these has more than {@link #AT_ONCE}, the later ones may begin when the earlier ones are
+     * over. Collectives may be launched at the same time.
      *
-     * @param group at least one, all of the same stream
+     * @param group at least one; as many sends of the rank to itself as receives
      * @param started as for {@link #launch}; so are the others
      */
     void exchange(List<? extends Call> group, long started, long done, long use);

@@ -19,8 +19,11 @@ final class RunningTransfers {
     private final int nRanks;
     private final ArrayDeque<Task> tasks = new ArrayDeque<>();
 
-    /** By peer, for sends, then for receives; shown for the first task. */
+    /** By peer, for sends, then for receives; each shows the first task of these. */
     private final Blocked[] blocked;
+
+    /** For a look that is not to count as one. */
+    private final Blocked glance = new Blocked();
 
     RunningTransfers(Lanes lanes, int nRanks) {
         this.lanes = lanes;
@@ -64,13 +67,14 @@ final class RunningTransfers {
     }
 
     /**
-     * What a task waits for, or for null the first one.
+     * What the first of a task's peer and direction waits for, or for null the first of all.
      *
-     * @return null if it is not here
+     * @return null if there is none
      */
     @Nullable Blocked blocked(@Nullable Task task) {
         for (Task each : tasks) {
-            if (task == null || each == task) {
+            boolean same = task == null || channel(each) == channel(task);
+            if (same && (task == null || task.operation().pointToPoint())) {
                 return shown(each);
             }
         }
@@ -103,7 +107,8 @@ final class RunningTransfers {
     @Nullable Task needing(int q, Predicate<Task> inDoubt) {
         for (Task task : tasks) {
             if (task.peer() == q && !task.delivered()) {
-                boolean late = shown(task).rank() == q;
+                lanes.awaitPeer(task, glance);
+                boolean late = glance.rank() == q;
                 if (late || inDoubt.test(task)) {
                     return task;
                 }

@@ -60,6 +60,9 @@ final class StagedEngine extends HostEngine {
     /** Whether operations went into graphs, of whose runs the host knows nothing; set once. */
     private volatile boolean captured;
 
+    /** Whether everything has been dropped: what is launched from then on is to stop. */
+    private volatile boolean cleared;
+
     /** See {@link #isInDoubt}. */
     private @Nullable Task doubted;
 
@@ -84,7 +87,8 @@ final class StagedEngine extends HostEngine {
         this.batches =
                 collectives == null
                         ? null
-                        : new TransferBatches(device, collectives, pool, nRanks, over);
+                        : new TransferBatches(
+                                device, collectives, pool, links.rank(), nRanks, over);
         this.transfers = new RunningTransfers(lanes, nRanks);
     }
 
@@ -153,6 +157,14 @@ final class StagedEngine extends HostEngine {
             task.block = block;
             inbox.add(task);
         }
+        stopIfCleared();
+    }
+
+    /** An operation that was launched while all were dropped was not among them. */
+    private void stopIfCleared() {
+        if (cleared && collectives != null) {
+            collectives.stop();
+        }
     }
 
     /** Gives the task's stream what comes before the operation, and queues the task. */
@@ -198,6 +210,7 @@ final class StagedEngine extends HostEngine {
     public boolean follow(Task task) {
         if (batches != null && task.operation().pointToPoint()) {
             batches.launch();
+            stopIfCleared();
         }
         StagingBlock block = task.block;
         if (block == null) {
@@ -254,6 +267,7 @@ final class StagedEngine extends HostEngine {
 
     @Override
     public void clear(Consumer<Task> dropped) {
+        cleared = true;
         if (collectives != null && (captured || running.get() > 0)) {
             collectives.stop();
         }

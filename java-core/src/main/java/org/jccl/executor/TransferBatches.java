@@ -2,6 +2,7 @@ package org.jccl.executor;
 
 import org.jccl.device.Device;
 import org.jccl.device.DeviceCollectives;
+import org.jccl.type.ErrorKind;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
@@ -15,12 +16,15 @@ import java.util.function.Consumer;
 /**
  * Sends and receives that the device runs itself, until it has been given them. Each may need the
  * others of its group, so those that a thread hands over before it continues the first are given
- * together: one launch for each of their streams.
+ * together, in the stream of the first; other streams of the group are waited for, and wait.
  *
  * <p>Any thread.
  */
 final class TransferBatches {
-    /** What one launch gives to a stream. */
+    /** A stream of a group besides the first, and words by which the two wait for each other. */
+    private record Other(long stream, StagingBlock block) {}
+
+    /** What is given together. */
     private static final class Batch {
         final long stream;
 
@@ -28,10 +32,19 @@ final class TransferBatches {
         final @Nullable StagingBlock block;
 
         final List<Task> tasks = new ArrayList<>();
+        final List<Other> others = new ArrayList<>();
 
         Batch(long stream, @Nullable StagingBlock block) {
             this.stream = stream;
             this.block = block;
+        }
+
+        boolean knows(long itsStream) {
+            boolean known = stream == itsStream;
+            for (Other other : others) {
+                known |= other.stream == itsStream;
+            }
+            return known;
         }
     }
 
@@ -42,10 +55,11 @@ final class TransferBatches {
     private final DeviceCollectives collectives;
     private final StagingPool pool;
     private final Consumer<Task> finished;
+    private final int rank;
     private final int nRanks;
 
     /** By thread, what it has handed over and not continued. Guarded by this, as the one below. */
-    private final Map<Thread, List<Batch>> open = new HashMap<>();
+    private final Map<Thread, Batch> open = new HashMap<>();
 
     /** By peer, for sends, then for receives. */
     private final @Nullable Last[] last;
@@ -59,11 +73,13 @@ final class TransferBatches {
             Device device,
             DeviceCollectives collectives,
             StagingPool pool,
+            int rank,
             int nRanks,
             Consumer<Task> finished) {
         this.device = device;
         this.collectives = collectives;
         this.pool = pool;
+        this.rank = rank;
         this.nRanks = nRanks;
         this.finished = finished;
         this.last = new Last[2 * nRanks];
@@ -74,17 +90,22 @@ final class TransferBatches {
      * it.
      *
      * @return whether the host will hear of it, since its stream is not captured
+     * @throws org.jccl.type.NcclException if it is refused; then it is in no queue
      */
     synchronized boolean add(Task task, Queue<Task> inbox) {
-        List<Batch> mine = open.computeIfAbsent(Thread.currentThread(), any -> new ArrayList<>());
-        Batch batch = null;
-        for (Batch each : mine) {
-            batch = each.stream == task.stream() ? each : batch;
-        }
+        Batch batch = open.get(Thread.currentThread());
         if (batch == null) {
             boolean captured = collectives.isCaptured(task.stream());
             batch = new Batch(task.stream(), captured ? null : pool.take(task, 0));
-            mine.add(batch);
+            open.put(Thread.currentThread(), batch);
+        } else if (!batch.knows(task.stream())) {
+            if (batch.block == null || collectives.isCaptured(task.stream())) {
+                throw ErrorKind.NOT_DONE_YET.says(
+                        "a group with sends and receives in several streams, one of which is being"
+                                + " captured, is not done yet in JCCL; use one stream; see"
+                                + " DIFFERENCES.md");
+            }
+            batch.others.add(new Other(task.stream(), pool.take(task, 0)));
         }
         batch.tasks.add(task);
         StagingBlock block = batch.block;
@@ -102,42 +123,34 @@ final class TransferBatches {
     /**
      * Gives the device what the thread has added, if anything.
      *
-     * @throws org.jccl.type.NcclException if the device refuses any; then those tasks never begin
+     * @throws org.jccl.type.NcclException if the device refuses it; then those tasks never begin
      */
     void launch() {
-        List<Batch> mine;
-        RuntimeException failure = null;
+        Batch batch;
         synchronized (this) {
-            mine = open.remove(Thread.currentThread());
-            if (mine == null) {
+            batch = open.remove(Thread.currentThread());
+            if (batch == null) {
                 return;
             }
-            for (Batch batch : mine) {
-                try {
-                    launch(batch);
-                } catch (RuntimeException refused) {
-                    failure = refused;
-                }
+            StagingBlock block = batch.block;
+            if (block != null) {
+                launch(batch, block);
             }
         }
-        for (Batch batch : mine) {
-            if (batch.block == null) {
+        if (batch.block == null) {
+            try {
+                requireOwnMatch(batch);
+                collectives.exchange(batch.tasks, 0, 0, 0);
+            } finally {
                 batch.tasks.forEach(finished);
             }
         }
-        if (failure != null) {
-            throw failure;
-        }
     }
 
-    private void launch(Batch batch) {
-        StagingBlock block = batch.block;
-        if (block == null) {
-            collectives.exchange(batch.tasks, 0, 0, 0);
-            return;
-        }
+    private void launch(Batch batch, StagingBlock block) {
         boolean given = false;
         try {
+            requireOwnMatch(batch);
             awaitOthers(batch);
             long started = block.word(StagingBlock.ARRIVED);
             long done = block.word(StagingBlock.PASSED);
@@ -147,17 +160,45 @@ final class TransferBatches {
             for (Task task : batch.tasks) {
                 last[channel(task)] = end;
             }
+            for (Other other : batch.others) {
+                StagingBlock own = other.block;
+                device.await(done, block.use(), other.stream);
+                device.write(own.word(StagingBlock.PASSED), own.use(), other.stream);
+            }
         } finally {
-            if (!given) {
+            // A part of a large group may have been given, and may write to the block: it is lost.
+            if (!given && batch.tasks.size() <= DeviceCollectives.AT_ONCE) {
                 block.set(StagingBlock.PASSED);
             }
             if (block.letGo()) {
                 pool.giveBack(block);
             }
+            batch.others.forEach(other -> pool.giveBack(other.block));
         }
     }
 
-    /** The batch's stream waits for launches with the same peers and directions in others. */
+    /** What a rank sends to itself is copied, which needs both ends. */
+    private void requireOwnMatch(Batch batch) {
+        int sent = 0;
+        int received = 0;
+        for (Task task : batch.tasks) {
+            if (task.peer() == rank) {
+                sent += task.operation() == Operation.SEND ? 1 : 0;
+                received += task.operation() == Operation.SEND ? 0 : 1;
+            }
+        }
+        if (sent != received) {
+            throw ErrorKind.UNMATCHED.says(
+                    "rank %s sends %s messages to itself in a group, and receives %s; on a device"
+                            + " both belong in the same group",
+                    rank, sent, received);
+        }
+    }
+
+    /**
+     * The batch's stream waits for launches with the same peers and directions in other streams,
+     * and for the other streams of the group.
+     */
     private void awaitOthers(Batch batch) {
         Last awaited = null;
         for (Task task : batch.tasks) {
@@ -169,6 +210,11 @@ final class TransferBatches {
                 device.await(before.block.word(StagingBlock.PASSED), before.use, batch.stream);
                 awaited = before;
             }
+        }
+        for (Other other : batch.others) {
+            long word = other.block.word(StagingBlock.ARRIVED);
+            device.write(word, other.block.use(), other.stream);
+            device.await(word, other.block.use(), batch.stream);
         }
     }
 

@@ -54,6 +54,10 @@ public final class Submission {
             // The stream does not wait, so the operation must not go on.
             executor.requestStop(refused);
             throw refused;
+        } catch (RuntimeException | Error e) {
+            // As in Wait.await; besides, the stream may never come to the operation.
+            executor.stopRequest = Unforeseen.TORN;
+            throw e;
         } finally {
             executor.gate.leave();
             StreamAgent.attend(executor);

@@ -1,6 +1,7 @@
 package org.jccl.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import org.jccl.Collectives;
 import org.jccl.Config;
@@ -13,6 +14,7 @@ import org.jccl.harness.Cluster;
 import org.jccl.harness.Outcome;
 import org.jccl.harness.Rank;
 import org.jccl.type.DataType;
+import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Assumptions;
@@ -288,6 +290,74 @@ final class DeviceTransfersTest {
                                 assertEquals(-1, seat.content(second).mismatch(two));
                                 List.of(first, second).forEach(seat.device::release);
                                 seat.device.closeStream(other.handle());
+                            }
+                        })
+                .assertAllSucceeded();
+    }
+
+    /** A group may use several streams on either side: each waits for all, and is waited for. */
+    @Test
+    void groupInSeveralStreamsGoesOnAtOnce() {
+        threads(2)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                Stream second = new Stream(seat.device.openStream());
+                                int me = rank.number();
+                                int bytes = 1000;
+                                Collectives one = seat.comm.inStream(seat.stream);
+                                Collectives two = seat.comm.inStream(second);
+                                List<Collectives> streams =
+                                        me == 0 ? List.of(one, two, one) : List.of(one, one, two);
+                                List<MemorySegment> data = new ArrayList<>();
+                                for (int k = 0; k < 3; k++) {
+                                    data.add(seat.device.memory(bytes));
+                                    seat.device.put(data.get(k), message(seat, 0, 0, k, bytes));
+                                }
+                                MemorySegment kept = seat.device.memory(bytes);
+                                Group.run(
+                                        () -> {
+                                            for (int k = 0; k < 3; k++) {
+                                                if (me == 0) {
+                                                    streams.get(k)
+                                                            .send(data.get(k), bytes, TYPE, 1);
+                                                } else {
+                                                    streams.get(k)
+                                                            .recv(data.get(k), bytes, TYPE, 0);
+                                                }
+                                            }
+                                            two.send(data.get(0), bytes, TYPE, me);
+                                            one.recv(kept, bytes, TYPE, me);
+                                        });
+                                seat.device.synchronize(second.handle());
+                                for (int k = 0; k < 3; k++) {
+                                    check(seat, data.get(k), 0, 0, k);
+                                }
+                                assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
+                                data.forEach(seat.device::release);
+                                seat.device.release(kept);
+                                seat.device.closeStream(second.handle());
+                            }
+                            Seat.requireNothingLeft(device(rank));
+                        })
+                .assertAllSucceeded();
+    }
+
+    @Test
+    void messageToItselfNeedsBothEnds() {
+        threads(1)
+                .runHere(
+                        rank -> {
+                            try (Seat seat = seat(rank)) {
+                                MemorySegment data = seat.device.memory(8);
+                                Collectives comm = seat.comm.inStream(seat.stream);
+                                NcclException e =
+                                        assertThrows(
+                                                NcclException.class,
+                                                () -> comm.send(data, 8, TYPE, 0));
+                                assertEquals(NcclResult.INVALID_USAGE, e.result());
+                                seat.synchronize();
+                                seat.device.release(data);
                             }
                         })
                 .assertAllSucceeded();
