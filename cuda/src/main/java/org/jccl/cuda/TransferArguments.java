@@ -183,12 +183,12 @@ final class TransferArguments {
         Roles roles = Roles.of(call, rank, nRanks);
         long bytes = call.partBytes();
         for (int q = 0; q < nRanks; q++) {
-            boolean receives = roles.receivesFrom(q);
-            if (q == rank ? receives : roles.sendsTo(q)) {
+            boolean takes = roles.receivesFrom(q);
+            if (q == rank ? takes : roles.sendsTo(q)) {
                 sends[q].add(call.input() + q * roles.inStride(), bytes);
             }
-            if (receives) {
-                this.receives[q].add(call.output() + q * roles.outStride(), bytes);
+            if (takes) {
+                receives[q].add(call.output() + q * roles.outStride(), bytes);
             }
         }
     }

@@ -126,24 +126,27 @@ final class TransferBatches {
      * @throws org.jccl.type.NcclException if the device refuses it; then those tasks never begin
      */
     void launch() {
-        Batch batch;
         synchronized (this) {
-            batch = open.remove(Thread.currentThread());
+            Batch batch = open.remove(Thread.currentThread());
             if (batch == null) {
                 return;
             }
             StagingBlock block = batch.block;
-            if (block != null) {
+            if (block == null) {
+                launchCaptured(batch);
+            } else {
                 launch(batch, block);
             }
         }
-        if (batch.block == null) {
-            try {
-                requireOwnMatch(batch);
-                collectives.exchange(batch.tasks, 0, 0, 0);
-            } finally {
-                batch.tasks.forEach(finished);
-            }
+    }
+
+    /** The host does not take part in what a graph repeats. */
+    private void launchCaptured(Batch batch) {
+        try {
+            requireOwnMatch(batch);
+            collectives.exchange(batch.tasks, 0, 0, 0);
+        } finally {
+            batch.tasks.forEach(finished);
         }
     }
 
