@@ -12,6 +12,7 @@
 #   --processes COMMAND    the same with a process for each GPU: COMMAND starts them, as in
 #                          "mpirun -np 2"; the programs were built with MPI=1
 #   --programs "NAME..."   only these of nccl-tests, as in "sendrecv alltoall"
+#   --kernels              kernels for more ranks than there are GPUs, if the machine has nvcc
 #   --skip-tests           none of JUnit's tests, since one call of all may take too long
 set -euo pipefail
 self=$(realpath "$0")
@@ -22,7 +23,7 @@ classes="DeviceTest DeviceMatrixTest DeviceTransfersTest DeviceOrderTest DeviceF
 limit_s=120
 
 usage() {
-    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,15p'
+    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,16p'
     exit "$1"
 }
 
@@ -139,6 +140,15 @@ train() {
             return 1; }
 }
 
+kernels() {
+    local nvcc said
+    nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+    [ -x "$nvcc" ] || { echo "kernels: skipped, since there is no nvcc"; return; }
+    "$nvcc" -std=c++17 -O3 --fmad=false -arch=native -I cuda/src/main/cuda -o "$kit/pieces_test" \
+        cuda/src/test/cuda/pieces_test.cu && said=$(timeout "$limit_s" "$kit/pieces_test") &&
+        echo "kernels in pieces, $gpus GPU(s): $said" || { echo "kernels in pieces: FAILED: $said"; return 1; }
+}
+
 rails() {
     local said
     said=$(TORCH_NCCL_USE_COMM_NONBLOCKING=1 on_jccl torch rails 4 cuda/src/test/python/rails.py)
@@ -187,7 +197,7 @@ compare() {
 
 run() {
     [ -f "$kit/jdk.tgz" ] || { echo "build/gpu is empty: run cuda/gpu-test.sh pack first" >&2; exit 2; }
-    local programs="" launcher="" with_torch="" tests=yes
+    local programs="" launcher="" with_torch="" with_kernels="" tests=yes
     local names="all_reduce all_gather reduce_scatter alltoall broadcast reduce gather scatter sendrecv"
     names="$names alltoallv hypercube"
     while [ $# -gt 0 ]; do
@@ -205,6 +215,7 @@ run() {
                 shift
                 ;;
             --torch) with_torch=yes ;;
+            --kernels) with_kernels=yes ;;
             --skip-tests) tests="" ;;
             *) usage 2 ;;
         esac
@@ -226,6 +237,9 @@ run() {
     for class in ${tests:+$classes}; do
         junit "$class" "org.jccl.suite.$class" || failed=1
     done
+    if [ -n "$with_kernels" ]; then
+        kernels || failed=1
+    fi
     if [ -n "$with_torch" ]; then
         # The package finds its version two folders above, and its library below.
         rm -rf "$kit/python-pkg"

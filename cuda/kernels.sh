@@ -45,9 +45,18 @@ done
 if [ $# -gt 1 ]; then
     code="$code -gencode arch=compute_${*: -1},code=compute_${*: -1}"
 fi
+images=()
+running=()
 for source in cuda/src/main/cuda/*.cu; do
     image=$out/$(basename "$source" .cu).fatbin
     # shellcheck disable=SC2086
-    "$nvcc" -std=c++17 -O3 --fmad=false $code -fatbin -o "$image" "$source"
+    "$nvcc" -std=c++17 -O3 --fmad=false $code -fatbin -o "$image" "$source" &
+    images+=("$image")
+    running+=($!)
+done
+for each in "${running[@]}"; do
+    wait "$each"
+done
+for image in "${images[@]}"; do
     echo "$image: $(($(stat -c %s "$image") / 1024)) KiB for sm_$(IFS=,; echo "${*:-90}")"
 done

@@ -13,7 +13,8 @@
  */
 #include <cstdint>
 
-#include "elements.cuh"
+#include "arguments.cuh"
+#include "folds.cuh"
 #include "lines.cuh"
 
 namespace jccl {
@@ -33,33 +34,6 @@ constexpr uint64_t BEGUN = 256;
 constexpr uint64_t BLOCKS_DONE = BEGUN + 8 * MOST_RANKS * MOST_BLOCKS;
 constexpr uint64_t EPOCHS = BLOCKS_DONE + 128;
 constexpr uint64_t SLOTS = EPOCHS + 16 * MOST_BLOCKS;
-
-/* As org.jccl.cuda.LaunchArguments writes it. */
-struct Arguments {
-    uint64_t memory[MOST_RANKS];
-    uint64_t in;
-    uint64_t out;
-    /* Bytes of a part. */
-    uint64_t bytes;
-    /* From one rank's part of the input, or of the output, to the next one's; 0 for one part. */
-    uint64_t in_stride;
-    uint64_t out_stride;
-    /* Words of the host: not 0 if the kernel is to stop; set when it starts and when it is done. */
-    uint64_t stop;
-    uint64_t started;
-    uint64_t done;
-    uint64_t use;
-    uint32_t rank;
-    uint32_t ranks;
-    /* Sets of ranks: to whom this rank sends, and whose parts it takes, its own included. */
-    uint32_t readers;
-    uint32_t sources;
-    /* Whether a rank may get nothing from another one. */
-    uint32_t rooted;
-    /* What the result is divided by, if not 0. */
-    uint32_t divisor;
-    uint32_t slot_lines;
-};
 
 /*
  * AT_ONCE: lines that a thread has under way at a time, so that their latencies overlap. For small
@@ -92,10 +66,6 @@ struct Kernel {
      */
     __device__ static void launch_next() {
         asm volatile("griddepcontrol.launch_dependents;");
-    }
-
-    __device__ bool has(uint32_t set, uint32_t rank) const {
-        return (set >> rank & 1) != 0;
     }
 
     __device__ uint64_t slot(uint32_t reader, uint32_t writer, uint64_t line) const {
@@ -285,19 +255,7 @@ struct Kernel {
              block += blockDim.x * gridDim.x) {
             store_pair(own + EPOCHS + 16 * block, {epoch, epochs > 1 ? 1ull : 0ull});
         }
-        if (a.done == 0) {
-            return;
-        }
-        __syncthreads();
-        if (threadIdx.x != 0) {
-            return;
-        }
-        /* Who sees the word of the host may start a kernel that reads the epochs. */
-        __threadfence();
-        auto* done = reinterpret_cast<unsigned*>(own + BLOCKS_DONE);
-        if (atomicInc(done, gridDim.x - 1) == gridDim.x - 1) {
-            store(a.done, a.use);
-        }
+        tell_end(own + BLOCKS_DONE, a.done, a.use);
     }
 
     /* Everything; `Take` is what becomes of the lines that come. A kernel that is to stop ends. */
@@ -368,26 +326,8 @@ struct Kernel {
         kernel.run([&](uint64_t first, Kernel::Lines lines) { return kernel.__VA_ARGS__; }); \
     }
 
-/* The numbers are NCCL's, of the type and of the reduction. */
 #define JCCL_FOLD(NUMBER, REDUCTION, ...) \
     JCCL_KERNEL(jccl_fold_##NUMBER##_##REDUCTION, template fold<__VA_ARGS__>(first, lines))
 
-#define JCCL_FOLDS(NUMBER, ELEMENT)                 \
-    JCCL_FOLD(NUMBER, 0, jccl::ELEMENT, jccl::Sum)  \
-    JCCL_FOLD(NUMBER, 1, jccl::ELEMENT, jccl::Prod) \
-    JCCL_FOLD(NUMBER, 2, jccl::ELEMENT, jccl::Max)  \
-    JCCL_FOLD(NUMBER, 3, jccl::ELEMENT, jccl::Min)
-
 JCCL_KERNEL(jccl_copy, copy(first, lines))
-JCCL_FOLDS(0, Integer<int8_t>)
-JCCL_FOLDS(1, Integer<uint8_t>)
-JCCL_FOLDS(2, Integer<int32_t>)
-JCCL_FOLDS(3, Integer<uint32_t>)
-JCCL_FOLDS(4, Integer<int64_t>)
-JCCL_FOLDS(5, Integer<uint64_t>)
-JCCL_FOLDS(6, Half)
-JCCL_FOLDS(7, Float)
-JCCL_FOLDS(8, Double)
-JCCL_FOLDS(9, Bfloat)
-JCCL_FOLDS(10, Float8<__NV_E4M3>)
-JCCL_FOLDS(11, Float8<__NV_E5M2>)
+JCCL_FOLDS(JCCL_FOLD)

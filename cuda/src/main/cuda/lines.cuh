@@ -144,4 +144,34 @@ __device__ inline void store_bytes(uint64_t address, int64_t bytes, uint64_t wor
     }
 }
 
+/* 16 bytes of which `bytes` count, from any address. */
+__device__ inline Words load_words(uint64_t address, int64_t bytes) {
+    return {load_bytes(address, bytes), bytes > 8 ? load_bytes(address + 8, bytes - 8) : 0};
+}
+
+__device__ inline void store_words(uint64_t address, int64_t bytes, Words words) {
+    store_bytes(address, bytes, words.first);
+    store_bytes(address + 8, bytes - 8, words.second);
+}
+
+/*
+ * Tells the host, if it wants to know, that the kernel is over. All threads come here at their end;
+ * `blocks` is the address of a count of those that have come, which is 0 before and after.
+ */
+__device__ inline void tell_end(uint64_t blocks, uint64_t done, uint64_t use) {
+    if (done == 0) {
+        return;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) {
+        return;
+    }
+    /* Who sees the word of the host may start a kernel that reads what this one has stored. */
+    __threadfence();
+    auto* count = reinterpret_cast<unsigned*>(blocks);
+    if (gridDim.x == 1 || atomicInc(count, gridDim.x - 1) == gridDim.x - 1) {
+        store(done, use);
+    }
+}
+
 }  // namespace jccl

@@ -1,7 +1,6 @@
 /*
  * Sends and receives between GPUs that reach each other's memory: those of a group are one kernel,
- * in which all go on at once, or several if there are many with one peer; so are the parts of a
- * large collective that copies.
+ * in which all go on at once, or several if there are many with one peer.
  *
  * A channel leads from one rank to another one. It has lanes, each with rings of
  * chunks in the receiver's memory, and a warp for each lane on either side. A message is cut into
@@ -11,19 +10,22 @@
  * receiver copies it out and tells the sender how many it has taken. Lanes need nothing of each
  * other. Cost of a message of s bytes: one trip and s 128/120 bytes.
  *
- * A long message goes through another ring of the lane, in larger pieces of plain bytes, after each
- * of which the sender tells how many it has put. Cost: two trips, and s bytes.
+ * Long messages do not wait for others. Those between two ranks have lanes of their own, a block of
+ * threads each, which shares a message with the other lanes and works in both directions: it moves
+ * pieces of plain bytes whenever there is room in the receiver's ring, or one has come to its own.
+ * The sender tells how many it has put. Cost: two trips, and s bytes.
  *
  * What a rank sends to itself is copied by warps that do nothing else.
  */
 #include <cstdint>
 
 #include "lines.cuh"
+#include "pieces.cuh"
 
 namespace jccl {
 
-/* To and from each other rank, and the copies. */
-constexpr uint32_t MOST_CHANNELS = 2 * MOST_RANKS - 1;
+/* To and from each other rank, long messages with it, and the copies. */
+constexpr uint32_t MOST_CHANNELS = 3 * (MOST_RANKS - 1) + 1;
 constexpr uint32_t MOST_TRANSFERS = 224;
 
 /* Of all channels that begin, or that end, at a rank. */
@@ -36,16 +38,9 @@ constexpr uint32_t CHUNK_LINES = AT_ONCE * LINES_OF_WARP;
 constexpr uint32_t CHUNK_BYTES = CHUNK_LINES * LINE_BYTES;
 constexpr uint32_t RING_CHUNKS = 8;
 
-/* Messages of so many bytes go in pieces. */
-constexpr uint64_t LONG = 16 << 20;
-constexpr uint32_t PIECE_BYTES = 8192;
-constexpr uint32_t RING_PIECES = 2;
-constexpr uint32_t LANE_BYTES = RING_CHUNKS * CHUNK_BYTES + RING_PIECES * PIECE_BYTES;
-
-/* What a warp copies in one instruction; and what one that only copies does at a time. */
-constexpr uint32_t WARP_BYTES = 32 * 16;
+/* What a warp that only copies does at a time. */
 constexpr uint32_t COPIES_AT_ONCE = 8;
-constexpr uint32_t COPY_BYTES = COPIES_AT_ONCE * WARP_BYTES;
+constexpr uint32_t COPY_BYTES = COPIES_AT_ONCE * 32 * WORDS_BYTES;
 
 /* After how many chunks a receiver tells that it has taken them. */
 constexpr uint32_t TOLD = 4;
@@ -57,7 +52,8 @@ constexpr uint32_t SMALL_BLOCK = 128;
  * A rank's memory: by receiver and lane how many chunks, and pieces, that one has taken, which it
  * writes; by sender and lane how many pieces that one has put; the rank's own state, by receiver
  * and lane how many chunks, and pieces, it has sent, by sender and lane how many it has taken, and
- * by channel how many blocks of the present kernel are done; the rings, by sender and lane.
+ * by channel how many blocks of the present kernel are done; the rings, by sender and lane, first
+ * those of chunks.
  */
 constexpr uint64_t TAKEN = 0;
 constexpr uint64_t PUT = TAKEN + 16 * LANES;
@@ -65,23 +61,30 @@ constexpr uint64_t SENT = PUT + 16 * LANES;
 constexpr uint64_t RECEIVED = SENT + 16 * LANES;
 constexpr uint64_t BLOCKS_DONE = RECEIVED + 16 * LANES;
 constexpr uint64_t RINGS = BLOCKS_DONE + 128 * 3 * MOST_RANKS;
+constexpr uint64_t LONG_RINGS = RINGS + LANES * RING_CHUNKS * CHUNK_BYTES;
 
 struct Transfer {
     uint64_t address;
     uint64_t bytes;
 };
 
-enum Kind : uint32_t { SENDS, RECEIVES, COPIES };
+enum Kind : uint16_t { SENDS, RECEIVES, COPIES, LONG };
 
-/* Messages of one channel, in their order; a copy's are two transfers, from and to. */
+/*
+ * Messages of one channel, in their order; of long ones those that are sent come first. A copy's
+ * are two transfers, from and to.
+ */
 struct Channel {
-    uint32_t peer;
+    uint16_t peer;
     Kind kind;
     /* Its warps in the kernel. */
-    uint32_t first_warp;
-    uint32_t warps;
-    uint32_t first_transfer;
-    uint32_t transfers;
+    uint16_t first_warp;
+    uint16_t warps;
+    uint16_t first_transfer;
+    uint16_t transfers;
+    /* How many of the transfers of a long channel are received. */
+    uint16_t receives;
+    uint16_t unused;
 };
 
 /* As org.jccl.cuda.TransferArguments writes it. */
@@ -93,37 +96,18 @@ struct Transfers {
     uint64_t done;
     uint64_t use;
     uint32_t rank;
-    /* Lanes of a channel. */
+    /* Lanes of a channel, and of a long one. */
     uint32_t lanes;
+    uint32_t long_lanes;
     uint32_t channels;
-    uint32_t warps;
+    uint32_t ranks;
     Channel channel[MOST_CHANNELS];
     Transfer transfer[MOST_TRANSFERS];
 };
 
-/* A warp copies bytes, each thread N times 16 at a time. */
-template <uint32_t N>
-__device__ void copy(uint64_t to, uint64_t from, uint64_t bytes) {
-    uint64_t at = threadIdx.x % 32 * 16;
-    bool aligned = (to | from) % 16 == 0;
-    for (; aligned && at + (N - 1) * WARP_BYTES + 16 <= bytes; at += N * WARP_BYTES) {
-        Words words[N];
-#pragma unroll
-        for (uint32_t k = 0; k < N; k++) {
-            words[k] = load_whole(from + at + k * WARP_BYTES);
-        }
-#pragma unroll
-        for (uint32_t k = 0; k < N; k++) {
-            store_whole(to + at + k * WARP_BYTES, words[k]);
-        }
-    }
-    for (; at < bytes; at += WARP_BYTES) {
-        int64_t left = int64_t(bytes - at);
-        uint64_t first = load_bytes(from + at, left);
-        uint64_t second = load_bytes(from + at + 8, left - 8);
-        store_bytes(to + at, left, first);
-        store_bytes(to + at + 8, left - 8, second);
-    }
+/* Among the lanes of a rank's channels from or to the others. */
+__device__ inline uint64_t lane_number(uint32_t of, uint32_t other, uint32_t lane, uint32_t lanes) {
+    return lane + (other - (other > of ? 1 : 0)) * lanes;
 }
 
 /* A warp's side of a lane. */
@@ -134,11 +118,9 @@ struct Lane {
     /* Chunks that have passed, and of those sent how many are known to be taken. */
     uint64_t passed;
     uint64_t taken;
-    uint64_t pieces;
 
-    /* Among the lanes of a rank's channels from or to the others. */
     __device__ uint64_t number(uint32_t of, uint32_t other) const {
-        return lane + (other - (other > of ? 1 : 0)) * a.lanes;
+        return lane_number(of, other, lane, a.lanes);
     }
 
     __device__ uint64_t own(uint64_t words) const {
@@ -150,7 +132,7 @@ struct Lane {
     }
 
     __device__ uint64_t ring(uint32_t sender, uint32_t receiver) const {
-        return a.memory[receiver] + RINGS + number(receiver, sender) * LANE_BYTES;
+        return a.memory[receiver] + RINGS + number(receiver, sender) * RING_CHUNKS * CHUNK_BYTES;
     }
 
     /* The chunk that is next, where this thread's part of the first line is. */
@@ -240,81 +222,16 @@ struct Lane {
         }
     }
 
-    /* The piece that is next. */
-    __device__ uint64_t piece(uint32_t sender, uint32_t receiver) const {
-        uint64_t at = RING_CHUNKS * CHUNK_BYTES + pieces % RING_PIECES * PIECE_BYTES;
-        return ring(sender, receiver) + at;
-    }
-
-    /* Waits until a word has come so far; all threads of a warp call it together. */
-    __device__ bool await_count(uint64_t at, uint64_t wanted) const {
-        bool come = wanted == 0;
-        for (uint32_t polls = 1; !come; polls++) {
-            come = load_acquire(at) >= wanted;
-            if (polls % POLLS == 0 && load(a.stop) != 0) {
-                break;
-            }
-        }
-        return __all_sync(ALL_LANES, come);
-    }
-
-    __device__ bool send_piece(uint64_t from, uint32_t bytes) {
-        uint64_t wanted = pieces < RING_PIECES ? 0 : pieces + 1 - RING_PIECES;
-        if (!await_count(own(TAKEN) + 8, wanted)) {
-            return false;
-        }
-        copy<AT_ONCE>(piece(a.rank, channel.peer), from, bytes);
-        pieces++;
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) {
-            store_release(theirs(PUT), pieces);
-        }
-        return true;
-    }
-
-    __device__ bool receive_piece(uint64_t to, uint32_t bytes) {
-        if (!await_count(own(PUT), pieces + 1)) {
-            return false;
-        }
-        copy<AT_ONCE>(to, piece(channel.peer, a.rank), bytes);
-        pieces++;
-        __syncwarp();
-        /* What was read has been stored by now, so it needs no release. */
-        if (threadIdx.x % 32 == 0) {
-            store(theirs(TAKEN) + 8, pieces);
-        }
-        return true;
-    }
-
-    /* This lane's part of a long message. */
-    __device__ bool move_long(const Transfer& message, bool receives) {
-        uint64_t even = (message.bytes + a.lanes - 1) / a.lanes;
-        uint64_t part = (even + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-        uint64_t end = min(message.bytes, part * (lane + 1));
-        bool going = true;
-        for (uint64_t at = part * lane; going && at < end; at += PIECE_BYTES) {
-            uint32_t bytes = uint32_t(min(end - at, uint64_t(PIECE_BYTES)));
-            uint64_t address = message.address + at;
-            going = receives ? receive_piece(address, bytes) : send_piece(address, bytes);
-        }
-        return going;
-    }
-
     /* All messages of the channel; all threads of a warp call it together. */
     __device__ void run() {
         bool receives = channel.kind == RECEIVES;
         uint64_t state = own(receives ? RECEIVED : SENT);
         passed = load(state);
-        pieces = load(state + 8);
         taken = receives ? 0 : load(own(TAKEN));
         uint64_t before = passed;
         bool going = true;
         for (uint32_t i = 0; going && i < channel.transfers; i++) {
             const Transfer& message = a.transfer[channel.first_transfer + i];
-            if (message.bytes >= LONG) {
-                going = move_long(message, receives);
-                continue;
-            }
             uint64_t lines = (message.bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
             uint64_t chunks = (lines + CHUNK_LINES - 1) / CHUNK_LINES;
             uint64_t step = min(uint64_t(a.lanes), chunks);
@@ -332,42 +249,144 @@ struct Lane {
         }
         __syncwarp();
         if (threadIdx.x % 32 == 0) {
-            store_pair(state, {passed, pieces});
+            store(state, passed);
         }
     }
 };
 
+/* The long messages of one direction that a lane has yet to move. */
+struct Flow {
+    const Transfer* message;
+    uint32_t left;
+    /* What is left of its share of the first of them. */
+    uint64_t at;
+    uint64_t end;
+    /* Pieces that have passed. */
+    uint64_t passed;
+
+    /* Goes on to a message of which the lane has something to move, if this one is over. */
+    __device__ void settle(uint32_t lane, uint32_t lanes) {
+        while (left > 0 && at >= end) {
+            message++;
+            left--;
+            begin(lane, lanes);
+        }
+    }
+
+    __device__ void begin(uint32_t lane, uint32_t lanes) {
+        if (left > 0) {
+            uint64_t share = share_of(message->bytes, lanes);
+            at = share * lane;
+            end = min(message->bytes, at + share);
+        }
+    }
+};
+
+/* A block's lane of a long channel. */
+struct LongLane {
+    const Transfers& a;
+    const Channel& channel;
+    uint32_t lane;
+    uint32_t piece_bytes;
+
+    __device__ uint64_t word(uint32_t owner, uint64_t of, uint32_t other) const {
+        return a.memory[owner] + of + 16 * lane_number(owner, other, lane, a.long_lanes) + 8;
+    }
+
+    __device__ uint64_t ring(uint32_t sender, uint32_t receiver, uint64_t number) const {
+        uint64_t rings = lane_number(receiver, sender, lane, a.long_lanes);
+        uint64_t place = rings * RING_PIECES + number % RING_PIECES;
+        return a.memory[receiver] + LONG_RINGS + place * piece_bytes;
+    }
+
+    __device__ Flow flow(uint32_t first, uint32_t transfers, uint64_t state) const {
+        Flow flow = {a.transfer + first, transfers, 0, 0, load(state)};
+        flow.begin(lane, a.long_lanes);
+        flow.settle(lane, a.long_lanes);
+        return flow;
+    }
+
+    __device__ uint32_t length(const Flow& flow) const {
+        return uint32_t(min(flow.end - flow.at, uint64_t(piece_bytes)));
+    }
+
+    __device__ void pass(Flow& flow) const {
+        flow.passed++;
+        flow.at += length(flow);
+        flow.settle(lane, a.long_lanes);
+    }
+
+    /* Everything; all threads of the block call it together. */
+    __device__ void run() {
+        uint32_t peer = channel.peer;
+        uint32_t sends = channel.transfers - channel.receives;
+        uint64_t sent = word(a.rank, SENT, peer);
+        uint64_t received = word(a.rank, RECEIVED, peer);
+        Flow out = flow(channel.first_transfer, sends, sent);
+        Flow in = flow(channel.first_transfer + sends, channel.receives, received);
+        for (uint32_t polls = 1; out.left > 0 || in.left > 0; polls++) {
+            bool room = out.left > 0 &&
+                        (threadIdx.x != 0 || out.passed < RING_PIECES ||
+                         load_acquire(word(a.rank, TAKEN, peer)) + RING_PIECES > out.passed);
+            bool come = in.left > 0 &&
+                        (threadIdx.x != 0 || load_acquire(word(a.rank, PUT, peer)) > in.passed);
+            if (__syncthreads_and(room)) {
+                copy<AT_ONCE>(ring(a.rank, peer, out.passed), out.message->address + out.at,
+                              length(out), threadIdx.x, LANE_THREADS);
+                __syncthreads();
+                pass(out);
+                if (threadIdx.x == 0) {
+                    store_release(word(peer, PUT, a.rank), out.passed);
+                }
+            }
+            if (__syncthreads_and(come)) {
+                copy<AT_ONCE>(in.message->address + in.at, ring(peer, a.rank, in.passed),
+                              length(in), threadIdx.x, LANE_THREADS);
+                __syncthreads();
+                pass(in);
+                /* What was read has been stored by now, so it needs no release. */
+                if (threadIdx.x == 0) {
+                    store(word(peer, TAKEN, a.rank), in.passed);
+                }
+            }
+            bool stops = polls % POLLS == 0 && threadIdx.x == 0 && load(a.stop) != 0;
+            if (polls % POLLS == 0 && __syncthreads_or(stops)) {
+                break;
+            }
+        }
+        if (threadIdx.x == 0) {
+            store(sent, out.passed);
+            store(received, in.passed);
+        }
+    }
+};
+
+/* `warp` is the number of this warp among the channel's. */
+__device__ void run_long(const Transfers& a, const Channel& channel, uint32_t warp) {
+    uint32_t lane = warp / (LANE_THREADS / 32);
+    LongLane{a, channel, lane, piece_of(a.long_lanes * (a.ranks - 1))}.run();
+}
+
 /* What one warp copies of the messages of a rank to itself. */
 __device__ void copy(const Transfers& a, const Channel& channel, uint32_t warp) {
-    for (uint32_t i = 0; i < channel.transfers; i++) {
-        const Transfer& out = a.transfer[channel.first_transfer + 2 * i];
-        const Transfer& in = a.transfer[channel.first_transfer + 2 * i + 1];
+    for (uint32_t i = 0; i < channel.transfers; i += 2) {
+        const Transfer& out = a.transfer[channel.first_transfer + i];
+        const Transfer& in = a.transfer[channel.first_transfer + i + 1];
         uint64_t bytes = min(out.bytes, in.bytes);
         for (uint64_t at = uint64_t(warp) * COPY_BYTES; at < bytes;
              at += uint64_t(channel.warps) * COPY_BYTES) {
             copy<COPIES_AT_ONCE>(in.address + at, out.address + at,
-                                 min(bytes - at, uint64_t(COPY_BYTES)));
+                                 min(bytes - at, uint64_t(COPY_BYTES)), threadIdx.x % 32, 32);
         }
     }
 }
 
-__device__ void end(const Transfers& a) {
-    if (a.done == 0) {
-        return;
-    }
-    __syncthreads();
-    if (threadIdx.x != 0) {
-        return;
-    }
-    /* Who sees the word of the host may start a kernel that reads the state. */
-    __threadfence();
+/* Kernels that run beside each other count their blocks at different places. */
+__device__ uint64_t blocks_done(const Transfers& a) {
     const Channel& first = a.channel[0];
-    uint64_t number = first.kind * MOST_RANKS + first.peer;
-    auto* done = reinterpret_cast<unsigned*>(a.memory[a.rank] + BLOCKS_DONE + 128 * number);
-    /* A kernel without channels has one block, and no counter of its own. */
-    if (gridDim.x == 1 || atomicInc(done, gridDim.x - 1) == gridDim.x - 1) {
-        store(a.done, a.use);
-    }
+    bool receives = first.receives == first.transfers;
+    uint32_t kind = first.kind != LONG ? first.kind : receives ? RECEIVES : SENDS;
+    return a.memory[a.rank] + BLOCKS_DONE + 128 * (kind * MOST_RANKS + first.peer);
 }
 
 }  // namespace jccl
@@ -388,18 +407,20 @@ extern "C" __global__ void __launch_bounds__(512, 2)
         jccl::store(a.started, a.use);
     }
     uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-    if (warp < a.warps) {
-        uint32_t i = 0;
-        while (i + 1 < a.channels && a.channel[i + 1].first_warp <= warp) {
-            i++;
-        }
+    uint32_t i = 0;
+    while (i < a.channels && warp - a.channel[i].first_warp >= a.channel[i].warps) {
+        i++;
+    }
+    if (i < a.channels) {
         const jccl::Channel& channel = a.channel[i];
+        uint32_t lane = warp - channel.first_warp;
         if (channel.kind == jccl::COPIES) {
-            jccl::copy(a, channel, warp - channel.first_warp);
+            jccl::copy(a, channel, lane);
+        } else if (channel.kind == jccl::LONG) {
+            jccl::run_long(a, channel, lane);
         } else {
-            jccl::Lane lane = {a, channel, warp - channel.first_warp, 0, 0, 0};
-            lane.run();
+            jccl::Lane{a, channel, lane, 0, 0}.run();
         }
     }
-    jccl::end(a);
+    jccl::tell_end(jccl::blocks_done(a), a.done, a.use);
 }

@@ -35,8 +35,8 @@ final class CudaCollectives implements DeviceCollectives {
     /** Made with the first call, when everybody is connected; used inside {@link #launch} only. */
     private @Nullable LaunchArguments arguments;
 
-    /** The same for large collectives that copy. */
-    private @Nullable TransferArguments copies;
+    /** The same for those of large parts. */
+    private @Nullable LaunchArguments pieces;
 
     /** The same, used inside {@link #exchange} only. */
     private @Nullable TransferArguments transfers;
@@ -93,36 +93,42 @@ final class CudaCollectives implements DeviceCollectives {
 
     @Override
     public void launch(Call call, long started, long done, long use) {
-        if (TransferArguments.moves(call)) {
-            TransferArguments large = copies;
-            if (large == null) {
-                large = transferArguments(SlotMemory.COLLECTIVE_TRANSFERS);
-                copies = large;
-            }
-            large.take(call);
-            large.describe(0);
-            large.words(started, done, use);
-            device.launch(call.stream(), large);
-            return;
-        }
-        LaunchArguments known = arguments;
-        int lines = SlotMemory.slotLines(nRanks);
-        if (known == null) {
-            known = new LaunchArguments(arena, rank, memory(0), stop, lines);
-            arguments = known;
-        }
+        LaunchArguments known = Kernels.inPieces(call) ? forPieces() : forLines();
         known.describe(call);
         known.words(started, done, use);
-        long bytes = call.partBytes();
-        device.launch(
-                call, Kernels.blocks(bytes, lines, blocks), Kernels.threads(bytes), known.launch());
+        int n = Kernels.blocks(call, SlotMemory.slotLines(nRanks), blocks);
+        device.launch(call, n, Kernels.threads(call), known.launch());
+    }
+
+    private LaunchArguments forLines() {
+        LaunchArguments known = arguments;
+        if (known == null) {
+            known = launchArguments(0);
+            arguments = known;
+        }
+        return known;
+    }
+
+    private LaunchArguments forPieces() {
+        LaunchArguments known = pieces;
+        if (known == null) {
+            known = launchArguments(SlotMemory.PIECES);
+            pieces = known;
+        }
+        return known;
+    }
+
+    private LaunchArguments launchArguments(long offset) {
+        int lines = SlotMemory.slotLines(nRanks);
+        return new LaunchArguments(arena, rank, memory(offset), stop, lines);
     }
 
     @Override
     public void exchange(List<? extends Call> group, long started, long done, long use) {
         TransferArguments known = transfers;
         if (known == null) {
-            known = transferArguments(SlotMemory.TRANSFERS);
+            long[] memory = memory(SlotMemory.TRANSFERS);
+            known = new TransferArguments(arena, rank, memory, stop, blocks);
             transfers = known;
         }
         int kernels = known.take(group);
@@ -131,10 +137,6 @@ final class CudaCollectives implements DeviceCollectives {
             known.words(n == 0 ? started : 0, n == kernels - 1 ? done : 0, use);
             device.launch(group.getFirst().stream(), known);
         }
-    }
-
-    private TransferArguments transferArguments(long offset) {
-        return new TransferArguments(arena, rank, memory(offset), stop, blocks);
     }
 
     /** By rank, where this rank reaches what lies so many bytes behind the beginning. */

@@ -3,24 +3,48 @@ package org.jccl.cuda;
 import org.jccl.call.Call;
 import org.jccl.type.DataType;
 import org.jccl.type.ErrorKind;
+import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 
 import java.io.IOException;
 import java.io.InputStream;
 
-/** The kernels of {@code exchange.cu} and {@code transfers.cu} on one device. */
+/** The kernels of {@code exchange.cu}, {@code pieces.cu} and {@code transfers.cu} on one device. */
 final class Kernels {
     /** As in {@code exchange.cu}. */
     static final int MOST_BLOCKS = 128;
 
-    private static final int THREADS = 256;
-    private static final int MOST_THREADS = 512;
     private static final int THREADS_OF_LINE = 8;
     private static final int LINE_DATA_BYTES = 120;
 
+    /** As in {@code pieces.cu}. */
+    private static final int MOST_LANES = 256;
+
+    /** A block of 512 threads leaves as much room as so many lanes take. */
+    private static final int LANES_OF_BLOCK = 4;
+
     /** Larger parts get larger blocks. */
     private static final long LARGE = 512 << 10;
+
+    /** From so many bytes on pieces are faster than lines. */
+    private static final long LONG = 8 << 20;
+
+    /** The same if every rank sends all that it has and receives as much. */
+    private static final long LONG_BOTH_WAYS = 32 << 20;
+
+    /** How a part is moved, and by blocks of how many threads. */
+    private enum Size {
+        SMALL(256),
+        LARGE(512),
+        LONG(128);
+
+        private final int threads;
+
+        Size(int threads) {
+            this.threads = threads;
+        }
+    }
 
     private static final int TYPES = DataType.values().length;
 
@@ -30,10 +54,13 @@ final class Kernels {
     /** The compiled kernels, null where this jar was made without. */
     private static final byte @Nullable [] EXCHANGE = image("exchange.fatbin");
 
+    private static final byte @Nullable [] PIECES = image("pieces.fatbin");
     private static final byte @Nullable [] TRANSFERS = image("transfers.fatbin");
 
-    /** For copies, then for each type the folds; each for small parts, then for large ones. */
-    private final long[] functions = new long[2 * (1 + TYPES * FOLDS)];
+    // For parts of each size: the function that copies, then for each type those that fold.
+    private final long[] small;
+    private final long[] large;
+    private final long[] pieces;
 
     private final long transfers;
 
@@ -43,18 +70,22 @@ final class Kernels {
      */
     Kernels(CudaDevice device) {
         transfers = device.function(device.load(required(TRANSFERS, device)), "jccl_transfers");
-        long module = device.load(required(EXCHANGE, device));
-        load(device, module, 0, "jccl_copy");
-        for (int type = 0; type < TYPES; type++) {
-            for (int fold = 0; fold < FOLDS; fold++) {
-                load(device, module, 1 + type * FOLDS + fold, "jccl_fold_" + type + "_" + fold);
-            }
-        }
+        long lines = device.load(required(EXCHANGE, device));
+        small = load(device, lines, "_small");
+        large = load(device, lines, "_large");
+        pieces = load(device, device.load(required(PIECES, device)), "_long");
     }
 
-    private void load(CudaDevice device, long module, int index, String name) {
-        functions[2 * index] = device.function(module, name + "_small");
-        functions[2 * index + 1] = device.function(module, name + "_large");
+    private static long[] load(CudaDevice device, long module, String suffix) {
+        long[] loaded = new long[1 + TYPES * FOLDS];
+        loaded[0] = device.function(module, "jccl_copy" + suffix);
+        for (int type = 0; type < TYPES; type++) {
+            for (int fold = 0; fold < FOLDS; fold++) {
+                String name = "jccl_fold_" + type + "_" + fold + suffix;
+                loaded[1 + type * FOLDS + fold] = device.function(module, name);
+            }
+        }
+        return loaded;
     }
 
     private static byte[] required(byte @Nullable [] image, CudaDevice device) {
@@ -79,7 +110,26 @@ final class Kernels {
     long function(Call call) {
         boolean folds = call.operation().reduces();
         int index = folds ? 1 + call.typeNumber() * FOLDS + foldOf(call.redOp()) : 0;
-        return functions[2 * index + (call.partBytes() <= LARGE ? 0 : 1)];
+        return switch (size(call)) {
+            case SMALL -> small[index];
+            case LARGE -> large[index];
+            case LONG -> pieces[index];
+        };
+    }
+
+    /** The same on all ranks. */
+    private static Size size(Call call) {
+        long bytes = call.partBytes();
+        if (bytes <= LARGE) {
+            return Size.SMALL;
+        }
+        boolean bothWays = call.operation() == Operation.ALL_REDUCE;
+        return bytes < (bothWays ? LONG_BOTH_WAYS : LONG) ? Size.LARGE : Size.LONG;
+    }
+
+    /** Whether a call is one for {@code pieces.cu}. */
+    static boolean inPieces(Call call) {
+        return size(call) == Size.LONG;
     }
 
     /** The kernel for sends and receives. */
@@ -93,16 +143,21 @@ final class Kernels {
     }
 
     /**
-     * How many blocks a part of so many bytes takes, at most {@code most}; all ranks' are equal.
+     * How many blocks a call takes; all ranks' are equal.
+     *
+     * @param most of 512 threads
      */
-    static int blocks(long bytes, int slotLines, int most) {
-        long lines = Math.min(slotLines, (bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES);
-        long atOnce = threads(bytes) / THREADS_OF_LINE;
-        return (int) Math.min(most, (lines + atOnce - 1) / atOnce);
+    static int blocks(Call call, int slotLines, int most) {
+        if (inPieces(call)) {
+            return Math.min(MOST_LANES, LANES_OF_BLOCK * most);
+        }
+        long lines = (call.partBytes() + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
+        long atOnce = threads(call) / THREADS_OF_LINE;
+        return (int) Math.min(most, (Math.min(slotLines, lines) + atOnce - 1) / atOnce);
     }
 
     /** How many threads a block has; the same on all ranks. */
-    static int threads(long bytes) {
-        return bytes <= LARGE ? THREADS : MOST_THREADS;
+    static int threads(Call call) {
+        return size(call).threads;
     }
 }

@@ -35,12 +35,4 @@ record Roles(int readers, int sources, long inStride, long outStride) {
                 inStride,
                 outStride);
     }
-
-    boolean sendsTo(int q) {
-        return (readers >> q & 1) != 0;
-    }
-
-    boolean receivesFrom(int q) {
-        return (sources >> q & 1) != 0;
-    }
 }

@@ -38,15 +38,18 @@ final class SlotMemory {
     static final int SLOT_BYTES = 16 << 20;
 
     /** As in {@code transfers.cu}: its words, and its rings. */
-    private static final int TRANSFER_BYTES = 4 * 16 * 512 + 128 * 3 * 8 + (16 << 20);
+    private static final int TRANSFER_BYTES = 4 * 16 * 512 + 128 * 3 * 8 + (8 << 20) + (24 << 20);
 
     /** Where the memory for sends and receives begins. */
     static final int TRANSFERS = HEADER_BYTES + SLOT_BYTES;
 
-    /** The same of collectives, which run beside them. */
-    static final int COLLECTIVE_TRANSFERS = TRANSFERS + TRANSFER_BYTES;
+    /** Where that for collectives of large parts begins. */
+    static final int PIECES = TRANSFERS + TRANSFER_BYTES;
 
-    private static final int BYTES = COLLECTIVE_TRANSFERS + TRANSFER_BYTES;
+    /** As in {@code pieces.cu}: its words, and its rings. */
+    private static final int PIECES_BYTES = 3 * 16 * 256 * 8 + 128 + (24 << 20);
+
+    private static final int BYTES = PIECES + PIECES_BYTES;
 
     /** Where farewells are, one word of 4 bytes for each rank. */
     private static final int FAREWELL = 192;

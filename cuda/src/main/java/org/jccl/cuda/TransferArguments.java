@@ -15,24 +15,30 @@ import java.util.List;
  * one group of sends and receives after the other, by one thread at a time.
  */
 final class TransferArguments {
-    /** Parts of collectives that copy are sent and received if they have at least so many bytes. */
-    private static final long LARGE_PART = 16 << 20;
-
     /** How many messages of a channel one kernel moves. */
     private static final int MESSAGES = DeviceCollectives.AT_ONCE;
 
     private static final int LANES = 512;
+
+    /** Messages of so many bytes go through long channels. */
+    private static final long LONG_BYTES = 16 << 20;
+
+    private static final int LONG_LANES = 256;
     private static final int CHUNK_DATA_BYTES = 16 * 120;
     private static final int COPY_BYTES = 4096;
     private static final int WARPS_OF_BLOCK = 16;
     private static final int THREADS_OF_WARP = 32;
     private static final int SMALL_BLOCK_WARPS = 4;
 
+    /** Of a block, which has one lane, if there are long messages. */
+    private static final int LONG_BLOCK_WARPS = 4;
+
     /** Kinds of channels. */
     private static final int SENDS = 0;
 
     private static final int RECEIVES = 1;
     private static final int COPIES = 2;
+    private static final int LONG = 3;
 
     private static final int STOP = 64;
     private static final int STARTED = 72;
@@ -40,12 +46,12 @@ final class TransferArguments {
     private static final int USE = 88;
     private static final int RANK = 96;
     private static final int LANES_AT = 100;
-    private static final int CHANNELS = 104;
-    private static final int WARPS = 108;
-    private static final int CHANNEL = 112;
-    private static final int CHANNEL_BYTES = 24;
-    private static final int TRANSFER =
-            CHANNEL + (2 * LaunchArguments.MOST_RANKS - 1) * CHANNEL_BYTES;
+    private static final int LONG_LANES_AT = 104;
+    private static final int CHANNELS = 108;
+    private static final int RANKS = 112;
+    private static final int CHANNEL = 116;
+    private static final int CHANNEL_BYTES = 16;
+    private static final int TRANSFER = 472;
     private static final int TRANSFER_BYTES = 16;
     private static final int SIZE =
             TRANSFER + 2 * LaunchArguments.MOST_RANKS * MESSAGES * TRANSFER_BYTES;
@@ -65,6 +71,10 @@ final class TransferArguments {
             bytes[size] = count;
             size++;
         }
+
+        boolean isLong(int i) {
+            return bytes[i] >= LONG_BYTES;
+        }
     }
 
     private final MemorySegment struct;
@@ -75,6 +85,9 @@ final class TransferArguments {
 
     /** Of each channel. */
     private final int lanes;
+
+    /** Of each long channel. */
+    private final int longLanes;
 
     /** How many warps copy at most. */
     private final int copyWarps;
@@ -88,6 +101,7 @@ final class TransferArguments {
     private int channels;
     private int transfers;
     private int warps;
+    private boolean hasLong;
 
     /**
      * The arguments of a rank's kernels.
@@ -104,6 +118,8 @@ final class TransferArguments {
         copyWarps = mostBlocks * WARPS_OF_BLOCK / 8;
         int eachWay = (mostBlocks * WARPS_OF_BLOCK - copyWarps) / 2;
         lanes = Math.min(LANES, eachWay) / Math.max(1, nRanks - 1);
+        int small = mostBlocks * WARPS_OF_BLOCK / LONG_BLOCK_WARPS;
+        longLanes = Math.max(1, Math.min(LONG_LANES, small) / Math.max(1, nRanks - 1));
         sends = messages();
         receives = messages();
         struct = arena.allocate(SIZE, Long.BYTES);
@@ -113,6 +129,8 @@ final class TransferArguments {
         put(STOP, stop);
         putInt(RANK, rank);
         putInt(LANES_AT, lanes);
+        putInt(LONG_LANES_AT, longLanes);
+        putInt(RANKS, nRanks);
         launch = new Launch(arena, struct);
     }
 
@@ -122,22 +140,16 @@ final class TransferArguments {
         return all;
     }
 
-    /**
-     * Whether a collective is one for {@link #take(Call)}; the same on all ranks. An all-to-all is
-     * not: in place, a part must be sent before another one comes to where it was.
-     */
-    static boolean moves(Call call) {
-        Operation op = call.operation();
-        boolean exchanges = op.in() == Operation.Parts.EACH && op.out() == Operation.Parts.EACH;
-        return !op.reduces() && !exchanges && call.partBytes() >= LARGE_PART;
-    }
-
     private void put(int at, long value) {
         struct.set(ValueLayout.JAVA_LONG, at, value);
     }
 
     private void putInt(int at, int value) {
         struct.set(ValueLayout.JAVA_INT, at, value);
+    }
+
+    private void putShort(int at, int value) {
+        struct.set(ValueLayout.JAVA_SHORT, at, (short) value);
     }
 
     /** How kernels with these arguments are launched. */
@@ -152,13 +164,6 @@ final class TransferArguments {
         put(USE, use);
     }
 
-    private void clear() {
-        for (int q = 0; q < nRanks; q++) {
-            sends[q].size = 0;
-            receives[q].size = 0;
-        }
-    }
-
     /**
      * Takes a group of sends and receives.
      *
@@ -166,7 +171,10 @@ final class TransferArguments {
      *     on either side of it, if both ranks have them in one group.
      */
     int take(List<? extends Call> group) {
-        clear();
+        for (int q = 0; q < nRanks; q++) {
+            sends[q].size = 0;
+            receives[q].size = 0;
+        }
         int most = 1;
         for (Call call : group) {
             boolean out = call.operation() == Operation.SEND;
@@ -177,27 +185,12 @@ final class TransferArguments {
         return (most + MESSAGES - 1) / MESSAGES;
     }
 
-    /** Takes a collective that copies; it takes one kernel. */
-    void take(Call call) {
-        clear();
-        Roles roles = Roles.of(call, rank, nRanks);
-        long bytes = call.partBytes();
-        for (int q = 0; q < nRanks; q++) {
-            boolean takes = roles.receivesFrom(q);
-            if (q == rank ? takes : roles.sendsTo(q)) {
-                sends[q].add(call.input() + q * roles.inStride(), bytes);
-            }
-            if (takes) {
-                receives[q].add(call.output() + q * roles.outStride(), bytes);
-            }
-        }
-    }
-
     /** Describes the n-th kernel, from 0. */
     void describe(int n) {
         channels = 0;
         transfers = 0;
         warps = 0;
+        hasLong = false;
         for (int q = 0; q < nRanks; q++) {
             if (q != rank) {
                 describe(q, SENDS, sends[q], n);
@@ -205,8 +198,14 @@ final class TransferArguments {
             }
         }
         describeCopies(n);
+        // A lane of a long channel is a block.
+        warps = (warps + LONG_BLOCK_WARPS - 1) / LONG_BLOCK_WARPS * LONG_BLOCK_WARPS;
+        for (int q = 0; q < nRanks; q++) {
+            if (q != rank) {
+                describeLong(q, n);
+            }
+        }
         putInt(CHANNELS, channels);
-        putInt(WARPS, warps);
     }
 
     private void describe(int q, int kind, Messages messages, int n) {
@@ -214,11 +213,33 @@ final class TransferArguments {
         int first = transfers;
         long most = 0;
         for (int i = n * MESSAGES; i < end; i++) {
-            transfer(messages, i);
-            long chunks = (messages.bytes[i] + CHUNK_DATA_BYTES - 1) / CHUNK_DATA_BYTES;
-            most = Math.max(most, Math.min(lanes, chunks));
+            if (!messages.isLong(i)) {
+                transfer(messages, i);
+                long chunks = (messages.bytes[i] + CHUNK_DATA_BYTES - 1) / CHUNK_DATA_BYTES;
+                most = Math.max(most, Math.min(lanes, chunks));
+            }
         }
-        channel(q, kind, (int) most, first, transfers - first);
+        channel(q, kind, (int) most, first, 0);
+    }
+
+    private void describeLong(int q, int n) {
+        int first = transfers;
+        describeLong(sends[q], n);
+        int receivesFrom = transfers;
+        describeLong(receives[q], n);
+        if (transfers > first) {
+            hasLong = true;
+            channel(q, LONG, longLanes * LONG_BLOCK_WARPS, first, transfers - receivesFrom);
+        }
+    }
+
+    private void describeLong(Messages messages, int n) {
+        int end = Math.min(messages.size, (n + 1) * MESSAGES);
+        for (int i = n * MESSAGES; i < end; i++) {
+            if (messages.isLong(i)) {
+                transfer(messages, i);
+            }
+        }
     }
 
     /** A send of this rank to itself, and the receive that it belongs to. */
@@ -233,7 +254,7 @@ final class TransferArguments {
             long steps = (sends[rank].bytes[i] + COPY_BYTES - 1) / COPY_BYTES;
             most = Math.max(most, Math.min(copyWarps, steps));
         }
-        channel(rank, COPIES, (int) most, first, (transfers - first) / 2);
+        channel(rank, COPIES, (int) most, first, 0);
     }
 
     private void transfer(Messages messages, int i) {
@@ -242,22 +263,27 @@ final class TransferArguments {
         transfers++;
     }
 
-    private void channel(int q, int kind, int itsWarps, int first, int count) {
+    /** Those transfers from {@code first} on, the last of which are received. */
+    private void channel(int q, int kind, int itsWarps, int first, int received) {
         if (itsWarps == 0) {
             return;
         }
         int at = CHANNEL + channels * CHANNEL_BYTES;
-        putInt(at, q);
-        putInt(at + 4, kind);
-        putInt(at + 8, warps);
-        putInt(at + 12, itsWarps);
-        putInt(at + 16, first);
-        putInt(at + 20, count);
+        putShort(at, q);
+        putShort(at + 2, kind);
+        putShort(at + 4, warps);
+        putShort(at + 6, itsWarps);
+        putShort(at + 8, first);
+        putShort(at + 10, transfers - first);
+        putShort(at + 12, received);
         warps += itsWarps;
         channels++;
     }
 
     private int warpsOfBlock() {
+        if (hasLong) {
+            return LONG_BLOCK_WARPS;
+        }
         int of = SMALL_BLOCK_WARPS;
         while (of < WARPS_OF_BLOCK && of * mostBlocks < warps) {
             of *= 2;

@@ -33,6 +33,9 @@ import java.util.Random;
 final class DeviceTransfersTest {
     private static final DataType TYPE = DataType.INT8;
 
+    /** A GPU's send of fewer bytes than its receiver's rings hold may end without a receive. */
+    private static final int MORE_THAN_RINGS = 40_000_000;
+
     private static Cluster threads(int nRanks) {
         int gpus = Integer.getInteger("jccl.gpus", Integer.MAX_VALUE);
         Assumptions.assumeTrue(nRanks <= gpus, "needs " + nRanks + " GPUs, there are " + gpus);
@@ -154,7 +157,7 @@ final class DeviceTransfersTest {
                             try (Seat seat = seat(rank)) {
                                 Stream other = new Stream(seat.device.openStream());
                                 int peer = 1 - rank.number();
-                                int bytes = 30_000_000;
+                                int bytes = MORE_THAN_RINGS;
                                 MemorySegment out = seat.device.memory(bytes);
                                 MemorySegment in = seat.device.memory(bytes);
                                 seat.device.put(out, message(seat, rank.number(), peer, 0, bytes));
@@ -260,7 +263,7 @@ final class DeviceTransfersTest {
 
     @Test
     void messageToItselfNeedsBothEnds() {
-        threads(1)
+        threads(2)
                 .runHere(
                         rank -> {
                             try (Seat seat = seat(rank)) {
@@ -269,7 +272,7 @@ final class DeviceTransfersTest {
                                 NcclException e =
                                         assertThrows(
                                                 NcclException.class,
-                                                () -> comm.send(data, 8, TYPE, 0));
+                                                () -> comm.send(data, 8, TYPE, rank.number()));
                                 assertEquals(NcclResult.INVALID_USAGE, e.result());
                                 seat.synchronize();
                                 seat.device.release(data);
@@ -323,7 +326,7 @@ final class DeviceTransfersTest {
                                     Config config =
                                             Config.DEFAULT.withTimeout(Duration.ofSeconds(1));
                                     try (Seat seat = seat(rank, config)) {
-                                        int bytes = 20_000_000;
+                                        int bytes = MORE_THAN_RINGS;
                                         MemorySegment data = seat.device.memory(bytes);
                                         Collectives comm = seat.comm.inStream(seat.stream);
                                         if (rank.number() == 0 && sends) {
@@ -340,7 +343,7 @@ final class DeviceTransfersTest {
         outcome.rank(0)
                 .assertFailed(
                         NcclResult.TIMEOUT,
-                        (sends ? "ncclSend" : "ncclRecv") + "(20000000",
+                        (sends ? "ncclSend" : "ncclRecv") + "(" + MORE_THAN_RINGS,
                         "rank 1");
     }
 
@@ -355,7 +358,7 @@ final class DeviceTransfersTest {
                                             rank.await("sent");
                                             return;
                                         }
-                                        int bytes = 20_000_000;
+                                        int bytes = MORE_THAN_RINGS;
                                         MemorySegment data = seat.device.memory(bytes);
                                         Collectives comm = seat.comm.inStream(seat.stream);
                                         comm.send(data, bytes, TYPE, 1);

@@ -13,10 +13,17 @@ import java.lang.foreign.ValueLayout;
  * what has come is compared.
  */
 final class EachToEach {
+    /** How many parts of the numbers there are that begin elsewhere. */
+    private static final int SHIFTS = 1 << 16;
+
     private final Communicator comm;
     private final int me;
     private final int n;
     private final int longs;
+
+    /** The numbers from 0 on: what a rank has for another one is a part of these. */
+    private final MemorySegment numbers;
+
     private final MemorySegment send;
     private final MemorySegment recv;
 
@@ -26,6 +33,10 @@ final class EachToEach {
         this.me = comm.rank();
         this.n = comm.count();
         this.longs = bytes / Long.BYTES;
+        this.numbers = arena.allocate((long) (longs + SHIFTS) * Long.BYTES, Long.BYTES);
+        for (int i = 0; i < longs + SHIFTS; i++) {
+            numbers.setAtIndex(ValueLayout.JAVA_LONG, i, i);
+        }
         this.send = arena.allocate((long) n * longs * Long.BYTES, 64);
         this.recv = arena.allocate(send.byteSize(), 64);
     }
@@ -60,29 +71,34 @@ final class EachToEach {
         check(send, round);
     }
 
-    /** Element i of what rank {@code from} has for rank {@code to} in this round. */
-    private static long value(int from, int to, int round, int i) {
-        return ((long) from << 48) + ((long) to << 32) + ((long) round << 24) + i;
+    /** Where what rank {@code from} has for rank {@code to} in this round begins. */
+    private static long first(int from, int to, int round) {
+        return (from * 37 + to * 1201 + round * 4099) & (SHIFTS - 1);
     }
 
     private void fill(int round) {
+        long bytes = (long) longs * Long.BYTES;
         for (int to = 0; to < n; to++) {
-            for (int i = 0; i < longs; i++) {
-                long index = (long) to * longs + i;
-                send.setAtIndex(ValueLayout.JAVA_LONG, index, value(me, to, round, i));
-            }
+            long at = first(me, to, round) * Long.BYTES;
+            MemorySegment.copy(numbers, at, send, to * bytes, bytes);
         }
     }
 
     private void check(MemorySegment found, int round) {
+        long bytes = (long) longs * Long.BYTES;
         for (int from = 0; from < n; from++) {
-            for (int i = 0; i < longs; i++) {
+            long first = first(from, me, round);
+            long at = first * Long.BYTES;
+            long begin = from * bytes;
+            long differs =
+                    MemorySegment.mismatch(found, begin, begin + bytes, numbers, at, at + bytes);
+            if (differs >= 0) {
+                long i = differs / Long.BYTES;
                 long is = found.getAtIndex(ValueLayout.JAVA_LONG, (long) from * longs + i);
-                if (is != value(from, me, round, i)) {
-                    String where = "rank " + me + " round " + round + ": from " + from;
-                    throw new AssertionError(
-                            where + " element " + i + " is " + Long.toHexString(is));
-                }
+                throw new AssertionError(
+                        String.format(
+                                "rank %d round %d: from %d element %d is %d, not %d",
+                                me, round, from, i, is, first + i));
             }
         }
     }

@@ -1,0 +1,71 @@
+/*
+ * Bytes that threads move together, in pieces through rings in the receivers' memory, and counts of
+ * pieces that ranks tell each other.
+ */
+#pragma once
+
+#include <cstdint>
+
+#include "lines.cuh"
+
+namespace jccl {
+
+/* What a thread moves in one instruction. */
+constexpr uint32_t WORDS_BYTES = 16;
+
+/* A lane is a block of so many threads. */
+constexpr uint32_t LANE_THREADS = 128;
+
+/* All rings in a rank's memory, and how many pieces one of them holds. */
+constexpr uint64_t RINGS_BYTES = 24 << 20;
+constexpr uint32_t RING_PIECES = 3;
+constexpr uint32_t PIECE_UNIT = 512;
+
+/* How long a piece is where a rank has so many rings. */
+__device__ inline uint32_t piece_of(uint32_t rings) {
+    return uint32_t(RINGS_BYTES / (RING_PIECES * rings) / PIECE_UNIT * PIECE_UNIT);
+}
+
+/* How many of so many bytes each lane moves, but those behind the end. */
+__device__ inline uint64_t share_of(uint64_t bytes, uint32_t lanes) {
+    return ((bytes + lanes - 1) / lanes + PIECE_UNIT - 1) / PIECE_UNIT * PIECE_UNIT;
+}
+
+/* So many threads copy bytes together, each N times 16 at a time; `thread` is this one's number. */
+template <uint32_t N>
+__device__ inline void copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t thread,
+                            uint32_t threads) {
+    uint64_t at = thread * WORDS_BYTES;
+    uint64_t step = threads * WORDS_BYTES;
+    bool aligned = (to | from) % WORDS_BYTES == 0;
+    for (; aligned && at + (N - 1) * step + WORDS_BYTES <= bytes; at += N * step) {
+        Words words[N];
+#pragma unroll
+        for (uint32_t k = 0; k < N; k++) {
+            words[k] = load_whole(from + at + k * step);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < N; k++) {
+            store_whole(to + at + k * step, words[k]);
+        }
+    }
+    for (; at < bytes; at += step) {
+        int64_t left = int64_t(bytes - at);
+        store_words(to + at, left, load_words(from + at, left));
+    }
+}
+
+/*
+ * Waits until a count of another rank has come so far, and what that rank has done before can be
+ * seen; false if the host says stop.
+ */
+__device__ inline bool await_count(uint64_t address, uint64_t wanted, uint64_t stop) {
+    for (uint32_t polls = 1; load_acquire(address) < wanted; polls++) {
+        if (polls % POLLS == 0 && load(stop) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace jccl
