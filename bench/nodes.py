@@ -26,8 +26,9 @@ SIZES = [4096, 65536, 1 << 20, 16 << 20, 64 << 20]
 TRAFFIC_SIZES = [16 << 20, 64 << 20]
 #: The small sizes are timed so many times before the others.
 WARM_UPS = 2
-#: Then all sizes are timed so many times in turn, and the last time counts: many JVMs on few cores
-#: need a minute until their compilers have finished what each size runs, vector kernels included.
+#: Then all sizes are timed so many times in turn (--repeats), and the last time counts: many JVMs
+#: on few cores need a minute until their compilers have finished what each size runs, vector
+#: kernels included.
 REPEATS = 4
 #: The second of two runs makes this many more calls: the bytes of the init cancel out.
 CALLS = 8
@@ -194,9 +195,11 @@ LIBRARIES = {
 }
 
 
-def compare_libraries(bench: Bench, names: list[str], rounds: int, sizes: list[int]) -> None:
+def compare_libraries(
+    bench: Bench, names: list[str], sizes: list[int], rounds: int, repeats: int
+) -> None:
     """Runs rounds in which the libraries take turns, and prints the table."""
-    texts = [str(size) for size in [*compare.WARM_UP * WARM_UPS, *sizes * REPEATS]]
+    texts = [str(size) for size in [*compare.WARM_UP * WARM_UPS, *sizes * repeats]]
     results: dict[str, list[Table]] = {name: [] for name in names}
     for number in range(rounds):
         for name in names:
@@ -260,6 +263,7 @@ def main() -> None:
     parser.add_argument("--per-node", type=int, default=4)
     parser.add_argument("--sizes", type=int, nargs="+", metavar="BYTES")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="the last one counts")
     parser.add_argument("--only", nargs="+", choices=sorted(LIBRARIES), default=list(LIBRARIES))
     parser.add_argument("--traffic", action="store_true")
     options = parser.parse_args()
@@ -275,7 +279,8 @@ def main() -> None:
             else:
                 names = [name for name in LIBRARIES if name in options.only]
                 names = [n for n in names if n != "openmpi" or compare.open_mpi("mpirun")]
-                compare_libraries(bench, names, options.rounds, options.sizes or SIZES)
+                sizes = options.sizes or SIZES
+                compare_libraries(bench, names, sizes, options.rounds, options.repeats)
 
 
 if __name__ == "__main__":

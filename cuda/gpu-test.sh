@@ -141,7 +141,7 @@ train() {
 }
 
 kernels() {
-    local nvcc said
+    local nvcc said=""
     nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
     [ -x "$nvcc" ] || { echo "kernels: skipped, since there is no nvcc"; return; }
     "$nvcc" -std=c++17 -O3 --fmad=false -arch=native -I cuda/src/main/cuda -o "$kit/pieces_test" \

@@ -45,7 +45,10 @@ constexpr uint32_t COPY_BYTES = COPIES_AT_ONCE * 32 * WORDS_BYTES;
 /* After how many chunks a receiver tells that it has taken them. */
 constexpr uint32_t TOLD = 4;
 
-/* Kernels with blocks of so few threads leave room for the next one in their stream. */
+/*
+ * Kernels with blocks of so few threads leave room for the next one in their stream, if they have
+ * no long messages.
+ */
 constexpr uint32_t SMALL_BLOCK = 128;
 
 /*
@@ -354,8 +357,11 @@ struct LongLane {
                 break;
             }
         }
-        if (threadIdx.x == 0) {
+        /* Another kernel, of messages in the other direction, may be under way. */
+        if (threadIdx.x == 0 && sends > 0) {
             store(sent, out.passed);
+        }
+        if (threadIdx.x == 0 && channel.receives > 0) {
             store(received, in.passed);
         }
     }
@@ -400,7 +406,8 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     const jccl::Transfers& a = arguments;
     /* From here on the kernel before is over. */
     asm volatile("griddepcontrol.wait;" ::: "memory");
-    if (blockDim.x <= jccl::SMALL_BLOCK) {
+    bool has_long = a.channels > 0 && a.channel[a.channels - 1].kind == jccl::LONG;
+    if (blockDim.x <= jccl::SMALL_BLOCK && !has_long) {
         asm volatile("griddepcontrol.launch_dependents;");
     }
     if (blockIdx.x == 0 && threadIdx.x == 0 && a.started != 0) {

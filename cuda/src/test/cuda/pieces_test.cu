@@ -23,6 +23,7 @@ using Kernel = void (*)(Arguments);
 constexpr int MOST = 4;
 constexpr unsigned LANES = 256;
 constexpr size_t MEMORY = jccl::RINGS + jccl::RINGS_BYTES;
+constexpr int UNTOUCHED = 0xee;
 constexpr size_t MOST_COUNT = 2'000'003;
 constexpr size_t BUFFER = MOST * MOST_COUNT * 8 + 64;
 
@@ -144,7 +145,9 @@ void run(const Call& call, Kernel kernel) {
         }
         size_t bytes = call.bytes * (call.op.each_in ? call.n : 1);
         auto* in = reinterpret_cast<void*>(call.arguments(r).in);
+        CHECK(cudaMemset(ranks[r].out, UNTOUCHED, BUFFER));
         CHECK(cudaMemcpy(in, values.data(), bytes, cudaMemcpyHostToDevice));
+        CHECK(cudaDeviceSynchronize());
     }
     for (int r = 0; r < call.n; r++) {
         CHECK(cudaSetDevice(ranks[r].gpu));

@@ -148,25 +148,29 @@ final class DeviceTransfersTest {
         assertEquals(-1, got.mismatch(want), "the part of rank " + from);
     }
 
-    /** Each rank receives and sends in its own order, in a stream for each. */
+    /** A receive and a send in a stream for each, of which one takes longer, then the other. */
     @Test
-    void streamsOfDifferentPeersDoNotWaitForEachOther() {
+    void directionsDoNotWaitForEachOther() {
         threads(2)
                 .runHere(
                         rank -> {
                             try (Seat seat = seat(rank)) {
                                 Stream other = new Stream(seat.device.openStream());
-                                int peer = 1 - rank.number();
-                                int bytes = MORE_THAN_RINGS;
-                                MemorySegment out = seat.device.memory(bytes);
-                                MemorySegment in = seat.device.memory(bytes);
-                                seat.device.put(out, message(seat, rank.number(), peer, 0, bytes));
-                                seat.comm.inStream(other).recv(in, bytes, TYPE, peer);
-                                seat.comm.inStream(seat.stream).send(out, bytes, TYPE, peer);
-                                seat.device.synchronize(other.handle());
-                                seat.synchronize();
-                                MemorySegment want = message(seat, peer, rank.number(), 0, bytes);
-                                assertEquals(-1, seat.content(in).mismatch(want));
+                                int me = rank.number();
+                                MemorySegment out = seat.device.memory(2 * MORE_THAN_RINGS);
+                                MemorySegment in = seat.device.memory(2 * MORE_THAN_RINGS);
+                                for (int round = 0; round < 3; round++) {
+                                    int sent = (1 + (me + round) % 2) * MORE_THAN_RINGS;
+                                    int received = 3 * MORE_THAN_RINGS - sent;
+                                    seat.device.put(out, message(seat, me, 1 - me, round, sent));
+                                    seat.comm.inStream(other).recv(in, received, TYPE, 1 - me);
+                                    seat.comm.inStream(seat.stream).send(out, sent, TYPE, 1 - me);
+                                    seat.device.synchronize(other.handle());
+                                    seat.synchronize();
+                                    MemorySegment want = message(seat, 1 - me, me, round, received);
+                                    MemorySegment got = seat.content(in.asSlice(0, received));
+                                    assertEquals(-1, got.mismatch(want), "round " + round);
+                                }
                                 List.of(out, in).forEach(seat.device::release);
                                 seat.device.closeStream(other.handle());
                             }
