@@ -19,9 +19,9 @@ final class Kernels {
     private static final int LINE_DATA_BYTES = 120;
 
     /** As in {@code pieces.cu}. */
-    private static final int MOST_LANES = 256;
+    static final int MOST_LANES = 256;
 
-    /** A block of 512 threads leaves as much room as so many lanes take. */
+    /** A block of 512 threads takes as much room as so many lanes. */
     private static final int LANES_OF_BLOCK = 4;
 
     /** Larger parts get larger blocks. */
@@ -149,11 +149,16 @@ final class Kernels {
      */
     static int blocks(Call call, int slotLines, int most) {
         if (inPieces(call)) {
-            return Math.min(MOST_LANES, LANES_OF_BLOCK * most);
+            return lanes(most);
         }
         long lines = (call.partBytes() + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
         long atOnce = threads(call) / THREADS_OF_LINE;
         return (int) Math.min(most, (Math.min(slotLines, lines) + atOnce - 1) / atOnce);
+    }
+
+    /** How many lanes have room in the place of so many blocks of 512 threads. */
+    static int lanes(int blocks) {
+        return Math.min(MOST_LANES, LANES_OF_BLOCK * blocks);
     }
 
     /** How many threads a block has; the same on all ranks. */

@@ -23,7 +23,6 @@ final class TransferArguments {
     /** Messages of so many bytes go through long channels. */
     private static final long LONG_BYTES = 16 << 20;
 
-    private static final int LONG_LANES = 256;
     private static final int CHUNK_DATA_BYTES = 16 * 120;
     private static final int COPY_BYTES = 4096;
     private static final int WARPS_OF_BLOCK = 16;
@@ -51,7 +50,11 @@ final class TransferArguments {
     private static final int RANKS = 112;
     private static final int CHANNEL = 116;
     private static final int CHANNEL_BYTES = 16;
-    private static final int TRANSFER = 472;
+    private static final int MOST_CHANNELS = 3 * (LaunchArguments.MOST_RANKS - 1) + 1;
+
+    /** Behind the channels, at a multiple of 8. */
+    private static final int TRANSFER = (CHANNEL + MOST_CHANNELS * CHANNEL_BYTES + 7) / 8 * 8;
+
     private static final int TRANSFER_BYTES = 16;
     private static final int SIZE =
             TRANSFER + 2 * LaunchArguments.MOST_RANKS * MESSAGES * TRANSFER_BYTES;
@@ -118,8 +121,7 @@ final class TransferArguments {
         copyWarps = mostBlocks * WARPS_OF_BLOCK / 8;
         int eachWay = (mostBlocks * WARPS_OF_BLOCK - copyWarps) / 2;
         lanes = Math.min(LANES, eachWay) / Math.max(1, nRanks - 1);
-        int small = mostBlocks * WARPS_OF_BLOCK / LONG_BLOCK_WARPS;
-        longLanes = Math.max(1, Math.min(LONG_LANES, small) / Math.max(1, nRanks - 1));
+        longLanes = Math.max(1, Kernels.lanes(mostBlocks) / Math.max(1, nRanks - 1));
         sends = messages();
         receives = messages();
         struct = arena.allocate(SIZE, Long.BYTES);
