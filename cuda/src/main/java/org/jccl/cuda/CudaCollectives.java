@@ -19,6 +19,7 @@ final class CudaCollectives implements DeviceCollectives {
     private static final int STOP_BYTES = 64;
 
     private final CudaDevice device;
+    private final Kernels kernels;
     private final int rank;
     private final int nRanks;
     private final SlotMemory slots;
@@ -43,8 +44,9 @@ final class CudaCollectives implements DeviceCollectives {
 
     private volatile boolean stopped;
 
-    CudaCollectives(CudaDevice device, int rank, int nRanks) {
+    CudaCollectives(CudaDevice device, Kernels kernels, int rank, int nRanks) {
         this.device = device;
+        this.kernels = kernels;
         this.rank = rank;
         this.nRanks = nRanks;
         this.reached = new SlotMemory.Reached[nRanks];
@@ -92,12 +94,20 @@ final class CudaCollectives implements DeviceCollectives {
     }
 
     @Override
-    public void launch(Call call, long started, long done, long use) {
+    public boolean launch(Call call, long started, long done, long use) {
         LaunchArguments known = Kernels.inPieces(call) ? forPieces() : forLines();
         known.describe(call);
-        known.words(started, done, use);
         int n = Kernels.blocks(call, SlotMemory.slotLines(nRanks), blocks);
-        device.launch(call, n, Kernels.threads(call), known.launch());
+        known.launch().shape(n, Kernels.threads(call), call.stream());
+        device.enter();
+        try {
+            boolean captured = device.captures(call.stream());
+            known.words(captured ? 0 : started, captured ? 0 : done, use);
+            device.launch(kernels.function(call), known.launch());
+            return captured;
+        } finally {
+            device.leave();
+        }
     }
 
     private LaunchArguments forLines() {
@@ -131,11 +141,16 @@ final class CudaCollectives implements DeviceCollectives {
             known = new TransferArguments(arena, rank, memory, stop, blocks);
             transfers = known;
         }
-        int kernels = known.take(group);
-        for (int n = 0; n < kernels; n++) {
-            known.describe(n);
-            known.words(n == 0 ? started : 0, n == kernels - 1 ? done : 0, use);
-            device.launch(group.getFirst().stream(), known);
+        int parts = known.take(group);
+        device.enter();
+        try {
+            for (int n = 0; n < parts; n++) {
+                known.describe(n, group.getFirst().stream());
+                known.words(n == 0 ? started : 0, n == parts - 1 ? done : 0, use);
+                device.launch(kernels.transfers(), known.launch());
+            }
+        } finally {
+            device.leave();
         }
     }
 

@@ -43,7 +43,6 @@ import jcuda.driver.CUfunction;
 import jcuda.driver.CUmodule;
 import jcuda.driver.CUstream;
 
-import org.jccl.call.Call;
 import org.jccl.device.Device;
 import org.jccl.device.DeviceCollectives;
 import org.jccl.platform.ProcessIdentity;
@@ -82,6 +81,9 @@ final class CudaDevice implements Device {
     private final CUevent probe = new CUevent();
 
     private final PinnedMemory pinned = new PinnedMemory(this::pin);
+
+    /** The stream that was looked at last, and is one of this device. Any thread. */
+    private volatile long seenStream;
 
     private final byte[] uuid = new byte[16];
 
@@ -131,6 +133,16 @@ final class CudaDevice implements Device {
 
     private void require(int result, String function) {
         Driver.require(result, function, name());
+    }
+
+    /** Makes the device's context the calling thread's, until {@link #leave}. */
+    void enter() {
+        require(Native.push(Raw.value(context)), "cuCtxPushCurrent");
+    }
+
+    /** Gives the calling thread the context that it had. */
+    void leave() {
+        Native.pop();
     }
 
     /** Calls functions of the driver in the device's context. */
@@ -185,11 +197,18 @@ final class CudaDevice implements Device {
         if (stream >= 0 && stream <= LAST_DEFAULT_STREAM) {
             return true;
         }
+        if (stream == seenStream) {
+            return true;
+        }
         int own = ProcessIdentity.current().pid();
         if (ProcessMemory.read(own, stream, SCRATCH.address(), Long.BYTES) != Long.BYTES) {
             return false;
         }
-        return Native.contextOf(stream) == Raw.value(context);
+        boolean known = Native.contextOf(stream) == Raw.value(context);
+        if (known) {
+            seenStream = stream;
+        }
+        return known;
     }
 
     @Override
@@ -257,12 +276,23 @@ final class CudaDevice implements Device {
 
     /** Whether the work that a stream is given now goes into a graph. */
     boolean isCaptured(long stream) {
-        // The default stream cannot be captured.
-        int[] status = {CU_STREAM_CAPTURE_STATUS_NONE};
-        if (stream != 0 && stream != LEGACY_STREAM) {
-            run("cuStreamIsCapturing", () -> Native.isCapturing(stream, status));
+        enter();
+        try {
+            return captures(stream);
+        } finally {
+            leave();
         }
-        return status[0] != CU_STREAM_CAPTURE_STATUS_NONE;
+    }
+
+    /** The same, between {@link #enter} and {@link #leave}. */
+    boolean captures(long stream) {
+        if (stream == 0 || stream == LEGACY_STREAM) {
+            // The default stream cannot be captured.
+            return false;
+        }
+        int status = Native.captureStatus(stream);
+        require(Math.max(-status, CUDA_SUCCESS), "cuStreamIsCapturing");
+        return status != CU_STREAM_CAPTURE_STATUS_NONE;
     }
 
     /** What the host takes part in cannot be repeated by a graph. */
@@ -301,8 +331,7 @@ final class CudaDevice implements Device {
         if (!possible) {
             return null;
         }
-        kernels();
-        return new CudaCollectives(this, rank, nRanks);
+        return new CudaCollectives(this, kernels(), rank, nRanks);
     }
 
     private synchronized Kernels kernels() {
@@ -314,18 +343,9 @@ final class CudaDevice implements Device {
         return known;
     }
 
-    /** Gives the call's stream its kernel. */
-    void launch(Call call, int blocks, int threads, Launch launch) {
-        long function = kernels().function(call);
-        run("cuLaunchKernelEx", () -> launch.with(function, blocks, threads, call.stream()));
-    }
-
-    /** Gives a stream sends and receives. */
-    void launch(long stream, TransferArguments arguments) {
-        long function = kernels().transfers();
-        int blocks = arguments.blocks();
-        int threads = arguments.threads();
-        run("cuLaunchKernelEx", () -> arguments.launch().with(function, blocks, threads, stream));
+    /** Gives a stream a kernel, between {@link #enter} and {@link #leave}. */
+    void launch(long function, Launch launch) {
+        require(launch.run(function), "cuLaunchKernelEx");
     }
 
     /** Loads compiled kernels. */

@@ -22,35 +22,58 @@ final class Launch {
     /** {@code CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION}. */
     private static final int OVERLAP = 6;
 
-    private final MemorySegment config;
-    private final MemorySegment parameters;
+    private final Struct config;
+
+    /** Where the address of the argument is. */
+    private final long parameters;
+
+    // What the configuration says.
+    private int blocks;
+    private int threads;
+    private long stream;
 
     /**
-     * @param struct the only argument of the kernels
+     * @param struct where the only argument of the kernels is
      */
-    Launch(Arena arena, MemorySegment struct) {
-        parameters = arena.allocateFrom(ValueLayout.JAVA_LONG, struct.address());
+    Launch(Arena arena, long struct) {
+        parameters = arena.allocateFrom(ValueLayout.JAVA_LONG, struct).address();
         MemorySegment attribute = arena.allocate(ATTRIBUTE_BYTES, Long.BYTES);
         attribute.set(ValueLayout.JAVA_INT, 0, OVERLAP);
         attribute.set(ValueLayout.JAVA_INT, ATTRIBUTE_VALUE, 1);
-        config = arena.allocate(CONFIG_BYTES, Long.BYTES);
+        config = new Struct(arena, CONFIG_BYTES);
         for (int dimension = 0; dimension < 3; dimension++) {
-            config.set(ValueLayout.JAVA_INT, GRID + 4L * dimension, 1);
-            config.set(ValueLayout.JAVA_INT, BLOCK + 4L * dimension, 1);
+            config.putInt(GRID + 4 * dimension, 1);
+            config.putInt(BLOCK + 4 * dimension, 1);
         }
-        config.set(ValueLayout.JAVA_LONG, ATTRIBUTES, attribute.address());
-        config.set(ValueLayout.JAVA_INT, ATTRIBUTE_COUNT, 1);
+        config.put(ATTRIBUTES, attribute.address());
+        config.putInt(ATTRIBUTE_COUNT, 1);
+    }
+
+    /** Sets how many blocks of how many threads run, and in which stream. */
+    void shape(int itsBlocks, int itsThreads, long itsStream) {
+        if (itsBlocks == blocks && itsThreads == threads && itsStream == stream) {
+            return;
+        }
+        blocks = itsBlocks;
+        threads = itsThreads;
+        stream = itsStream;
+        config.putInt(GRID, blocks);
+        config.putInt(BLOCK, threads);
+        config.put(STREAM, stream);
+        config.copy(CONFIG_BYTES);
+    }
+
+    /** The stream that gets the kernel. */
+    long stream() {
+        return stream;
     }
 
     /**
-     * Gives a stream a kernel, in the context of the device.
+     * Gives the stream a kernel, in the context of the device.
      *
      * @return the driver's result
      */
-    int with(long function, int blocks, int threads, long stream) {
-        config.set(ValueLayout.JAVA_INT, GRID, blocks);
-        config.set(ValueLayout.JAVA_INT, BLOCK, threads);
-        config.set(ValueLayout.JAVA_LONG, STREAM, stream);
-        return Native.launch(config, function, parameters);
+    int run(long function) {
+        return Native.launch(config.address(), function, parameters);
     }
 }

@@ -5,8 +5,6 @@ import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 
 /** What a kernel of {@code exchange.cu} is told, as its struct {@code Arguments} has it. */
 final class LaunchArguments {
@@ -29,9 +27,9 @@ final class LaunchArguments {
     private static final int SLOT_LINES = 160;
     private static final int SIZE = 168;
 
-    private final int rank;
     private final int nRanks;
-    private final MemorySegment struct;
+    private final Roles roles;
+    private final Struct struct;
     private final Launch launch;
 
     /**
@@ -41,25 +39,17 @@ final class LaunchArguments {
      * @param stop the host's word that ends kernels
      */
     LaunchArguments(Arena arena, int rank, long[] memory, long stop, int slotLines) {
-        this.rank = rank;
-        this.nRanks = memory.length;
-        struct = arena.allocate(SIZE, Long.BYTES);
+        nRanks = memory.length;
+        roles = new Roles(rank, nRanks);
+        struct = new Struct(arena, SIZE);
         for (int q = 0; q < nRanks; q++) {
-            struct.setAtIndex(ValueLayout.JAVA_LONG, q, memory[q]);
+            struct.put(q * Long.BYTES, memory[q]);
         }
-        put(STOP, stop);
-        putInt(RANK, rank);
-        putInt(RANKS, nRanks);
-        putInt(SLOT_LINES, slotLines);
-        launch = new Launch(arena, struct);
-    }
-
-    private void put(int at, long value) {
-        struct.set(ValueLayout.JAVA_LONG, at, value);
-    }
-
-    private void putInt(int at, int value) {
-        struct.set(ValueLayout.JAVA_INT, at, value);
+        struct.put(STOP, stop);
+        struct.putInt(RANK, rank);
+        struct.putInt(RANKS, nRanks);
+        struct.putInt(SLOT_LINES, slotLines);
+        launch = new Launch(arena, struct.address());
     }
 
     /** How kernels with these arguments are launched. */
@@ -67,25 +57,26 @@ final class LaunchArguments {
         return launch;
     }
 
-    /** Which words the kernel is to write; 0 for none. */
+    /** Ends the description with the words that the kernel is to write; 0 for none. */
     void words(long started, long done, long use) {
-        put(STARTED, started);
-        put(DONE, done);
-        put(USE, use);
+        struct.put(STARTED, started);
+        struct.put(DONE, done);
+        struct.put(USE, use);
+        struct.copy(SIZE);
     }
 
-    /** Describes a call. */
+    /** Begins the description of a call. */
     void describe(Call call) {
         Operation op = call.operation();
-        Roles roles = Roles.of(call, rank, nRanks);
-        put(IN, call.input());
-        put(OUT, call.output());
-        put(BYTES, call.partBytes());
-        put(IN_STRIDE, roles.inStride());
-        put(OUT_STRIDE, roles.outStride());
-        putInt(READERS, roles.readers());
-        putInt(SOURCES, roles.sources());
-        putInt(ROOTED, op.rooted() ? 1 : 0);
-        putInt(DIVISOR, op.reduces() && call.redOp() == RedOp.AVG.number() ? nRanks : 0);
+        roles.of(call);
+        struct.put(IN, call.input());
+        struct.put(OUT, call.output());
+        struct.put(BYTES, call.partBytes());
+        struct.put(IN_STRIDE, roles.inStride());
+        struct.put(OUT_STRIDE, roles.outStride());
+        struct.putInt(READERS, roles.readers());
+        struct.putInt(SOURCES, roles.sources());
+        struct.putInt(ROOTED, op.rooted() ? 1 : 0);
+        struct.putInt(DIVISOR, op.reduces() && call.redOp() == RedOp.AVG.number() ? nRanks : 0);
     }
 }

@@ -7,6 +7,8 @@ import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_SIZE;
 import static jcuda.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR;
 import static jcuda.driver.CUresult.CUDA_SUCCESS;
 
+import org.jccl.platform.Memory;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -36,29 +38,32 @@ final class Native {
             link(
                     "cuPointerGetAttributes",
                     ValueLayout.JAVA_INT,
-                    ValueLayout.ADDRESS,
-                    ValueLayout.ADDRESS,
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG,
                     ValueLayout.JAVA_LONG);
 
     private static final MethodHandle PUSH = link("cuCtxPushCurrent_v2", ValueLayout.JAVA_LONG);
 
-    private static final MethodHandle POP = link("cuCtxPopCurrent_v2", ValueLayout.ADDRESS);
+    /** From where to put the context. */
+    private static final MethodHandle POP = link("cuCtxPopCurrent_v2", ValueLayout.JAVA_LONG);
 
+    /** From the stream, and where to put the status. */
     private static final MethodHandle IS_CAPTURING =
-            link("cuStreamIsCapturing", ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
+            link("cuStreamIsCapturing", ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
 
     private static final MethodHandle CONTEXT_OF_STREAM =
             link("cuStreamGetCtx", ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
 
     /** What {@link #endOfAllocation} asks for. */
-    private static final MemorySegment OWNER =
+    private static final long OWNER =
             Arena.global()
                     .allocateFrom(
                             ValueLayout.JAVA_INT,
                             CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                             CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                             CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                            CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+                            CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+                    .address();
 
     private static final int OWNER_WORDS = 4;
 
@@ -92,9 +97,9 @@ final class Native {
     private static final MethodHandle LAUNCH =
             link(
                     "cuLaunchKernelEx",
-                    ValueLayout.ADDRESS,
                     ValueLayout.JAVA_LONG,
-                    ValueLayout.ADDRESS,
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG,
                     ValueLayout.JAVA_LONG);
 
     private Native() {}
@@ -139,18 +144,18 @@ final class Native {
      * @return 0 if it is not memory of this device
      */
     static long endOfAllocation(long address, int device) {
-        MemorySegment words = SCRATCH.get();
-        words.setAtIndex(ValueLayout.JAVA_LONG, 0, 0);
-        MemorySegment places = words.asSlice((long) OWNER_WORDS * Long.BYTES);
+        long words = SCRATCH.get().address();
+        Memory.putLong(words, 0);
+        long places = words + (long) OWNER_WORDS * Long.BYTES;
         try {
             int result = (int) POINTER_ATTRIBUTES.invokeExact(OWNER_WORDS, OWNER, places, address);
             boolean known =
                     result == CUDA_SUCCESS
-                            && words.get(ValueLayout.JAVA_INT, 0) == CU_MEMORYTYPE_DEVICE
-                            && words.get(ValueLayout.JAVA_INT, Long.BYTES) == device;
+                            && Memory.getInt(words) == CU_MEMORYTYPE_DEVICE
+                            && Memory.getInt(words + Long.BYTES) == device;
             return known
-                    ? words.getAtIndex(ValueLayout.JAVA_LONG, 2)
-                            + words.getAtIndex(ValueLayout.JAVA_LONG, 3)
+                    ? Memory.getLong(words + 2 * Long.BYTES)
+                            + Memory.getLong(words + 3 * Long.BYTES)
                     : 0;
         } catch (Throwable cause) {
             throw unexpected(cause);
@@ -169,19 +174,18 @@ final class Native {
     /** Gives the thread back the context that it had. */
     static void pop() {
         try {
-            int ignored = (int) POP.invokeExact(SCRATCH.get());
+            int ignored = (int) POP.invokeExact(SCRATCH.get().address());
         } catch (Throwable cause) {
             throw unexpected(cause);
         }
     }
 
-    /** Fills the first of {@code out} with the status of a stream's capture. */
-    static int isCapturing(long stream, int[] out) {
-        MemorySegment word = SCRATCH.get();
+    /** The status of a stream's capture; the driver's result, negated, if it does not tell. */
+    static int captureStatus(long stream) {
+        long word = SCRATCH.get().address();
         try {
             int result = (int) IS_CAPTURING.invokeExact(stream, word);
-            out[0] = word.get(ValueLayout.JAVA_INT, 0);
-            return result;
+            return result == CUDA_SUCCESS ? Memory.getInt(word) : -result;
         } catch (Throwable cause) {
             throw unexpected(cause);
         }
@@ -246,7 +250,7 @@ final class Native {
     }
 
     /** Launches a kernel; see {@link Launch}. */
-    static int launch(MemorySegment config, long function, MemorySegment parameters) {
+    static int launch(long config, long function, long parameters) {
         try {
             return (int) LAUNCH.invokeExact(config, function, parameters, 0L);
         } catch (Throwable cause) {

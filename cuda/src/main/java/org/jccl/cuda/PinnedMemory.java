@@ -19,6 +19,11 @@ final class PinnedMemory {
     /** How much larger than what is asked for the memory may be that serves again. */
     private static final int MOST_TIMES = 4;
 
+    /** The smallest memory, of which there are so many pieces in an allocation: these take long. */
+    private static final long SMALL = 4096;
+
+    private static final int PIECES = 64;
+
     /** By their sizes, the addresses of what nobody uses. Guarded by this, as the next. */
     private final TreeMap<Long, ArrayDeque<Long>> spare = new TreeMap<>();
 
@@ -36,18 +41,27 @@ final class PinnedMemory {
 
     /** Memory of at least this size, at least one byte: zeroed, or as it was given back. */
     long take(long bytes) {
+        long size = Math.max(bytes, SMALL);
         Long address;
         synchronized (this) {
-            address = takeSpare(bytes);
+            address = takeSpare(size);
         }
-        if (address == null) {
-            address = source.applyAsLong(bytes);
-            Memory.fill(address, bytes, (byte) 0);
-            synchronized (this) {
-                sizes.put(address, bytes);
+        return address == null ? allocate(size, size == SMALL ? PIECES : 1) : address;
+    }
+
+    /** The first of some pieces; the others are spare. */
+    private long allocate(long bytes, int pieces) {
+        long first = source.applyAsLong(pieces * bytes);
+        Memory.fill(first, pieces * bytes, (byte) 0);
+        synchronized (this) {
+            for (int i = 0; i < pieces; i++) {
+                sizes.put(first + i * bytes, bytes);
+            }
+            for (int i = 1; i < pieces; i++) {
+                giveBack(first + i * bytes);
             }
         }
-        return address;
+        return first;
     }
 
     private @Nullable Long takeSpare(long bytes) {
@@ -69,6 +83,6 @@ final class PinnedMemory {
             throw new IllegalStateException(
                     "0x" + Long.toHexString(address) + " was not allocated here");
         }
-        spare.computeIfAbsent(bytes, size -> new ArrayDeque<>()).add(address);
+        spare.computeIfAbsent(bytes, size -> new ArrayDeque<>()).push(address);
     }
 }

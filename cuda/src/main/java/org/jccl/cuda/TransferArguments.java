@@ -5,8 +5,6 @@ import org.jccl.device.DeviceCollectives;
 import org.jccl.type.Operation;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
 
@@ -80,7 +78,7 @@ final class TransferArguments {
         }
     }
 
-    private final MemorySegment struct;
+    private final Struct struct;
     private final Launch launch;
     private final int rank;
     private final int nRanks;
@@ -124,16 +122,16 @@ final class TransferArguments {
         longLanes = Math.max(1, Kernels.lanes(mostBlocks) / Math.max(1, nRanks - 1));
         sends = messages();
         receives = messages();
-        struct = arena.allocate(SIZE, Long.BYTES);
+        struct = new Struct(arena, SIZE);
         for (int q = 0; q < nRanks; q++) {
-            struct.setAtIndex(ValueLayout.JAVA_LONG, q, memory[q]);
+            struct.put(q * Long.BYTES, memory[q]);
         }
-        put(STOP, stop);
-        putInt(RANK, rank);
-        putInt(LANES_AT, lanes);
-        putInt(LONG_LANES_AT, longLanes);
-        putInt(RANKS, nRanks);
-        launch = new Launch(arena, struct);
+        struct.put(STOP, stop);
+        struct.putInt(RANK, rank);
+        struct.putInt(LANES_AT, lanes);
+        struct.putInt(LONG_LANES_AT, longLanes);
+        struct.putInt(RANKS, nRanks);
+        launch = new Launch(arena, struct.address());
     }
 
     private Messages[] messages() {
@@ -142,28 +140,17 @@ final class TransferArguments {
         return all;
     }
 
-    private void put(int at, long value) {
-        struct.set(ValueLayout.JAVA_LONG, at, value);
-    }
-
-    private void putInt(int at, int value) {
-        struct.set(ValueLayout.JAVA_INT, at, value);
-    }
-
-    private void putShort(int at, int value) {
-        struct.set(ValueLayout.JAVA_SHORT, at, (short) value);
-    }
-
     /** How kernels with these arguments are launched. */
     Launch launch() {
         return launch;
     }
 
-    /** Which words the kernel is to write; 0 for none. */
+    /** Ends the description with the words that the kernel is to write; 0 for none. */
     void words(long started, long done, long use) {
-        put(STARTED, started);
-        put(DONE, done);
-        put(USE, use);
+        struct.put(STARTED, started);
+        struct.put(DONE, done);
+        struct.put(USE, use);
+        struct.copy(TRANSFER + (long) transfers * TRANSFER_BYTES);
     }
 
     /**
@@ -187,8 +174,8 @@ final class TransferArguments {
         return (most + MESSAGES - 1) / MESSAGES;
     }
 
-    /** Describes the n-th kernel, from 0. */
-    void describe(int n) {
+    /** Begins the description of the n-th kernel, from 0, and in which stream it runs. */
+    void describe(int n, long stream) {
         channels = 0;
         transfers = 0;
         warps = 0;
@@ -207,7 +194,8 @@ final class TransferArguments {
                 describeLong(q, n);
             }
         }
-        putInt(CHANNELS, channels);
+        struct.putInt(CHANNELS, channels);
+        launch.shape(blocks(), warpsOfBlock() * THREADS_OF_WARP, stream);
     }
 
     private void describe(int q, int kind, Messages messages, int n) {
@@ -260,8 +248,8 @@ final class TransferArguments {
     }
 
     private void transfer(Messages messages, int i) {
-        put(TRANSFER + transfers * TRANSFER_BYTES, messages.addresses[i]);
-        put(TRANSFER + transfers * TRANSFER_BYTES + 8, messages.bytes[i]);
+        struct.put(TRANSFER + transfers * TRANSFER_BYTES, messages.addresses[i]);
+        struct.put(TRANSFER + transfers * TRANSFER_BYTES + 8, messages.bytes[i]);
         transfers++;
     }
 
@@ -271,13 +259,13 @@ final class TransferArguments {
             return;
         }
         int at = CHANNEL + channels * CHANNEL_BYTES;
-        putShort(at, q);
-        putShort(at + 2, kind);
-        putShort(at + 4, warps);
-        putShort(at + 6, itsWarps);
-        putShort(at + 8, first);
-        putShort(at + 10, transfers - first);
-        putShort(at + 12, received);
+        struct.putShort(at, q);
+        struct.putShort(at + 2, kind);
+        struct.putShort(at + 4, warps);
+        struct.putShort(at + 6, itsWarps);
+        struct.putShort(at + 8, first);
+        struct.putShort(at + 10, transfers - first);
+        struct.putShort(at + 12, received);
         warps += itsWarps;
         channels++;
     }
@@ -293,14 +281,8 @@ final class TransferArguments {
         return of;
     }
 
-    /** How many blocks the kernel has. */
-    int blocks() {
+    private int blocks() {
         int of = warpsOfBlock();
         return Math.max(1, (warps + of - 1) / of);
-    }
-
-    /** How many threads a block has. */
-    int threads() {
-        return warpsOfBlock() * THREADS_OF_WARP;
     }
 }

@@ -3,11 +3,14 @@ package org.jccl.cuda;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.platform.Memory;
 import org.junit.jupiter.api.Test;
 
 import java.lang.foreign.Arena;
+import java.util.HashSet;
+import java.util.Set;
 
 final class PinnedMemoryTest {
     private int made;
@@ -31,18 +34,32 @@ final class PinnedMemoryTest {
 
     @Test
     void smallerCallsTakeLargerMemoryThatIsNotMuchLarger() {
-        long large = memory.take(16_384);
+        long large = memory.take(65_536);
         memory.giveBack(large);
-        assertNotEquals(large, memory.take(4_000));
-        assertEquals(large, memory.take(5_000));
+        assertNotEquals(large, memory.take(16_000));
+        assertEquals(large, memory.take(20_000));
         memory.giveBack(large);
-        assertNotEquals(large, memory.take(16_385));
-        assertEquals(large, memory.take(16_384));
+        assertNotEquals(large, memory.take(65_537));
+        assertEquals(large, memory.take(65_536));
     }
 
     @Test
     void whatIsInUseIsNotGivenTwice() {
-        assertNotEquals(memory.take(64), memory.take(64));
+        assertNotEquals(memory.take(5_000), memory.take(5_000));
+        assertEquals(2, made);
+    }
+
+    @Test
+    void smallMemoryComesInPieces() {
+        Set<Long> pieces = new HashSet<>();
+        for (int i = 0; i < 64; i++) {
+            long piece = memory.take(i == 5 ? 4_096 : 64);
+            assertEquals(0, Memory.getLong(piece + 4_088));
+            assertTrue(pieces.stream().allMatch(other -> Math.abs(other - piece) >= 4_096));
+            pieces.add(piece);
+        }
+        assertEquals(1, made);
+        memory.take(64);
         assertEquals(2, made);
     }
 

@@ -41,11 +41,11 @@ public interface DeviceCollectives {
      * Gives the call's stream its collective, after all operations before it in the same stream.
      *
      * @param started a word of the host's memory that the device sets to {@code use} when it begins
-     *     the operation; 0 for none
-     * @param done a word that the device sets to {@code use} at the end of the operation; 0 for
-     *     none
+     *     the operation
+     * @param done a word that the device sets to {@code use} at the end of the operation
+     * @return whether the stream is being captured; then the device never sets a word
      */
-    void launch(Call call, long started, long done, long use);
+    boolean launch(Call call, long started, long done, long use);
 
     /**
      * Gives the stream of the first of them sends and receives that go on at once, after all
@@ -55,7 +55,7 @@ public interface DeviceCollectives {
      * over. Collectives may be launched at the same time.
      *
      * @param group at least one; as many sends of the rank to itself as receives
-     * @param started as for {@link #launch}; so are the others
+     * @param started as for {@link #launch}, as are the others; 0 for none
      */
     void exchange(List<? extends Call> group, long started, long done, long use);
 

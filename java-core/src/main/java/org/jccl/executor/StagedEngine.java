@@ -1,14 +1,15 @@
 package org.jccl.executor;
 
+import org.jccl.call.Call;
 import org.jccl.device.Device;
 import org.jccl.device.DeviceCollectives;
+import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
-import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
@@ -48,10 +49,17 @@ final class StagedEngine extends HostEngine {
     /** Held while an operation is put into its stream and into the queue; never by the owner. */
     private final Object order = new Object();
 
-    /** The latest operation that was given to {@link #collectives}, and its stream; in order. */
-    private @Nullable StagingBlock launched;
+    /**
+     * How far {@link #collectives} have come with what they were given, which they run one by one;
+     * made when it is first needed, in order.
+     */
+    private volatile @Nullable StagingBlock progress;
 
+    /**
+     * The use of {@link #progress} that is the latest operation, 0 before; its stream. In order.
+     */
     private long launchedUse;
+
     private long launchedIn;
 
     /** How many operations that were launched are not over. Callers add, the owner subtracts. */
@@ -63,9 +71,16 @@ final class StagedEngine extends HostEngine {
     /** Whether everything has been dropped: what is launched from then on is to stop. */
     private volatile boolean cleared;
 
+    /** Tasks of operations that the device ran, for later ones; those who take them lock it. */
+    private final Inbox spare = new Inbox();
+
+    /** The latest task of those; the interpreter may show it still. */
+    private @Nullable Task latest;
+
     /** See {@link #isInDoubt}. */
     private @Nullable Task doubted;
 
+    private long doubtedUse;
     private long doubtedSinceNs;
 
     /** Tasks whose results are on their way to the device. */
@@ -93,7 +108,28 @@ final class StagedEngine extends HostEngine {
     }
 
     @Override
-    public boolean enqueue(Task task, Queue<Task> inbox) {
+    public Task task(Call call) {
+        boolean launches =
+                collectives != null
+                        && !call.operation().pointToPoint()
+                        && call.redOp() != CallRecord.SPLIT
+                        && collectives.takes(call);
+        if (!launches) {
+            return new Task();
+        }
+        Task task;
+        synchronized (spare) {
+            task = spare.poll();
+        }
+        if (task == null) {
+            task = new Task();
+            task.serves = true;
+        }
+        return task;
+    }
+
+    @Override
+    public boolean enqueue(Task task, Inbox inbox) {
         if (task.isOnHost()) {
             return inbox.add(task);
         }
@@ -124,40 +160,57 @@ final class StagedEngine extends HostEngine {
      * Gives the task's stream the whole operation, and queues the task. A device runs a
      * communicator's operations one by one, whatever their streams.
      */
-    private void launch(DeviceCollectives by, Task task, Queue<Task> inbox) {
-        if (by.isCaptured(task.stream())) {
-            // The host knows nothing of the times that the graph will run.
-            captured = true;
-            synchronized (order) {
-                by.launch(task, 0, 0, 0);
-            }
-            finished.accept(task);
-            return;
-        }
-        StagingBlock block = pool.take(task, 0);
+    private void launch(DeviceCollectives by, Task task, Inbox inbox) {
+        boolean repeats;
         synchronized (order) {
+            StagingBlock block = progress(task);
+            long use = StagingBlock.newUse();
             running.incrementAndGet();
             try {
-                StagingBlock before = launched;
-                if (before != null && !device.keepsOrder(launchedIn, task.stream())) {
-                    device.await(before.word(StagingBlock.PASSED), launchedUse, task.stream());
-                }
-                long started = block.word(StagingBlock.ARRIVED);
-                by.launch(task, started, block.word(StagingBlock.PASSED), block.use());
+                long done = block.word(StagingBlock.PASSED);
+                awaitLaunched(by, task.stream(), done);
+                repeats = by.launch(task, block.word(StagingBlock.ARRIVED), done, use);
             } catch (RuntimeException | Error refused) {
                 running.decrementAndGet();
-                block.set(StagingBlock.PASSED);
-                pool.giveBack(block);
                 throw refused;
             }
-            launched = block;
-            launchedUse = block.use();
-            launchedIn = task.stream();
-            block.launched = true;
-            task.block = block;
-            inbox.add(task);
+            if (repeats) {
+                // The host knows nothing of the times that the graph will run.
+                captured = true;
+                running.decrementAndGet();
+            } else {
+                block.begin(use);
+                launchedUse = use;
+                launchedIn = task.stream();
+                task.told(block, use);
+                inbox.add(task);
+            }
         }
         stopIfCleared();
+        if (repeats) {
+            finished.accept(task);
+            if (task.serves) {
+                spare.add(task);
+            }
+        }
+    }
+
+    /** A stream waits for the latest operation, if it is in another one. */
+    private void awaitLaunched(DeviceCollectives by, long stream, long done) {
+        boolean ordered = launchedUse == 0 || device.keepsOrder(launchedIn, stream);
+        if (!ordered && !by.isCaptured(stream)) {
+            device.await(done, launchedUse, stream);
+        }
+    }
+
+    private StagingBlock progress(Task task) {
+        StagingBlock known = progress;
+        if (known == null) {
+            known = pool.take(task, 0);
+            known.launched = true;
+            progress = known;
+        }
+        return known;
     }
 
     /** An operation that was launched while all were dropped was not among them. */
@@ -168,7 +221,7 @@ final class StagedEngine extends HostEngine {
     }
 
     /** Gives the task's stream what comes before the operation, and queues the task. */
-    private void stage(Task task, Queue<Task> inbox) {
+    private void stage(Task task, Inbox inbox) {
         Operation op = task.operation();
         int rank = links.rank();
         int nRanks = links.nRanks();
@@ -199,7 +252,7 @@ final class StagedEngine extends HostEngine {
             block.output = task.output();
             block.outputBytes = out;
             block.result = block.data() + outAt;
-            task.block = block;
+            task.told(block, block.use());
             task.buffers(block.data() + inAt, block.result);
             inbox.add(task);
         }
@@ -212,7 +265,7 @@ final class StagedEngine extends HostEngine {
             batches.launch();
             stopIfCleared();
         }
-        StagingBlock block = task.block;
+        StagingBlock block = task.block();
         if (block == null) {
             return false;
         }
@@ -236,13 +289,15 @@ final class StagedEngine extends HostEngine {
     /** The result is there, in host memory. */
     @Override
     void finish(Task task) {
-        StagingBlock block = task.block;
+        StagingBlock block = task.block();
         if (block == null) {
             super.finish(task);
         } else if (block.launched && task.operation().pointToPoint()) {
             transfers.add(task);
         } else {
-            block.set(StagingBlock.DELIVERED);
+            if (!block.launched) {
+                block.set(StagingBlock.DELIVERED);
+            }
             delivering.add(task);
         }
     }
@@ -258,11 +313,17 @@ final class StagedEngine extends HostEngine {
     }
 
     private void delivered(Task task) {
-        if (task.block != null && task.block.launched) {
+        if (isLaunched(task)) {
             running.decrementAndGet();
         }
         release(task);
         finished.accept(task);
+        if (task.serves) {
+            if (latest != null) {
+                spare.add(latest);
+            }
+            latest = task;
+        }
     }
 
     @Override
@@ -280,8 +341,8 @@ final class StagedEngine extends HostEngine {
     /** After a failure the stream copies what is there: the caller's result is undefined. */
     @Override
     public void release(Task task) {
-        StagingBlock block = task.block;
-        if (block != null) {
+        StagingBlock block = task.block();
+        if (block != null && block != progress) {
             block.set(StagingBlock.DELIVERED);
             if (block.letGo()) {
                 pool.giveBack(block);
@@ -297,10 +358,15 @@ final class StagedEngine extends HostEngine {
         return blocked == null && first != null ? result.of(first) : blocked;
     }
 
+    /** Whether the device does everything. */
+    private static boolean isLaunched(Task task) {
+        StagingBlock block = task.block();
+        return block != null && block.launched;
+    }
+
     private boolean anyLaunched() {
         for (Task task : delivering) {
-            StagingBlock block = task.block;
-            if (block != null && block.launched) {
+            if (isLaunched(task)) {
                 return true;
             }
         }
@@ -335,8 +401,7 @@ final class StagedEngine extends HostEngine {
     public @Nullable Task needing(int q) {
         boolean left = links.region(q).hasLeft();
         for (Task task : delivering) {
-            StagingBlock block = task.block;
-            boolean running = block != null && block.launched && !task.delivered();
+            boolean running = isLaunched(task) && !task.delivered();
             if (running && (!hasCome(q, task) || (!left && isInDoubt(task)))) {
                 return task;
             }
@@ -351,8 +416,9 @@ final class StagedEngine extends HostEngine {
      */
     private boolean isInDoubt(Task task) {
         Task known = doubted;
-        if (known == null || known.delivered() || known.over()) {
+        if (known == null || known.use() != doubtedUse || known.delivered() || known.over()) {
             doubted = task;
+            doubtedUse = task.use();
             doubtedSinceNs = System.nanoTime();
         }
         return doubted == task && System.nanoTime() - doubtedSinceNs >= DOUBT_NS;
@@ -361,6 +427,10 @@ final class StagedEngine extends HostEngine {
     @Override
     public void close() {
         super.close();
+        StagingBlock block = progress;
+        if (block != null) {
+            pool.giveBack(block);
+        }
         pool.close();
         if (collectives != null) {
             collectives.close();

@@ -72,10 +72,20 @@ final class StagingBlock {
         return address + HEADER_BYTES;
     }
 
+    /** A number for a use that is larger than all before. */
+    static long newUse() {
+        return USES.incrementAndGet();
+    }
+
     /** Begins the next use, which has one holder. */
     void next() {
-        use = USES.incrementAndGet();
+        begin(newUse());
         holders.set(1);
+    }
+
+    /** Begins a use, from {@link #newUse}. */
+    void begin(long next) {
+        use = next;
     }
 
     /** Adds a holder; by one who holds it. */
@@ -100,7 +110,12 @@ final class StagingBlock {
 
     /** Whether a word has come to the current use. */
     boolean has(int word) {
-        return Memory.getLongAcquire(address + word) >= use;
+        return has(word, use);
+    }
+
+    /** Whether a word has come to a use. */
+    boolean has(int word, long inUse) {
+        return Memory.getLongAcquire(address + word) >= inUse;
     }
 
     /** Writes a word in the place of a stream that will not: it was given nothing, or no result. */

@@ -2,9 +2,11 @@ package org.jccl.executor;
 
 import org.jccl.device.Device;
 import org.jccl.type.ErrorKind;
+import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
@@ -17,6 +19,12 @@ final class StagingPool {
 
     /** Bound on blocks that are kept for later operations. */
     private static final long MAX_FREE_BYTES = 1L << 28;
+
+    /** How much larger than what is needed a block may be that serves again. */
+    private static final int MOST_TIMES = 4;
+
+    /** How many blocks a call looks at that were given back; it takes one. */
+    private static final int LOOKS = 8;
 
     private static final long SMALLEST_BLOCK = 4096;
     private static final long LARGE = 1 << 20;
@@ -32,8 +40,8 @@ final class StagingPool {
     /** Blocks of ended operations; any thread adds to it. */
     private final ConcurrentLinkedQueue<StagingBlock> left = new ConcurrentLinkedQueue<>();
 
-    /** Blocks that no stream and no operation uses. Guarded by this, as the two below. */
-    private final ArrayDeque<StagingBlock> free = new ArrayDeque<>();
+    /** By size, blocks that no stream and no operation uses. Guarded by this, as the two below. */
+    private final TreeMap<Long, ArrayDeque<StagingBlock>> free = new TreeMap<>();
 
     private long freeBytes;
     private long stagedBytes;
@@ -65,21 +73,25 @@ final class StagingPool {
                     stagedBytes,
                     MAX_STAGED_BYTES);
         }
-        StagingBlock block = null;
-        for (StagingBlock kept : free) {
-            boolean fits = kept.sizeBytes >= size && kept.sizeBytes <= 4 * size;
-            if (fits && (block == null || kept.sizeBytes < block.sizeBytes)) {
-                block = kept;
-            }
-        }
+        StagingBlock block = takeFree(size);
         if (block == null) {
             block = new StagingBlock(device, size);
-        } else {
-            free.remove(block);
-            freeBytes -= block.sizeBytes;
         }
         block.next();
         stagedBytes += block.sizeBytes;
+        return block;
+    }
+
+    private @Nullable StagingBlock takeFree(long size) {
+        var fitting = free.ceilingEntry(size);
+        if (fitting == null || fitting.getKey() > MOST_TIMES * size) {
+            return null;
+        }
+        StagingBlock block = fitting.getValue().removeLast();
+        if (fitting.getValue().isEmpty()) {
+            free.remove(block.sizeBytes);
+        }
+        freeBytes -= block.sizeBytes;
         return block;
     }
 
@@ -98,8 +110,11 @@ final class StagingPool {
     }
 
     private synchronized void reclaim() {
-        for (int i = left.size(); i > 0; i--) {
-            StagingBlock block = left.remove();
+        for (int i = 0; i < LOOKS; i++) {
+            StagingBlock block = left.poll();
+            if (block == null) {
+                return;
+            }
             if (!block.has(StagingBlock.PASSED)) {
                 left.add(block);
                 continue;
@@ -108,7 +123,7 @@ final class StagingPool {
             if (freeBytes + block.sizeBytes > MAX_FREE_BYTES) {
                 block.free();
             } else {
-                free.add(block);
+                free.computeIfAbsent(block.sizeBytes, size -> new ArrayDeque<>()).add(block);
                 freeBytes += block.sizeBytes;
             }
         }
@@ -118,8 +133,7 @@ final class StagingPool {
     void close() {
         synchronized (this) {
             closed = true;
-            reclaim();
-            free.forEach(StagingBlock::free);
+            free.values().forEach(blocks -> blocks.forEach(StagingBlock::free));
             free.clear();
             freeBytes = 0;
         }

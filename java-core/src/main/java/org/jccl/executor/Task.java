@@ -33,8 +33,11 @@ public final class Task extends Call {
 
     private @Nullable Plan plan;
 
-    /** Where its data is staged; set before it is submitted. */
-    @Nullable StagingBlock block;
+    /** Where its data is staged, or how far its device has come; set before it is submitted. */
+    private @Nullable StagingBlock block;
+
+    /** The use of the block that it is. */
+    private long use;
 
     /**
      * Number of the collective that this is, or a part of; 0 for the callers' own sends and
@@ -47,6 +50,12 @@ public final class Task extends Call {
 
     /** How many chunks of its lane have passed when the lane is done with it; owner only. */
     long passed;
+
+    /** The next task of a list that it is in. */
+    @Nullable Task link;
+
+    /** Whether nobody looks at it when it is over, and another call may have it. */
+    boolean serves;
 
     /** Whether a wait for it has slept. Written and read by threads that wait (plain). */
     private boolean slept;
@@ -88,14 +97,30 @@ public final class Task extends Call {
         return Objects.requireNonNull(plan);
     }
 
+    /** The number of that use, which no other task has. */
+    long use() {
+        return use;
+    }
+
+    /** Its device tells by this block, in this use of it, how far it has come. */
+    void told(StagingBlock by, long inUse) {
+        block = by;
+        use = inUse;
+    }
+
+    /** Where its data is staged, or how far its device has come; null on the host. */
+    @Nullable StagingBlock block() {
+        return block;
+    }
+
     /** Whether its input is there; on the host, always. */
     public boolean arrived() {
-        return block == null || block.has(StagingBlock.ARRIVED);
+        return block == null || block.has(StagingBlock.ARRIVED, use);
     }
 
     /** Whether its stream has gone on, with the result where the caller wants it. */
     boolean delivered() {
-        return block == null || block.has(StagingBlock.PASSED);
+        return block == null || block.has(StagingBlock.PASSED, use);
     }
 
     /**

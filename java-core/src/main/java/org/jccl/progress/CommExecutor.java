@@ -6,6 +6,7 @@ import org.jccl.device.DeviceCollectives;
 import org.jccl.executor.Counters;
 import org.jccl.executor.Engine;
 import org.jccl.executor.EngineProvider;
+import org.jccl.executor.Inbox;
 import org.jccl.executor.Task;
 import org.jccl.log.Log;
 import org.jccl.plan.Plan;
@@ -16,8 +17,8 @@ import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Progress of one communicator. Whoever holds the owner word moves everything that is under way:
@@ -30,6 +31,11 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class CommExecutor {
     /** Bound on operations that are submitted and not complete. */
     public static final int MAX_PENDING = 1 << 16;
+
+    /** From so many on those who give a stream more look what is over: its thread may be late. */
+    private static final int CROWD = MAX_PENDING / 2;
+
+    private static final long ROOM_NAP_NS = 100_000;
 
     /** How often the fast path tries before it lets other threads and operations in. */
     private static final int DIRECT_TRIES = 16;
@@ -48,7 +54,7 @@ public final class CommExecutor {
     final Lingering lingering = new Lingering();
 
     /** Tasks that callers have submitted and the owner has not yet taken. */
-    private final ConcurrentLinkedQueue<Task> inbox = new ConcurrentLinkedQueue<>();
+    private final Inbox inbox = new Inbox();
 
     /** How many tasks are submitted and not over; at most {@link #MAX_PENDING}. */
     private final AtomicLong pending = new AtomicLong();
@@ -171,6 +177,13 @@ public final class CommExecutor {
     }
 
     /**
+     * A task for a call of which its caller hears nothing more if the call's stream waits for it.
+     */
+    Task task(Call call, @Nullable Plan plan) {
+        return engine.task(call).of(call, plan);
+    }
+
+    /**
      * Hands a task over. {@link Submission#follow} continues it once the other tasks of its group
      * have been handed over.
      *
@@ -188,6 +201,11 @@ public final class CommExecutor {
         boolean visits = usesStream(task);
         if (visits && !gate.enter()) {
             throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+        }
+        if (visits && pending.get() >= CROWD && !awaitRoom()) {
+            gate.leave();
+            throw ErrorKind.ALREADY_ENDED.says(
+                    "the communicator has failed or been ended meanwhile");
         }
         boolean wakes;
         try {
@@ -210,6 +228,22 @@ public final class CommExecutor {
         if (failure != null || gate.closed()) {
             gate.own(this::drainInbox);
         }
+    }
+
+    /**
+     * A stream takes so much and keeps its caller waiting then, as a stream of CUDA does.
+     *
+     * @return whether there is room; if not, the communicator has come to its end
+     */
+    private boolean awaitRoom() {
+        boolean moved = tryProgress();
+        while (pending.get() >= MAX_PENDING && failure == null && !gate.closed()) {
+            if (!moved) {
+                LockSupport.parkNanos(this, ROOM_NAP_NS);
+            }
+            moved = tryProgress();
+        }
+        return failure == null && !gate.closed();
     }
 
     /**

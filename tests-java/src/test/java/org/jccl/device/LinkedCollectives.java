@@ -105,15 +105,17 @@ public final class LinkedCollectives implements DeviceCollectives {
     }
 
     @Override
-    public void launch(Call given, long started, long done, long use) {
+    public boolean launch(Call given, long started, long done, long use) {
         Call copy = new Copy(given);
+        boolean captured = device.isCaptured(given.stream());
         device.launch(
                 given.stream(),
                 () -> {
-                    set(started, use);
+                    set(captured ? 0 : started, use);
                     run(copy);
-                    set(done, use);
+                    set(captured ? 0 : done, use);
                 });
+        return captured;
     }
 
     @Override
