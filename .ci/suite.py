@@ -328,7 +328,7 @@ def _stress(suite: Suite) -> None:
     long_form = ("-Djccl.groups=stress", "-Djccl.excludedGroups=")
     suite.junit(*long_form)
     if ready and suite.install():
-        suite.pytest("-m", "stress")
+        suite.pytest("-m", "stress", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
     else:
         suite.skip("pytest", "JCCL is not installed")
     _write_stress_log(suite)

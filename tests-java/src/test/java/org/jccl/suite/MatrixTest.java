@@ -1,16 +1,14 @@
 package org.jccl.suite;
 
 import org.jccl.harness.Cluster;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.MethodSource;
 
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
@@ -92,18 +90,17 @@ final class MatrixTest {
         }
     }
 
-    @Tag("stress")
-    @ParameterizedTest
-    @MethodSource("everyCluster")
-    void everyCellAgreesWithTheOracle(Carrier carrier, int nRanks) {
+    /** All cells, with so many ranks in such places. */
+    static void everyCell(Carrier carrier, int nRanks) {
         Cluster cluster = carrier.cluster(nRanks).deadline(STRESS_DEADLINE_S);
         int atEach = nRanks == ALIGNED_RANKS ? 0 : -1;
         check(cluster, seed(), 0, 0, carrier.nodes(nRanks), atEach);
     }
 
-    static List<Arguments> everyCluster() {
+    /** Every number of ranks in each of these places. */
+    static List<Arguments> clusters(Set<Carrier> carriers) {
         List<Arguments> clusters = new ArrayList<>();
-        for (Carrier carrier : Carrier.values()) {
+        for (Carrier carrier : carriers) {
             for (int nRanks : RANKS) {
                 clusters.add(Arguments.of(carrier, nRanks));
             }

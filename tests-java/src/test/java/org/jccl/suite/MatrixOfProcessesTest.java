@@ -1,0 +1,29 @@
+package org.jccl.suite;
+
+import org.jccl.suite.MatrixTest.Carrier;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.util.EnumSet;
+import java.util.List;
+
+/** The whole matrix of {@link MatrixTest} for ranks of several processes. */
+@Tag("stress")
+final class MatrixOfProcessesTest {
+    @ParameterizedTest
+    @MethodSource("clusters")
+    void everyCellAgreesWithTheOracle(Carrier carrier, int nRanks) {
+        MatrixTest.everyCell(carrier, nRanks);
+    }
+
+    static List<Arguments> clusters() {
+        return MatrixTest.clusters(
+                EnumSet.of(
+                        Carrier.PROCESSES,
+                        Carrier.PROCESSES_TCP,
+                        Carrier.MIXED,
+                        Carrier.NAMESPACES));
+    }
+}
