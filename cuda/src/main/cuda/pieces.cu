@@ -78,27 +78,30 @@ struct Lane {
         return uint32_t(min(end - offset(i), uint64_t(piece_bytes)));
     }
 
-    /* Sends the i-th piece to all readers; all threads of the block call it together. */
+    /*
+     * Sends the i-th piece to all readers; all threads of the block call it together. The counts
+     * follow when all has been stored, so that they wait together for it to arrive.
+     */
     __device__ bool send(uint64_t i) const {
+        uint32_t reader = threadIdx.x;
+        bool mine = reader < a.ranks && has(a.readers, reader);
+        uint64_t number = mine ? sent[reader] + i : 0;
+        bool room = !mine || number < RING_PIECES ||
+                    await_count(word(a, a.rank, TAKEN, reader), number + 1 - RING_PIECES, a.stop);
+        if (!__syncthreads_and(room)) {
+            return false;
+        }
         for (uint32_t k = 1; k < a.ranks; k++) {
-            uint32_t reader = (a.rank + k) % a.ranks;
-            if (!has(a.readers, reader)) {
-                continue;
+            uint32_t to = (a.rank + k) % a.ranks;
+            if (has(a.readers, to)) {
+                copy<COPIES_AT_ONCE>(ring(to, a.rank, sent[to] + i),
+                                     a.in + to * a.in_stride + offset(i), length(i), threadIdx.x,
+                                     LANE_THREADS);
             }
-            uint64_t number = sent[reader] + i;
-            bool room =
-                threadIdx.x != 0 || number < RING_PIECES ||
-                await_count(word(a, a.rank, TAKEN, reader), number + 1 - RING_PIECES, a.stop);
-            if (!__syncthreads_and(room)) {
-                return false;
-            }
-            copy<COPIES_AT_ONCE>(ring(reader, a.rank, number),
-                                 a.in + reader * a.in_stride + offset(i), length(i), threadIdx.x,
-                                 LANE_THREADS);
-            __syncthreads();
-            if (threadIdx.x == 0) {
-                store_release(word(a, reader, PUT, a.rank), number + 1);
-            }
+        }
+        __syncthreads();
+        if (mine) {
+            store_release(word(a, reader, PUT, a.rank), number + 1);
         }
         return true;
     }
@@ -190,6 +193,9 @@ struct Lane {
         bool aligned = (a.out | (a.in + a.rank * a.in_stride)) % WORDS_BYTES == 0;
         for (; aligned && at + (N - 1) * STEP + WORDS_BYTES <= bytes; at += N * STEP) {
             fold_words<E, Op, N, true>(i, at, 0);
+        }
+        for (; N > 1 && aligned && at + WORDS_BYTES <= bytes; at += STEP) {
+            fold_words<E, Op, 1, true>(i, at, 0);
         }
         for (; at < bytes; at += STEP) {
             fold_words<E, Op, 1, false>(i, at, int64_t(bytes) - at);

@@ -19,7 +19,7 @@ constexpr uint32_t LANE_THREADS = 128;
 /* All rings in a rank's memory, and how many pieces one of them holds. */
 constexpr uint64_t RINGS_BYTES = 24 << 20;
 constexpr uint32_t RING_PIECES = 3;
-constexpr uint32_t PIECE_UNIT = 512;
+constexpr uint32_t PIECE_UNIT = LANE_THREADS * WORDS_BYTES;
 
 /* How long a piece is where a rank has so many rings. */
 __device__ inline uint32_t piece_of(uint32_t rings) {
@@ -31,14 +31,14 @@ __device__ inline uint64_t share_of(uint64_t bytes, uint32_t lanes) {
     return ((bytes + lanes - 1) / lanes + PIECE_UNIT - 1) / PIECE_UNIT * PIECE_UNIT;
 }
 
-/* So many threads copy bytes together, each N times 16 at a time; `thread` is this one's number. */
+/*
+ * Copies 16 bytes from `at` on, and each `step`, N times at once while there are so many, then less
+ * at once. Returns where there are no 16 bytes any more.
+ */
 template <uint32_t N>
-__device__ inline void copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t thread,
-                            uint32_t threads) {
-    uint64_t at = thread * WORDS_BYTES;
-    uint64_t step = threads * WORDS_BYTES;
-    bool aligned = (to | from) % WORDS_BYTES == 0;
-    for (; aligned && at + (N - 1) * step + WORDS_BYTES <= bytes; at += N * step) {
+__device__ inline uint64_t copy_whole(uint64_t to, uint64_t from, uint64_t at, uint64_t bytes,
+                                      uint64_t step) {
+    for (; at + (N - 1) * step + WORDS_BYTES <= bytes; at += N * step) {
         Words words[N];
 #pragma unroll
         for (uint32_t k = 0; k < N; k++) {
@@ -48,6 +48,21 @@ __device__ inline void copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t
         for (uint32_t k = 0; k < N; k++) {
             store_whole(to + at + k * step, words[k]);
         }
+    }
+    if constexpr (N > 1) {
+        return copy_whole<N / 2>(to, from, at, bytes, step);
+    }
+    return at;
+}
+
+/* So many threads copy bytes together, each N times 16 at a time; `thread` is this one's number. */
+template <uint32_t N>
+__device__ inline void copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t thread,
+                            uint32_t threads) {
+    uint64_t at = thread * WORDS_BYTES;
+    uint64_t step = threads * WORDS_BYTES;
+    if ((to | from) % WORDS_BYTES == 0) {
+        at = copy_whole<N>(to, from, at, bytes, step);
     }
     for (; at < bytes; at += step) {
         int64_t left = int64_t(bytes - at);

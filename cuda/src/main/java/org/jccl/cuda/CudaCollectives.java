@@ -22,6 +22,7 @@ final class CudaCollectives implements DeviceCollectives {
     private final Kernels kernels;
     private final int rank;
     private final int nRanks;
+    private final Phases phases;
     private final SlotMemory slots;
     private final SlotMemory.@Nullable Reached[] reached;
 
@@ -49,6 +50,7 @@ final class CudaCollectives implements DeviceCollectives {
         this.kernels = kernels;
         this.rank = rank;
         this.nRanks = nRanks;
+        this.phases = new Phases(rank, nRanks);
         this.reached = new SlotMemory.Reached[nRanks];
         this.stop = device.allocateHost(STOP_BYTES);
         Memory.putLongRelease(stop, 0);
@@ -95,19 +97,28 @@ final class CudaCollectives implements DeviceCollectives {
 
     @Override
     public boolean launch(Call call, long started, long done, long use) {
-        LaunchArguments known = Kernels.inPieces(call) ? forPieces() : forLines();
-        known.describe(call);
-        int n = Kernels.blocks(call, SlotMemory.slotLines(nRanks), blocks);
-        known.launch().shape(n, Kernels.threads(call), call.stream());
+        int n = phases.of(call);
         device.enter();
         try {
             boolean captured = device.captures(call.stream());
-            known.words(captured ? 0 : started, captured ? 0 : done, use);
-            device.launch(kernels.function(call), known.launch());
+            for (int i = 0; i < n; i++) {
+                Call phase = phases.phase(i);
+                LaunchArguments known = described(phase, call.stream());
+                known.words(captured || i > 0 ? 0 : started, captured || i < n - 1 ? 0 : done, use);
+                device.launch(kernels.function(phase), known.launch());
+            }
             return captured;
         } finally {
             device.leave();
         }
+    }
+
+    private LaunchArguments described(Call phase, long stream) {
+        LaunchArguments known = Kernels.inPieces(phase) ? forPieces() : forLines();
+        known.describe(phase);
+        int n = Kernels.blocks(phase, SlotMemory.slotLines(nRanks), blocks);
+        known.launch().shape(n, Kernels.threads(phase), stream);
+        return known;
     }
 
     private LaunchArguments forLines() {

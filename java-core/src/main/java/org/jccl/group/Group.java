@@ -192,7 +192,7 @@ public final class Group {
         return all.isEmpty() ? null : launch(all);
     }
 
-    private static Launch launch(Content all) {
+    private static @Nullable Launch launch(Content all) {
         List<Operation> submitted = new ArrayList<>(all.operations.size());
         for (Operation operation : all.operations) {
             try {
@@ -204,6 +204,10 @@ public final class Group {
         }
         // This begins when all are submitted: operations of one stream may need each other.
         submitted.removeIf(each -> streamWaits(each, all));
+        if (submitted.isEmpty() && all.jobs.isEmpty() && all.error == null) {
+            // Streams of devices wait for all of it.
+            return null;
+        }
         if (!all.blocking) {
             all.jobs.forEach(GroupJob::start);
         }
