@@ -190,22 +190,16 @@ public final class CommExecutor {
      * @throws NcclException if the communicator has failed or too many operations are under way
      */
     public void submit(Task task) {
-        NcclException known = failure;
-        if (known != null) {
-            settle();
-            throw ErrorKind.FAILED_BEFORE.says(
-                    known,
-                    "the communicator can only be destroyed or aborted: %s",
-                    known.getMessage());
-        }
+        requireNoFailure();
         boolean visits = usesStream(task);
-        if (visits && !gate.enter()) {
-            throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
-        }
-        if (visits && pending.get() >= CROWD && !awaitRoom()) {
+        boolean enters = visits && gate.enter();
+        if (enters && pending.get() >= CROWD && !awaitRoom()) {
             gate.leave();
-            throw ErrorKind.ALREADY_ENDED.says(
-                    "the communicator has failed or been ended meanwhile");
+            enters = false;
+            requireNoFailure();
+        }
+        if (visits && !enters) {
+            throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
         }
         boolean wakes;
         try {
@@ -227,6 +221,17 @@ public final class CommExecutor {
         }
         if (failure != null || gate.closed()) {
             gate.own(this::drainInbox);
+        }
+    }
+
+    private void requireNoFailure() {
+        NcclException known = failure;
+        if (known != null) {
+            settle();
+            throw ErrorKind.FAILED_BEFORE.says(
+                    known,
+                    "the communicator can only be destroyed or aborted: %s",
+                    known.getMessage());
         }
     }
 
