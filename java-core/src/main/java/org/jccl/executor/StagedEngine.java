@@ -208,6 +208,8 @@ final class StagedEngine extends HostEngine {
         if (known == null) {
             known = pool.take(task, 0);
             known.launched = true;
+            // Of the use that it is taken for there is no operation.
+            known.set(StagingBlock.PASSED);
             progress = known;
         }
         return known;

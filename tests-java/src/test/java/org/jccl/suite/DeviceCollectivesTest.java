@@ -201,6 +201,24 @@ final class DeviceCollectivesTest {
                 .assertAllSucceeded();
     }
 
+    @Test
+    void operationsOfGraphsAloneLeaveNothingBehind() {
+        threads(2)
+                .runHere(
+                        rank -> {
+                            SimulatedDevice device = LinkedProvider.device(rank.number());
+                            try (Seat seat = seat(rank)) {
+                                MemorySegment data = seat.holding(1, rank.number());
+                                device.capture(seat.stream.handle());
+                                seat.sum(data, 1);
+                                device.endCapture(seat.stream.handle());
+                                seat.device.release(data);
+                            }
+                            Seat.requireNothingLeft(device);
+                        })
+                .assertAllSucceeded();
+    }
+
     /** The stream of a rank whose peer never comes goes on after abort, and nothing is written. */
     @Test
     void abortStopsTheDevice() {
