@@ -105,11 +105,23 @@ final class CudaCollectives implements DeviceCollectives {
                 Call phase = phases.phase(i);
                 LaunchArguments known = described(phase, call.stream());
                 known.words(captured || i > 0 ? 0 : started, captured || i < n - 1 ? 0 : done, use);
-                device.launch(kernels.function(phase), known.launch());
+                launch(phase, known, i);
             }
             return captured;
         } finally {
             device.leave();
+        }
+    }
+
+    /** The i-th kernel. If it is refused, the ones before must not wait for what never comes. */
+    private void launch(Call phase, LaunchArguments arguments, int i) {
+        try {
+            device.launch(kernels.function(phase), arguments.launch());
+        } catch (RuntimeException | Error refused) {
+            if (i > 0) {
+                stop();
+            }
+            throw refused;
         }
     }
 

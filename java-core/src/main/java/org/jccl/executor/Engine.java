@@ -1,6 +1,5 @@
 package org.jccl.executor;
 
-import org.jccl.call.Call;
 import org.jspecify.annotations.Nullable;
 
 import java.util.function.Consumer;
@@ -16,14 +15,6 @@ import java.util.function.ObjLongConsumer;
  */
 public interface Engine {
     // What a caller's thread does, inside the gate.
-
-    /**
-     * A task for a call; any thread. When it is over it may become another call's, unless {@link
-     * #follow} says that its stream does not wait for it.
-     */
-    default Task task(Call call) {
-        return new Task();
-    }
 
     /**
      * Adds a task to the queue that the owner drains, in the order of the task's stream; any

@@ -1,9 +1,7 @@
 package org.jccl.executor;
 
-import org.jccl.call.Call;
 import org.jccl.device.Device;
 import org.jccl.device.DeviceCollectives;
-import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.Operation;
@@ -71,16 +69,9 @@ final class StagedEngine extends HostEngine {
     /** Whether everything has been dropped: what is launched from then on is to stop. */
     private volatile boolean cleared;
 
-    /** Tasks of operations that the device ran, for later ones; those who take them lock it. */
-    private final Inbox spare = new Inbox();
-
-    /** The latest task of those; the interpreter may show it still. */
-    private @Nullable Task latest;
-
     /** See {@link #isInDoubt}. */
     private @Nullable Task doubted;
 
-    private long doubtedUse;
     private long doubtedSinceNs;
 
     /** Tasks whose results are on their way to the device. */
@@ -105,27 +96,6 @@ final class StagedEngine extends HostEngine {
                         : new TransferBatches(
                                 device, collectives, pool, links.rank(), nRanks, over);
         this.transfers = new RunningTransfers(lanes, nRanks);
-    }
-
-    @Override
-    public Task task(Call call) {
-        boolean launches =
-                collectives != null
-                        && !call.operation().pointToPoint()
-                        && call.redOp() != CallRecord.SPLIT
-                        && collectives.takes(call);
-        if (!launches) {
-            return new Task();
-        }
-        Task task;
-        synchronized (spare) {
-            task = spare.poll();
-        }
-        if (task == null) {
-            task = new Task();
-            task.serves = true;
-        }
-        return task;
     }
 
     @Override
@@ -189,9 +159,6 @@ final class StagedEngine extends HostEngine {
         stopIfCleared();
         if (repeats) {
             finished.accept(task);
-            if (task.serves) {
-                spare.add(task);
-            }
         }
     }
 
@@ -320,12 +287,6 @@ final class StagedEngine extends HostEngine {
         }
         release(task);
         finished.accept(task);
-        if (task.serves) {
-            if (latest != null) {
-                spare.add(latest);
-            }
-            latest = task;
-        }
     }
 
     @Override
@@ -418,9 +379,8 @@ final class StagedEngine extends HostEngine {
      */
     private boolean isInDoubt(Task task) {
         Task known = doubted;
-        if (known == null || known.use() != doubtedUse || known.delivered() || known.over()) {
+        if (known == null || known.delivered() || known.over()) {
             doubted = task;
-            doubtedUse = task.use();
             doubtedSinceNs = System.nanoTime();
         }
         return doubted == task && System.nanoTime() - doubtedSinceNs >= DOUBT_NS;

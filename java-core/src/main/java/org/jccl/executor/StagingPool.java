@@ -61,8 +61,11 @@ final class StagingPool {
      *     device gives no memory
      */
     synchronized StagingBlock take(Task task, long bytes) {
-        reclaim();
+        reclaim(LOOKS);
         long size = sizeFor(StagingBlock.HEADER_BYTES + bytes);
+        if (size > MAX_STAGED_BYTES - stagedBytes) {
+            reclaim(left.size());
+        }
         if (bytes < 0 || bytes > MAX_STAGED_BYTES || size > MAX_STAGED_BYTES - stagedBytes) {
             throw ErrorKind.TOO_MUCH_STAGED.says(
                     "nccl%s : %s bytes of %s do not fit beside the %s that are under way; "
@@ -109,8 +112,8 @@ final class StagingPool {
         }
     }
 
-    private synchronized void reclaim() {
-        for (int i = 0; i < LOOKS; i++) {
+    private synchronized void reclaim(int looks) {
+        for (int i = 0; i < looks; i++) {
             StagingBlock block = left.poll();
             if (block == null) {
                 return;
@@ -133,6 +136,7 @@ final class StagingPool {
     void close() {
         synchronized (this) {
             closed = true;
+            reclaim(left.size());
             free.values().forEach(blocks -> blocks.forEach(StagingBlock::free));
             free.clear();
             freeBytes = 0;

@@ -54,9 +54,6 @@ public final class Task extends Call {
     /** The next task of a list that it is in. */
     @Nullable Task link;
 
-    /** Whether nobody looks at it when it is over, and another call may have it. */
-    boolean serves;
-
     /** Whether a wait for it has slept. Written and read by threads that wait (plain). */
     private boolean slept;
 
@@ -95,11 +92,6 @@ public final class Task extends Call {
     /** What a collective does. */
     Plan plan() {
         return Objects.requireNonNull(plan);
-    }
-
-    /** The number of that use, which no other task has. */
-    long use() {
-        return use;
     }
 
     /** Its device tells by this block, in this use of it, how far it has come. */

@@ -177,13 +177,6 @@ public final class CommExecutor {
     }
 
     /**
-     * A task for a call of which its caller hears nothing more if the call's stream waits for it.
-     */
-    Task task(Call call, @Nullable Plan plan) {
-        return engine.task(call).of(call, plan);
-    }
-
-    /**
      * Hands a task over. {@link Submission#follow} continues it once the other tasks of its group
      * have been handed over.
      *
@@ -193,8 +186,7 @@ public final class CommExecutor {
         requireNoFailure();
         boolean visits = usesStream(task);
         boolean enters = visits && gate.enter();
-        if (enters && pending.get() >= CROWD && !awaitRoom()) {
-            gate.leave();
+        if (enters && pending.get() >= CROWD && !hasRoom()) {
             enters = false;
             requireNoFailure();
         }
@@ -232,6 +224,19 @@ public final class CommExecutor {
                     known,
                     "the communicator can only be destroyed or aborted: %s",
                     known.getMessage());
+        }
+    }
+
+    /** Waits for room inside the gate, which the thread leaves if there comes to be none. */
+    private boolean hasRoom() {
+        boolean room = false;
+        try {
+            room = awaitRoom();
+            return room;
+        } finally {
+            if (!room) {
+                gate.leave();
+            }
         }
     }
 
