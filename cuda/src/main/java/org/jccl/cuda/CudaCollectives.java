@@ -5,6 +5,7 @@ import org.jccl.device.DeviceCollectives;
 import org.jccl.param.Params;
 import org.jccl.platform.Memory;
 import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
@@ -44,6 +45,7 @@ final class CudaCollectives implements DeviceCollectives {
     private @Nullable TransferArguments transfers;
 
     private volatile boolean stopped;
+    private volatile @Nullable NcclException failure;
 
     CudaCollectives(CudaDevice device, Kernels kernels, int rank, int nRanks) {
         this.device = device;
@@ -105,23 +107,21 @@ final class CudaCollectives implements DeviceCollectives {
                 Call phase = phases.phase(i);
                 LaunchArguments known = described(phase, call.stream());
                 known.words(captured || i > 0 ? 0 : started, captured || i < n - 1 ? 0 : done, use);
-                launch(phase, known, i);
+                try {
+                    device.launch(kernels.function(phase), known.launch());
+                } catch (NcclException refused) {
+                    if (i == 0 || captured) {
+                        throw refused;
+                    }
+                    // What was given waits for kernels that never come.
+                    failure = refused;
+                    stop();
+                    return false;
+                }
             }
             return captured;
         } finally {
             device.leave();
-        }
-    }
-
-    /** The i-th kernel. If it is refused, the ones before must not wait for what never comes. */
-    private void launch(Call phase, LaunchArguments arguments, int i) {
-        try {
-            device.launch(kernels.function(phase), arguments.launch());
-        } catch (RuntimeException | Error refused) {
-            if (i > 0) {
-                stop();
-            }
-            throw refused;
         }
     }
 
@@ -185,6 +185,11 @@ final class CudaCollectives implements DeviceCollectives {
             memory[q] = (other == null ? slots.address() : other.address()) + offset;
         }
         return memory;
+    }
+
+    @Override
+    public @Nullable NcclException failure() {
+        return failure;
     }
 
     @Override

@@ -63,11 +63,6 @@ final class Launch {
         config.copy(CONFIG_BYTES);
     }
 
-    /** The stream that gets the kernel. */
-    long stream() {
-        return stream;
-    }
-
     /**
      * Gives the stream a kernel, in the context of the device.
      *

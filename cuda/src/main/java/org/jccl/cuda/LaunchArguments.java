@@ -27,8 +27,8 @@ final class LaunchArguments {
     private static final int SLOT_LINES = 160;
     private static final int SIZE = 168;
 
+    private final int rank;
     private final int nRanks;
-    private final Roles roles;
     private final Struct struct;
     private final Launch launch;
 
@@ -39,8 +39,8 @@ final class LaunchArguments {
      * @param stop the host's word that ends kernels
      */
     LaunchArguments(Arena arena, int rank, long[] memory, long stop, int slotLines) {
+        this.rank = rank;
         nRanks = memory.length;
-        roles = new Roles(rank, nRanks);
         struct = new Struct(arena, SIZE);
         for (int q = 0; q < nRanks; q++) {
             struct.put(q * Long.BYTES, memory[q]);
@@ -68,7 +68,7 @@ final class LaunchArguments {
     /** Begins the description of a call. */
     void describe(Call call) {
         Operation op = call.operation();
-        roles.of(call);
+        Roles roles = Roles.of(call, rank, nRanks);
         struct.put(IN, call.input());
         struct.put(OUT, call.output());
         struct.put(BYTES, call.partBytes());

@@ -1,6 +1,8 @@
 package org.jccl.device;
 
 import org.jccl.call.Call;
+import org.jccl.type.NcclException;
+import org.jspecify.annotations.Nullable;
 
 import java.util.List;
 
@@ -44,6 +46,7 @@ public interface DeviceCollectives {
      *     the operation
      * @param done a word that the device sets to {@code use} at the end of the operation
      * @return whether the stream is being captured; then the device never sets a word
+     * @throws org.jccl.type.NcclException if the device refuses it, and has been given nothing
      */
     boolean launch(Call call, long started, long done, long use);
 
@@ -58,6 +61,11 @@ public interface DeviceCollectives {
      * @param started as for {@link #launch}, as are the others; 0 for none
      */
     void exchange(List<? extends Call> group, long started, long done, long use);
+
+    /** Why an operation that the device was given in part can never end; null if all is well. */
+    default @Nullable NcclException failure() {
+        return null;
+    }
 
     /** Ends all operations that are under way, as soon as possible; results are undefined. */
     void stop();

@@ -2,6 +2,7 @@ package org.jccl.executor;
 
 import org.jspecify.annotations.Nullable;
 
+import java.util.Queue;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
@@ -23,7 +24,7 @@ public interface Engine {
      * @return whether the owner has to hear of it soon
      * @throws org.jccl.type.NcclException if it is refused; then it is in no queue
      */
-    default boolean enqueue(Task task, Inbox queue) {
+    default boolean enqueue(Task task, Queue<Task> queue) {
         return queue.add(task);
     }
 

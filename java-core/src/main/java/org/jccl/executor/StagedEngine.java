@@ -4,10 +4,12 @@ import org.jccl.device.Device;
 import org.jccl.device.DeviceCollectives;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
+import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
@@ -99,7 +101,7 @@ final class StagedEngine extends HostEngine {
     }
 
     @Override
-    public boolean enqueue(Task task, Inbox inbox) {
+    public boolean enqueue(Task task, Queue<Task> inbox) {
         if (task.isOnHost()) {
             return inbox.add(task);
         }
@@ -130,7 +132,7 @@ final class StagedEngine extends HostEngine {
      * Gives the task's stream the whole operation, and queues the task. A device runs a
      * communicator's operations one by one, whatever their streams.
      */
-    private void launch(DeviceCollectives by, Task task, Inbox inbox) {
+    private void launch(DeviceCollectives by, Task task, Queue<Task> inbox) {
         boolean repeats;
         synchronized (order) {
             StagingBlock block = progress(task);
@@ -190,7 +192,7 @@ final class StagedEngine extends HostEngine {
     }
 
     /** Gives the task's stream what comes before the operation, and queues the task. */
-    private void stage(Task task, Inbox inbox) {
+    private void stage(Task task, Queue<Task> inbox) {
         Operation op = task.operation();
         int rank = links.rank();
         int nRanks = links.nRanks();
@@ -406,6 +408,9 @@ final class StagedEngine extends HostEngine {
 
     @Override
     public void requireSound() {
+        if (collectives != null) {
+            NcclException.throwIfAny(collectives.failure());
+        }
         String fault = device.fault();
         if (fault != null) {
             throw ErrorKind.DEVICE_FAILED.says(

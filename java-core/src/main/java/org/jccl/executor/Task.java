@@ -51,9 +51,6 @@ public final class Task extends Call {
     /** How many chunks of its lane have passed when the lane is done with it; owner only. */
     long passed;
 
-    /** The next task of a list that it is in. */
-    @Nullable Task link;
-
     /** Whether a wait for it has slept. Written and read by threads that wait (plain). */
     private boolean slept;
 

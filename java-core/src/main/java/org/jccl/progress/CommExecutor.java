@@ -6,7 +6,6 @@ import org.jccl.device.DeviceCollectives;
 import org.jccl.executor.Counters;
 import org.jccl.executor.Engine;
 import org.jccl.executor.EngineProvider;
-import org.jccl.executor.Inbox;
 import org.jccl.executor.Task;
 import org.jccl.log.Log;
 import org.jccl.plan.Plan;
@@ -17,6 +16,7 @@ import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
@@ -54,7 +54,7 @@ public final class CommExecutor {
     final Lingering lingering = new Lingering();
 
     /** Tasks that callers have submitted and the owner has not yet taken. */
-    private final Inbox inbox = new Inbox();
+    private final ConcurrentLinkedQueue<Task> inbox = new ConcurrentLinkedQueue<>();
 
     /** How many tasks are submitted and not over; at most {@link #MAX_PENDING}. */
     private final AtomicLong pending = new AtomicLong();
@@ -185,24 +185,22 @@ public final class CommExecutor {
     public void submit(Task task) {
         requireNoFailure();
         boolean visits = usesStream(task);
-        boolean enters = visits && gate.enter();
-        if (enters && pending.get() >= CROWD && !hasRoom()) {
-            enters = false;
-            requireNoFailure();
-        }
-        if (visits && !enters) {
-            throw ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
+        if (visits && !gate.enter()) {
+            throw ended();
         }
         boolean wakes;
+        boolean counted = false;
         try {
-            if (pending.incrementAndGet() > MAX_PENDING) {
-                throw ErrorKind.TOO_MANY_PENDING.says(
-                        "more than %s operations are under way on one communicator; wait for some",
-                        MAX_PENDING);
+            counted = count(visits);
+            if (!counted) {
+                requireNoFailure();
+                throw ended();
             }
             wakes = engine.enqueue(task, inbox);
         } catch (RuntimeException | Error e) {
-            pending.getAndDecrement();
+            if (counted) {
+                pending.getAndDecrement();
+            }
             if (visits) {
                 gate.leave();
             }
@@ -227,33 +225,36 @@ public final class CommExecutor {
         }
     }
 
-    /** Waits for room inside the gate, which the thread leaves if there comes to be none. */
-    private boolean hasRoom() {
-        boolean room = false;
-        try {
-            room = awaitRoom();
-            return room;
-        } finally {
-            if (!room) {
-                gate.leave();
-            }
-        }
+    private static NcclException ended() {
+        return ErrorKind.ALREADY_ENDED.says("the communicator has been ended meanwhile");
     }
 
     /**
-     * A stream takes so much and keeps its caller waiting then, as a stream of CUDA does.
+     * Counts one more operation. A stream takes {@link #MAX_PENDING} and keeps its caller waiting
+     * then, as a stream of CUDA does: the device wakes nobody.
      *
-     * @return whether there is room; if not, the communicator has come to its end
+     * @return false if the communicator has come to its end before there was room
+     * @throws NcclException if there is no room on the host
      */
-    private boolean awaitRoom() {
-        boolean moved = tryProgress();
-        while (pending.get() >= MAX_PENDING && failure == null && !gate.closed()) {
-            if (!moved) {
+    private boolean count(boolean waits) {
+        if (waits && pending.get() >= CROWD) {
+            tryProgress();
+        }
+        while (pending.incrementAndGet() > MAX_PENDING) {
+            pending.getAndDecrement();
+            if (!waits) {
+                throw ErrorKind.TOO_MANY_PENDING.says(
+                        "more than %s operations are under way on one communicator; wait for some",
+                        MAX_PENDING);
+            }
+            if (failure != null || gate.closed()) {
+                return false;
+            }
+            if (!tryProgress()) {
                 LockSupport.parkNanos(this, ROOM_NAP_NS);
             }
-            moved = tryProgress();
         }
-        return failure == null && !gate.closed();
+        return true;
     }
 
     /**

@@ -5,6 +5,7 @@ import org.jccl.oracle.Oracle;
 import org.jccl.platform.Memory;
 import org.jccl.type.DataType;
 import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
@@ -55,6 +56,7 @@ public final class LinkedCollectives implements DeviceCollectives {
     private record Message(byte[] bytes, CountDownLatch received) {}
 
     private volatile boolean stopped;
+    private volatile @Nullable NcclException failure;
 
     private static final AtomicLong STOPS = new AtomicLong();
 
@@ -100,12 +102,23 @@ public final class LinkedCollectives implements DeviceCollectives {
     }
 
     @Override
+    public @Nullable NcclException failure() {
+        return failure;
+    }
+
+    @Override
     public boolean isCaptured(long stream) {
         return device.isCaptured(stream);
     }
 
     @Override
     public boolean launch(Call given, long started, long done, long use) {
+        try {
+            device.mayRefuse("a later part");
+        } catch (NcclException refused) {
+            failure = refused;
+            return false;
+        }
         Call copy = new Copy(given);
         boolean captured = device.isCaptured(given.stream());
         device.launch(

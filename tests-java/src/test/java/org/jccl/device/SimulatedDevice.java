@@ -148,7 +148,7 @@ public final class SimulatedDevice implements Device, UsedDevice {
         }
     }
 
-    private void mayRefuse(String call) {
+    void mayRefuse(String call) {
         calls.readLock().lock();
         try {
             mayRefuseNow(call);

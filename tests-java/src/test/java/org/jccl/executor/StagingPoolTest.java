@@ -3,9 +3,11 @@ package org.jccl.executor;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import org.jccl.device.SimulatedDevice;
 import org.jccl.device.SimulatedProvider;
+import org.jccl.type.NcclException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -66,6 +68,31 @@ final class StagingPoolTest {
         }
         assertSame(early, found);
         pool.giveBack(passed(early));
+        for (StagingBlock block : late) {
+            block.set(StagingBlock.PASSED);
+        }
+    }
+
+    /** So many bytes do not fit four times; pages that nobody touches take no memory. */
+    @Test
+    void allIsLookedThroughBeforeACallIsRefused() {
+        long large = 1_200L << 20;
+        StagingBlock[] late = new StagingBlock[20];
+        for (int i = 0; i < late.length; i++) {
+            late[i] = pool.take(task, 0);
+        }
+        StagingBlock[] early = new StagingBlock[3];
+        for (int i = 0; i < early.length; i++) {
+            early[i] = pool.take(task, large);
+        }
+        for (StagingBlock block : late) {
+            pool.giveBack(block);
+        }
+        assertThrows(NcclException.class, () -> pool.take(task, large));
+        for (StagingBlock block : early) {
+            pool.giveBack(passed(block));
+        }
+        pool.giveBack(passed(pool.take(task, large)));
         for (StagingBlock block : late) {
             block.set(StagingBlock.PASSED);
         }

@@ -377,6 +377,31 @@ final class DeviceCollectivesTest {
                 .assertAllSucceeded();
     }
 
+    /** What was given before waits for more for ever, so the communicator fails. */
+    @Test
+    void whatTheDeviceRefusesInPartFailsOnAllRanks() {
+        Outcome outcome =
+                threads(2)
+                        .runHere(
+                                rank -> {
+                                    SimulatedDevice device =
+                                            LinkedProvider.device(2 + rank.number());
+                                    try (Seat seat = new Seat(rank, Config.DEFAULT, device)) {
+                                        MemorySegment data = seat.holding(COUNT, 0);
+                                        if (rank.number() == 0) {
+                                            device.refuse("a later part", 0);
+                                        }
+                                        seat.sum(data, COUNT);
+                                        awaitFailure(seat);
+                                        seat.synchronize();
+                                        seat.device.release(data);
+                                        seat.comm.awaitReady(InitTest.SOON);
+                                    }
+                                });
+        outcome.rank(0).assertFailed(NcclResult.UNHANDLED_CUDA_ERROR, "a later part");
+        outcome.rank(1).assertFailed(NcclResult.REMOTE_ERROR, "rank 0");
+    }
+
     /** A stop is for what is under way: after one, memory is kept that others may write to. */
     @Test
     void communicatorThatHasNothingUnderWayIsNotStopped() {

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -35,13 +36,13 @@ final class DeviceQueueTest {
         seat.comm.inStream(seat.stream).allReduce(data, data, 1, DataType.INT32, RedOp.MAX);
     }
 
-    /** Returns once the number stays as it is. */
-    private static void awaitRest(AtomicInteger calls) throws InterruptedException {
-        int before = -1;
-        while (calls.get() != before || before < CommExecutor.MAX_PENDING) {
-            before = calls.get();
-            Thread.sleep(500);
+    /** Returns once there are as many calls as there may be, and no more follow. */
+    private static void awaitFull(AtomicInteger calls) throws InterruptedException {
+        while (calls.get() < CommExecutor.MAX_PENDING) {
+            Thread.sleep(10);
         }
+        Thread.sleep(300);
+        assertEquals(CommExecutor.MAX_PENDING, calls.get());
     }
 
     @Test
@@ -54,41 +55,32 @@ final class DeviceQueueTest {
                             try (Seat seat = seat(rank)) {
                                 MemorySegment data = seat.holding(1, rank.number());
                                 AtomicInteger calls = new AtomicInteger();
-                                Thread other = null;
+                                FutureTask<Void> caller =
+                                        new FutureTask<>(
+                                                () -> {
+                                                    for (int i = 0; i < MORE; i++) {
+                                                        max(seat, data);
+                                                        calls.incrementAndGet();
+                                                    }
+                                                    return null;
+                                                });
                                 if (rank.number() == 0) {
-                                    other =
-                                            Thread.ofPlatform()
-                                                    .start(
-                                                            () -> {
-                                                                wait(calls);
-                                                                rank.post("full", "");
-                                                            });
+                                    Thread.ofPlatform().start(caller);
+                                    awaitFull(calls);
+                                    rank.post("full", "");
                                 } else {
                                     rank.await("full");
+                                    caller.run();
                                 }
-                                for (int i = 0; i < MORE; i++) {
-                                    max(seat, data);
-                                    calls.incrementAndGet();
-                                }
+                                caller.get();
                                 seat.synchronize();
                                 int result = seat.content(data).get(ValueLayout.JAVA_INT, 0);
                                 assertEquals(1, result);
                                 assertEquals(NcclResult.SUCCESS, seat.comm.asyncError());
                                 seat.device.release(data);
-                                if (other != null) {
-                                    other.join();
-                                }
                             }
                         })
                 .assertAllSucceeded();
-    }
-
-    private static void wait(AtomicInteger calls) {
-        try {
-            awaitRest(calls);
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
     }
 
     @Test
@@ -118,7 +110,7 @@ final class DeviceQueueTest {
                                                                 end.set(refused);
                                                             }
                                                         });
-                                awaitRest(calls);
+                                awaitFull(calls);
                                 assertTrue(caller.isAlive());
                                 seat.comm.abort();
                                 caller.join(10_000);

@@ -19,11 +19,6 @@ final class MatrixOfProcessesTest {
     }
 
     static List<Arguments> clusters() {
-        return MatrixTest.clusters(
-                EnumSet.of(
-                        Carrier.PROCESSES,
-                        Carrier.PROCESSES_TCP,
-                        Carrier.MIXED,
-                        Carrier.NAMESPACES));
+        return MatrixTest.clusters(EnumSet.complementOf(MatrixOfThreadsTest.CARRIERS));
     }
 }

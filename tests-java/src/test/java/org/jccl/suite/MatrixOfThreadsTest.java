@@ -12,6 +12,9 @@ import java.util.List;
 /** The whole matrix of {@link MatrixTest} for ranks of one process. */
 @Tag("stress")
 final class MatrixOfThreadsTest {
+    static final EnumSet<Carrier> CARRIERS =
+            EnumSet.of(Carrier.THREADS, Carrier.THREADS_TCP, Carrier.THREADS_MIXED);
+
     @ParameterizedTest
     @MethodSource("clusters")
     void everyCellAgreesWithTheOracle(Carrier carrier, int nRanks) {
@@ -19,7 +22,6 @@ final class MatrixOfThreadsTest {
     }
 
     static List<Arguments> clusters() {
-        return MatrixTest.clusters(
-                EnumSet.of(Carrier.THREADS, Carrier.THREADS_TCP, Carrier.THREADS_MIXED));
+        return MatrixTest.clusters(CARRIERS);
     }
 }
