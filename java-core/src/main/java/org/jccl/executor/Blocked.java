@@ -15,6 +15,9 @@ public final class Blocked {
     private long value;
     private Task task = NONE;
 
+    /** For which call the task stood, see {@link Task#calls}. */
+    private int call;
+
     /** When a look first found the operation here, by the clock of the looks; 0 if none has. */
     private long sinceNs;
 
@@ -61,9 +64,9 @@ public final class Blocked {
 
     /** Shows the operation that is first in the lane now. */
     public Blocked of(Task first) {
-        if (task != first || !first.shown) {
-            first.shown = true;
+        if (task != first || call != first.calls()) {
             task = first;
+            call = first.calls();
             sinceNs = 0;
         }
         return this;

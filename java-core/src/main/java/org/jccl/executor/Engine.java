@@ -1,8 +1,8 @@
 package org.jccl.executor;
 
+import org.jccl.call.Call;
 import org.jspecify.annotations.Nullable;
 
-import java.util.Queue;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 
@@ -18,13 +18,21 @@ public interface Engine {
     // What a caller's thread does, inside the gate.
 
     /**
+     * A task for a call of which its caller hears nothing more if the call's stream waits for it;
+     * any thread.
+     */
+    default Task task(Call call) {
+        return new Task();
+    }
+
+    /**
      * Adds a task to the queue that the owner drains, in the order of the task's stream; any
      * thread.
      *
      * @return whether the owner has to hear of it soon
      * @throws org.jccl.type.NcclException if it is refused; then it is in no queue
      */
-    default boolean enqueue(Task task, Queue<Task> queue) {
+    default boolean enqueue(Task task, Inbox queue) {
         return queue.add(task);
     }
 
@@ -96,6 +104,14 @@ public interface Engine {
      * changes when the operation moves.
      */
     void forEachBlocked(ObjLongConsumer<Blocked> action);
+
+    /**
+     * How many operations that are under way need nothing of the host: their devices run them; any
+     * thread.
+     */
+    default int launched() {
+        return 0;
+    }
 
     /** Whether more than one lane has something under way. */
     boolean severalLanes();

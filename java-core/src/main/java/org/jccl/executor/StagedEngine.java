@@ -1,7 +1,9 @@
 package org.jccl.executor;
 
+import org.jccl.call.Call;
 import org.jccl.device.Device;
 import org.jccl.device.DeviceCollectives;
+import org.jccl.transport.CallRecord;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
@@ -9,7 +11,6 @@ import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
-import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
@@ -71,9 +72,20 @@ final class StagedEngine extends HostEngine {
     /** Whether everything has been dropped: what is launched from then on is to stop. */
     private volatile boolean cleared;
 
+    /**
+     * Tasks of operations that the device ran, for later ones; those who take them lock it. All
+     * have the block {@link #progress}, so a caller may ask one what it is although another call
+     * has it by now.
+     */
+    private final Inbox spare = new Inbox();
+
+    /** The latest task of those; the interpreter may show it still. */
+    private @Nullable Task latest;
+
     /** See {@link #isInDoubt}. */
     private @Nullable Task doubted;
 
+    private int doubtedCall;
     private long doubtedSinceNs;
 
     /** Tasks whose results are on their way to the device. */
@@ -101,7 +113,28 @@ final class StagedEngine extends HostEngine {
     }
 
     @Override
-    public boolean enqueue(Task task, Queue<Task> inbox) {
+    public Task task(Call call) {
+        boolean launches =
+                collectives != null
+                        && !call.operation().pointToPoint()
+                        && call.redOp() != CallRecord.SPLIT
+                        && collectives.takes(call);
+        if (!launches) {
+            return new Task();
+        }
+        Task task;
+        synchronized (spare) {
+            task = spare.poll();
+        }
+        if (task == null) {
+            task = new Task();
+            task.serves = true;
+        }
+        return task;
+    }
+
+    @Override
+    public boolean enqueue(Task task, Inbox inbox) {
         if (task.isOnHost()) {
             return inbox.add(task);
         }
@@ -132,7 +165,7 @@ final class StagedEngine extends HostEngine {
      * Gives the task's stream the whole operation, and queues the task. A device runs a
      * communicator's operations one by one, whatever their streams.
      */
-    private void launch(DeviceCollectives by, Task task, Queue<Task> inbox) {
+    private void launch(DeviceCollectives by, Task task, Inbox inbox) {
         boolean repeats;
         synchronized (order) {
             StagingBlock block = progress(task);
@@ -192,7 +225,7 @@ final class StagedEngine extends HostEngine {
     }
 
     /** Gives the task's stream what comes before the operation, and queues the task. */
-    private void stage(Task task, Queue<Task> inbox) {
+    private void stage(Task task, Inbox inbox) {
         Operation op = task.operation();
         int rank = links.rank();
         int nRanks = links.nRanks();
@@ -289,6 +322,12 @@ final class StagedEngine extends HostEngine {
         }
         release(task);
         finished.accept(task);
+        if (task.serves) {
+            if (latest != null) {
+                spare.add(latest);
+            }
+            latest = task;
+        }
     }
 
     @Override
@@ -321,6 +360,11 @@ final class StagedEngine extends HostEngine {
         blocked = blocked == null ? transfers.blocked(task) : blocked;
         Task first = delivering.peek();
         return blocked == null && first != null ? result.of(first) : blocked;
+    }
+
+    @Override
+    public int launched() {
+        return running.get();
     }
 
     /** Whether the device does everything. */
@@ -381,8 +425,10 @@ final class StagedEngine extends HostEngine {
      */
     private boolean isInDoubt(Task task) {
         Task known = doubted;
-        if (known == null || known.delivered() || known.over()) {
+        boolean same = known != null && known.calls() == doubtedCall;
+        if (!same || known.delivered() || known.over()) {
             doubted = task;
+            doubtedCall = task.calls();
             doubtedSinceNs = System.nanoTime();
         }
         return doubted == task && System.nanoTime() - doubtedSinceNs >= DOUBT_NS;

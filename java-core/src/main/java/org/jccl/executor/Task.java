@@ -54,8 +54,14 @@ public final class Task extends Call {
     /** Whether a wait for it has slept. Written and read by threads that wait (plain). */
     private boolean slept;
 
-    /** Whether a look has found it first in its lane; owner only. */
-    boolean shown;
+    /** How many calls it has stood for, this one included. */
+    private int calls;
+
+    /** Whether nobody looks at it when it is over, so that another call may have it. */
+    boolean serves;
+
+    /** The next task of a list that it is in. */
+    @Nullable Task link;
 
     /** Written by the owner of the communicator (volatile), read by anybody who waits. */
     private volatile boolean over = true;
@@ -80,10 +86,15 @@ public final class Task extends Call {
         description = CallRecord.describe(operationNumber(), typeNumber(), way, peer());
         moved = 0;
         slept = false;
-        shown = false;
+        calls++;
         failure = null;
         over = false;
         return this;
+    }
+
+    /** A number that tells this call from others that the object stands for. */
+    int calls() {
+        return calls;
     }
 
     /** What a collective does. */

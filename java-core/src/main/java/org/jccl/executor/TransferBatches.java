@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Queue;
 import java.util.function.Consumer;
 
 /**
@@ -92,7 +91,7 @@ final class TransferBatches {
      * @return whether the host will hear of it, since its stream is not captured
      * @throws org.jccl.type.NcclException if it is refused; then it is in no queue
      */
-    synchronized boolean add(Task task, Queue<Task> inbox) {
+    synchronized boolean add(Task task, Inbox inbox) {
         Batch batch = open.get(Thread.currentThread());
         if (batch == null) {
             boolean captured = collectives.isCaptured(task.stream());

@@ -6,6 +6,7 @@ import org.jccl.device.DeviceCollectives;
 import org.jccl.executor.Counters;
 import org.jccl.executor.Engine;
 import org.jccl.executor.EngineProvider;
+import org.jccl.executor.Inbox;
 import org.jccl.executor.Task;
 import org.jccl.log.Log;
 import org.jccl.plan.Plan;
@@ -16,7 +17,6 @@ import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
@@ -54,7 +54,7 @@ public final class CommExecutor {
     final Lingering lingering = new Lingering();
 
     /** Tasks that callers have submitted and the owner has not yet taken. */
-    private final ConcurrentLinkedQueue<Task> inbox = new ConcurrentLinkedQueue<>();
+    private final Inbox inbox = new Inbox();
 
     /** How many tasks are submitted and not over; at most {@link #MAX_PENDING}. */
     private final AtomicLong pending = new AtomicLong();
@@ -126,6 +126,11 @@ public final class CommExecutor {
     /** Sets the time limit of operations, 0 for none. */
     public void timeLimitMs(long ms) {
         health.timeLimitMs = ms;
+    }
+
+    /** Whether no operation under way needs the host. */
+    boolean onDeviceAlone() {
+        return pending.get() == engine.launched();
     }
 
     /** Whether exactly one operation is under way. */

@@ -20,6 +20,12 @@ public final class StreamAgent implements Runnable {
     private static final int YIELDS = 50;
     private static final long NAP_NS = 1_000_000;
 
+    /** Between two looks at what devices run, whose end nobody waits for here. */
+    private static final long DEVICE_NAP_NS = 100_000;
+
+    /** After so many rounds in which nothing moved such naps get longer, up to {@link #NAP_NS}. */
+    private static final int LONGER_AFTER = 10;
+
     /** The pause after a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
 
@@ -132,6 +138,8 @@ public final class StreamAgent implements Runnable {
         }
         boolean moved = false;
         boolean alone = true;
+        boolean onDevices = false;
+        boolean onHost = false;
         for (int i = active.size() - 1; i >= 0; i--) {
             CommExecutor executor = active.get(i).executor();
             if (executor.gate.closed() || !executor.busy()) {
@@ -141,10 +149,18 @@ public final class StreamAgent implements Runnable {
                 alone = false;
             } else {
                 moved |= executor.gate.visit(executor::tryProgress);
+                boolean there = executor.onDeviceAlone();
+                onDevices |= there;
+                onHost |= !there;
             }
         }
         round = moved ? 0 : round + 1;
-        rest(alone);
+        if (onDevices && !onHost) {
+            long longer = 1 + round / LONGER_AFTER;
+            LockSupport.parkNanos(this, Math.min(NAP_NS, longer * DEVICE_NAP_NS));
+        } else {
+            rest(alone);
+        }
     }
 
     /**

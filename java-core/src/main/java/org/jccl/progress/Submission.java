@@ -21,7 +21,7 @@ public final class Submission {
      * @throws NcclException if the communicator has failed or this call fails at once
      */
     public static @Nullable Task run(CommExecutor executor, Call call, @Nullable Plan plan) {
-        Task task = new Task().of(call, plan);
+        Task task = executor.engine.task(call).of(call, plan);
         executor.submit(task);
         if (follow(executor, task)) {
             return null;

@@ -1,0 +1,61 @@
+package org.jccl.executor;
+
+import org.jspecify.annotations.Nullable;
+
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Tasks on their way from any threads to one that takes them, in the order in which they came. It
+ * makes no objects: a task links to the next one, and is in one of these at most.
+ */
+public final class Inbox {
+    /** Each links to the one that came before; any thread adds (compare and set). */
+    private final AtomicReference<@Nullable Task> newest = new AtomicReference<>();
+
+    /** Those that were taken from there, each links to the one that came after. */
+    private volatile @Nullable Task oldest;
+
+    /** Adds a task; any thread. */
+    public boolean add(Task task) {
+        Task before;
+        do {
+            before = newest.get();
+            task.link = before;
+        } while (!newest.compareAndSet(before, task));
+        return true;
+    }
+
+    /** Whether there is none; any thread. */
+    public boolean isEmpty() {
+        return newest.get() == null && oldest == null;
+    }
+
+    /** Takes the oldest one, if there is one; one thread at a time. */
+    public @Nullable Task poll() {
+        Task first = oldest;
+        if (first == null) {
+            if (newest.get() == null) {
+                return null;
+            }
+            first = reversed(newest.getAndSet(null));
+            if (first == null) {
+                return null;
+            }
+        }
+        oldest = first.link;
+        first.link = null;
+        return first;
+    }
+
+    private static @Nullable Task reversed(@Nullable Task list) {
+        Task done = null;
+        Task rest = list;
+        while (rest != null) {
+            Task next = rest.link;
+            rest.link = done;
+            done = rest;
+            rest = next;
+        }
+        return done;
+    }
+}
