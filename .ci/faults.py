@@ -53,13 +53,14 @@ def _clone(name: str) -> Path:
     return clone
 
 
-def _reports(clone: Path) -> Path:
-    return clone / "tests-java" / "target" / "surefire-reports"
+def _reports(clone: Path) -> list[Path]:
+    return [clone / module / "target" / "surefire-reports" for module in ("tests-java", "cuda")]
 
 
 def _failed_tests(clone: Path) -> list[str]:
     failed = []
-    for report in sorted(_reports(clone).glob("TEST-*.xml")):
+    reports = [each for folder in _reports(clone) for each in sorted(folder.glob("TEST-*.xml"))]
+    for report in reports:
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             if case.find("failure") is not None or case.find("error") is not None:
                 failed.append(f"{str(case.get('classname')).split('.')[-1]}.{case.get('name')}")
@@ -93,9 +94,10 @@ def _run(clone: Path, command: list[str], environment: dict[str, str]) -> tuple[
 
 def _failure_of_junit(clone: Path, classes: str, environment: dict[str, str]) -> str | None:
     """Says which test fails in the clone as it is, or what else happened; None if all pass."""
-    shutil.rmtree(_reports(clone), ignore_errors=True)
+    for folder in _reports(clone):
+        shutil.rmtree(folder, ignore_errors=True)
     # Error Prone may find a fault itself; here the tests are on trial.
-    command = ["mvn", "-q", "-B", "-pl", "java-core,tests-java", "-Djccl.unchecked"]
+    command = ["mvn", "-q", "-B", "-pl", "java-core,cuda,tests-java", "-Djccl.unchecked"]
     command += [f"-Dtest={classes}", "verify"]
     # Ends at the first failure (FirstFailure): tests that hang would each wait for their deadline.
     command.append("-Djunit.jupiter.extensions.autodetection.enabled=true")

@@ -48,7 +48,7 @@ def _python(check: bool) -> bool:
 
 
 def _c(check: bool) -> bool:
-    files = _tracked("*.c", "*.h", "*.cu")
+    files = _tracked("*.c", "*.cpp", "*.h", "*.cu")
     if not check:
         return _works([str(BIN / "clang-format"), "-i", *files]) if files else True
     unformatted = [file for file in files if _changes(file)]

@@ -98,6 +98,20 @@ by_jccl() {
     "$@"
 }
 
+# together COMMAND...: side by side, since most of their time is that of starting
+together() {
+    local each status=0
+    local running=()
+    for each in "$@"; do
+        $each &
+        running+=($!)
+    done
+    for each in "${running[@]}"; do
+        wait "$each" || status=1
+    done
+    return $status
+}
+
 # tensors RANKS: every operation on tensors of GPUs
 tensors() {
     local said
@@ -190,7 +204,7 @@ compare() {
     for name in $names; do
         [ -x "$programs/${name}_perf" ] || continue
         python3 cuda/src/test/python/table.py "$name" "$launcher env $ours" "$launcher $theirs" \
-            "$programs/${name}_perf" -b 8 -e 1G -f 8 -n 20 -w 100 "$@" || status=1
+            "$programs/${name}_perf" "$@" || status=1
     done
     return $status
 }
@@ -248,16 +262,13 @@ run() {
         mkdir -p "$kit/python-pkg/jccl/_lib"
         cp "$kit"/lib/{libjccl.so,_jccl.abi3.so,jccl-core-*.jar} "$kit/python-pkg/jccl/_lib"
         cp pom.xml "$kit"
-        for ranks in 2 4; do
-            tensors $ranks || failed=1
-            core $ranks || failed=1
-        done
+        together "tensors 2" "core 2" "tensors 4" "core 4" || failed=1
         lost || failed=1
-        rails || failed=1
         if [ "$gpus" -gt 1 ]; then
-            train ddp || failed=1
-            train fsdp || failed=1
+            together rails "train ddp" "train fsdp" || failed=1
             eager || failed=1
+        else
+            rails || failed=1
         fi
     fi
     if [ -n "$programs" ]; then

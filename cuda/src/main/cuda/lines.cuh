@@ -10,7 +10,6 @@
 
 namespace jccl {
 
-constexpr uint32_t MOST_RANKS = 8;
 constexpr uint32_t LINE_BYTES = 128;
 constexpr uint32_t LINE_DATA_BYTES = 120;
 constexpr uint32_t LINE_THREADS = 8;

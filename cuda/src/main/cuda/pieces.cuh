@@ -16,14 +16,29 @@ constexpr uint32_t WORDS_BYTES = 16;
 /* A lane is a block of so many threads. */
 constexpr uint32_t LANE_THREADS = 128;
 
-/* All rings in a rank's memory, and how many pieces one of them holds. */
-constexpr uint64_t RINGS_BYTES = 24 << 20;
+/* How many pieces a ring holds. */
 constexpr uint32_t RING_PIECES = 3;
 constexpr uint32_t PIECE_UNIT = LANE_THREADS * WORDS_BYTES;
 
-/* How long a piece is where a rank has so many rings. */
-__device__ inline uint32_t piece_of(uint32_t rings) {
-    return uint32_t(RINGS_BYTES / (RING_PIECES * rings) / PIECE_UNIT * PIECE_UNIT);
+/* What each thread moves four times 16 bytes of; what is left of a piece takes as long as that. */
+constexpr uint32_t GOOD_PIECE_UNIT = 4 * PIECE_UNIT;
+constexpr uint32_t MOST_PIECE = 32 << 10;
+
+/* How long a piece is where a rank has so many rings in so many bytes. */
+__device__ inline uint32_t piece_of(uint64_t bytes, uint32_t rings) {
+    uint32_t room = uint32_t(min(bytes / (RING_PIECES * rings), uint64_t(MOST_PIECE)));
+    uint32_t unit = room < GOOD_PIECE_UNIT ? PIECE_UNIT : GOOD_PIECE_UNIT;
+    return room / unit * unit;
+}
+
+/*
+ * How long a piece is where ranks relay a lane's share: while the first pieces come and the last
+ * ones go some ways are idle, so there are several pieces, if the share is not too short.
+ */
+__device__ inline uint32_t relayed_piece(uint64_t share, uint32_t most) {
+    constexpr uint64_t PIECES = 4;
+    uint64_t wanted = (share / PIECES + PIECE_UNIT - 1) / PIECE_UNIT * PIECE_UNIT;
+    return uint32_t(min(max(wanted, uint64_t(PIECE_UNIT)), uint64_t(most)));
 }
 
 /* How many of so many bytes each lane moves, but those behind the end. */

@@ -19,14 +19,11 @@
  */
 #include <cstdint>
 
+#include "arguments.cuh"
 #include "lines.cuh"
 #include "pieces.cuh"
 
 namespace jccl {
-
-/* To and from each other rank, long messages with it, and the copies. */
-constexpr uint32_t MOST_CHANNELS = 3 * (MOST_RANKS - 1) + 1;
-constexpr uint32_t MOST_TRANSFERS = 224;
 
 /* Of all channels that begin, or that end, at a rank. */
 constexpr uint32_t LANES = 512;
@@ -65,48 +62,7 @@ constexpr uint64_t RECEIVED = SENT + 16 * LANES;
 constexpr uint64_t BLOCKS_DONE = RECEIVED + 16 * LANES;
 constexpr uint64_t RINGS = BLOCKS_DONE + 128 * 3 * MOST_RANKS;
 constexpr uint64_t LONG_RINGS = RINGS + LANES * RING_CHUNKS * CHUNK_BYTES;
-
-struct Transfer {
-    uint64_t address;
-    uint64_t bytes;
-};
-
-enum Kind : uint16_t { SENDS, RECEIVES, COPIES, LONG };
-
-/*
- * Messages of one channel, in their order; of long ones those that are sent come first. A copy's
- * are two transfers, from and to.
- */
-struct Channel {
-    uint16_t peer;
-    Kind kind;
-    /* Its warps in the kernel. */
-    uint16_t first_warp;
-    uint16_t warps;
-    uint16_t first_transfer;
-    uint16_t transfers;
-    /* How many of the transfers of a long channel are received. */
-    uint16_t receives;
-    uint16_t unused;
-};
-
-/* As org.jccl.cuda.TransferArguments writes it. */
-struct Transfers {
-    uint64_t memory[MOST_RANKS];
-    /* Words of the host: not 0 if the kernel is to stop; set when it starts and when it is done. */
-    uint64_t stop;
-    uint64_t started;
-    uint64_t done;
-    uint64_t use;
-    uint32_t rank;
-    /* Lanes of a channel, and of a long one. */
-    uint32_t lanes;
-    uint32_t long_lanes;
-    uint32_t channels;
-    uint32_t ranks;
-    Channel channel[MOST_CHANNELS];
-    Transfer transfer[MOST_TRANSFERS];
-};
+constexpr uint64_t LONG_RINGS_BYTES = 48 << 20;
 
 /* Among the lanes of a rank's channels from or to the others. */
 __device__ inline uint64_t lane_number(uint32_t of, uint32_t other, uint32_t lane, uint32_t lanes) {
@@ -370,7 +326,7 @@ struct LongLane {
 /* `warp` is the number of this warp among the channel's. */
 __device__ void run_long(const Transfers& a, const Channel& channel, uint32_t warp) {
     uint32_t lane = warp / (LANE_THREADS / 32);
-    LongLane{a, channel, lane, piece_of(a.long_lanes * (a.ranks - 1))}.run();
+    LongLane{a, channel, lane, piece_of(LONG_RINGS_BYTES, a.long_lanes * (a.ranks - 1))}.run();
 }
 
 /* What one warp copies of the messages of a rank to itself. */

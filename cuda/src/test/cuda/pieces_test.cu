@@ -55,6 +55,7 @@ struct Operation {
     bool one_receives;
     bool each_in;
     bool each_out;
+    bool relayed;
 };
 
 const Operation OPERATIONS[] = {
@@ -66,6 +67,8 @@ const Operation OPERATIONS[] = {
     {"gather", false, false, true, false, true},
     {"scatter", false, true, false, true, false},
     {"alltoall", false, false, false, true, true},
+    {"broadcast by relays", false, true, false, false, false, true},
+    {"reduce by relays", true, false, true, false, false, true},
 };
 
 /* One call of all ranks. */
@@ -83,6 +86,24 @@ struct Call {
     }
     bool receives(int r) const {
         return !op.one_receives || r == root;
+    }
+
+    /* As org.jccl.cuda.Roles has it. */
+    void relay(Arguments& a, int r) const {
+        uint32_t own = 1u << r;
+        uint32_t all = (1u << n) - 1;
+        uint32_t others = all & ~own & ~(1u << root);
+        bool is_root = r == root;
+        a.readers = op.reduces || is_root ? others : 0;
+        a.sources = is_root      ? (op.reduces || a.in == a.out ? 0 : own)
+                    : op.reduces ? all
+                                 : 1u << root;
+        a.relays = is_root ? 0 : op.reduces ? 1u << root : others;
+        a.relayed = op.reduces == is_root ? others : 0;
+        a.rootless = root;
+        a.all = bytes;
+        a.bytes = (bytes + 16 * (n - 1) - 1) / (16 * (n - 1)) * 16;
+        a.in_stride = a.out_stride = a.bytes;
     }
 
     Arguments arguments(int r) const {
@@ -105,6 +126,10 @@ struct Call {
             a.sources &= ~(1u << r);
         }
         a.bytes = bytes;
+        a.rootless = n;
+        if (op.relayed) {
+            relay(a, r);
+        }
         a.stop = uint64_t(stop);
         a.rank = r;
         a.ranks = n;

@@ -5,7 +5,8 @@ Usage: table.py NAME OURS THEIRS PROGRAM [OPTION...]
 OURS and THEIRS are the commands before the program, as one word each. For each size the row has
 the times of both in µs, called by the host and in CUDA graphs, and two ratios: JCCL's time in a
 graph by the better time of NVIDIA's library, and JCCL's time without graphs by that of NVIDIA's.
-The status is not 0 if a result was wrong or a run of JCCL failed.
+Small calls by the host are timed after 20,000 others, when Java's compilers are done. The status
+is not 0 if a result was wrong or a run of JCCL failed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import subprocess
 import sys
 
 LIMIT_S = 120
-GRAPH = ["-G", "20"]
+FACTOR = ["-f", "8"]
+WARM = [*FACTOR, "-b", "8", "-e", "256K", "-n", "1000", "-w", "20000"]
+LARGE = [*FACTOR, "-b", "2M", "-e", "1G", "-n", "20", "-w", "20"]
+GRAPH = [*FACTOR, "-b", "8", "-e", "1G", "-n", "20", "-w", "20", "-G", "20"]
 #: Of a line of results: size, count, type, reduction, root, then time, two rates and wrong results.
 ROW = re.compile(
     r"^\s*(\d+)\s+\d+\s+\w+\s+(?:\w+\s+)?-?\d+\s+([\d.]+)\s+[\d.]+\s+[\d.]+\s+(\d+|N/A)"
@@ -61,10 +65,12 @@ def ratio(ours: float | None, theirs: float | None) -> str:
 def main() -> int:
     """Prints the rows."""
     name, ours, theirs, *command = sys.argv[1:]
-    runs = [times(before, command + more) for before in (ours, theirs) for more in ([], GRAPH)]
-    eager, graph, their_eager, their_graph = (found for found, _, _ in runs)
+    options = (WARM, LARGE, GRAPH)
+    runs = [times(before, command + more) for before in (ours, theirs) for more in options]
+    small, large, graph, their_small, their_large, their_graph = (found for found, _, _ in runs)
+    eager, their_eager = small | large, their_small | their_large
     statuses = [status for _, _, status in runs]
-    wrong = runs[0][1] + runs[1][1]
+    wrong = sum(found for _, found, _ in runs[:3])
     for each in sorted(eager):
         found = [runs.get(each) for runs in (eager, graph, their_eager, their_graph)]
         known = [time for time in found[2:] if time is not None]
@@ -74,7 +80,7 @@ def main() -> int:
         ]
         cells = [f"{time:.1f}" if time is not None else "-" for time in found]
         print(f"| {name} | {size(each)} | {' | '.join(cells + ratios)} |", flush=True)
-    failed = wrong > 0 or any(statuses[:2]) or not eager
+    failed = wrong > 0 or any(statuses[:3]) or not eager
     if failed:
         print(f"{name}: {len(eager)} rows, {wrong} wrong; statuses {statuses}", flush=True)
     return 1 if failed else 0

@@ -3,6 +3,7 @@ package org.jccl.cuda;
 import org.jccl.call.Call;
 import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
+import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
 
@@ -18,19 +19,30 @@ final class LaunchArguments {
     private static final int STARTED = 112;
     private static final int DONE = 120;
     private static final int USE = 128;
-    private static final int RANK = 136;
-    private static final int RANKS = 140;
-    private static final int READERS = 144;
-    private static final int SOURCES = 148;
-    private static final int ROOTED = 152;
-    private static final int DIVISOR = 156;
-    private static final int SLOT_LINES = 160;
-    private static final int SIZE = 168;
+    private static final int ALL = 136;
+    private static final int RANK = 144;
+    private static final int RANKS = 148;
+    private static final int READERS = 152;
+    private static final int SOURCES = 156;
+    private static final int ROOTED = 160;
+    private static final int DIVISOR = 164;
+    private static final int SLOT_LINES = 168;
+    private static final int ROOTLESS = 172;
+    private static final int RELAYS = 176;
+    private static final int RELAYED = 180;
+    private static final int SIZE = 184;
 
     private final int rank;
     private final int nRanks;
     private final Struct struct;
     private final Launch launch;
+
+    // The call before, since most calls differ from it in their buffers at most.
+    private @Nullable Operation operation;
+    private int root;
+    private int redOp;
+    private long bytes;
+    private long distance;
 
     /**
      * The arguments of a rank's kernels.
@@ -67,16 +79,42 @@ final class LaunchArguments {
 
     /** Begins the description of a call. */
     void describe(Call call) {
-        Operation op = call.operation();
-        Roles roles = Roles.of(call, rank, nRanks);
         struct.put(IN, call.input());
         struct.put(OUT, call.output());
-        struct.put(BYTES, call.partBytes());
+        if (!alike(call)) {
+            remember(call);
+            describe(call.operation(), Roles.of(call, rank, nRanks));
+        }
+    }
+
+    /** Whether a call has the roles of the one before. */
+    private boolean alike(Call call) {
+        return call.operation() == operation
+                && call.peer() == root
+                && call.redOp() == redOp
+                && call.partBytes() == bytes
+                && call.output() - call.input() == distance;
+    }
+
+    private void remember(Call call) {
+        operation = call.operation();
+        root = call.peer();
+        redOp = call.redOp();
+        bytes = call.partBytes();
+        distance = call.output() - call.input();
+    }
+
+    private void describe(Operation op, Roles roles) {
+        struct.put(BYTES, roles.partBytes());
+        struct.put(ALL, roles.allBytes());
         struct.put(IN_STRIDE, roles.inStride());
         struct.put(OUT_STRIDE, roles.outStride());
         struct.putInt(READERS, roles.readers());
         struct.putInt(SOURCES, roles.sources());
+        struct.putInt(ROOTLESS, roles.rootless());
+        struct.putInt(RELAYS, roles.relays());
+        struct.putInt(RELAYED, roles.relayed());
         struct.putInt(ROOTED, op.rooted() ? 1 : 0);
-        struct.putInt(DIVISOR, op.reduces() && call.redOp() == RedOp.AVG.number() ? nRanks : 0);
+        struct.putInt(DIVISOR, op.reduces() && redOp == RedOp.AVG.number() ? nRanks : 0);
     }
 }

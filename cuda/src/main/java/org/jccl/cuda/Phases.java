@@ -6,9 +6,9 @@ import org.jccl.type.Operation;
 /**
  * The kernels of which a collective consists. Where a rank would send the same large buffer to
  * several others, there are several: an all-reduce is a reduce-scatter and an all-gather, a
- * broadcast a scatter and an all-gather, after van de Geijn. For n ranks and s bytes a rank sends
- * at most 2 (n - 1) / n s instead of (n - 1) s. The few elements that n equal parts leave over
- * follow as a call of the same operation.
+ * broadcast for which ranks do not relay parts a scatter and an all-gather, after van de Geijn. For
+ * n ranks and s bytes a rank sends at most 2 (n - 1) / n s instead of (n - 1) s. The few elements
+ * that n equal parts leave over follow as a call of the same operation.
  */
 final class Phases {
     /** For less the second launch takes longer than it saves. */
@@ -33,7 +33,8 @@ final class Phases {
     int of(Call call) {
         Operation op = call.operation();
         boolean same = op == Operation.ALL_REDUCE || op == Operation.BROADCAST;
-        if (nRanks == 2 || !same || call.partBytes() < FROM_BYTES) {
+        boolean divided = same && nRanks > 2 && call.partBytes() >= FROM_BYTES;
+        if (!divided || Roles.relays(call, nRanks)) {
             phases[0] = call;
             return 1;
         }

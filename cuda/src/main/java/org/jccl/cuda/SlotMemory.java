@@ -37,12 +37,9 @@ final class SlotMemory {
     /** All slots of a rank: two sets of one for each rank. */
     static final int SLOT_BYTES = 16 << 20;
 
-    /** As in {@code pieces.cuh}. */
-    private static final int RINGS_BYTES = 24 << 20;
-
     /** As in {@code transfers.cu}: its words, its rings of chunks, and those of pieces. */
     private static final int TRANSFER_BYTES =
-            4 * 16 * 512 + 128 * 3 * LaunchArguments.MOST_RANKS + (8 << 20) + RINGS_BYTES;
+            4 * 16 * 512 + 128 * 3 * LaunchArguments.MOST_RANKS + (8 << 20) + (48 << 20);
 
     /** Where the memory for sends and receives begins. */
     static final int TRANSFERS = HEADER_BYTES + SLOT_BYTES;
@@ -52,7 +49,7 @@ final class SlotMemory {
 
     /** As in {@code pieces.cu}: its words, and its rings. */
     private static final int PIECES_BYTES =
-            3 * 16 * Kernels.MOST_LANES * LaunchArguments.MOST_RANKS + 128 + RINGS_BYTES;
+            3 * 16 * Kernels.MOST_LANES * LaunchArguments.MOST_RANKS + 128 + (48 << 20);
 
     private static final int BYTES = PIECES + PIECES_BYTES;
 

@@ -64,7 +64,8 @@ final class PhasesTest {
     @EnumSource(DataType.class)
     void partsAndTheRestAreTheWhole(DataType type) {
         for (int nRanks = 3; nRanks <= 8; nRanks++) {
-            for (long count : new long[] {1 << 22, (1 << 22) + 1, (1 << 22) + 4095}) {
+            for (long bytes : new long[] {1 << 22, (1 << 22) + 8, (1 << 22) + 4096}) {
+                long count = bytes / type.sizeBytes();
                 Call sum = call(Operation.ALL_REDUCE, count, type);
                 requireParts(Operation.ALL_REDUCE, Operation.REDUCE_SCATTER, nRanks, sum);
                 Call copy = call(Operation.BROADCAST, count, type);
@@ -84,6 +85,7 @@ final class PhasesTest {
         requireWhole(2, call(Operation.ALL_REDUCE, 1 << 28, DataType.FLOAT32));
         requireWhole(4, call(Operation.ALL_REDUCE, 1000, DataType.FLOAT32));
         requireWhole(4, call(Operation.BROADCAST, 1000, DataType.FLOAT32));
+        requireWhole(4, call(Operation.BROADCAST, 1 << 28, DataType.FLOAT32));
         requireWhole(4, call(Operation.ALL_GATHER, 1 << 28, DataType.FLOAT32));
         requireWhole(4, call(Operation.REDUCE, 1 << 28, DataType.FLOAT32));
     }
