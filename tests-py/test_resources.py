@@ -19,6 +19,11 @@ SETTINGS: dict[str, dict[str, str]] = {"shm": {}, "tcp": NET}
 RESIDENT_KB = 4 << 10
 #: In a short test the compilers still work.
 RESIDENT_KB_SHORT = 24 << 10
+#: A compiler takes 20 MiB, of which Java gives back what nobody uses each 5 s.
+QUIET_S = 8
+QUIET_S_SHORT = 1
+#: So many lives later the second compiler has done most of its work.
+WARM_UP = 8000
 
 
 def _next_id(control: Communicator) -> UniqueId:
@@ -76,42 +81,45 @@ def _barrier(comm: Communicator) -> None:
     comm.allreduce(word, word, SUM)
 
 
-def _at_rest_kb() -> int:
-    """Resident memory once the compilers rest: some take 20 MiB, and Java gives them back late."""
+def _at_rest_kb(quiet_s: int) -> int:
+    """Resident memory once it has not shrunk for so long."""
     least = footprint.resident_kb()
-    until = time.monotonic() + 20
-    quiet = 0
-    while quiet < 5 and time.monotonic() < until:
+    until = time.monotonic() + 20 + quiet_s
+    shrunk = time.monotonic()
+    while time.monotonic() < min(until, shrunk + quiet_s):
         time.sleep(0.2)
         now = footprint.resident_kb()
-        quiet = 0 if now < least - 64 else quiet + 1
+        if now < least - 64:
+            shrunk = time.monotonic()
         least = min(least, now)
     return least
 
 
-def _lives(rank: Rank, warm_up: int, lives: int, resident_kb: int) -> tuple[list[str], int]:
+def _lives(rank: Rank, warm_up: int, lives: int, quiet_s: int) -> tuple[list[str], int]:
     """Makes communicators; returns what is left of them, and by how many kilobytes memory grew."""
     control = rank.comm(name="control")
     for i in range(warm_up):
         _live(control, i)
     _barrier(control)
     gc.collect()
-    before, resident = footprint.counts(), _at_rest_kb()
+    before, resident = footprint.counts(), _at_rest_kb(quiet_s)
     for i in range(warm_up, warm_up + lives):
         _live(control, i)
     _barrier(control)
     gc.collect()
     left = footprint.growth(before)
-    more = _at_rest_kb() - resident
+    more = _at_rest_kb(quiet_s) - resident
     _barrier(control)
     control.destroy()
     return left, more
 
 
-def _run(setting: str, warm_up: int, lives: int, resident_kb: int, **options: Any) -> None:
+def _run(
+    setting: str, warm_up: int, lives: int, resident_kb: int, quiet_s: int, **options: Any
+) -> None:
     environment = {**SETTINGS[setting], **options.pop("environment", {}), "MALLOC_ARENA_MAX": "1"}
     for left, more in run_ranks(
-        _lives, 2, warm_up, lives, resident_kb, environment=environment, fresh=True, **options
+        _lives, 2, warm_up, lives, quiet_s, environment=environment, fresh=True, **options
     ):
         print(f"{setting}: {lives} lives, resident memory +{more} KiB")
         assert not left
@@ -121,11 +129,11 @@ def _run(setting: str, warm_up: int, lives: int, resident_kb: int, **options: An
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_few_hundred_lives_leave_no_descriptor_thread_or_mapping(setting: str) -> None:
     options = {"JCCL_JVM_OPTIONS": f"-XX:TieredStopAtLevel=1 {FIXED}"}
-    _run(setting, 50, 150, RESIDENT_KB_SHORT, environment=options)
+    _run(setting, 50, 150, RESIDENT_KB_SHORT, QUIET_S_SHORT, environment=options)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_ten_thousand_lives_leave_nothing(setting: str) -> None:
     options = {"JCCL_JVM_OPTIONS": FIXED}
-    _run(setting, 3000, 10_000, RESIDENT_KB, environment=options, deadline_s=3600)
+    _run(setting, WARM_UP, 10_000, RESIDENT_KB, QUIET_S, environment=options, deadline_s=3600)

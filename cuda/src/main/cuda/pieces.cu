@@ -1,15 +1,16 @@
 /*
  * Collectives of large parts between GPUs that reach each other's memory. The lanes of a kernel, a
  * block of threads each, share a part and need nothing of each other. A lane cuts its share into
- * pieces of plain bytes. It writes a piece into a ring that it has in the memory of each reader,
- * and tells the reader how many it has put there; then it takes the piece before from all sources,
- * which it copies or folds in the order of the ranks, and tells the sources how many it has taken.
- * Cost for n ranks and parts of s bytes: two trips, and at most (n - 1) s bytes that a rank sends.
+ * pieces of plain bytes. It writes a piece into a ring that it has in the memory of each reader;
+ * then it takes the piece before from all sources, which it copies or folds in the order of the
+ * ranks; then it tells the readers how many it has put there, and the sources how many it has
+ * taken. Cost for n ranks and parts of s bytes: two trips, and at most (n - 1) s bytes that a rank
+ * sends.
  *
  * Between more than two ranks a broadcast and a reduce cut their s bytes into n - 1 parts, one for
  * each rank but the root, which relays it: in a broadcast it gets the pieces of its part from the
  * root and sends them to the others but the root; in a reduce it gets them from all, folds them and
- * sends what comes out to the root. Cost: three trips, and s bytes that each rank sends and
+ * sends what comes out to the root. Cost: four trips, and s bytes that each rank sends and
  * receives at most, while pieces are on all ways at once.
  *
  * A rank's input is read up to a piece before its output is written so far, so they may be the

@@ -62,7 +62,7 @@ constexpr uint64_t RECEIVED = SENT + 16 * LANES;
 constexpr uint64_t BLOCKS_DONE = RECEIVED + 16 * LANES;
 constexpr uint64_t RINGS = BLOCKS_DONE + 128 * 3 * MOST_RANKS;
 constexpr uint64_t LONG_RINGS = RINGS + LANES * RING_CHUNKS * CHUNK_BYTES;
-constexpr uint64_t LONG_RINGS_BYTES = 48 << 20;
+constexpr uint64_t LONG_RINGS_BYTES = 24 << 20;
 
 /* Among the lanes of a rank's channels from or to the others. */
 __device__ inline uint64_t lane_number(uint32_t of, uint32_t other, uint32_t lane, uint32_t lanes) {

@@ -8,6 +8,7 @@
  */
 #include "pieces.cu"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +25,8 @@ constexpr int MOST = 4;
 constexpr unsigned LANES = 256;
 constexpr size_t MEMORY = jccl::RINGS + jccl::RINGS_BYTES;
 constexpr int UNTOUCHED = 0xee;
+/* How many bytes behind an output have to stay as they are. */
+constexpr size_t BEHIND = 256;
 constexpr size_t MOST_COUNT = 2'000'003;
 constexpr size_t BUFFER = MOST * MOST_COUNT * 8 + 64;
 
@@ -183,12 +186,27 @@ void run(const Call& call, Kernel kernel) {
         CHECK(cudaStreamSynchronize(ranks[r].stream));
     }
     int parts = call.op.each_out ? call.n : 1;
+    std::vector<unsigned char> behind(BEHIND);
     for (int r = 0; r < call.n; r++) {
         if (!call.receives(r)) {
             continue;
         }
         auto* out = reinterpret_cast<void*>(call.arguments(r).out);
         CHECK(cudaMemcpy(values.data(), out, call.bytes * parts, cudaMemcpyDeviceToHost));
+        /* In place, what lies behind the output may be input. */
+        size_t end = call.bytes * parts;
+        size_t rest = call.in_place ? 0 : std::min(BEHIND, BUFFER - call.offset - end);
+        CHECK(
+            cudaMemcpy(behind.data(), static_cast<char*>(out) + end, rest, cudaMemcpyDeviceToHost));
+        for (size_t i = 0; i < rest; i++) {
+            if (behind[i] != UNTOUCHED) {
+                std::printf(
+                    "%s of %d ranks, %zu bytes from %zu on: rank %d wrote behind its output\n",
+                    call.op.name, call.n, call.bytes, call.offset, r);
+                wrong++;
+                break;
+            }
+        }
         for (size_t i = 0; i < count * parts; i++) {
             T want = expected<T>(call, r, int(i / count), i % count, count);
             if (std::memcmp(&values[i], &want, sizeof(T)) != 0) {

@@ -7,7 +7,10 @@ import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
 
-/** What a kernel of {@code exchange.cu} is told, as its struct {@code Arguments} has it. */
+/**
+ * What a kernel of {@code exchange.cu} or {@code pieces.cu} is told, as the struct {@code
+ * Arguments} has it.
+ */
 final class LaunchArguments {
     static final int MOST_RANKS = 8;
     private static final int IN = 64;

@@ -19,9 +19,9 @@ import java.util.Random;
 import java.util.function.BooleanSupplier;
 
 /**
- * The program of a lane of {@code pieces.cu}, with the roles that its kernels get, on all ranks in
- * random orders of their steps: no rank waits for ever, no piece is overwritten before it is taken,
- * and every result is made of the right inputs.
+ * A model of the program of a lane of {@code pieces.cu}, with the roles that its kernels get, on
+ * all ranks in random orders of their steps: no rank waits for ever, no piece is overwritten before
+ * it is taken, and every result is made of the right inputs.
  */
 final class LanesTest {
     /** As in {@code pieces.cuh}. */
@@ -31,8 +31,8 @@ final class LanesTest {
     private static final int KERNELS = 6;
     private static final int MOST_TURNS = 8;
 
-    /** Bytes: those of whose input, of which of its parts, and which piece of it. */
-    private record Bytes(List<Integer> ranks, int part, int piece) {}
+    /** Bytes: of which collective, those of whose input, of which of its parts, and which piece. */
+    private record Bytes(int kernel, List<Integer> ranks, int part, int piece) {}
 
     /** What becomes of a place in an output. */
     private record Place(int part, int piece) {}
@@ -102,8 +102,8 @@ final class LanesTest {
         }
 
         /** Adds the steps of a kernel. */
-        void add(Call call, int pieces) {
-            Kernel kernel = new Kernel(this, call, Roles.of(call, rank, machine.nRanks));
+        void add(int number, Call call, int pieces) {
+            Kernel kernel = new Kernel(this, number, call, Roles.of(call, rank, machine.nRanks));
             Roles roles = kernel.roles;
             int turns = pieces + (roles.relayed() != 0 ? 2 : 1);
             for (int turn = 0; turn < turns; turn++) {
@@ -143,9 +143,9 @@ final class LanesTest {
     }
 
     /** One rank's part of a collective. */
-    private record Kernel(Rank at, Call call, Roles roles, Map<Place, Bytes> output) {
-        Kernel(Rank at, Call call, Roles roles) {
-            this(at, call, roles, new HashMap<>());
+    private record Kernel(Rank at, int number, Call call, Roles roles, Map<Place, Bytes> output) {
+        Kernel(Rank at, int number, Call call, Roles roles) {
+            this(at, number, call, roles, new HashMap<>());
         }
 
         private int n() {
@@ -197,7 +197,7 @@ final class LanesTest {
 
         void send(int i) {
             for (int q : ranks(roles.readers())) {
-                put(q, i, new Bytes(List.of(at.rank), inPart(q), i));
+                put(q, i, new Bytes(number, List.of(at.rank), inPart(q), i));
             }
         }
 
@@ -215,9 +215,10 @@ final class LanesTest {
 
         private Bytes takenFrom(int source, int i) {
             if (source == at.rank) {
-                return new Bytes(List.of(source), inPart(source), i);
+                return new Bytes(number, List.of(source), inPart(source), i);
             }
             Bytes found = ring(at.rank, source).places[(at.received[source] + i) % RING_PIECES];
+            assertEquals(number, found.kernel(), "whose piece is in the place");
             assertEquals(i, found.piece(), "the piece that is in the place");
             return found;
         }
@@ -229,7 +230,7 @@ final class LanesTest {
                 copy(roles.sources(), i);
             } else if (at.rank == roles.rootless()) {
                 for (int part = 0; part < n() - 1; part++) {
-                    keep(part, i, new Bytes(List.of(at.rank), part, i));
+                    keep(part, i, new Bytes(number, List.of(at.rank), part, i));
                 }
             } else {
                 Bytes mine = takenFrom(roles.rootless(), i);
@@ -246,7 +247,7 @@ final class LanesTest {
                 assertEquals(part, next.part());
                 folded.addAll(next.ranks());
             }
-            Bytes result = new Bytes(folded, part, i);
+            Bytes result = new Bytes(number, folded, part, i);
             if (relays()) {
                 put(roles.rootless(), i, result);
             } else {
@@ -292,7 +293,7 @@ final class LanesTest {
                 int theirs = relays() ? part : op.in() == Operation.Parts.EACH ? at.rank : 0;
                 for (int i = 0; i < pieces; i++) {
                     List<Integer> of = op.reduces() ? all : List.of(sender);
-                    expected.put(new Place(part, i), new Bytes(of, theirs, i));
+                    expected.put(new Place(part, i), new Bytes(number, of, theirs, i));
                 }
             }
             return expected;
@@ -320,7 +321,8 @@ final class LanesTest {
                     Operation op = operations.get(random.nextInt(operations.size()));
                     int pieces = 1 + random.nextInt(MOST_TURNS);
                     Call call = call(op, random.nextInt(nRanks));
-                    machine.ranks.forEach(rank -> rank.add(call, pieces));
+                    int number = k;
+                    machine.ranks.forEach(rank -> rank.add(number, call, pieces));
                 }
                 machine.run(random);
             }

@@ -46,6 +46,7 @@ final class SoftwareGpus {
 
     private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
+    private static final byte UNTOUCHED = 0x5a;
     private static final int CALLS = 5_000;
     private static final int MOST_ROUNDS = 100;
 
@@ -172,6 +173,7 @@ final class SoftwareGpus {
             } else if (inPlace) {
                 to = in.asSlice(-distance);
             }
+            to.asSlice(0, 4L * outParts * count).fill(UNTOUCHED);
             fill(from, inParts, count);
             call(op, from, to, count, root);
             await();

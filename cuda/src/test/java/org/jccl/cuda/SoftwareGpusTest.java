@@ -78,7 +78,7 @@ final class SoftwareGpusTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {2, 3})
+    @ValueSource(ints = {2, 4})
     void everyOperationIsRightAndMakesNoObjects(int nRanks) throws Exception {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -91,7 +91,7 @@ final class SoftwareGpusTest {
         command.add(SoftwareGpus.class.getName());
         command.add(Integer.toString(nRanks));
         String said = run(command, Integer.toString(nRanks));
-        assertEquals(true, said.contains(" results are right"), said);
+        assertEquals(true, said.matches("(?s).*\\b[1-9]\\d* results are right.*"), said);
         assertEquals(true, said.contains("a call allocates 0 bytes"), said);
     }
 }

@@ -49,6 +49,11 @@ public final class Blocked {
         return task;
     }
 
+    /** Whether the call that was shown last is over. */
+    public boolean ended() {
+        return task.over() || call != task.calls();
+    }
+
     /** Says that the lane waits for this. Returns false: the lane does not go on. */
     boolean on(int itsRank, long itsAddress, long seen) {
         rank = itsRank;

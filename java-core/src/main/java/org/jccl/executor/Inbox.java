@@ -37,7 +37,14 @@ public final class Inbox {
             if (newest.get() == null) {
                 return null;
             }
-            first = reversed(newest.getAndSet(null));
+            // Without a call from here on: if the stack overflowed, all these tasks would be lost.
+            Task rest = newest.getAndSet(null);
+            while (rest != null) {
+                Task next = rest.link;
+                rest.link = first;
+                first = rest;
+                rest = next;
+            }
             if (first == null) {
                 return null;
             }
@@ -45,17 +52,5 @@ public final class Inbox {
         oldest = first.link;
         first.link = null;
         return first;
-    }
-
-    private static @Nullable Task reversed(@Nullable Task list) {
-        Task done = null;
-        Task rest = list;
-        while (rest != null) {
-            Task next = rest.link;
-            rest.link = done;
-            done = rest;
-            rest = next;
-        }
-        return done;
     }
 }

@@ -34,6 +34,9 @@ final class StagedEngine extends HostEngine {
 
     private static final int ALIGNMENT = 64;
 
+    /** How many tasks are kept for later calls. */
+    private static final int MOST_SPARES = 1024;
+
     /** How long a kernel may go on although a rank that has come to it has died. */
     private static final long DOUBT_NS = 1_000_000_000;
 
@@ -78,6 +81,9 @@ final class StagedEngine extends HostEngine {
      * has it by now.
      */
     private final Inbox spare = new Inbox();
+
+    /** How many there are. */
+    private final AtomicInteger spares = new AtomicInteger();
 
     /** The latest task of those; the interpreter may show it still. */
     private @Nullable Task latest;
@@ -129,6 +135,8 @@ final class StagedEngine extends HostEngine {
         if (task == null) {
             task = new Task();
             task.serves = true;
+        } else {
+            spares.getAndDecrement();
         }
         return task;
     }
@@ -323,7 +331,8 @@ final class StagedEngine extends HostEngine {
         release(task);
         finished.accept(task);
         if (task.serves) {
-            if (latest != null) {
+            if (latest != null && spares.get() < MOST_SPARES) {
+                spares.getAndIncrement();
                 spare.add(latest);
             }
             latest = task;
@@ -425,8 +434,7 @@ final class StagedEngine extends HostEngine {
      */
     private boolean isInDoubt(Task task) {
         Task known = doubted;
-        boolean same = known != null && known.calls() == doubtedCall;
-        if (!same || known.delivered() || known.over()) {
+        if (known == null || known.calls() != doubtedCall || known.delivered() || known.over()) {
             doubted = task;
             doubtedCall = task.calls();
             doubtedSinceNs = System.nanoTime();

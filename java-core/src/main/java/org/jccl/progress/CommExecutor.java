@@ -36,6 +36,8 @@ public final class CommExecutor {
     private static final int CROWD = MAX_PENDING / 2;
 
     private static final long ROOM_NAP_NS = 100_000;
+    private static final int MANY_CALLS = 64;
+    private static final int FEW_CALLS = 2;
 
     /** How often the fast path tries before it lets other threads and operations in. */
     private static final int DIRECT_TRIES = 16;
@@ -58,6 +60,9 @@ public final class CommExecutor {
 
     /** How many tasks are submitted and not over; at most {@link #MAX_PENDING}. */
     private final AtomicLong pending = new AtomicLong();
+
+    /** Whether the hosts have calls to tell each other; stream thread only. */
+    private boolean behind;
 
     private final Tickets tickets = new Tickets();
     private final Task direct = new Task();
@@ -128,9 +133,14 @@ public final class CommExecutor {
         health.timeLimitMs = ms;
     }
 
-    /** Whether no operation under way needs the host. */
+    /**
+     * Whether no operation under way needs the host soon, for its stream thread. The hosts tell
+     * each other each call in turn; if they have many to tell, they look until there are few.
+     */
     boolean onDeviceAlone() {
-        return pending.get() == engine.launched();
+        long n = pending.get();
+        behind = n >= MANY_CALLS || (behind && n > FEW_CALLS);
+        return !behind && n == engine.launched();
     }
 
     /** Whether exactly one operation is under way. */

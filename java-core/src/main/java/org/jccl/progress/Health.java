@@ -177,7 +177,7 @@ final class Health {
     }
 
     private void endOverdue(Blocked blocked) {
-        if (!blocked.task().over()) {
+        if (!blocked.ended()) {
             long waitedMs = blocked.waitedNs(clockNs) / MS;
             executor.fail(wording.overdue(blocked, waitedMs, timeLimitMs), -1);
         }

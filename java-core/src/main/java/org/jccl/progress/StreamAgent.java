@@ -23,8 +23,8 @@ public final class StreamAgent implements Runnable {
     /** Between two looks at what devices run, whose end nobody waits for here. */
     private static final long DEVICE_NAP_NS = 100_000;
 
-    /** After so many rounds in which nothing moved such naps get longer, up to {@link #NAP_NS}. */
-    private static final int LONGER_AFTER = 10;
+    /** If nothing has moved after so many of them, the agent sleeps as on other operations. */
+    private static final int DEVICE_NAPS = 10;
 
     /** The pause after a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
@@ -155,12 +155,7 @@ public final class StreamAgent implements Runnable {
             }
         }
         round = moved ? 0 : round + 1;
-        if (onDevices && !onHost) {
-            long longer = 1 + round / LONGER_AFTER;
-            LockSupport.parkNanos(this, Math.min(NAP_NS, longer * DEVICE_NAP_NS));
-        } else {
-            rest(alone);
-        }
+        rest(alone, onDevices && !onHost);
     }
 
     /**
@@ -173,13 +168,15 @@ public final class StreamAgent implements Runnable {
         }
     }
 
-    private void rest(boolean alone) {
-        if (round == 0 || active.isEmpty()) {
+    private void rest(boolean alone, boolean onDevices) {
+        if (active.isEmpty() || (round == 0 && !onDevices)) {
             return;
         }
-        if (!alone) {
+        if (onDevices && round < DEVICE_NAPS) {
+            LockSupport.parkNanos(this, DEVICE_NAP_NS);
+        } else if (!alone) {
             LockSupport.parkNanos(this, NAP_NS);
-        } else if (round <= YIELDS) {
+        } else if (!onDevices && round <= YIELDS) {
             boolean lone = active.getFirst().executor().loneOnCores;
             round = Threads.yieldInCrowd(lone) ? YIELDS : round;
         } else if (active.size() == 1) {
