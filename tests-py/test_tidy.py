@@ -42,7 +42,8 @@ def test_planted_faults_apply() -> None:
 
 
 def test_planted_faults_name_tests_that_exist() -> None:
-    junit = {path.stem for path in (_ROOT / "tests-java").rglob("*Test.java")}
+    modules = ("tests-java", "cuda")
+    junit = {path.stem for module in modules for path in (_ROOT / module).rglob("*Test.java")}
     unknown = []
     for patch in sorted((_ROOT / ".ci" / "faults").glob("*.patch")):
         _, _, names = patch.read_text(encoding="utf-8").splitlines()[1].partition(": ")

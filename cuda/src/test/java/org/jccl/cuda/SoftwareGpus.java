@@ -285,6 +285,7 @@ final class SoftwareGpus {
             check(Operation.ALL_GATHER, 7, 0, false);
         }
 
+        @SuppressWarnings("restricted")
         private void await() {
             MemorySegment word = MemorySegment.ofAddress(device.allocateHost(8)).reinterpret(8);
             word.set(ValueLayout.JAVA_LONG, 0, 0);
