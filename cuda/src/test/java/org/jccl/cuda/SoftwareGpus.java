@@ -47,7 +47,15 @@ final class SoftwareGpus {
     private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
     private static final byte UNTOUCHED = 0x5a;
+
+    /** A task has some 200 bytes; the stream thread's start, after a pause, makes objects. */
+    static final int LEAST_OBJECT = 32;
+
     private static final int CALLS = 5_000;
+
+    /** Fewer than there are tasks that serve again. */
+    private static final int CALLS_AT_ONCE = 500;
+
     private static final int MOST_ROUNDS = 100;
 
     /** By rank, what a call allocates. */
@@ -63,7 +71,8 @@ final class SoftwareGpus {
         bytesOfCall = new long[nRanks];
         together =
                 new CyclicBarrier(
-                        nRanks, () -> quiet = Arrays.stream(bytesOfCall).allMatch(b -> b == 0));
+                        nRanks,
+                        () -> quiet = Arrays.stream(bytesOfCall).allMatch(b -> b < LEAST_OBJECT));
         UniqueId id = Communicator.uniqueId();
         List<Callable<Integer>> ranks = new ArrayList<>();
         for (int r = 0; r < nRanks; r++) {
@@ -264,12 +273,16 @@ final class SoftwareGpus {
         /** Measures until no rank's calls make objects, when the compilers are done. */
         private void measure() throws Exception {
             for (int round = 0; round < MOST_ROUNDS && !quiet; round++) {
-                long before = allocated();
-                for (int i = 0; i < CALLS; i++) {
-                    calls.allReduce(in, out, 100, TYPE, RedOp.SUM);
+                long bytes = 0;
+                for (int i = 0; i < CALLS; i += CALLS_AT_ONCE) {
+                    long before = allocated();
+                    for (int k = 0; k < CALLS_AT_ONCE; k++) {
+                        calls.allReduce(in, out, 100, TYPE, RedOp.SUM);
+                    }
+                    bytes += allocated() - before;
+                    await();
                 }
-                bytesOfCall[rank] = (allocated() - before) / CALLS;
-                await();
+                bytesOfCall[rank] = bytes / CALLS;
                 together.await();
             }
         }
