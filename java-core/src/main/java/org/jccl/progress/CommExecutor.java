@@ -134,13 +134,14 @@ public final class CommExecutor {
     }
 
     /**
-     * Whether no operation under way needs the host soon, for its stream thread. The hosts tell
-     * each other each call in turn; if they have many to tell, they look until there are few.
+     * Whether operations are under way and none needs the host soon, for the stream thread. The
+     * hosts tell each other each call in turn; if they have many to tell, they look until there are
+     * few.
      */
     boolean onDeviceAlone() {
         long n = pending.get();
         behind = n >= MANY_CALLS || (behind && n > FEW_CALLS);
-        return !behind && n == engine.launched();
+        return n > 0 && !behind && n == engine.launched();
     }
 
     /** Whether exactly one operation is under way. */
