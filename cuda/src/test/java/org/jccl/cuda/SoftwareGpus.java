@@ -133,10 +133,7 @@ final class SoftwareGpus {
                     }
                 }
             }
-            // The same call with another root, and with another reduction.
-            check(Operation.BROADCAST, 10, 0, false);
-            check(Operation.BROADCAST, 10, 1, false);
-            average();
+            almostAlike();
             check(Operation.ALL_REDUCE, LONG_COUNT, 0, false);
             check(Operation.BROADCAST, LONG_COUNT, 1, true);
             check(Operation.REDUCE, LONG_COUNT, 1, true);
@@ -233,14 +230,22 @@ final class SoftwareGpus {
             }
         }
 
-        private void average() {
-            check(Operation.ALL_REDUCE, 10, 0, false);
-            fill(in, 1, 10);
-            calls.allReduce(in, out, 10, TYPE, RedOp.AVG);
+        /** A call right after one that has another root, and one that has another reduction. */
+        private void almostAlike() {
+            int count = 10;
+            fill(in, 1, count);
+            calls.broadcast(in, out, count, TYPE, 0);
+            calls.broadcast(in, out, count, TYPE, 1);
             await();
-            for (int i = 0; i < 10; i++) {
+            for (int i = 0; i < count; i++) {
+                require(get(out, i), element(1, 0, i), Operation.BROADCAST, count, false);
+            }
+            calls.allReduce(in, out, count, TYPE, RedOp.SUM);
+            calls.allReduce(in, out, count, TYPE, RedOp.AVG);
+            await();
+            for (int i = 0; i < count; i++) {
                 int sum = expected(Operation.ALL_REDUCE, 0, 0, i);
-                require(get(out, i), sum / nRanks, Operation.ALL_REDUCE, 10, false);
+                require(get(out, i), sum / nRanks, Operation.ALL_REDUCE, count, false);
             }
             right++;
         }
