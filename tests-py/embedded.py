@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import archives
@@ -12,6 +14,9 @@ import archives
 REPOSITORY = Path(__file__).resolve().parent.parent
 JAR = REPOSITORY / "python-pkg" / "embed" / "target" / "jccl-embed.jar"
 LIMIT_S = 300
+
+#: How long a JVM may take to print its threads' stacks.
+STACKS_S = 5
 
 HOSTS = {"graalpy": ("--host", "graalpy"), "jep": ("--host", "jep", "--python", sys.executable)}
 
@@ -46,12 +51,29 @@ def command(host: str, *words: str) -> list[str]:
 
 
 def run(host: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs it to its end."""
-    return subprocess.run(
+    """Runs it to its end. If that does not come, the error shows its output and Java's stacks."""
+    with subprocess.Popen(
         command(host, *words),
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=LIMIT_S,
-        check=False,
         env={**os.environ, **environment},
-    )
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            # The host may have started another JVM, in which the program runs.
+            pids = [process.pid, *_children(process.pid)]
+            for pid in pids:
+                os.kill(pid, signal.SIGQUIT)
+            time.sleep(STACKS_S)
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            raise AssertionError(f"no end after {LIMIT_S} s\n{stdout}{stderr}") from None
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def _children(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for file in children for child in file.read_text().split()]

@@ -446,3 +446,21 @@ def test_a_child_made_by_fork_is_told_in_jep(script: Script) -> None:
     done = run("jep", path)
     assert done.stdout == "[0] 7\n", done.stdout + done.stderr
     assert done.returncode == 0
+
+
+def test_exit_handlers_of_native_libraries_do_not_hold_up_the_end_in_jep(script: Script) -> None:
+    """Those of torch wait for CPython's lock, which a thread may have that Java has stopped."""
+    path = script(
+        """
+        import ctypes
+        libc = ctypes.CDLL(None)
+        add_handler = getattr(libc, "__cxa_atexit")
+        add_handler(libc.pause, None, None)
+        libc.printf(b"by C\\n")
+        comm.destroy()
+        sys.exit(3)
+        """
+    )
+    done = run("jep", path)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == "by C\n"

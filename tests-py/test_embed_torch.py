@@ -19,8 +19,15 @@ TRAIN = str(REPOSITORY / "examples" / "digits" / "train.py")
 def worlds(tmp_path: Path, code: str, *, ranks: int = 3, **environment: str) -> list[str]:
     """What ranks of one Jep print, sorted."""
     script = tmp_path / "script.py"
-    begin = "import os, threading\nimport torch\nimport torch.distributed as dist\n"
-    script.write_text(begin + textwrap.dedent(code), encoding="utf-8")
+    begin = f"""
+        import faulthandler, os, sys, threading
+        import torch
+        import torch.distributed as dist
+
+        # Shows where each thread is if the program does not end.
+        faulthandler.dump_traceback_later({LIMIT_S - 20}, file=sys.__stderr__)
+    """
+    script.write_text(textwrap.dedent(begin) + textwrap.dedent(code), encoding="utf-8")
     done = run("jep", "--ranks", str(ranks), str(script), **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return sorted(done.stdout.splitlines())

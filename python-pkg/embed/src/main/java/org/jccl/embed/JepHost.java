@@ -64,6 +64,7 @@ public final class JepHost implements PythonHost {
         MainInterpreter.setJepLibraryPath(found.library().toString());
         MainInterpreter.setInitParams(PyConfig.python().setProgramName(python.toString()));
         SharedInterpreter.setConfig(new JepConfig().setClassLoader(JepHost.class.getClassLoader()));
+        ExitHandlers.skip();
         JepInterpreters.prepare();
         started = python;
     }
@@ -73,7 +74,7 @@ public final class JepHost implements PythonHost {
         return new RankThreads(job, new JepInterpreters(job)).run();
     }
 
-    /** Does nothing: CPython ends with the process. */
+    /** Does nothing: CPython ends with the process, without exit handlers of native libraries. */
     @Override
     public void close() {}
 }
