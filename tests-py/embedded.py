@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -51,29 +52,48 @@ def command(host: str, *words: str) -> list[str]:
 
 
 def run(host: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs it to its end. If that does not come, the error shows its output and Java's stacks."""
-    with subprocess.Popen(
+    """Runs it to its end.
+
+    Raises:
+        AssertionError: it has not ended in time; shows its output, the stacks of Java, which
+            answers unless it is ending already, and what its threads wait for.
+    """
+    process = subprocess.Popen(
         command(host, *words),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        errors="replace",
         env={**os.environ, **environment},
-    ) as process:
-        try:
-            stdout, stderr = process.communicate(timeout=LIMIT_S)
-        except subprocess.TimeoutExpired:
-            # The host may have started another JVM, in which the program runs.
-            pids = [process.pid, *_children(process.pid)]
-            for pid in pids:
-                os.kill(pid, signal.SIGQUIT)
-            time.sleep(STACKS_S)
-            for pid in pids:
-                os.kill(pid, signal.SIGKILL)
-            stdout, stderr = process.communicate()
-            raise AssertionError(f"no end after {LIMIT_S} s\n{stdout}{stderr}") from None
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGQUIT)
+        time.sleep(STACKS_S)
+        threads = _threads(process.pid)
+        _kill(process)
+        stdout, stderr = process.communicate(timeout=STACKS_S)
+        raise AssertionError(f"no end after {LIMIT_S} s\n{stdout}{stderr}{threads}") from None
+    except BaseException:
+        _kill(process)
+        raise
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
-def _children(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for file in children for child in file.read_text().split()]
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Ends it with its children, which may hold its pipes."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _threads(pid: int) -> str:
+    """A line for each thread: its name, and where in the kernel it waits."""
+    lines = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            lines.append(
+                f"{(thread / 'comm').read_text().strip()}: {(thread / 'wchan').read_text()}"
+            )
+    return "\n".join(lines)

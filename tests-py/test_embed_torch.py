@@ -21,11 +21,10 @@ def worlds(tmp_path: Path, code: str, *, ranks: int = 3, **environment: str) -> 
     script = tmp_path / "script.py"
     begin = f"""
         import faulthandler, os, sys, threading
+        # Shows where each thread is if the program does not end.
+        faulthandler.dump_traceback_later({LIMIT_S - 60}, file=sys.__stderr__)
         import torch
         import torch.distributed as dist
-
-        # Shows where each thread is if the program does not end.
-        faulthandler.dump_traceback_later({LIMIT_S - 20}, file=sys.__stderr__)
     """
     script.write_text(textwrap.dedent(begin) + textwrap.dedent(code), encoding="utf-8")
     done = run("jep", "--ranks", str(ranks), str(script), **environment)

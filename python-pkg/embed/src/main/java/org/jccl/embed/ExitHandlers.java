@@ -10,22 +10,25 @@ import java.util.Arrays;
 /**
  * Lets the process end without the exit handlers of its native libraries.
  *
- * <p>Those of torch free Python objects, on the thread that ends the Java VM: it waits for
- * CPython's global lock, and may call Java. But the VM has stopped its threads by then, perhaps one
- * that has the lock: the process would not end.
+ * <p>Those of torch free Python objects on the thread that ends the Java VM. They wait for
+ * CPython's global lock, and may call Java; but the VM has stopped its threads by then, perhaps the
+ * one that has the lock, so the process might never end.
  */
 final class ExitHandlers {
     private ExitHandlers() {}
 
-    /** From now on the Java VM's end skips the handlers that were there when it began. */
+    /** The end of the Java VM, but for halt, skips the handlers that were registered before it. */
     static void skip() {
-        Runtime.getRuntime().addShutdownHook(new Thread(ExitHandlers::endFirst, "jccl-exit"));
+        try {
+            Runtime.getRuntime().addShutdownHook(new Thread(ExitHandlers::endFirst, "jccl-exit"));
+        } catch (IllegalStateException ending) {
+            // The VM ends already, in the middle of a start: nothing is known to be there.
+        }
     }
 
     /**
      * Adds a handler that ends the process, and one that runs before it, since the latest runs
-     * first: it writes what C programs have printed. A C library without on_exit keeps all
-     * handlers.
+     * first: it writes what C code has printed. A C library without on_exit keeps all handlers.
      */
     @SuppressWarnings("restricted")
     private static void endFirst() {
@@ -33,13 +36,13 @@ final class ExitHandlers {
         if (names.find("on_exit").isEmpty()) {
             return;
         }
-        call(names, "on_exit", names.findOrThrow("_exit"), MemorySegment.NULL);
         MemorySegment file =
                 names.findOrThrow("stdout")
                         .reinterpret(ValueLayout.ADDRESS.byteSize())
                         .get(ValueLayout.ADDRESS, 0);
-        // Without the file's lock, as the C library does at the end: a stopped thread may have it.
+        // Without the file's lock, which a stopped thread may have.
         MemorySegment flush = names.findOrThrow("fflush_unlocked");
+        call(names, "on_exit", names.findOrThrow("_exit"), MemorySegment.NULL);
         call(names, "__cxa_atexit", flush, file, MemorySegment.NULL);
     }
 
