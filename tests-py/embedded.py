@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import archives
@@ -71,7 +70,9 @@ def run(host: str, *words: str, **environment: str) -> subprocess.CompletedProce
         stdout, stderr = process.communicate(timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGQUIT)
-        time.sleep(STACKS_S)
+        # It goes on reading: the stacks may be more than a pipe holds.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=STACKS_S)
         threads = _threads(process.pid)
         _kill(process)
         stdout, stderr = process.communicate(timeout=STACKS_S)

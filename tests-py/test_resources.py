@@ -128,7 +128,9 @@ def _lives(
     return left, grown
 
 
-def _run(setting: str, *numbers: int, resident_kb: int, quiet_s: int, **options: Any) -> None:
+def _run(
+    setting: str, numbers: tuple[int, int, int], resident_kb: int, quiet_s: int, **options: Any
+) -> None:
     """Numbers: lives before the test, lives of a part, parts."""
     environment = {**SETTINGS[setting], **options.pop("environment", {}), "MALLOC_ARENA_MAX": "1"}
     for left, grown in run_ranks(
@@ -143,22 +145,12 @@ def _run(setting: str, *numbers: int, resident_kb: int, quiet_s: int, **options:
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_few_hundred_lives_leave_no_descriptor_thread_or_mapping(setting: str) -> None:
     options = {"JCCL_JVM_OPTIONS": f"-XX:TieredStopAtLevel=1 {FIXED}"}
-    _run(
-        *(setting, 50, 150, 1),
-        resident_kb=RESIDENT_KB_SHORT,
-        quiet_s=QUIET_S_SHORT,
-        environment=options,
-    )
+    _run(setting, (50, 150, 1), RESIDENT_KB_SHORT, QUIET_S_SHORT, environment=options)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_ten_thousand_lives_leave_nothing(setting: str) -> None:
     options = {"JCCL_JVM_OPTIONS": FIXED}
-    _run(
-        *(setting, WARM_UP, 10_000 // PARTS, PARTS),
-        resident_kb=RESIDENT_KB,
-        quiet_s=QUIET_S,
-        environment=options,
-        deadline_s=3600,
-    )
+    numbers = (WARM_UP, 10_000 // PARTS, PARTS)
+    _run(setting, numbers, RESIDENT_KB, QUIET_S, environment=options, deadline_s=3600)
