@@ -155,12 +155,19 @@ train() {
 }
 
 kernels() {
-    local nvcc said=""
+    local nvcc name said status=0
     nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
     [ -x "$nvcc" ] || { echo "kernels: skipped, since there is no nvcc"; return; }
-    "$nvcc" -std=c++17 -O3 --fmad=false -arch=native -I cuda/src/main/cuda -o "$kit/pieces_test" \
-        cuda/src/test/cuda/pieces_test.cu && said=$(timeout "$limit_s" "$kit/pieces_test") &&
-        echo "kernels in pieces, $gpus GPU(s): $said" || { echo "kernels in pieces: FAILED: $said"; return 1; }
+    for name in lines pieces; do
+        "$nvcc" -std=c++17 -O3 --fmad=false -arch=native -I cuda/src/main/cuda \
+            -o "$kit/${name}_test" "cuda/src/test/cuda/${name}_test.cu" &
+    done
+    wait
+    for name in lines pieces; do
+        said=$(timeout "$limit_s" "$kit/${name}_test") && echo "kernels in $name, $gpus GPU(s): $said" ||
+            { echo "kernels in $name: FAILED: $said"; status=1; }
+    done
+    return $status
 }
 
 rails() {

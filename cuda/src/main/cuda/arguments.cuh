@@ -84,6 +84,8 @@ struct Transfers {
     uint32_t long_lanes;
     uint32_t channels;
     uint32_t ranks;
+    /* Over how many lanes a short message is spread, so that each has few of its lines. */
+    uint32_t spread;
     Channel channel[MOST_CHANNELS];
     Transfer transfer[MOST_TRANSFERS];
 };

@@ -13,6 +13,7 @@ namespace jccl {
 constexpr uint32_t LINE_BYTES = 128;
 constexpr uint32_t LINE_DATA_BYTES = 120;
 constexpr uint32_t LINE_THREADS = 8;
+constexpr uint32_t WARP_LINES = 32 / LINE_THREADS;
 constexpr uint32_t ALL_LANES = 0xffffffff;
 
 /* How often a thread polls before it looks whether it is to stop, which takes a microsecond. */
@@ -130,15 +131,17 @@ __device__ __noinline__ void store_few(uint64_t address, int64_t bytes, uint64_t
 
 /* 8 bytes from any address; of those behind `bytes` nothing is said. */
 __device__ inline uint64_t load_bytes(uint64_t address, int64_t bytes) {
-    bool whole = bytes >= 8 && address % 8 == 0;
-    return whole ? *reinterpret_cast<const uint64_t*>(address) : load_few(address, bytes);
+    if (bytes >= 8 && address % 8 == 0) {
+        return *reinterpret_cast<const uint64_t*>(address);
+    }
+    return bytes > 0 ? load_few(address, bytes) : 0;
 }
 
 /* The first of 8 bytes, to any address. */
 __device__ inline void store_bytes(uint64_t address, int64_t bytes, uint64_t word) {
     if (bytes >= 8 && address % 8 == 0) {
         *reinterpret_cast<uint64_t*>(address) = word;
-    } else {
+    } else if (bytes > 0) {
         store_few(address, bytes, word);
     }
 }

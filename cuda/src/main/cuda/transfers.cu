@@ -28,14 +28,12 @@ namespace jccl {
 /* Of all channels that begin, or that end, at a rank. */
 constexpr uint32_t LANES = 512;
 
-/* Lines of a chunk that a thread has under way at a time. */
+/* Lines of a chunk that a thread has under way at a time, at most. */
 constexpr uint32_t AT_ONCE = 4;
-constexpr uint32_t LINES_OF_WARP = 32 / LINE_THREADS;
-constexpr uint32_t CHUNK_LINES = AT_ONCE * LINES_OF_WARP;
-constexpr uint32_t CHUNK_BYTES = CHUNK_LINES * LINE_BYTES;
+constexpr uint32_t CHUNK_BYTES = AT_ONCE * WARP_LINES * LINE_BYTES;
 constexpr uint32_t RING_CHUNKS = 8;
 
-/* What a warp that only copies does at a time. */
+/* How many times 16 bytes a thread has under way if it copies. */
 constexpr uint32_t COPIES_AT_ONCE = 8;
 constexpr uint32_t COPY_BYTES = COPIES_AT_ONCE * 32 * WORDS_BYTES;
 
@@ -77,6 +75,17 @@ struct Lane {
     /* Chunks that have passed, and of those sent how many are known to be taken. */
     uint64_t passed;
     uint64_t taken;
+    bool receives;
+    /* Where this rank keeps `passed`, and where the receiver tells what it has taken. */
+    uint64_t state_at;
+    uint64_t taken_at;
+
+    __device__ Lane(const Transfers& arguments, const Channel& its_channel, uint32_t its_lane)
+        : a(arguments), channel(its_channel), lane(its_lane), passed(0), taken(0) {
+        receives = channel.kind == RECEIVES;
+        state_at = own(receives ? RECEIVED : SENT);
+        taken_at = own(TAKEN);
+    }
 
     __device__ uint64_t number(uint32_t of, uint32_t other) const {
         return lane_number(of, other, lane, a.lanes);
@@ -103,23 +112,29 @@ struct Lane {
         return threadIdx.x % LINE_THREADS == LINE_THREADS - 1;
     }
 
-    /* Of a chunk, the lines with a part for this thread that the message has. */
-    __device__ static uint32_t count(uint64_t chunk, uint64_t lines) {
-        uint64_t first = chunk * CHUNK_LINES + threadIdx.x % 32 / LINE_THREADS;
-        uint64_t left = first < lines ? (lines - first + LINES_OF_WARP - 1) / LINES_OF_WARP : 0;
-        return uint32_t(min(left, uint64_t(AT_ONCE)));
+    /* Of how many lines of a message's chunks each thread has a part. */
+    __device__ uint32_t lines_each(uint32_t lines) const {
+        uint32_t each = (lines + WARP_LINES * a.spread - 1) / (WARP_LINES * a.spread);
+        return min(max(each, 1u), AT_ONCE);
     }
 
-    /* Where this thread's part of the k-th of these lines is in the message. */
-    __device__ static uint64_t offset(uint64_t chunk, uint32_t k) {
-        uint64_t line = chunk * CHUNK_LINES + k * LINES_OF_WARP + threadIdx.x % 32 / LINE_THREADS;
-        return line * LINE_DATA_BYTES + threadIdx.x % LINE_THREADS * 16;
+    /* Of the lines from one on, those with a part for this thread, of `each` at most. */
+    __device__ static uint32_t count(uint32_t first, uint32_t each, uint32_t lines) {
+        uint32_t mine = first + threadIdx.x % 32 / LINE_THREADS;
+        uint32_t left = mine < lines ? (lines - mine + WARP_LINES - 1) / WARP_LINES : 0;
+        return min(left, each);
+    }
+
+    /* Where this thread's part of the k-th of the lines from one on is in the message. */
+    __device__ static uint64_t offset(uint32_t first, uint32_t k) {
+        uint32_t line = first + k * WARP_LINES + threadIdx.x % 32 / LINE_THREADS;
+        return uint64_t(line) * LINE_DATA_BYTES + threadIdx.x % LINE_THREADS * 16;
     }
 
     /* Waits until the ring has room for a chunk. */
     __device__ bool await_room() {
         for (uint32_t polls = 1; passed >= taken + RING_CHUNKS; polls++) {
-            taken = load(own(TAKEN));
+            taken = load(taken_at);
             if (polls % POLLS == 0 && load(a.stop) != 0) {
                 return false;
             }
@@ -127,12 +142,12 @@ struct Lane {
         return true;
     }
 
-    __device__ bool send(const Transfer& message, uint64_t chunk, uint32_t lines) {
+    __device__ bool send(const Transfer& message, uint32_t first, uint32_t lines) {
         Words words[AT_ONCE] = {};
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; k++) {
             if (k < lines) {
-                uint64_t at = offset(chunk, k);
+                uint64_t at = offset(first, k);
                 int64_t left = int64_t(message.bytes - at);
                 words[k].first = load_bytes(message.address + at, left);
                 if (!is_last_thread()) {
@@ -149,22 +164,22 @@ struct Lane {
         for (uint32_t k = 0; k < AT_ONCE; k++) {
             if (k < lines) {
                 uint64_t second = is_last_thread() ? passed + 1 : words[k].second;
-                store_pair(to + k * LINES_OF_WARP * LINE_BYTES, {words[k].first, second});
+                store_pair(to + k * WARP_LINES * LINE_BYTES, {words[k].first, second});
             }
         }
         return true;
     }
 
-    __device__ bool receive(const Transfer& message, uint64_t chunk, uint32_t lines) {
+    __device__ bool receive(const Transfer& message, uint32_t first, uint32_t lines) {
         Words words[AT_ONCE] = {};
-        if (!await_lines<AT_ONCE>(place(channel.peer, a.rank), LINES_OF_WARP * LINE_BYTES, lines,
+        if (!await_lines<AT_ONCE>(place(channel.peer, a.rank), WARP_LINES * LINE_BYTES, lines,
                                   passed + 1, a.stop, words)) {
             return false;
         }
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; k++) {
             if (k < lines) {
-                uint64_t at = offset(chunk, k);
+                uint64_t at = offset(first, k);
                 int64_t left = int64_t(message.bytes - at);
                 store_bytes(message.address + at, left, words[k].first);
                 if (!is_last_thread()) {
@@ -183,20 +198,19 @@ struct Lane {
 
     /* All messages of the channel; all threads of a warp call it together. */
     __device__ void run() {
-        bool receives = channel.kind == RECEIVES;
-        uint64_t state = own(receives ? RECEIVED : SENT);
-        passed = load(state);
-        taken = receives ? 0 : load(own(TAKEN));
+        passed = load(state_at);
+        taken = receives ? 0 : load(taken_at);
         uint64_t before = passed;
         bool going = true;
         for (uint32_t i = 0; going && i < channel.transfers; i++) {
             const Transfer& message = a.transfer[channel.first_transfer + i];
-            uint64_t lines = (message.bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
-            uint64_t chunks = (lines + CHUNK_LINES - 1) / CHUNK_LINES;
-            uint64_t step = min(uint64_t(a.lanes), chunks);
-            for (uint64_t chunk = lane; going && lane < step && chunk < chunks; chunk += step) {
-                uint32_t some = count(chunk, lines);
-                going = receives ? receive(message, chunk, some) : send(message, chunk, some);
+            uint32_t lines = uint32_t((message.bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES);
+            uint32_t each = lines_each(lines);
+            uint32_t chunk_lines = each * WARP_LINES;
+            for (uint32_t first = lane * chunk_lines; going && first < lines;
+                 first += a.lanes * chunk_lines) {
+                uint32_t some = count(first, each, lines);
+                going = receives ? receive(message, first, some) : send(message, first, some);
                 passed += going ? 1 : 0;
                 if (receives && passed % TOLD == 0) {
                     tell();
@@ -208,7 +222,7 @@ struct Lane {
         }
         __syncwarp();
         if (threadIdx.x % 32 == 0) {
-            store(state, passed);
+            store(state_at, passed);
         }
     }
 };
@@ -289,24 +303,26 @@ struct LongLane {
                          load_acquire(word(a.rank, TAKEN, peer)) + RING_PIECES > out.passed);
             bool come = in.left > 0 &&
                         (threadIdx.x != 0 || load_acquire(word(a.rank, PUT, peer)) > in.passed);
-            if (__syncthreads_and(room)) {
-                copy<AT_ONCE>(ring(a.rank, peer, out.passed), out.message->address + out.at,
-                              length(out), threadIdx.x, LANE_THREADS);
-                __syncthreads();
+            bool puts = __syncthreads_and(room) != 0;
+            bool takes = __syncthreads_and(come) != 0;
+            if (puts) {
+                copy<COPIES_AT_ONCE>(ring(a.rank, peer, out.passed), out.message->address + out.at,
+                                     length(out), threadIdx.x, LANE_THREADS);
                 pass(out);
-                if (threadIdx.x == 0) {
-                    store_release(word(peer, PUT, a.rank), out.passed);
-                }
             }
-            if (__syncthreads_and(come)) {
-                copy<AT_ONCE>(in.message->address + in.at, ring(peer, a.rank, in.passed),
-                              length(in), threadIdx.x, LANE_THREADS);
-                __syncthreads();
+            if (takes) {
+                copy<COPIES_AT_ONCE>(in.message->address + in.at, ring(peer, a.rank, in.passed),
+                                     length(in), threadIdx.x, LANE_THREADS);
                 pass(in);
-                /* What was read has been stored by now, so it needs no release. */
-                if (threadIdx.x == 0) {
-                    store(word(peer, TAKEN, a.rank), in.passed);
-                }
+            }
+            __syncthreads();
+            /* A count waits for what was stored before it to arrive; what was read has been stored
+               by now, so it needs no release. */
+            if (takes && threadIdx.x == 0) {
+                store(word(peer, TAKEN, a.rank), in.passed);
+            }
+            if (puts && threadIdx.x == 0) {
+                store_release(word(peer, PUT, a.rank), out.passed);
             }
             bool stops = polls % POLLS == 0 && threadIdx.x == 0 && load(a.stop) != 0;
             if (polls % POLLS == 0 && __syncthreads_or(stops)) {
@@ -360,8 +376,17 @@ __device__ uint64_t blocks_done(const Transfers& a) {
 extern "C" __global__ void __launch_bounds__(512, 2)
     jccl_transfers(const __grid_constant__ jccl::Transfers arguments) {
     const jccl::Transfers& a = arguments;
-    /* From here on the kernel before is over. */
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    uint32_t i = 0;
+    while (i < a.channels && warp - a.channel[i].first_warp >= a.channel[i].warps) {
+        i++;
+    }
+    const jccl::Channel& channel = a.channel[i < a.channels ? i : 0];
+    jccl::Lane lane(a, channel, warp - channel.first_warp);
+    /* From here on the kernel before is over; the operands keep their computation before it. */
+    asm volatile("griddepcontrol.wait;" ::"r"(i), "r"(lane.lane), "l"(lane.state_at),
+                 "l"(lane.taken_at)
+                 : "memory");
     bool has_long = a.channels > 0 && a.channel[a.channels - 1].kind == jccl::LONG;
     if (blockDim.x <= jccl::SMALL_BLOCK && !has_long) {
         asm volatile("griddepcontrol.launch_dependents;");
@@ -369,20 +394,13 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     if (blockIdx.x == 0 && threadIdx.x == 0 && a.started != 0) {
         jccl::store(a.started, a.use);
     }
-    uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-    uint32_t i = 0;
-    while (i < a.channels && warp - a.channel[i].first_warp >= a.channel[i].warps) {
-        i++;
-    }
     if (i < a.channels) {
-        const jccl::Channel& channel = a.channel[i];
-        uint32_t lane = warp - channel.first_warp;
         if (channel.kind == jccl::COPIES) {
-            jccl::copy(a, channel, lane);
+            jccl::copy(a, channel, lane.lane);
         } else if (channel.kind == jccl::LONG) {
-            jccl::run_long(a, channel, lane);
+            jccl::run_long(a, channel, lane.lane);
         } else {
-            jccl::Lane{a, channel, lane, 0, 0}.run();
+            lane.run();
         }
     }
     jccl::tell_end(jccl::blocks_done(a), a.done, a.use);

@@ -108,7 +108,7 @@ final class CudaCollectives implements DeviceCollectives {
                 LaunchArguments known = described(phase, call.stream());
                 known.words(captured || i > 0 ? 0 : started, captured || i < n - 1 ? 0 : done, use);
                 try {
-                    device.launch(kernels.function(phase), known.launch());
+                    device.launch(kernels.function(phase, nRanks), known.launch());
                 } catch (NcclException refused) {
                     if (i == 0 || captured) {
                         throw refused;
@@ -128,8 +128,8 @@ final class CudaCollectives implements DeviceCollectives {
     private LaunchArguments described(Call phase, long stream) {
         LaunchArguments known = Kernels.inPieces(phase) ? forPieces() : forLines();
         known.describe(phase);
-        int n = Kernels.blocks(phase, SlotMemory.slotLines(nRanks), blocks);
-        known.launch().shape(n, Kernels.threads(phase), stream);
+        int n = Kernels.blocks(phase, nRanks, SlotMemory.slotLines(nRanks), blocks);
+        known.launch().shape(n, Kernels.threads(phase, nRanks), stream);
         return known;
     }
 

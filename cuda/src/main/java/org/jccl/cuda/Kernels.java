@@ -24,8 +24,11 @@ final class Kernels {
     /** A block of 512 threads takes as much room as so many lanes. */
     private static final int LANES_OF_BLOCK = 4;
 
-    /** Larger parts get larger blocks. */
+    /** If all ranks' parts together have more bytes, blocks are larger. */
     private static final long LARGE = 512 << 10;
+
+    private static final int THREADS_OF_WARP = 32;
+    private static final int LINES_OF_WARP = THREADS_OF_WARP / THREADS_OF_LINE;
 
     /** From so many bytes on pieces are faster than lines. */
     private static final long LONG = 8 << 20;
@@ -106,11 +109,11 @@ final class Kernels {
         }
     }
 
-    /** The kernel for a call. */
-    long function(Call call) {
+    /** The kernel for a call of so many ranks. */
+    long function(Call call, int nRanks) {
         boolean folds = call.operation().reduces();
         int index = folds ? 1 + call.typeNumber() * FOLDS + foldOf(call.redOp()) : 0;
-        return switch (size(call)) {
+        return switch (size(call, nRanks)) {
             case SMALL -> small[index];
             case LARGE -> large[index];
             case LONG -> pieces[index];
@@ -118,18 +121,17 @@ final class Kernels {
     }
 
     /** The same on all ranks. */
-    private static Size size(Call call) {
-        long bytes = call.partBytes();
-        if (bytes <= LARGE) {
-            return Size.SMALL;
+    private static Size size(Call call, int nRanks) {
+        if (inPieces(call)) {
+            return Size.LONG;
         }
-        boolean bothWays = call.operation() == Operation.ALL_REDUCE;
-        return bytes < (bothWays ? LONG_BOTH_WAYS : LONG) ? Size.LARGE : Size.LONG;
+        return call.partBytes() * nRanks <= LARGE ? Size.SMALL : Size.LARGE;
     }
 
     /** Whether a call is one for {@code pieces.cu}. */
     static boolean inPieces(Call call) {
-        return size(call) == Size.LONG;
+        boolean bothWays = call.operation() == Operation.ALL_REDUCE;
+        return call.partBytes() >= (bothWays ? LONG_BOTH_WAYS : LONG);
     }
 
     /** The kernel for sends and receives. */
@@ -143,16 +145,19 @@ final class Kernels {
     }
 
     /**
-     * How many blocks a call takes; all ranks' are equal.
+     * How many blocks a call of so many ranks takes; all ranks' are equal. Where nothing is folded,
+     * a warp exchanges lines with one rank.
      *
      * @param most of 512 threads
      */
-    static int blocks(Call call, int slotLines, int most) {
+    static int blocks(Call call, int nRanks, int slotLines, int most) {
         if (inPieces(call)) {
             return lanes(most);
         }
         long lines = (call.partBytes() + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
-        long atOnce = threads(call) / THREADS_OF_LINE;
+        int warps = threads(call, nRanks) / THREADS_OF_WARP;
+        int sets = call.operation().reduces() ? warps : warps / nRanks;
+        long atOnce = (long) sets * LINES_OF_WARP;
         return (int) Math.min(most, (Math.min(slotLines, lines) + atOnce - 1) / atOnce);
     }
 
@@ -162,7 +167,7 @@ final class Kernels {
     }
 
     /** How many threads a block has; the same on all ranks. */
-    static int threads(Call call) {
-        return size(call).threads;
+    static int threads(Call call, int nRanks) {
+        return size(call, nRanks).threads;
     }
 }

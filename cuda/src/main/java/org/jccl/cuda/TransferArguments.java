@@ -21,7 +21,15 @@ final class TransferArguments {
     /** Messages of so many bytes go through long channels. */
     private static final long LONG_BYTES = 16 << 20;
 
-    private static final int CHUNK_DATA_BYTES = 16 * 120;
+    private static final int LINE_DATA_BYTES = 120;
+    private static final int LINES_OF_WARP = 4;
+
+    /** Of how many lines of a chunk a thread has a part at most. */
+    private static final int MOST_LINES = 4;
+
+    /** Over how many warps that send to other ranks a short message is spread. */
+    private static final int SPREAD_WARPS = 256;
+
     private static final int COPY_BYTES = 4096;
     private static final int WARPS_OF_BLOCK = 16;
     private static final int THREADS_OF_WARP = 32;
@@ -46,7 +54,8 @@ final class TransferArguments {
     private static final int LONG_LANES_AT = 104;
     private static final int CHANNELS = 108;
     private static final int RANKS = 112;
-    private static final int CHANNEL = 116;
+    private static final int SPREAD = 116;
+    private static final int CHANNEL = 120;
     private static final int CHANNEL_BYTES = 16;
     private static final int MOST_CHANNELS = 3 * (LaunchArguments.MOST_RANKS - 1) + 1;
 
@@ -90,6 +99,9 @@ final class TransferArguments {
     /** Of each long channel. */
     private final int longLanes;
 
+    /** Over how many lanes a short message is spread, so that each has few of its lines. */
+    private final int spread;
+
     /** How many warps copy at most. */
     private final int copyWarps;
 
@@ -120,6 +132,7 @@ final class TransferArguments {
         int eachWay = (mostBlocks * WARPS_OF_BLOCK - copyWarps) / 2;
         lanes = Math.min(LANES, eachWay) / Math.max(1, nRanks - 1);
         longLanes = Math.max(1, Kernels.lanes(mostBlocks) / Math.max(1, nRanks - 1));
+        spread = Math.min(lanes, SPREAD_WARPS / Math.max(1, nRanks - 1));
         sends = messages();
         receives = messages();
         struct = new Struct(arena, SIZE);
@@ -131,6 +144,7 @@ final class TransferArguments {
         struct.putInt(LANES_AT, lanes);
         struct.putInt(LONG_LANES_AT, longLanes);
         struct.putInt(RANKS, nRanks);
+        struct.putInt(SPREAD, spread);
         launch = new Launch(arena, struct.address());
     }
 
@@ -205,11 +219,18 @@ final class TransferArguments {
         for (int i = n * MESSAGES; i < end; i++) {
             if (!messages.isLong(i)) {
                 transfer(messages, i);
-                long chunks = (messages.bytes[i] + CHUNK_DATA_BYTES - 1) / CHUNK_DATA_BYTES;
-                most = Math.max(most, Math.min(lanes, chunks));
+                most = Math.max(most, Math.min(lanes, chunks(messages.bytes[i])));
             }
         }
         channel(q, kind, (int) most, first, 0);
+    }
+
+    /** Of how many chunks a short message consists. */
+    private long chunks(long bytes) {
+        long lines = (bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
+        long ofAll = (long) LINES_OF_WARP * spread;
+        long each = Math.clamp((lines + ofAll - 1) / ofAll, 1, MOST_LINES);
+        return (lines + each * LINES_OF_WARP - 1) / (each * LINES_OF_WARP);
     }
 
     private void describeLong(int q, int n) {

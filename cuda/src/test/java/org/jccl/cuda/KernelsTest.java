@@ -1,0 +1,50 @@
+package org.jccl.cuda;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.call.Call;
+import org.jccl.type.DataType;
+import org.jccl.type.Operation;
+import org.junit.jupiter.api.Test;
+
+/** The warps of a call's kernel suffice for its lines, and no block is without any. */
+final class KernelsTest {
+    private static final int LINE_DATA_BYTES = 120;
+    private static final int LINES_OF_WARP = 4;
+    private static final int THREADS_OF_WARP = 32;
+
+    private static Call call(Operation op, long bytes) {
+        return new Call().of(op).buffers(0, 0).elements(bytes, DataType.INT8.number());
+    }
+
+    private static void requireEnough(Operation op, long bytes, int nRanks) {
+        Call call = call(op, bytes);
+        int slotLines = SlotMemory.slotLines(nRanks);
+        int most = Kernels.MOST_BLOCKS;
+        int blocks = Kernels.blocks(call, nRanks, slotLines, most);
+        int warps = Kernels.threads(call, nRanks) / THREADS_OF_WARP;
+        // As exchange.cu divides them.
+        int sets = op.reduces() ? warps : warps / nRanks;
+        long atOnce = (long) sets * LINES_OF_WARP;
+        long lines = Math.min(slotLines, (bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES);
+        String what = op + " of " + bytes + " bytes by " + nRanks + " ranks";
+        assertTrue(sets > 0, what);
+        assertTrue(blocks == most || blocks * atOnce >= lines, what);
+        assertTrue((blocks - 1) * atOnce < lines, what);
+        assertEquals(1, Kernels.blocks(call, nRanks, slotLines, 1), what);
+    }
+
+    @Test
+    void warpsSufficeForLines() {
+        for (Operation op : Operation.values()) {
+            for (int nRanks = 1;
+                    nRanks <= LaunchArguments.MOST_RANKS && !op.pointToPoint();
+                    nRanks++) {
+                for (long bytes = 1; bytes < 8 << 20; bytes += 1 + bytes / 3) {
+                    requireEnough(op, bytes, nRanks);
+                }
+            }
+        }
+    }
+}
