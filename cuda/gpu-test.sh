@@ -158,13 +158,14 @@ kernels() {
     local nvcc name said status=0
     nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
     [ -x "$nvcc" ] || { echo "kernels: skipped, since there is no nvcc"; return; }
+    rm -f "$kit"/{lines,pieces}_test
     for name in lines pieces; do
         "$nvcc" -std=c++17 -O3 --fmad=false -arch=native -I cuda/src/main/cuda \
             -o "$kit/${name}_test" "cuda/src/test/cuda/${name}_test.cu" &
     done
     wait
     for name in lines pieces; do
-        said=$(timeout "$limit_s" "$kit/${name}_test") && echo "kernels in $name, $gpus GPU(s): $said" ||
+        said=$(CUDA_DEVICE_MAX_CONNECTIONS=32 timeout "$limit_s" "$kit/${name}_test") && echo "kernels in $name, $gpus GPU(s): $said" ||
             { echo "kernels in $name: FAILED: $said"; status=1; }
     done
     return $status

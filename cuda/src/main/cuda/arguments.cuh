@@ -1,6 +1,7 @@
 /* What kernels are told. The host's compiler takes this file, too. */
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace jccl {
@@ -89,6 +90,10 @@ struct Transfers {
     Channel channel[MOST_CHANNELS];
     Transfer transfer[MOST_TRANSFERS];
 };
+
+static_assert(offsetof(Arguments, relayed) == 180 && sizeof(Arguments) == 184);
+static_assert(offsetof(Transfers, spread) == 116 && offsetof(Transfers, channel) == 120);
+static_assert(offsetof(Transfers, transfer) == 472);
 
 __device__ inline bool has(uint32_t set, uint32_t rank) {
     return (set >> rank & 1) != 0;

@@ -39,8 +39,8 @@ constexpr uint64_t SLOTS = EPOCHS + 16 * MOST_BLOCKS;
  * AT_ONCE: lines that a thread has under way at a time, so that their latencies overlap. For small
  * parts one is better, since the code is shorter.
  * BY_PEER: a warp exchanges its lines with one rank, which may be its own, so that ranks' lines
- * come and go side by side; there are sets of as many warps as ranks. If not, a warp exchanges its
- * lines with all ranks.
+ * come and go side by side; a block has as many sets of a warp for each rank as it has room for,
+ * and what is left over has no lines. If not, a warp exchanges its lines with all ranks.
  */
 template <uint32_t AT_ONCE, bool BY_PEER>
 struct Kernel {
@@ -390,6 +390,8 @@ struct Kernel {
 
     __device__ void end() {
         if (AT_ONCE > 1) {
+            /* The first thread of a block that says so counts, and some warps wait for nobody. */
+            __syncthreads();
             launch_next();
         }
         for (uint32_t block = blockIdx.x + threadIdx.x * gridDim.x; block < MOST_BLOCKS;

@@ -129,7 +129,7 @@ __device__ __noinline__ void store_few(uint64_t address, int64_t bytes, uint64_t
     }
 }
 
-/* 8 bytes from any address; of those behind `bytes` nothing is said. */
+/* 8 bytes from any address; some behind `bytes` may be 0. */
 __device__ inline uint64_t load_bytes(uint64_t address, int64_t bytes) {
     if (bytes >= 8 && address % 8 == 0) {
         return *reinterpret_cast<const uint64_t*>(address);

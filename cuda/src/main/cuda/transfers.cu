@@ -316,8 +316,8 @@ struct LongLane {
                 pass(in);
             }
             __syncthreads();
-            /* A count waits for what was stored before it to arrive; what was read has been stored
-               by now, so it needs no release. */
+            /* What was read has been stored by now, so the count of what was taken needs no
+               release; that of what was put does, and may wait for it. */
             if (takes && threadIdx.x == 0) {
                 store(word(peer, TAKEN, a.rank), in.passed);
             }

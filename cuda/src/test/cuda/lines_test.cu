@@ -1,5 +1,5 @@
 /*
- * Runs the kernels of exchange.cu for 2 to 4 ranks, which share the GPUs that there are, and
+ * Runs the kernels of exchange.cu for 2 to 8 ranks, which share the GPUs that there are, and
  * compares each result with what the host computes: every collective, in place and out of place, at
  * even and odd addresses and lengths, by small and large kernels, of one epoch and of several,
  * which follow each other with no pause and with different numbers of blocks.
@@ -17,6 +17,12 @@ namespace {
 constexpr uint32_t SLOT_LINES = 300;
 constexpr size_t MEMORY = jccl::SLOTS + 2 * MOST * SLOT_LINES * jccl::LINE_BYTES;
 
+/*
+ * How many blocks calls have at most, in turn. Eight ranks on one GPU fit, each with a kernel and
+ * the one after it.
+ */
+constexpr unsigned BLOCKS[] = {1, 2, 32};
+
 struct Kernels {
     Kernel small;
     Kernel large;
@@ -24,19 +30,28 @@ struct Kernels {
 
 constexpr Kernels COPY = {jccl_copy_small, jccl_copy_large};
 
-/* As org.jccl.cuda.Kernels has it. */
-void launch(const Call& call, Arguments a, const Kernels& kernels, bool large,
+/*
+ * As org.jccl.cuda.Kernels has it, with at most so many blocks, as NCCL_MAX_CTAS may allow; and as
+ * JCCL launches it, so that a kernel begins while the one before still runs.
+ */
+void launch(Arguments a, bool folds, const Kernels& kernels, bool large, unsigned most,
             cudaStream_t stream) {
     a.slot_lines = SLOT_LINES;
     unsigned threads = large ? 512 : 256;
-    unsigned sets = threads / 32 / (call.op.reduces ? 1 : call.n);
-    size_t lines = (call.bytes + jccl::LINE_DATA_BYTES - 1) / jccl::LINE_DATA_BYTES;
+    unsigned sets = threads / 32 / (folds ? 1 : a.ranks);
+    size_t lines = (a.bytes + jccl::LINE_DATA_BYTES - 1) / jccl::LINE_DATA_BYTES;
     size_t at_once = sets * jccl::WARP_LINES;
     size_t blocks = (std::min(lines, size_t(SLOT_LINES)) + at_once - 1) / at_once;
-    /* As few blocks as NCCL_MAX_CTAS may allow, too, so that a warp has several lines. */
-    unsigned most = call.bytes % 3 == 0 ? 2 : jccl::MOST_BLOCKS;
-    (large ? kernels.large
-           : kernels.small)<<<unsigned(std::min(blocks, size_t(most))), threads, 0, stream>>>(a);
+    cudaLaunchAttribute overlap = {};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(unsigned(std::min(blocks, size_t(most))));
+    config.blockDim = dim3(threads);
+    config.stream = stream;
+    config.attrs = &overlap;
+    config.numAttrs = 1;
+    CHECK(cudaLaunchKernelEx(&config, large ? kernels.large : kernels.small, a));
 }
 
 template <typename T>
@@ -49,7 +64,8 @@ void run_all(int n, const Kernels& fold, unsigned divisor) {
             for (bool in_place : {false, true}) {
                 std::vector<Call> calls;
                 size_t offset = misplaced;
-                for (size_t count : {1, 14, 1'000, 15, 30'003, 100, 2'999, 30'003, 30'003, 1}) {
+                for (size_t count :
+                     {1, 14, 1'000, 15, 30'003, 100, 2'999, 30'003, 30'003, 30'003}) {
                     int root = int(calls.size()) % n;
                     calls.push_back({op, n, root, count * sizeof(T), offset, in_place,
                                      op.reduces ? divisor : 0});
@@ -58,7 +74,8 @@ void run_all(int n, const Kernels& fold, unsigned divisor) {
                 }
                 for (bool large : {false, true}) {
                     run<T>(calls, [&](const Call& call, const Arguments& a, cudaStream_t stream) {
-                        launch(call, a, op.reduces ? fold : COPY, large, stream);
+                        unsigned most = BLOCKS[(&call - calls.data()) % 3];
+                        launch(a, op.reduces, op.reduces ? fold : COPY, large, most, stream);
                     });
                 }
             }
@@ -77,5 +94,5 @@ int main() {
         run_all<int32_t>(n, {jccl_fold_2_0_small, jccl_fold_2_0_large}, n);
         run_all<uint8_t>(n, {jccl_fold_1_0_small, jccl_fold_1_0_large}, 0);
     }
-    return report();
+    return report(MOST);
 }

@@ -127,12 +127,10 @@ final class TransferArguments {
         this.rank = rank;
         this.nRanks = memory.length;
         this.mostBlocks = mostBlocks;
-        // An eighth of the warps copies; of the others, half sends and half receives.
-        copyWarps = mostBlocks * WARPS_OF_BLOCK / 8;
-        int eachWay = (mostBlocks * WARPS_OF_BLOCK - copyWarps) / 2;
-        lanes = Math.min(LANES, eachWay) / Math.max(1, nRanks - 1);
+        copyWarps = copyWarps(mostBlocks);
+        lanes = lanes(mostBlocks, nRanks);
         longLanes = Math.max(1, Kernels.lanes(mostBlocks) / Math.max(1, nRanks - 1));
-        spread = Math.min(lanes, SPREAD_WARPS / Math.max(1, nRanks - 1));
+        spread = spread(lanes, nRanks);
         sends = messages();
         receives = messages();
         struct = new Struct(arena, SIZE);
@@ -146,6 +144,23 @@ final class TransferArguments {
         struct.putInt(RANKS, nRanks);
         struct.putInt(SPREAD, spread);
         launch = new Launch(arena, struct.address());
+    }
+
+    /** An eighth of all warps copies. */
+    private static int copyWarps(int mostBlocks) {
+        return mostBlocks * WARPS_OF_BLOCK / 8;
+    }
+
+    /**
+     * How many lanes a channel has; of the warps that do not copy, half sends and half receives.
+     */
+    static int lanes(int mostBlocks, int nRanks) {
+        int eachWay = (mostBlocks * WARPS_OF_BLOCK - copyWarps(mostBlocks)) / 2;
+        return Math.min(LANES, eachWay) / Math.max(1, nRanks - 1);
+    }
+
+    static int spread(int lanes, int nRanks) {
+        return Math.min(lanes, SPREAD_WARPS / Math.max(1, nRanks - 1));
     }
 
     private Messages[] messages() {
@@ -219,14 +234,14 @@ final class TransferArguments {
         for (int i = n * MESSAGES; i < end; i++) {
             if (!messages.isLong(i)) {
                 transfer(messages, i);
-                most = Math.max(most, Math.min(lanes, chunks(messages.bytes[i])));
+                most = Math.max(most, Math.min(lanes, chunks(messages.bytes[i], spread)));
             }
         }
         channel(q, kind, (int) most, first, 0);
     }
 
     /** Of how many chunks a short message consists. */
-    private long chunks(long bytes) {
+    static long chunks(long bytes, int spread) {
         long lines = (bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
         long ofAll = (long) LINES_OF_WARP * spread;
         long each = Math.clamp((lines + ofAll - 1) / ofAll, 1, MOST_LINES);

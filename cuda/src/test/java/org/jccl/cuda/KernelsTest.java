@@ -32,7 +32,25 @@ final class KernelsTest {
         assertTrue(sets > 0, what);
         assertTrue(blocks == most || blocks * atOnce >= lines, what);
         assertTrue((blocks - 1) * atOnce < lines, what);
-        assertEquals(1, Kernels.blocks(call, nRanks, slotLines, 1), what);
+    }
+
+    private static void requireShape(Operation op, int bytes, int nRanks, int blocks, int threads) {
+        int slotLines = SlotMemory.slotLines(nRanks);
+        Call call = call(op, bytes);
+        assertEquals(blocks, Kernels.blocks(call, nRanks, slotLines, Kernels.MOST_BLOCKS));
+        assertEquals(threads, Kernels.threads(call, nRanks));
+    }
+
+    @Test
+    void shapesOfSomeCalls() {
+        requireShape(Operation.ALL_REDUCE, 8, 2, 1, 256);
+        requireShape(Operation.ALL_REDUCE, 32 * 120, 8, 1, 256);
+        requireShape(Operation.ALL_REDUCE, 32 * 120 + 1, 8, 2, 256);
+        requireShape(Operation.ALL_GATHER, 4 * 120, 8, 1, 256);
+        requireShape(Operation.ALL_GATHER, 4 * 120 + 1, 8, 2, 256);
+        requireShape(Operation.ALL_GATHER, 8 * 120 + 1, 3, 2, 256);
+        requireShape(Operation.ALL_GATHER, 256 << 10, 2, 128, 256);
+        requireShape(Operation.ALL_GATHER, (256 << 10) + 1, 2, 69, 512);
     }
 
     @Test

@@ -24,8 +24,19 @@ import java.util.List;
  */
 final class DeviceOrderTest {
     private static final int ROUNDS = UsedDevice.SIMULATED ? 2 : 20;
-    private static final int LARGE = UsedDevice.SIMULATED ? 30_000 : 8 << 20;
-    private static final int SMALL = UsedDevice.SIMULATED ? 100 : 100_000;
+
+    /** How many elements a rank has. */
+    private enum Size {
+        SMALL(100, 50_000),
+        MIDDLE(2_000, 1 << 18),
+        LARGE(30_000, 8 << 20);
+
+        private final int count;
+
+        Size(int simulated, int real) {
+            count = UsedDevice.SIMULATED ? simulated : real;
+        }
+    }
 
     /** Arguments: how many communicators, and of how many elements the calls are. */
     public static final class OppositeOrders implements Scenario {
@@ -38,11 +49,13 @@ final class DeviceOrderTest {
             List<Communicator> comms = new ArrayList<>();
             List<Stream> streams = new ArrayList<>();
             List<MemorySegment> sums = new ArrayList<>();
+            List<MemorySegment> gathered = new ArrayList<>();
             try (Arena host = Arena.ofShared()) {
                 for (int i = 0; i < n; i++) {
                     comms.add(rank.init("team" + i, config));
                     streams.add(new Stream(device.openStream()));
                     sums.add(device.memory(4L * count));
+                    gathered.add(device.memory(4L * count * rank.nRanks()));
                 }
                 for (int round = 0; round < ROUNDS; round++) {
                     MemorySegment content = Sums.filled(host, rank.number(), count);
@@ -54,27 +67,33 @@ final class DeviceOrderTest {
                         comm.allReduce(sum, sum, count, DataType.INT32, RedOp.SUM);
                         // Behind the first: it must not take the place of another communicator.
                         comm.allReduce(sum, sum, count, DataType.INT32, RedOp.MAX);
+                        comm.allGather(sum, gathered.get(which), count, DataType.INT32);
+                        comm.allGather(sum, gathered.get(which), count, DataType.INT32);
                     }
                     for (int i = 0; i < n; i++) {
                         device.synchronize(streams.get(i).handle());
-                        MemorySegment result = host.allocate(4L * count, 8);
-                        device.get(result, sums.get(i));
-                        Sums.checkSum(result, rank.nRanks(), count);
+                        MemorySegment result = host.allocate(4L * count * rank.nRanks(), 8);
+                        device.get(result, gathered.get(i));
+                        for (int q = 0; q < rank.nRanks(); q++) {
+                            MemorySegment part = result.asSlice(4L * count * q, 4L * count);
+                            Sums.checkSum(part, rank.nRanks(), count);
+                        }
                     }
                 }
                 comms.forEach(Communicator::close);
                 sums.forEach(device::release);
+                gathered.forEach(device::release);
                 streams.forEach(stream -> device.closeStream(stream.handle()));
             }
         }
     }
 
     @ParameterizedTest
-    @CsvSource({"2, true", "4, true", "4, false"})
-    void communicatorsDoNotWaitForEachOther(int communicators, boolean large) {
+    @CsvSource({"2, MIDDLE", "2, LARGE", "4, LARGE", "4, SMALL"})
+    void communicatorsDoNotWaitForEachOther(int communicators, Size size) {
         Cluster.threads(2)
                 .deadline(60)
-                .run(OppositeOrders.class, communicators, large ? LARGE : SMALL)
+                .run(OppositeOrders.class, communicators, size.count)
                 .assertAllSucceeded();
     }
 }
