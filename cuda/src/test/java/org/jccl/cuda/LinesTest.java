@@ -408,8 +408,10 @@ final class LinesTest {
                                 () -> {
                                     for (int q : sources) {
                                         Line found = slot(q, epoch, line);
-                                        boolean own = q == at.rank || found == null;
-                                        to.add(own ? input(q, first + line) : found.bytes());
+                                        to.add(
+                                                q == at.rank || found == null
+                                                        ? input(q, first + line)
+                                                        : found.bytes());
                                     }
                                 }));
             }
