@@ -89,7 +89,7 @@ final class DeviceOrderTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"2, MIDDLE", "2, LARGE", "4, LARGE", "4, SMALL"})
+    @CsvSource({"2, LARGE", "4, LARGE", "4, MIDDLE", "4, SMALL"})
     void communicatorsDoNotWaitForEachOther(int communicators, Size size) {
         Cluster.threads(2)
                 .deadline(60)
