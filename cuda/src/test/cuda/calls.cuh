@@ -258,8 +258,8 @@ void run(const std::vector<Call>& calls, Launch&& launch) {
     }
 }
 
-/* Gives each rank so many bytes of memory for its kernels. */
-void prepare(size_t memory) {
+/* Gives each rank so many bytes of memory for its kernels; how many GPUs there are. */
+int prepare(size_t memory) {
     int gpus;
     CHECK(cudaGetDeviceCount(&gpus));
     CHECK(cudaMallocHost(&stop, sizeof(*stop)));
@@ -278,6 +278,7 @@ void prepare(size_t memory) {
         CHECK(cudaMalloc(&rank.in, BUFFER));
         CHECK(cudaMalloc(&rank.out, BUFFER));
     }
+    return std::min(gpus, MOST);
 }
 
 /* What kernels for another number of ranks have left there is no longer valid. */

@@ -9,7 +9,7 @@
  */
 #include "exchange.cu"
 
-#include "calls.cuh"
+#include "launch.cuh"
 
 namespace {
 
@@ -22,37 +22,6 @@ constexpr size_t MEMORY = jccl::SLOTS + 2 * MOST * SLOT_LINES * jccl::LINE_BYTES
  * the one after it.
  */
 constexpr unsigned BLOCKS[] = {1, 2, 32};
-
-struct Kernels {
-    Kernel small;
-    Kernel large;
-};
-
-constexpr Kernels COPY = {jccl_copy_small, jccl_copy_large};
-
-/*
- * As org.jccl.cuda.Kernels has it, with at most so many blocks, as NCCL_MAX_CTAS may allow; and as
- * JCCL launches it, so that a kernel begins while the one before still runs.
- */
-void launch(Arguments a, bool folds, const Kernels& kernels, bool large, unsigned most,
-            cudaStream_t stream) {
-    a.slot_lines = SLOT_LINES;
-    unsigned threads = large ? 512 : 256;
-    unsigned sets = threads / 32 / (folds ? 1 : a.ranks);
-    size_t lines = (a.bytes + jccl::LINE_DATA_BYTES - 1) / jccl::LINE_DATA_BYTES;
-    size_t at_once = sets * jccl::WARP_LINES;
-    size_t blocks = (std::min(lines, size_t(SLOT_LINES)) + at_once - 1) / at_once;
-    cudaLaunchAttribute overlap = {};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(unsigned(std::min(blocks, size_t(most))));
-    config.blockDim = dim3(threads);
-    config.stream = stream;
-    config.attrs = &overlap;
-    config.numAttrs = 1;
-    CHECK(cudaLaunchKernelEx(&config, large ? kernels.large : kernels.small, a));
-}
 
 template <typename T>
 void run_all(int n, const Kernels& fold, unsigned divisor) {
@@ -73,7 +42,8 @@ void run_all(int n, const Kernels& fold, unsigned divisor) {
                     offset = offset / 16 * 16 + misplaced;
                 }
                 for (bool large : {false, true}) {
-                    run<T>(calls, [&](const Call& call, const Arguments& a, cudaStream_t stream) {
+                    run<T>(calls, [&](const Call& call, Arguments a, cudaStream_t stream) {
+                        a.slot_lines = SLOT_LINES;
                         unsigned most = BLOCKS[(&call - calls.data()) % 3];
                         launch(a, op.reduces, op.reduces ? fold : COPY, large, most, stream);
                     });
