@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.call.Call;
-import org.jccl.type.DataType;
 import org.jccl.type.Operation;
 import org.junit.jupiter.api.Test;
 
@@ -14,12 +13,8 @@ final class KernelsTest {
     private static final int LINES_OF_WARP = 4;
     private static final int THREADS_OF_WARP = 32;
 
-    private static Call call(Operation op, long bytes) {
-        return new Call().of(op).buffers(0, 0).elements(bytes, DataType.INT8.number());
-    }
-
     private static void requireEnough(Operation op, long bytes, int nRanks) {
-        Call call = call(op, bytes);
+        Call call = Calls.of(op, bytes, 0);
         int slotLines = SlotMemory.slotLines(nRanks);
         int most = Kernels.MOST_BLOCKS;
         int blocks = Kernels.blocks(call, nRanks, slotLines, most);
@@ -36,7 +31,7 @@ final class KernelsTest {
 
     private static void requireShape(Operation op, int bytes, int nRanks, int blocks, int threads) {
         int slotLines = SlotMemory.slotLines(nRanks);
-        Call call = call(op, bytes);
+        Call call = Calls.of(op, bytes, 0);
         assertEquals(blocks, Kernels.blocks(call, nRanks, slotLines, Kernels.MOST_BLOCKS));
         assertEquals(threads, Kernels.threads(call, nRanks));
     }
@@ -55,7 +50,7 @@ final class KernelsTest {
 
     @Test
     void warpsSufficeForLines() {
-        for (Operation op : Operation.values()) {
+        for (Operation op : Calls.COLLECTIVES) {
             for (int nRanks = 1;
                     nRanks <= LaunchArguments.MOST_RANKS && !op.pointToPoint();
                     nRanks++) {

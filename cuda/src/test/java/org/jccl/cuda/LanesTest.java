@@ -4,9 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import org.jccl.call.Call;
-import org.jccl.type.DataType;
 import org.jccl.type.Operation;
-import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayDeque;
@@ -300,19 +298,9 @@ final class LanesTest {
         }
     }
 
-    private static Call call(Operation op, int root) {
-        return new Call()
-                .of(op)
-                .buffers(1L << 40, 1L << 41)
-                .elements(1 << 26, DataType.UINT8.number())
-                .reducedBy(RedOp.SUM.number())
-                .with(root);
-    }
-
     @Test
     void lanesNeverLockUpNorOverwrite() {
-        List<Operation> operations = new ArrayList<>(List.of(Operation.values()));
-        operations.removeIf(Operation::pointToPoint);
+        List<Operation> operations = Calls.COLLECTIVES;
         for (int nRanks = 2; nRanks <= LaunchArguments.MOST_RANKS; nRanks++) {
             for (int round = 0; round < ROUNDS; round++) {
                 Random random = new Random(nRanks * ROUNDS + round);
@@ -320,7 +308,7 @@ final class LanesTest {
                 for (int k = 0; k < KERNELS; k++) {
                     Operation op = operations.get(random.nextInt(operations.size()));
                     int pieces = 1 + random.nextInt(MOST_TURNS);
-                    Call call = call(op, random.nextInt(nRanks));
+                    Call call = Calls.of(op, 1 << 26, random.nextInt(nRanks));
                     int number = k;
                     machine.ranks.forEach(rank -> rank.add(number, call, pieces));
                 }

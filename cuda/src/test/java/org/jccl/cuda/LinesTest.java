@@ -4,9 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.fail;
 
 import org.jccl.call.Call;
-import org.jccl.type.DataType;
 import org.jccl.type.Operation;
-import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -418,19 +416,9 @@ final class LinesTest {
         }
     }
 
-    private static Call call(Operation op, int root) {
-        return new Call()
-                .of(op)
-                .buffers(1L << 40, 1L << 41)
-                .elements(1000, DataType.UINT8.number())
-                .reducedBy(RedOp.SUM.number())
-                .with(root);
-    }
-
     @Test
     void warpsNeverLockUpNorOverwrite() {
-        List<Operation> operations = new ArrayList<>(List.of(Operation.values()));
-        operations.removeIf(Operation::pointToPoint);
+        List<Operation> operations = Calls.COLLECTIVES;
         for (int nRanks = 2; nRanks <= LaunchArguments.MOST_RANKS; nRanks++) {
             for (int round = 0; round < ROUNDS; round++) {
                 Random random = new Random(nRanks * ROUNDS + round);
@@ -439,7 +427,7 @@ final class LinesTest {
                 for (int k = 0; k < KERNELS; k++) {
                     Operation op = operations.get(random.nextInt(operations.size()));
                     int lines = 1 + random.nextInt(MOST_LINES);
-                    Call call = call(op, random.nextInt(nRanks));
+                    Call call = Calls.of(op, 1000, random.nextInt(nRanks));
                     int number = k;
                     for (Rank rank : machine.ranks) {
                         rank.kernels.add(
