@@ -78,7 +78,7 @@ def _turns(
                 for _ in range(processes):
                     # Each has a session of its own, as each rank under torchrun has: Linux divides
                     # a core between sessions first.
-                    others.enter_context(busy(1))
+                    others.enter_context(busy(1, apart=True))
                 rows[name].append(measure(name, setting))
             print(f"# {processes} busy, turn {turn + 1}: {name} {rows[name][-1]}", flush=True)
     return rows

@@ -29,13 +29,23 @@ def work(share: float) -> None:
 
 
 @contextlib.contextmanager
-def busy(count: int, share: float = 1.0) -> Iterator[None]:
-    """Starts processes that are busy for a share of the time; they end with the block."""
+def busy(count: int, share: float = 1.0, *, apart: bool = False) -> Iterator[None]:
+    """Starts processes that are busy for a share of the time; they end with the block.
+
+    Args:
+        count: number of processes.
+        share: of the time in which each is busy.
+        apart: in a session of their own, with which Linux divides a core as with one thread.
+    """
     command = [sys.executable, __file__, str(count), str(share)]
     if count == 0:
         yield
         return
-    with subprocess.Popen(command, stdout=subprocess.PIPE, process_group=0) as workers:
+    # A session's leader leads a process group, too.
+    group = None if apart else 0
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, start_new_session=apart, process_group=group
+    ) as workers:
         assert workers.stdout is not None
         try:
             if workers.stdout.readline() != b"busy\n":
