@@ -51,9 +51,7 @@ final class KernelsTest {
     @Test
     void warpsSufficeForLines() {
         for (Operation op : Calls.COLLECTIVES) {
-            for (int nRanks = 1;
-                    nRanks <= LaunchArguments.MOST_RANKS && !op.pointToPoint();
-                    nRanks++) {
+            for (int nRanks = 1; nRanks <= LaunchArguments.MOST_RANKS; nRanks++) {
                 for (long bytes = 1; bytes < 8 << 20; bytes += 1 + bytes / 3) {
                     requireEnough(op, bytes, nRanks);
                 }
