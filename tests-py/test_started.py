@@ -39,6 +39,7 @@ def _counts(rank: Rank) -> float:
         code, ticket = binding.start(*received)
         assert code == Result.InProgress
         _, seen = binding.wait_completion(0, 0)
+        assert binding.poll(comm.ptr, ticket, -1) == Result.InProgress
         rank.put("waits")
         # The test does not poll before that, since a poll may complete the operation itself.
         while code == Result.InProgress:

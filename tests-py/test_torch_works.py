@@ -15,6 +15,7 @@ import jccl.torch.communicator
 import pytest
 import torch
 from harness import Cluster, Rank
+from jccl._numbers import IN_PROGRESS
 from torch.distributed import ProcessGroup
 from torch_team import TIMEOUT, Team, dist, environment, joined
 
@@ -307,6 +308,7 @@ def a_handle_knows_the_late_rank_after_a_shutdown(rank: Rank) -> None:
         native = group._comm.native
         _, ended = native.wait_completion(2**64 - 1, 0)
         work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+        assert native.poll(work._comm, work._ticket, -1) == IN_PROGRESS
         native.wait_completion(ended, 60_000)
         dist.destroy_process_group(group)
         assert re.search(r"for ranks? 1,", str(work.exception()))

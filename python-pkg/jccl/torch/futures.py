@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from jccl.bindings import own_state
 
 if TYPE_CHECKING:
+    from jccl.bindings.protocol import Binding
     from jccl.torch.work import StartedWork
 
 _MANY: Final = 4
@@ -21,6 +23,9 @@ _STUCK_S: Final = 0.01
 _IDLE_S: Final = 5.0
 """How long a thread without work stays."""
 
+_LENT_MS: Final = 1000
+"""How long a thread stays in the library before it looks at its works again."""
+
 
 class Completer:
     """The daemon threads ``jccl-futures``: they learn that operations are over, and run callbacks.
@@ -29,6 +34,9 @@ class Completer:
     A callback may wait for another operation's future, whose callback waits for a third one. So a
     thread that is about to complete a future leaves another thread to learn of the next end. There
     are a few more threads than callbacks that wait.
+
+    The thread that learns of ends is lent to the library, where it also progresses operations that
+    begin. It stays there between operations, so that their start need wake nobody in Python.
     """
 
     def __init__(self) -> None:
@@ -43,12 +51,17 @@ class Completer:
         self._leading = False
         self._seen = 0
         self._stuck = False
+        # The library of the last work; None if it has sent an idle thread back at once.
+        self._library: Binding | None = None
 
     def add(self, work: StartedWork) -> None:
         """Completes the future of an operation when it is over."""
         with self._changed:
             self._open.append(work)
-            self._attend(0)
+            self._library = work.library
+            # The thread that leads hears of the end from the library.
+            if not self._leading:
+                self._attend(0)
 
     def hand_over(self, works: Iterable[StartedWork]) -> None:
         """Leaves the futures of operations that are over to the threads. Runs no callback."""
@@ -85,15 +98,19 @@ class Completer:
 
     def _next(self) -> StartedWork | None:
         """The next work to complete; None if the thread is not needed any more."""
+        since = time.monotonic()
         with self._changed:
             while True:
                 if self._over and (self._running < _MANY or self._stuck):
                     return self._take()
+                idle = time.monotonic() - since >= _IDLE_S
                 if self._over:
                     self._stuck = not self._changed.wait(_STUCK_S)
-                elif self._open and not self._leading:
+                elif not self._leading and (self._open or (self._library and not idle)):
+                    if self._open:
+                        since = time.monotonic()
                     self._lead()
-                elif not self._changed.wait(_IDLE_S) and self._is_idle():
+                elif (idle or not self._changed.wait(_IDLE_S)) and self._is_idle():
                     self._spare -= 1
                     return None
 
@@ -114,17 +131,23 @@ class Completer:
 
     def _lead(self) -> None:
         """Waits, without the lock, until an operation is over or a second has passed."""
-        works = list(self._open)
+        works, library = list(self._open), self._library
         self._leading = True
         self._changed.release()
+        sent_back = False
         try:
             over = [work for work in works if _is_over(work)]
-            if not over:
-                self._seen = works[0].await_any_end(self._seen)
+            if not over and library is not None:
+                began, seen = time.monotonic(), self._seen
+                _, self._seen = library.wait_completion(seen, _LENT_MS)
+                sent_back = self._seen == seen and time.monotonic() - began < _LENT_MS / 2000
         finally:
+            idle = not works
             del works
             self._changed.acquire()
             self._leading = False
+            if sent_back and idle and self._library is library:
+                self._library = None
         gone = set(map(id, over))
         self._open = [work for work in self._open if id(work) not in gone]
         self._over.extend(over)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SLICE_MS: Final = 100
 """How long a waiting thread stays in the library before Python may look for signals."""
 
+_WATCH: Final = -1
+"""In place of a time: the end of the operation is to wake the thread that completes futures."""
+
 _NO_LIMIT: Final = timedelta(0)
 
 
@@ -116,8 +119,16 @@ class StartedWork(Work):
         self._completion: Future[None] | None = None
         self._future: Future[list[torch.Tensor]] | None = None
 
+    @property
+    def library(self) -> Binding:
+        """The library that runs the operation."""
+        return self._native
+
     def advance(self, ms: int) -> None:
-        """Lends the thread for at most ``ms`` milliseconds; calls ``end`` if it is over."""
+        """Lends the thread for at most ``ms`` milliseconds; calls ``end`` if it is over.
+
+        With 0 or ``_WATCH`` it only looks.
+        """
         raise NotImplementedError
 
     @untraced
@@ -243,7 +254,8 @@ class StartedWork(Work):
         # Register first and look afterwards, so that an end in between is not missed.
         if not self._settled:
             completer().add(self)
-        if self.look():
+            self.advance(_WATCH)
+        if self._settled:
             self.complete()
         return future
 
@@ -262,18 +274,6 @@ class StartedWork(Work):
             completion, self._completion = self._completion, None
         if completion is not None:
             completion.set_result(None)
-
-    def await_any_end(self, seen: int) -> int:
-        """Waits for a second, or until any operation of the process has ended.
-
-        Args:
-            seen: how many had ended when the caller last looked at its operations.
-
-        Returns:
-            How many have ended now.
-        """
-        _, ended = self._native.wait_completion(seen, 1000)
-        return ended
 
 
 class QueuedWork(StartedWork):
@@ -345,12 +345,14 @@ class SeveralWorks(StartedWork):
         self.look()
 
     def advance(self, ms: int) -> None:
-        """Waits for the first operation that is not over."""
+        """Waits for the first operation that is not over, or watches all of them."""
         for work in self._works:
             if not work.is_settled():
                 work.advance(ms)
-            if not work.is_settled():
+            if not work.is_settled() and ms != _WATCH:
                 return
+        if not all(work.is_settled() for work in self._works):
+            return
         errors = [work._error for work in self._works if work._error is not None]
         self.end(errors[0] if errors else None)
         self._works = []

@@ -98,10 +98,12 @@ ncclResult_t jcclStart(int operation, const void* sendbuff, void* recvbuff, size
 ncclResult_t jcclStartComposed(const int64_t* words, size_t n, ncclComm_t comm, int ms,
                                uint64_t* ticket);
 /*
- * Lends this thread to a started operation for at most ms milliseconds; with 0 it only looks. comm
- * is the communicator of jcclStart. ncclSuccess: the operation is complete. ncclInProgress: it is
- * not. ncclInvalidArgument: the ticket was never given, or comm is not a communicator. Any other
- * code says why the operation failed; the ticket then stays, and each poll returns the code again.
+ * Lends this thread to a started operation for at most ms milliseconds; with 0 it only looks. With
+ * less than 0 it only looks, too, and if the operation is not over, its end will be counted, which
+ * ends jcclWaitCompletion. comm is the communicator of jcclStart. ncclSuccess: the operation is
+ * complete. ncclInProgress: it is not. ncclInvalidArgument: the ticket was never given, or comm is
+ * not a communicator. Any other code says why the operation failed; the ticket then stays, and each
+ * poll returns the code again.
  */
 ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
 /*
@@ -111,8 +113,10 @@ ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
  */
 ncclResult_t jcclAbandonGroup(void);
 /*
- * JCCL counts the started operations of this process that are over. Waits until this number differs
- * from seen, but for at most ms milliseconds. Writes the number to *now.
+ * JCCL counts the ends of those started operations of this process for which jcclPoll was asked to
+ * do so. Waits until this number differs from seen, but for at most ms milliseconds. Writes the
+ * number to *now. Meanwhile the thread may progress operations of any communicator for which nobody
+ * waits.
  */
 ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
 

@@ -295,7 +295,10 @@ public final class NcclApi {
                 comm, () -> Started.start(new ComposedCall(words, n), comm, ms, ticketOut));
     }
 
-    /** jcclPoll: lends this thread to a started operation for at most {@code ms}. */
+    /**
+     * jcclPoll: lends this thread to a started operation for at most {@code ms}; with less than 0
+     * it looks, and has the end counted.
+     */
     public static int poll(long comm, long ticket, int ms) {
         return Answer.told(() -> Started.poll(comm, ticket, ms));
     }
@@ -312,7 +315,10 @@ public final class NcclApi {
                                                         + " nothing of the group was launched")));
     }
 
-    /** jcclWaitCompletion: waits until the count of finished started operations changes. */
+    /**
+     * jcclWaitCompletion: waits until the count of ends of operations that are to be counted
+     * changes.
+     */
     public static int waitCompletion(long seen, int ms, long now) {
         return Answer.done(
                 0,

@@ -55,7 +55,9 @@ final class Started {
         if (task == null) {
             return NcclResult.SUCCESS;
         }
-        if (!Submission.lend(executor, task, ms)) {
+        boolean over =
+                ms < 0 ? Submission.watch(executor, task) : Submission.lend(executor, task, ms);
+        if (!over) {
             return NcclResult.IN_PROGRESS;
         }
         NcclException.throwIfAny(task.failure());

@@ -1,5 +1,7 @@
 package org.jccl.platform;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
 
 /** Calls on the scheduler. */
@@ -24,6 +26,7 @@ public final class Threads {
     private static final long SOON_NS = 50_000_000;
 
     private static final long PAUSE_NS = 50_000;
+    private static final int STATISTIC_BYTES = 128;
 
     /**
      * System.nanoTime until which no thread of the process yields, 0 at first. Written by a thread
@@ -81,6 +84,29 @@ public final class Threads {
         dearTurns = turns;
         dearUntilNs = after + turns * tookNs;
         return true;
+    }
+
+    /**
+     * For how many nanoseconds in all the calling thread has had to wait for a core although it
+     * could run; -1 if the system does not say so. Takes some microseconds.
+     */
+    public static long delayedNs() {
+        int fd = Descriptors.open("/proc/thread-self/schedstat", 0);
+        if (fd < 0) {
+            return -1;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment text = arena.allocate(STATISTIC_BYTES);
+            long at = text.address();
+            long n = SystemCall.call(SystemCall.READ, fd, at, STATISTIC_BYTES - 1);
+            // Time on a core, time of waiting for one, number of turns; a zero ends the text.
+            String[] numbers = n > 0 ? text.getString(0).strip().split(" ", -1) : new String[0];
+            return numbers.length == 3 ? Long.parseLong(numbers[1]) : -1;
+        } catch (NumberFormatException unknownForm) {
+            return -1;
+        } finally {
+            Descriptors.close(fd);
+        }
     }
 
     /** Waits a little for what another thread is about to do; {@code round} counts from 0. */

@@ -1,5 +1,7 @@
 package org.jccl.progress;
 
+import org.jspecify.annotations.Nullable;
+
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
@@ -31,8 +33,11 @@ final class Gate {
     /** How many callers wait for operations, beyond a first look. */
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /** Whether a stream thread looks after the communicator. */
+    /** Whether a thread looks after the communicator, so that it moves while nobody waits. */
     private final AtomicBoolean attended = new AtomicBoolean();
+
+    /** Whose thread does, or did; written before that thread knows (volatile), read by others. */
+    volatile @Nullable Attendant attendant;
 
     /** How many threads of this process sleep on each rank's region; below, on all of them. */
     private final AtomicIntegerArray sleepers;
@@ -150,7 +155,7 @@ final class Gate {
         return waiting.decrementAndGet() == 0;
     }
 
-    /** Returns whether it is the caller who must make a stream thread attend. */
+    /** Returns whether it is the caller who must make a thread attend. */
     boolean startAttending() {
         return attended.compareAndSet(false, true);
     }

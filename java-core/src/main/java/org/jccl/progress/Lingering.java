@@ -22,6 +22,9 @@ final class Lingering {
 
     private static final int MOST_PASSED = 8;
 
+    /** Where there is one, no start stays: the peers may be away for a whole slice. */
+    final Crowd crowd = new Crowd();
+
     /** How many starts do not stay after one that stayed in vain; below, how many have not. */
     private int pause;
 

@@ -11,8 +11,8 @@ import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
 import org.jspecify.annotations.Nullable;
 
-import java.util.Collection;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /**
  * How a thread sleeps that waits for what is under way on a communicator: once, after a look at the
@@ -22,10 +22,10 @@ import java.util.concurrent.locks.LockSupport;
  * arrives over TCP, or that there is room to send, for which others may wait; so its first sleeps
  * are shorter.
  *
- * @param elsewhere other work of the thread, which sleeps only if this is empty. A thread that adds
- *     to it wakes the sleeper afterwards, where it can
+ * @param elsewhere whether the thread has other work, so that it must not sleep. A thread that
+ *     gives it some wakes the sleeper afterwards, where it can
  */
-record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
+record Sleep(CommExecutor executor, @Nullable BooleanSupplier elsewhere) {
     private static final long MS = 1_000_000;
     private static final long LONGEST_NS = 100 * MS;
 
@@ -136,7 +136,7 @@ record Sleep(CommExecutor executor, @Nullable Collection<?> elsewhere) {
     }
 
     private boolean isWantedElsewhere() {
-        return elsewhere != null && !elsewhere.isEmpty();
+        return elsewhere != null && elsewhere.getAsBoolean();
     }
 
     /** Address of an int that stays 0; room for a pollfd for each rank follows. */

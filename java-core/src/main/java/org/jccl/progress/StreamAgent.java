@@ -5,9 +5,6 @@ import org.jccl.platform.Threads;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -17,14 +14,6 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class StreamAgent implements Runnable {
     private static final int MAX_AGENTS = 4;
-    private static final int YIELDS = 50;
-    private static final long NAP_NS = 1_000_000;
-
-    /** Between two looks at what devices run, whose end nobody waits for here. */
-    private static final long DEVICE_NAP_NS = 100_000;
-
-    /** If nothing has moved after so many of them, the agent sleeps as on other operations. */
-    private static final int DEVICE_NAPS = 10;
 
     /** The pause after a failure, which may last. */
     private static final long PAUSE_NS = 100_000_000;
@@ -32,22 +21,11 @@ public final class StreamAgent implements Runnable {
     static final @Nullable StreamAgent[] AGENTS =
             new StreamAgent[Math.min(MAX_AGENTS, Runtime.getRuntime().availableProcessors())];
 
-    /** How the agent sleeps on communicators that are new to it; below, on those that it knows. */
-    private final ConcurrentLinkedQueue<Sleep> arrivals = new ConcurrentLinkedQueue<>();
-
-    private final List<Sleep> active = new ArrayList<>();
-    private final Thread thread;
-
-    /**
-     * On whose peers the agent sleeps; written by the agent (volatile), read by threads that
-     * attend.
-     */
-    private volatile @Nullable CommExecutor asleepOn;
-
-    private int round;
+    private final Attendant attendant;
 
     private StreamAgent(int k) {
-        thread = Threads.daemon("jccl-stream-" + k, this);
+        Thread thread = Threads.daemon("jccl-stream-" + k, this);
+        attendant = new Attendant(thread, () -> false);
         thread.start();
     }
 
@@ -60,26 +38,25 @@ public final class StreamAgent implements Runnable {
         if (!executor.gate.startAttending()) {
             return;
         }
-        StreamAgent agent;
         try {
-            agent = of(executor);
-            agent.arrivals.add(new Sleep(executor, agent.arrivals));
+            if (!Lender.attend(executor)) {
+                Attendant attendant = of(executor).attendant;
+                attendant.add(executor);
+                attendant.wake();
+            }
         } catch (RuntimeException | Error e) {
             executor.gate.stopAttending();
             Parting.stop(executor, Unforeseen.of(e, "in an operation").on(executor.name));
-            return;
-        }
-        LockSupport.unpark(agent.thread);
-        CommExecutor asleep = agent.asleepOn;
-        if (asleep != null) {
-            asleep.wakeSleepers();
         }
     }
 
     /** The calling thread does not wait on the communicator any more. */
     static void stopWaiting(CommExecutor executor) {
         if (executor.gate.stopWaiting() && executor.busy() && executor.gate.attended()) {
-            LockSupport.unpark(of(executor).thread);
+            Attendant attendant = executor.gate.attendant;
+            if (attendant != null) {
+                attendant.unpark();
+            }
         }
     }
 
@@ -119,43 +96,12 @@ public final class StreamAgent implements Runnable {
     public void run() {
         while (true) {
             try {
-                turn();
+                attendant.turn(0);
             } catch (RuntimeException | Error failure) {
                 Log.survived("jccl-stream goes on after: ", failure);
                 LockSupport.parkNanos(this, PAUSE_NS);
             }
         }
-    }
-
-    private void turn() {
-        for (Sleep each = arrivals.poll(); each != null; each = arrivals.poll()) {
-            active.add(each);
-            round = 0;
-        }
-        if (active.isEmpty()) {
-            LockSupport.park(this);
-            return;
-        }
-        boolean moved = false;
-        boolean alone = true;
-        boolean onDevices = false;
-        boolean onHost = false;
-        for (int i = active.size() - 1; i >= 0; i--) {
-            CommExecutor executor = active.get(i).executor();
-            if (executor.gate.closed() || !executor.busy()) {
-                active.remove(i);
-                turnAway(executor);
-            } else if (executor.gate.waiting()) {
-                alone = false;
-            } else {
-                moved |= executor.gate.visit(executor::tryProgress);
-                boolean there = executor.onDeviceAlone();
-                onDevices |= there;
-                onHost |= !there;
-            }
-        }
-        round = moved ? 0 : round + 1;
-        rest(alone, onDevices && !onHost);
     }
 
     /**
@@ -165,38 +111,6 @@ public final class StreamAgent implements Runnable {
         executor.gate.stopAttending();
         if (executor.busy() && !executor.gate.closed()) {
             attend(executor);
-        }
-    }
-
-    private void rest(boolean alone, boolean onDevices) {
-        if (active.isEmpty() || (round == 0 && !onDevices)) {
-            return;
-        }
-        if (onDevices && round < DEVICE_NAPS) {
-            LockSupport.parkNanos(this, DEVICE_NAP_NS);
-        } else if (!alone) {
-            LockSupport.parkNanos(this, NAP_NS);
-        } else if (!onDevices && round <= YIELDS) {
-            boolean lone = active.getFirst().executor().loneOnCores;
-            round = Threads.yieldInCrowd(lone) ? YIELDS : round;
-        } else if (active.size() == 1) {
-            sleep(active.getFirst());
-        } else {
-            for (Sleep each : active) {
-                each.once(null, false, System.nanoTime() + NAP_NS / active.size());
-            }
-        }
-    }
-
-    /** Sleeps once; a communicator that arrives ends the sleep. */
-    private void sleep(Sleep sleep) {
-        asleepOn = sleep.executor();
-        try {
-            if (arrivals.isEmpty()) {
-                sleep.once(null, true, 0);
-            }
-        } finally {
-            asleepOn = null;
         }
     }
 }

@@ -114,19 +114,44 @@ public final class Submission {
      * @return whether the task is over
      */
     public static boolean lend(CommExecutor executor, Task task, int ms) {
-        return ms > 0
-                ? Wait.of(executor, task).await(System.nanoTime() + ms * MS)
-                : executor.look(task);
+        if (ms > 0) {
+            return Wait.of(executor, task).await(System.nanoTime() + ms * MS);
+        }
+        return isLeft(executor, task) ? task.over() : executor.look(task);
+    }
+
+    /**
+     * As {@link #lend} with 0; besides, {@link Completions} counts the task's end, unless it is
+     * over.
+     */
+    public static boolean watch(CommExecutor executor, Task task) {
+        if (!task.over()) {
+            task.whenOver(Completions::add);
+        }
+        return lend(executor, task, 0);
+    }
+
+    /**
+     * Whether a collective is left to the thread that attends, even if it could end now. Beside
+     * other work a rank's thread is interrupted in the middle of its next work by those for whom it
+     * has not made way, and then its peers wait. If it sleeps once for each collective, all ranks
+     * go on together, with a whole slice of their cores before them.
+     */
+    private static boolean isLeft(CommExecutor executor, Task task) {
+        return executor.loneOnCores
+                && !task.operation().pointToPoint()
+                && executor.callersWait()
+                && executor.lingering.crowd.isThere();
     }
 
     /** Stays with a task; its ticket for those who poll it, 0 if it is over. */
     private static long accompany(CommExecutor executor, Task task, int ms) {
+        executor.lingering.crowd.look();
         try {
             if (lend(executor, task, ms) || (ms <= 0 && linger(executor, task))) {
                 return 0;
             }
             long ticket = executor.tickets().give(task);
-            task.whenOver(Completions::add);
             StreamAgent.attend(executor);
             return ticket;
         } catch (RuntimeException | Error e) {
@@ -139,7 +164,7 @@ public final class Submission {
 
     private static boolean linger(CommExecutor executor, Task task) {
         boolean alone = executor.loneOnCores && executor.oneUnderWay() && executor.callersWait();
-        if (!alone || !executor.lingering.pays(task)) {
+        if (!alone || executor.lingering.crowd.isThere() || !executor.lingering.pays(task)) {
             return false;
         }
         executor.gate.startWaiting();

@@ -22,11 +22,9 @@ import org.junit.jupiter.api.Test;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.AbstractCollection;
 import java.util.ArrayList;
-import java.util.Collection;
-import java.util.Iterator;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /** Operations that nobody waits for. */
 final class StreamAgentTest {
@@ -161,6 +159,8 @@ final class StreamAgentTest {
                 long ended = Completions.await(-1, 0);
                 long ticket = allReduce(comm, data, ms);
                 assertTrue(ticket != 0);
+                Task task = comm.executor().tickets().task(ticket);
+                assertTrue(task != null && !Submission.watch(comm.executor(), task));
                 assertFalse(comm.executor().gate.waiting());
                 rank.post("begun", "");
                 awaitEnd(comm, ticket);
@@ -177,7 +177,7 @@ final class StreamAgentTest {
         }
     }
 
-    private static long allReduce(Comm comm, long data, int ms) {
+    static long allReduce(Comm comm, long data, int ms) {
         Call call = new Call().of(Operation.ALL_REDUCE).buffers(data, data);
         return Operations.start(comm, call.elements(1, DataType.INT32.number()), ms);
     }
@@ -335,23 +335,10 @@ final class StreamAgentTest {
             assertTrue(gate.startAttending());
             start(comm, Operation.RECV, arena.allocate(8, 8).address());
             List<Boolean> looks = new ArrayList<>();
-            Collection<Object> arrivals =
-                    new AbstractCollection<>() {
-                        @Override
-                        public boolean isEmpty() {
-                            looks.add(gate.anySleeper());
-                            return false;
-                        }
-
-                        @Override
-                        public Iterator<Object> iterator() {
-                            throw new AssertionError();
-                        }
-
-                        @Override
-                        public int size() {
-                            throw new AssertionError();
-                        }
+            BooleanSupplier arrivals =
+                    () -> {
+                        looks.add(gate.anySleeper());
+                        return true;
                     };
             new Sleep(comm.executor(), arrivals).once(null, false, 0);
             assertEquals(List.of(true), looks);
@@ -386,7 +373,7 @@ final class StreamAgentTest {
         }
     }
 
-    private static Comm create(Rank rank, String name) {
+    static Comm create(Rank rank, String name) {
         NcclConfig config = NcclConfig.DEFAULT.withBlocking(false);
         Creation creation =
                 Creation.initBlocking(rank.uniqueId(name), rank.nRanks(), rank.number(), config);
@@ -398,13 +385,13 @@ final class StreamAgentTest {
     }
 
     /** Nobody is to poll the operation, so that nothing but a look tells of its end. */
-    private static void awaitEnd(Comm comm, long ticket) throws InterruptedException {
+    static void awaitEnd(Comm comm, long ticket) throws InterruptedException {
         while (comm.executor().tickets().task(ticket) != null) {
             Thread.sleep(1);
         }
     }
 
-    private static long start(Comm comm, Operation operation, long data) {
+    static long start(Comm comm, Operation operation, long data) {
         return start(comm, operation, data, 1 - comm.rank());
     }
 

@@ -1,0 +1,167 @@
+package org.jccl.progress;
+
+import org.jccl.platform.Threads;
+import org.jspecify.annotations.Nullable;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Progresses communicators on which asynchronous operations are under way and nobody waits, in one
+ * thread, which calls {@link #turn} again and again. Any thread adds communicators.
+ */
+final class Attendant {
+    private static final int YIELDS = 50;
+    private static final long NAP_NS = 1_000_000;
+
+    /** Between two looks at what devices run, whose end nobody waits for here. */
+    private static final long DEVICE_NAP_NS = 100_000;
+
+    /** If nothing has moved after so many of them, the thread sleeps as on other operations. */
+    private static final int DEVICE_NAPS = 10;
+
+    final Thread thread;
+
+    /** Whether the thread is to do something else; whoever changes that wakes it. */
+    private final BooleanSupplier wanted;
+
+    /** How the thread sleeps on communicators that are new to it; below, on those that it knows. */
+    private final ConcurrentLinkedQueue<Sleep> arrivals = new ConcurrentLinkedQueue<>();
+
+    private final List<Sleep> active = new ArrayList<>();
+
+    /**
+     * On whose peers the thread sleeps; written by the thread (volatile), read by those that wake
+     * it.
+     */
+    private volatile @Nullable CommExecutor asleepOn;
+
+    private int round;
+
+    Attendant(Thread thread, BooleanSupplier wanted) {
+        this.thread = thread;
+        this.wanted = () -> wanted.getAsBoolean() || !arrivals.isEmpty();
+    }
+
+    /** Adds a communicator, which is not added again before it is turned away. */
+    Sleep add(CommExecutor executor) {
+        Sleep arrival = new Sleep(executor, wanted);
+        executor.gate.attendant = this;
+        arrivals.add(arrival);
+        return arrival;
+    }
+
+    /** Whether the thread has not seen what {@link #add} has returned, and never will. */
+    boolean takeBack(Sleep arrival) {
+        return arrivals.remove(arrival);
+    }
+
+    /** Ends the thread's sleep. */
+    void wake() {
+        unpark();
+        CommExecutor asleep = asleepOn;
+        if (asleep != null) {
+            asleep.wakeSleepers();
+        }
+    }
+
+    /** Ends a sleep that is not on a communicator's peers. */
+    void unpark() {
+        LockSupport.unpark(thread);
+    }
+
+    /**
+     * Moves what can move, and rests if that is nothing.
+     *
+     * @param untilNs System.nanoTime at which a rest ends, 0 for never
+     */
+    void turn(long untilNs) {
+        for (Sleep each = arrivals.poll(); each != null; each = arrivals.poll()) {
+            active.add(each);
+            round = 0;
+        }
+        if (active.isEmpty()) {
+            idle(untilNs);
+            return;
+        }
+        boolean moved = false;
+        boolean alone = true;
+        boolean onDevices = false;
+        boolean onHost = false;
+        for (int i = active.size() - 1; i >= 0; i--) {
+            CommExecutor executor = active.get(i).executor();
+            if (executor.gate.closed() || !executor.busy()) {
+                active.remove(i);
+                StreamAgent.turnAway(executor);
+            } else if (executor.gate.waiting()) {
+                alone = false;
+            } else {
+                moved |= executor.gate.visit(executor::tryProgress);
+                boolean there = executor.onDeviceAlone();
+                onDevices |= there;
+                onHost |= !there;
+            }
+        }
+        round = moved ? 0 : round + 1;
+        rest(alone, onDevices && !onHost, untilNs);
+    }
+
+    /** Leaves the communicators to others; the thread comes no more. */
+    void passOn() {
+        for (Sleep each : active) {
+            StreamAgent.turnAway(each.executor());
+        }
+        active.clear();
+        for (Sleep each = arrivals.poll(); each != null; each = arrivals.poll()) {
+            StreamAgent.turnAway(each.executor());
+        }
+    }
+
+    private void idle(long untilNs) {
+        if (wanted.getAsBoolean()) {
+            return;
+        }
+        if (untilNs == 0) {
+            LockSupport.park(this);
+        } else {
+            LockSupport.parkNanos(this, untilNs - System.nanoTime());
+        }
+    }
+
+    private void rest(boolean alone, boolean onDevices, long untilNs) {
+        if (active.isEmpty() || (round == 0 && !onDevices)) {
+            return;
+        }
+        if (onDevices && round < DEVICE_NAPS) {
+            LockSupport.parkNanos(this, DEVICE_NAP_NS);
+        } else if (!alone) {
+            LockSupport.parkNanos(this, NAP_NS);
+        } else if (!onDevices && round <= YIELDS) {
+            CommExecutor first = active.getFirst().executor();
+            boolean late =
+                    first.lingering.crowd.isThere() || Threads.yieldInCrowd(first.loneOnCores);
+            round = late ? YIELDS : round;
+        } else if (active.size() == 1) {
+            sleep(active.getFirst(), untilNs);
+        } else {
+            for (Sleep each : active) {
+                each.once(null, false, System.nanoTime() + NAP_NS / active.size());
+            }
+        }
+    }
+
+    /** Sleeps once; a communicator that arrives ends the sleep. */
+    private void sleep(Sleep sleep, long untilNs) {
+        asleepOn = sleep.executor();
+        try {
+            if (!wanted.getAsBoolean()) {
+                sleep.once(null, true, untilNs);
+            }
+        } finally {
+            asleepOn = null;
+        }
+    }
+}

@@ -1,0 +1,82 @@
+package org.jccl.progress;
+
+import org.jccl.log.Log;
+import org.jspecify.annotations.Nullable;
+
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+
+/**
+ * A thread that waits for the end of operations and meanwhile progresses those that begin. Whoever
+ * completes futures would otherwise be woken by a stream thread that has to be woken first: beside
+ * other work each such step takes as long as a slice of a core. There is at most one in the
+ * process.
+ */
+final class Lender {
+    private static final AtomicReference<@Nullable Lender> PRESENT = new AtomicReference<>();
+
+    private final Attendant attendant;
+
+    /** Set once by the thread (volatile), before it looks for arrivals for the last time. */
+    private volatile boolean leaving;
+
+    private Lender(BooleanSupplier over) {
+        attendant = new Attendant(Thread.currentThread(), over);
+    }
+
+    /**
+     * Lends the calling thread, unless another one is lent.
+     *
+     * @param over what the thread waits for; whoever makes it true calls {@link #wake}
+     * @param untilNs System.nanoTime at which to give up
+     * @return whether the thread was lent
+     */
+    static boolean lend(BooleanSupplier over, long untilNs) {
+        Lender lender = new Lender(over);
+        if (!PRESENT.compareAndSet(null, lender)) {
+            return false;
+        }
+        try {
+            while (!over.getAsBoolean()
+                    && System.nanoTime() - untilNs < 0
+                    && !lender.attendant.thread.isInterrupted()) {
+                lender.attendant.turn(untilNs);
+            }
+        } catch (RuntimeException | Error failure) {
+            Log.survived("jccl-futures goes on after: ", failure);
+        } finally {
+            PRESENT.set(null);
+            lender.leaving = true;
+            lender.attendant.passOn();
+        }
+        return true;
+    }
+
+    /** Gives a communicator to the thread that is lent; false if there is none. */
+    static boolean attend(CommExecutor executor) {
+        Lender lender = PRESENT.get();
+        if (lender == null) {
+            return false;
+        }
+        Sleep arrival = lender.attendant.add(executor);
+        if (lender.leaving && lender.attendant.takeBack(arrival)) {
+            return false;
+        }
+        lender.attendant.wake();
+        return true;
+    }
+
+    /** Whether it is this thread that is lent. */
+    static boolean isLent(Thread thread) {
+        Lender lender = PRESENT.get();
+        return lender != null && lender.attendant.thread.equals(thread);
+    }
+
+    /** Ends the sleep of the thread that is lent, unless it is the caller. */
+    static void wake() {
+        Lender lender = PRESENT.get();
+        if (lender != null && !lender.attendant.thread.equals(Thread.currentThread())) {
+            lender.attendant.wake();
+        }
+    }
+}
