@@ -21,6 +21,7 @@ from jccl._numbers import IN_PROGRESS
 from jccl.torch import creation
 from jccl.torch.communicator import Communicator, Part
 from jccl.torch.composition import Call, Composition
+from jccl.torch.futures import completer
 from jccl.torch.tensors import Copies
 from torch_team import Team, dist, environment, joined
 
@@ -104,6 +105,23 @@ def test_the_thread_of_the_futures_outlives_what_is_raised_on_it(fake: FakeBindi
     future = work.get_future()
     fake.answers["poll"] = 0
     assert future.wait() == []
+
+
+def test_an_idle_thread_of_the_futures_does_not_come_to_the_library_again_and_again(
+    fake: FakeBinding,
+) -> None:
+    """The library sends it back at once, as one does whose Java has ended."""
+    fake.answers.update(start=(IN_PROGRESS, 1), poll=IN_PROGRESS, wait_completion=(0, 0))
+    work = Communicator(cast(Any, fake), COMM, timedelta(seconds=1)).run(CALL, False, [])
+    future = work.get_future()
+    fake.answers["poll"] = 0
+    assert future.wait() == []
+    # Until the thread has come back from its callback.
+    while completer()._library is not None:
+        time.sleep(0.001)
+    count = fake.count("wait_completion")
+    time.sleep(0.1)
+    assert fake.count("wait_completion") == count
 
 
 def test_an_interrupt_while_an_operation_starts_revokes(fake: FakeBinding) -> None:

@@ -350,7 +350,7 @@ class SeveralWorks(StartedWork):
             if not work.is_settled():
                 work.advance(ms)
             if not work.is_settled() and ms != _WATCH:
-                return
+                break
         if not all(work.is_settled() for work in self._works):
             return
         errors = [work._error for work in self._works if work._error is not None]

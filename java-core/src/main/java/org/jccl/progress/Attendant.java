@@ -49,7 +49,7 @@ final class Attendant {
     /** Adds a communicator, which is not added again before it is turned away. */
     Sleep add(CommExecutor executor) {
         Sleep arrival = new Sleep(executor, wanted);
-        executor.gate.attendant = this;
+        executor.gate.attendant = thread;
         arrivals.add(arrival);
         return arrival;
     }
@@ -61,16 +61,11 @@ final class Attendant {
 
     /** Ends the thread's sleep. */
     void wake() {
-        unpark();
+        LockSupport.unpark(thread);
         CommExecutor asleep = asleepOn;
         if (asleep != null) {
             asleep.wakeSleepers();
         }
-    }
-
-    /** Ends a sleep that is not on a communicator's peers. */
-    void unpark() {
-        LockSupport.unpark(thread);
     }
 
     /**

@@ -36,8 +36,8 @@ final class Gate {
     /** Whether a thread looks after the communicator, so that it moves while nobody waits. */
     private final AtomicBoolean attended = new AtomicBoolean();
 
-    /** Whose thread does, or did; written before that thread knows (volatile), read by others. */
-    volatile @Nullable Attendant attendant;
+    /** Which thread does, or did; written before that thread knows (volatile), read by others. */
+    volatile @Nullable Thread attendant;
 
     /** How many threads of this process sleep on each rank's region; below, on all of them. */
     private final AtomicIntegerArray sleepers;

@@ -3,7 +3,6 @@ package org.jccl.progress;
 import org.jccl.log.Log;
 import org.jspecify.annotations.Nullable;
 
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -13,7 +12,8 @@ import java.util.function.BooleanSupplier;
  * process.
  */
 final class Lender {
-    private static final AtomicReference<@Nullable Lender> PRESENT = new AtomicReference<>();
+    /** Entered under the monitor of this class, left by that thread; read by all (volatile). */
+    private static volatile @Nullable Lender present;
 
     private final Attendant attendant;
 
@@ -33,7 +33,7 @@ final class Lender {
      */
     static boolean lend(BooleanSupplier over, long untilNs) {
         Lender lender = new Lender(over);
-        if (!PRESENT.compareAndSet(null, lender)) {
+        if (!lender.enters()) {
             return false;
         }
         try {
@@ -45,16 +45,24 @@ final class Lender {
         } catch (RuntimeException | Error failure) {
             Log.survived("jccl-futures goes on after: ", failure);
         } finally {
-            PRESENT.set(null);
+            present = null;
             lender.leaving = true;
             lender.attendant.passOn();
         }
         return true;
     }
 
+    private boolean enters() {
+        synchronized (Lender.class) {
+            boolean free = present == null;
+            present = free ? this : present;
+            return free;
+        }
+    }
+
     /** Gives a communicator to the thread that is lent; false if there is none. */
     static boolean attend(CommExecutor executor) {
-        Lender lender = PRESENT.get();
+        Lender lender = present;
         if (lender == null) {
             return false;
         }
@@ -68,13 +76,13 @@ final class Lender {
 
     /** Whether it is this thread that is lent. */
     static boolean isLent(Thread thread) {
-        Lender lender = PRESENT.get();
+        Lender lender = present;
         return lender != null && lender.attendant.thread.equals(thread);
     }
 
     /** Ends the sleep of the thread that is lent, unless it is the caller. */
     static void wake() {
-        Lender lender = PRESENT.get();
+        Lender lender = present;
         if (lender != null && !lender.attendant.thread.equals(Thread.currentThread())) {
             lender.attendant.wake();
         }

@@ -53,10 +53,7 @@ public final class StreamAgent implements Runnable {
     /** The calling thread does not wait on the communicator any more. */
     static void stopWaiting(CommExecutor executor) {
         if (executor.gate.stopWaiting() && executor.busy() && executor.gate.attended()) {
-            Attendant attendant = executor.gate.attendant;
-            if (attendant != null) {
-                attendant.unpark();
-            }
+            LockSupport.unpark(executor.gate.attendant);
         }
     }
 

@@ -29,7 +29,7 @@ final class ProcessClasses extends ClassLoader {
                     "org.jccl.comm.JobAgent.QUEUE",
                     "org.jccl.comm.JobAgent.agents",
                     "org.jccl.comm.JobAgent.idle",
-                    "org.jccl.progress.Lender.PRESENT",
+                    "org.jccl.progress.Lender.present",
                     "org.jccl.progress.Patience.cutNs",
                     "org.jccl.executor.StagingPool.ORPHANS",
                     "org.jccl.progress.Gate.NUMBERS",

@@ -220,8 +220,7 @@ final class LenderTest {
             Thread.onSpinWait();
         }
         long ticket = StreamAgentTest.start(comm, Operation.RECV, data);
-        Attendant attendant = comm.executor().gate.attendant;
-        assertTrue(attendant != null && attendant.thread.equals(lent));
+        assertEquals(lent, comm.executor().gate.attendant);
         return ticket;
     }
 }
