@@ -63,6 +63,11 @@ class Completer:
             if not self._leading:
                 self._attend(0)
 
+    def forget(self, work: StartedWork) -> None:
+        """Lets go of an operation whose future its caller completes."""
+        with self._changed:
+            self._open = [each for each in self._open if each is not work]
+
     def hand_over(self, works: Iterable[StartedWork]) -> None:
         """Leaves the futures of operations that are over to the threads. Runs no callback."""
         with self._changed:
@@ -132,9 +137,9 @@ class Completer:
     def _lead(self) -> None:
         """Waits, without the lock, until an operation is over or a second has passed."""
         works, library = list(self._open), self._library
+        sent_back = False
         self._leading = True
         self._changed.release()
-        sent_back = False
         try:
             over = [work for work in works if _is_over(work)]
             if not over and library is not None:
@@ -142,11 +147,10 @@ class Completer:
                 _, self._seen = library.wait_completion(seen, _LENT_MS)
                 sent_back = self._seen == seen and time.monotonic() - began < _LENT_MS / 2000
         finally:
-            idle = not works
             del works
             self._changed.acquire()
             self._leading = False
-            if sent_back and idle and self._library is library:
+            if sent_back and not self._open:
                 self._library = None
         gone = set(map(id, over))
         self._open = [work for work in self._open if id(work) not in gone]

@@ -251,10 +251,12 @@ class StartedWork(Work):
             self._completion = completion
             self._future = completion.then(self._value)
         future = self._future
-        # Register first and look afterwards, so that an end in between is not missed.
-        if not self._settled:
+        # An end between the two looks is seen by the second, a later one is counted.
+        if not self.look():
             completer().add(self)
             self.advance(_WATCH)
+            if self._settled:
+                completer().forget(self)
         if self._settled:
             self.complete()
         return future

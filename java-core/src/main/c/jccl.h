@@ -114,9 +114,9 @@ ncclResult_t jcclPoll(ncclComm_t comm, uint64_t ticket, int ms);
 ncclResult_t jcclAbandonGroup(void);
 /*
  * JCCL counts the ends of those started operations of this process for which jcclPoll was asked to
- * do so. Waits until this number differs from seen, but for at most ms milliseconds. Writes the
- * number to *now. Meanwhile the thread may progress operations of any communicator for which nobody
- * waits.
+ * do so. Waits until this number differs from seen, a number that it has returned before jcclPoll
+ * was asked, but for at most ms milliseconds. Writes the number to *now. Meanwhile the thread may
+ * progress operations of any communicator for which nobody waits.
  */
 ncclResult_t jcclWaitCompletion(uint64_t seen, int ms, uint64_t* now);
 

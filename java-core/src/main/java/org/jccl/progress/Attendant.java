@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
@@ -33,6 +34,9 @@ final class Attendant {
 
     private final List<Sleep> active = new ArrayList<>();
 
+    /** How many communicators are in both. */
+    private final AtomicInteger size = new AtomicInteger();
+
     /**
      * On whose peers the thread sleeps; written by the thread (volatile), read by those that wake
      * it.
@@ -50,13 +54,23 @@ final class Attendant {
     Sleep add(CommExecutor executor) {
         Sleep arrival = new Sleep(executor, wanted);
         executor.gate.attendant = thread;
+        size.getAndIncrement();
         arrivals.add(arrival);
         return arrival;
     }
 
     /** Whether the thread has not seen what {@link #add} has returned, and never will. */
     boolean takeBack(Sleep arrival) {
-        return arrivals.remove(arrival);
+        boolean taken = arrivals.remove(arrival);
+        if (taken) {
+            size.getAndDecrement();
+        }
+        return taken;
+    }
+
+    /** Whether there is nothing to attend. */
+    boolean isFree() {
+        return size.get() == 0;
     }
 
     /** Ends the thread's sleep. */
@@ -90,6 +104,7 @@ final class Attendant {
             CommExecutor executor = active.get(i).executor();
             if (executor.gate.closed() || !executor.busy()) {
                 active.remove(i);
+                size.getAndDecrement();
                 StreamAgent.turnAway(executor);
             } else if (executor.gate.waiting()) {
                 alone = false;
@@ -136,9 +151,9 @@ final class Attendant {
             LockSupport.parkNanos(this, NAP_NS);
         } else if (!onDevices && round <= YIELDS) {
             CommExecutor first = active.getFirst().executor();
-            boolean late =
-                    first.lingering.crowd.isThere() || Threads.yieldInCrowd(first.loneOnCores);
-            round = late ? YIELDS : round;
+            boolean lone = first.loneOnCores;
+            boolean crowd = lone && first.lingering.crowd.isThere();
+            round = crowd || Threads.yieldInCrowd(lone) ? YIELDS : round;
         } else if (active.size() == 1) {
             sleep(active.getFirst(), untilNs);
         } else {

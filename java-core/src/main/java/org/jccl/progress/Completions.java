@@ -1,5 +1,7 @@
 package org.jccl.progress;
 
+import org.jccl.executor.Task;
+
 /**
  * Counts ends of asynchronous tasks of this process, of those that somebody wants to hear of, for a
  * thread that completes futures.
@@ -7,12 +9,18 @@ package org.jccl.progress;
 public final class Completions {
     private static final long MS = 1_000_000;
 
+    private static final Runnable ADD = Completions::add;
+
     /** Written under the monitor of this class, read by all (volatile). */
     private static volatile long finished;
 
     private Completions() {}
 
-    /** Counts the end of a task. */
+    /** Counts the end of a task, once however often it is asked to. */
+    static void watch(Task task) {
+        task.whenOverOnce(ADD);
+    }
+
     static void add() {
         synchronized (Completions.class) {
             finished++;
@@ -39,7 +47,7 @@ public final class Completions {
     private static synchronized void sleep(long seen, long untilNs) {
         try {
             while (finished == seen) {
-                long leftMs = (untilNs - System.nanoTime()) / MS;
+                long leftMs = (untilNs - System.nanoTime() + MS - 1) / MS;
                 if (leftMs <= 0) {
                     return;
                 }

@@ -35,12 +35,13 @@ final class Crowd {
         }
     }
 
-    /** Learns for how long a thread has waited for a core in all, -1 if that is unknown. */
+    /**
+     * Learns for how long a thread has waited for a core in all, -1 if that is unknown. Where two
+     * threads start operations in turn there is no crowd.
+     */
     void learn(long id, long nowNs, long nowDelayedNs) {
-        if (id == thread) {
-            long part = (nowNs - lookedNs) / (there ? END : BEGIN);
-            there = nowDelayedNs >= 0 && nowDelayedNs - delayedNs > part;
-        }
+        long part = (nowNs - lookedNs) / (there ? END : BEGIN);
+        there = id == thread && nowDelayedNs >= 0 && nowDelayedNs - delayedNs > part;
         thread = id;
         lookedNs = nowNs;
         delayedNs = nowDelayedNs;

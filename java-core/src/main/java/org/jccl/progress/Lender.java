@@ -43,7 +43,7 @@ final class Lender {
                 lender.attendant.turn(untilNs);
             }
         } catch (RuntimeException | Error failure) {
-            Log.survived("jccl-futures goes on after: ", failure);
+            Log.survived("a lent thread goes on after: ", failure);
         } finally {
             present = null;
             lender.leaving = true;
@@ -60,10 +60,17 @@ final class Lender {
         }
     }
 
-    /** Gives a communicator to the thread that is lent; false if there is none. */
+    /**
+     * Gives a communicator to the thread that is lent; false if there is none, or it has another
+     * one, or the communicator has peers over TCP or devices: a sleep on these ends by itself only,
+     * and would hold up what the thread waits for.
+     */
     static boolean attend(CommExecutor executor) {
         Lender lender = present;
-        if (lender == null) {
+        if (lender == null
+                || !lender.attendant.isFree()
+                || executor.links.anyNet()
+                || !executor.callersWait()) {
             return false;
         }
         Sleep arrival = lender.attendant.add(executor);

@@ -38,16 +38,19 @@ public final class StreamAgent implements Runnable {
         if (!executor.gate.startAttending()) {
             return;
         }
+        Attendant attendant;
         try {
-            if (!Lender.attend(executor)) {
-                Attendant attendant = of(executor).attendant;
-                attendant.add(executor);
-                attendant.wake();
+            if (Lender.attend(executor)) {
+                return;
             }
+            attendant = of(executor).attendant;
+            attendant.add(executor);
         } catch (RuntimeException | Error e) {
             executor.gate.stopAttending();
             Parting.stop(executor, Unforeseen.of(e, "in an operation").on(executor.name));
+            return;
         }
+        attendant.wake();
     }
 
     /** The calling thread does not wait on the communicator any more. */

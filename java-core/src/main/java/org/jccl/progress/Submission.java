@@ -117,7 +117,8 @@ public final class Submission {
         if (ms > 0) {
             return Wait.of(executor, task).await(System.nanoTime() + ms * MS);
         }
-        return isLeft(executor, task) ? task.over() : executor.look(task);
+        boolean left = executor.gate.attended() && isLeft(executor, task);
+        return left ? task.over() : executor.look(task);
     }
 
     /**
@@ -126,7 +127,7 @@ public final class Submission {
      */
     public static boolean watch(CommExecutor executor, Task task) {
         if (!task.over()) {
-            task.whenOver(Completions::add);
+            Completions.watch(task);
         }
         return lend(executor, task, 0);
     }
@@ -148,7 +149,8 @@ public final class Submission {
     private static long accompany(CommExecutor executor, Task task, int ms) {
         executor.lingering.crowd.look();
         try {
-            if (lend(executor, task, ms) || (ms <= 0 && linger(executor, task))) {
+            boolean left = ms <= 0 && isLeft(executor, task);
+            if (!left && (lend(executor, task, ms) || (ms <= 0 && linger(executor, task)))) {
                 return 0;
             }
             long ticket = executor.tickets().give(task);

@@ -34,10 +34,10 @@ final class CrowdTest {
     @Test
     void anotherThreadTellsNothingAtItsFirstLook() {
         Crowd crowd = crowded();
-        crowd.learn(THREAD + 1, 2 * NS, 0);
-        assertTrue(crowd.isThere());
-        crowd.learn(THREAD + 1, 3 * NS, 0);
+        crowd.learn(THREAD + 1, 2 * NS, 2 * NS);
         assertFalse(crowd.isThere());
+        crowd.learn(THREAD + 1, 3 * NS, 3 * NS);
+        assertTrue(crowd.isThere());
     }
 
     @Test

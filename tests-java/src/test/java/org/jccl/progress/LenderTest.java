@@ -101,7 +101,10 @@ final class LenderTest {
             long seen = Completions.await(-1, 0);
             Thread lent = lent(() -> Completions.await(seen, LONG_MS));
             long ticket = receive(late, data, lent);
-            Task task = early.executor().tickets().task(receive(early, data, lent));
+            // The lent thread takes no second communicator.
+            long other = StreamAgentTest.start(early, Operation.RECV, data);
+            assertNotEquals(lent, early.executor().gate.attendant);
+            Task task = early.executor().tickets().task(other);
             assertTrue(task != null && !Submission.watch(early.executor(), task));
             rank.post("begun", "");
             lent.join();
