@@ -21,6 +21,7 @@ public final class Completions {
         task.whenOverOnce(ADD);
     }
 
+    /** Counts an end. */
     static void add() {
         synchronized (Completions.class) {
             finished++;

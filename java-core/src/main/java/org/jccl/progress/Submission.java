@@ -147,10 +147,13 @@ public final class Submission {
 
     /** Stays with a task; its ticket for those who poll it, 0 if it is over. */
     private static long accompany(CommExecutor executor, Task task, int ms) {
-        executor.lingering.crowd.look();
+        boolean waits = ms > 0;
         try {
-            boolean left = ms <= 0 && isLeft(executor, task);
-            if (!left && (lend(executor, task, ms) || (ms <= 0 && linger(executor, task)))) {
+            if (!waits) {
+                executor.lingering.crowd.look();
+            }
+            boolean left = !waits && isLeft(executor, task);
+            if (!left && (lend(executor, task, ms) || (!waits && linger(executor, task)))) {
                 return 0;
             }
             long ticket = executor.tickets().give(task);
