@@ -7,6 +7,7 @@ of a call is the median of nine means over a tenth of a second, which is many sl
 time of a step of examples/digits is the median over the later half of its steps.
 
 python bench/beside.py [--pairs 9] [--busy 0 1 2] [--only calls step] [--json FILE]
+python bench/beside.py --threads --pairs 3 --busy 2
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -31,8 +32,12 @@ from busy import busy
 
 SIZES = [8, 4096, 256 << 10, 4 << 20]
 STEP = "step"
+
+#: Threads that run more rarely in a step are not shown.
+LEAST_TIMES = 0.05
 RATIOS = {"java": "openmpi", "c": "openmpi", "torch-jccl": "torch-gloo"}
 TRAIN = compare.ROOT / "examples/digits/train.py"
+THREADS = compare.HERE / "python/threads.py"
 SERIES = {"MEASURE_SERIES_MS": "100", "MEASURE_PATIENCE_MS": "0"}
 
 #: Microseconds by what was timed: a size in bytes, or STEP.
@@ -45,25 +50,65 @@ def _calls(library: str, setting: compare.Setting) -> Row:
     return {str(size): figure.us for size, figure in table.items()}
 
 
+def _train(library: str, directory: str, *before: str) -> list[float]:
+    """Seconds of each step of the demo on two ranks, which torchrun starts."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = [sys.executable, *torchrun, *before, str(TRAIN), "--backend", library.split("-")[1]]
+    command += ["--epochs", "40", "--quiet", "--save", directory]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    record = Path(directory, "record.json")
+    if done.returncode != 0 or not record.exists():
+        raise SystemExit(f"the training on {library} failed:\n{done.stdout}{done.stderr}")
+    steps: list[float] = json.loads(record.read_text(encoding="utf-8"))["step_seconds"]
+    return steps
+
+
+def _later_us(steps: list[float]) -> float:
+    """The median of the later half, in which a training is warm."""
+    return statistics.median(steps[len(steps) // 2 :]) * 1e6
+
+
 def _step(library: str, _: compare.Setting) -> Row:
-    """Times a step of the demo, once it is warm, on two ranks, which torchrun starts."""
+    """Times a step of the demo."""
     with tempfile.TemporaryDirectory() as directory:
-        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-        command = [sys.executable, *torchrun, str(TRAIN), "--backend", library.split("-")[1]]
-        command += ["--epochs", "40", "--quiet", "--save", directory]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        record = Path(directory, "record.json")
-        if not record.exists():
-            raise SystemExit(f"the training on {library} failed:\n{done.stdout}{done.stderr}")
-        steps = json.loads(record.read_text(encoding="utf-8"))["step_seconds"]
-    return {STEP: statistics.median(steps[len(steps) // 2 :]) * 1e6}
+        return {STEP: _later_us(_train(library, directory))}
+
+
+def _threads(library: str) -> None:
+    """Prints what each thread of each rank does in a step of the demo."""
+    with tempfile.TemporaryDirectory() as directory:
+        steps = _train(library, directory, str(THREADS), f"{directory}/threads")
+        print(f"{library}: a step takes {compare.us_text(_later_us(steps))} us")
+        for rank in range(2):
+            text = Path(directory, f"threads.{rank}").read_text(encoding="utf-8")
+            rows: dict[str, list[float]] = json.loads(text)
+            for name, (ran, waited, times, moves) in sorted(
+                rows.items(), key=lambda row: -row[1][0]
+            ):
+                if times > LEAST_TIMES:
+                    print(
+                        f"  rank {rank} {name:16} on a core {ran:5.0f} us, waiting for one "
+                        f"{waited:5.0f} us, got one {times:5.2f} times, another {moves:.2f} times",
+                        flush=True,
+                    )
 
 
 MEASURES: dict[str, tuple[Callable[[str, compare.Setting], Row], list[str]]] = {
     "calls": (_calls, ["java", "c", "openmpi", "torch-jccl", "torch-gloo"]),
     "step": (_step, ["torch-jccl", "torch-gloo"]),
 }
+
+
+@contextlib.contextmanager
+def _others(processes: int) -> Iterator[None]:
+    """Keeps busy processes."""
+    with contextlib.ExitStack() as others:
+        for _ in range(processes):
+            # Each has a session of its own, as each rank under torchrun has: Linux divides a core
+            # between sessions first.
+            others.enter_context(busy(1, apart=True))
+        yield
 
 
 def _turns(
@@ -74,11 +119,7 @@ def _turns(
     rows: dict[str, list[Row]] = {name: [] for name in names}
     for turn in range(n):
         for name in names if turn % 2 == 0 else reversed(names):
-            with contextlib.ExitStack() as others:
-                for _ in range(processes):
-                    # Each has a session of its own, as each rank under torchrun has: Linux divides
-                    # a core between sessions first.
-                    others.enter_context(busy(1, apart=True))
+            with _others(processes):
                 rows[name].append(measure(name, setting))
             print(f"# {processes} busy, turn {turn + 1}: {name} {rows[name][-1]}", flush=True)
     return rows
@@ -116,10 +157,23 @@ def main() -> None:
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", choices=list(MEASURES), default=list(MEASURES))
     parser.add_argument("--libraries", nargs="+", choices=MEASURES["calls"][1])
+    parser.add_argument(
+        "--threads",
+        action="store_true",
+        help="instead of a table, what each thread does in a step of the demo, in --pairs turns",
+    )
     parser.add_argument("--json", type=Path, help="file to add the figures to")
     options = parser.parse_args()
     os.environ.update(SERIES)
     compare.undisturbed = False
+    if options.threads:
+        for turn in range(options.pairs):
+            for processes in options.busy:
+                for library in options.libraries or MEASURES[STEP][1]:
+                    print(f"# {processes} busy, turn {turn + 1}")
+                    with _others(processes):
+                        _threads(library)
+        return
     compare.build(compare.setting())
     results: dict[str, dict[str, list[Row]]] = {}
     if options.json and options.json.exists():

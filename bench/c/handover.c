@@ -1,0 +1,257 @@
+/*
+ * How threads of a rank hand a step over to each other, and what that does to the rank's share of a
+ * core beside other work. No JCCL, no torch: two ranks and two busy processes, each in a session of
+ * its own; a step is some computing in the first thread of each rank, then exchanges with the peer.
+ *
+ *     cc -O2 -o handover bench/c/handover.c -pthread
+ *     ./handover COMPUTE_US EXCHANGES WORK_US CHAIN [STEPS]
+ *
+ * CHAIN says who takes part besides the first thread, as letters in any order:
+ *     h  another thread does the exchanges, else the first one does them itself
+ *     s  the start is passed on by a thread (start, s, h)
+ *     e  the end is passed on by a thread (h, e, first)
+ *     p  what the peer tells is passed on by a thread (peer, p, h)
+ *     c  the first thread and h, s and e keep to one core, p to the other
+ * An empty CHAIN is written as -. Prints the median and the mean of the later half of the steps in
+ * ms, and each rank's share of a core meanwhile.
+ */
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RANKS = 2, BUSY = 2, LINE = 64 };
+
+/* A counter that only grows. */
+typedef struct {
+    _Atomic int value;
+    char rest[LINE - sizeof(int)];
+} bell;
+
+typedef struct {
+    bell told[RANKS];
+    struct {
+        double median, mean, share;
+    } result[RANKS];
+} shared;
+
+static shared* all;
+static bell started, passed, heard, ended, done;
+static const char* chain;
+static double compute_us, work_us;
+static int rank, exchanges, steps, told;
+
+static double clock_us(clockid_t which) {
+    struct timespec t;
+    clock_gettime(which, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static bool has(char letter) {
+    return strchr(chain, letter) != NULL;
+}
+
+static void work(double us) {
+    double until = clock_us(CLOCK_THREAD_CPUTIME_ID) + us;
+    while (clock_us(CLOCK_THREAD_CPUTIME_ID) < until) {
+        for (volatile int i = 0; i < 500; i++) {
+        }
+    }
+}
+
+static void await(bell* from, int least) {
+    for (int seen = from->value; seen < least; seen = from->value) {
+        syscall(SYS_futex, &from->value, FUTEX_WAIT, seen, NULL, NULL, 0);
+    }
+}
+
+static void ring(bell* to, int value) {
+    to->value = value;
+    syscall(SYS_futex, &to->value, FUTEX_WAKE, RANKS, NULL, NULL, 0);
+}
+
+/* Only with c. */
+static void keep_to(int core) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    if (has('c') && sched_setaffinity(0, sizeof set, &set) != 0) {
+        perror("sched_setaffinity");
+    }
+}
+
+static void exchange(void) {
+    for (int i = 0; i < exchanges; i++) {
+        ring(&all->told[rank], ++told);
+        await(has('p') ? &heard : &all->told[!rank], told);
+        work(work_us);
+    }
+}
+
+static void* helper(void* unused) {
+    keep_to(rank);
+    for (int n = 1; n <= steps; n++) {
+        await(has('s') ? &passed : &started, n);
+        exchange();
+        ring(has('e') ? &ended : &done, n);
+    }
+    return unused;
+}
+
+static void* start_passer(void* unused) {
+    keep_to(rank);
+    for (int n = 1; n <= steps; n++) {
+        await(&started, n);
+        ring(&passed, n);
+    }
+    return unused;
+}
+
+static void* end_passer(void* unused) {
+    keep_to(rank);
+    for (int n = 1; n <= steps; n++) {
+        await(&ended, n);
+        ring(&done, n);
+    }
+    return unused;
+}
+
+static void* peer_passer(void* unused) {
+    keep_to(!rank);
+    for (int n = 1; n <= steps * exchanges; n++) {
+        await(&all->told[!rank], n);
+        ring(&heard, n);
+    }
+    return unused;
+}
+
+static void start(char letter, void* (*body)(void*)) {
+    pthread_t thread;
+    if (has(letter) && pthread_create(&thread, NULL, body, NULL) != 0) {
+        fprintf(stderr, "no thread\n");
+        _exit(1);
+    }
+}
+
+static int ascending(const void* a, const void* b) {
+    double x = *(const double*)a, y = *(const double*)b;
+    return (x > y) - (x < y);
+}
+
+static void run_rank(void) {
+    start('h', helper);
+    start('s', start_passer);
+    start('e', end_passer);
+    start('p', peer_passer);
+    keep_to(rank);
+    double* took = calloc((size_t)steps, sizeof *took);
+    if (took == NULL) {
+        _exit(1);
+    }
+    int half = steps / 2;
+    double wall = 0, cpu = 0;
+    for (int n = 1; n <= steps; n++) {
+        double began = clock_us(CLOCK_MONOTONIC);
+        if (n == half + 1) {
+            wall = began;
+            cpu = clock_us(CLOCK_PROCESS_CPUTIME_ID);
+        }
+        work(compute_us);
+        if (has('h')) {
+            ring(&started, n);
+            await(&done, n);
+        } else {
+            exchange();
+        }
+        took[n - 1] = clock_us(CLOCK_MONOTONIC) - began;
+    }
+    wall = clock_us(CLOCK_MONOTONIC) - wall;
+    cpu = clock_us(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    int later = steps - half;
+    qsort(took + half, (size_t)later, sizeof *took, ascending);
+    all->result[rank].median = took[half + later / 2] / 1e3;
+    all->result[rank].mean = wall / later / 1e3;
+    all->result[rank].share = cpu / wall;
+    _exit(0);
+}
+
+static pid_t fork_apart(void) {
+    pid_t pid = fork();
+    if (pid < 0) {
+        perror("fork");
+        exit(1);
+    }
+    if (pid == 0) {
+        setsid();
+    }
+    return pid;
+}
+
+int main(int argc, char** argv) {
+    if (argc < 5) {
+        fprintf(stderr, "usage: %s COMPUTE_US EXCHANGES WORK_US CHAIN [STEPS]\n", argv[0]);
+        return 2;
+    }
+    compute_us = atof(argv[1]);
+    exchanges = atoi(argv[2]);
+    work_us = atof(argv[3]);
+    chain = argv[4];
+    steps = argc > 5 ? atoi(argv[5]) : 800;
+    if (steps < 2 || exchanges < 1 || strspn(chain, "hsepc-") != strlen(chain)) {
+        fprintf(stderr, "at least 2 steps and 1 exchange, and a CHAIN of h, s, e, p, c or -\n");
+        return 2;
+    }
+    if (!has('h') && (has('s') || has('e'))) {
+        fprintf(stderr, "s and e pass on to and from h: CHAIN needs h\n");
+        return 2;
+    }
+    all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) {
+        perror("mmap");
+        return 1;
+    }
+    pid_t busy[BUSY], ranks[RANKS];
+    for (int i = 0; i < BUSY; i++) {
+        busy[i] = fork_apart();
+        while (busy[i] == 0 && getppid() != 1) {
+            work(10000);
+        }
+        if (busy[i] == 0) {
+            _exit(0);
+        }
+    }
+    usleep(300000);
+    for (rank = 0; rank < RANKS; rank++) {
+        ranks[rank] = fork_apart();
+        if (ranks[rank] == 0) {
+            run_rank();
+        }
+    }
+    bool good = true;
+    for (int r = 0; r < RANKS; r++) {
+        int status;
+        good &= waitpid(ranks[r], &status, 0) == ranks[r] && status == 0;
+    }
+    for (int i = 0; i < BUSY; i++) {
+        kill(busy[i], SIGKILL);
+        waitpid(busy[i], NULL, 0);
+    }
+    if (!good) {
+        fprintf(stderr, "a rank failed\n");
+        return 1;
+    }
+    printf("%s: median %.2f ms, mean %.2f ms, shares of a core %.2f %.2f\n", chain,
+           all->result[0].median, all->result[0].mean, all->result[0].share, all->result[1].share);
+    return 0;
+}
