@@ -150,6 +150,11 @@ def table(results: dict[str, dict[str, list[Row]]]) -> str:
     return "\n".join(lines)
 
 
+def _wanted(asked: list[str] | None, libraries: list[str]) -> list[str]:
+    """Those of some libraries that were asked for; all if none was."""
+    return [name for name in libraries if not asked or name in asked]
+
+
 def main() -> None:
     """Runs, prints the table, adds the figures to a file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -169,7 +174,7 @@ def main() -> None:
     if options.threads:
         for turn in range(options.pairs):
             for processes in options.busy:
-                for library in options.libraries or MEASURES[STEP][1]:
+                for library in _wanted(options.libraries, MEASURES[STEP][1]):
                     print(f"# {processes} busy, turn {turn + 1}")
                     with _others(processes):
                         _threads(library)
@@ -181,8 +186,7 @@ def main() -> None:
     for processes in options.busy:
         for what in options.only:
             measure, libraries = MEASURES[what]
-            wanted = options.libraries or libraries
-            names = compare.present(compare.setting(), [n for n in libraries if n in wanted])
+            names = compare.present(compare.setting(), _wanted(options.libraries, libraries))
             rows = _turns(names, measure, options.pairs, processes)
             known = results.setdefault(str(processes), {})
             for name in names:

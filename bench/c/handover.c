@@ -39,6 +39,12 @@ typedef struct {
     char rest[LINE - sizeof(int)];
 } bell;
 
+/* What a thread that passes on does: from one bell to another, on a core. */
+typedef struct {
+    bell *from, *to;
+    int core, rings;
+} passing;
+
 typedef struct {
     bell told[RANKS];
     struct {
@@ -109,36 +115,19 @@ static void* helper(void* unused) {
     return unused;
 }
 
-static void* start_passer(void* unused) {
-    keep_to(rank);
-    for (int n = 1; n <= steps; n++) {
-        await(&started, n);
-        ring(&passed, n);
+static void* passer(void* argument) {
+    const passing* own = argument;
+    keep_to(own->core);
+    for (int n = 1; n <= own->rings; n++) {
+        await(own->from, n);
+        ring(own->to, n);
     }
-    return unused;
+    return NULL;
 }
 
-static void* end_passer(void* unused) {
-    keep_to(rank);
-    for (int n = 1; n <= steps; n++) {
-        await(&ended, n);
-        ring(&done, n);
-    }
-    return unused;
-}
-
-static void* peer_passer(void* unused) {
-    keep_to(!rank);
-    for (int n = 1; n <= steps * exchanges; n++) {
-        await(&all->told[!rank], n);
-        ring(&heard, n);
-    }
-    return unused;
-}
-
-static void start(char letter, void* (*body)(void*)) {
+static void start(char letter, void* (*body)(void*), void* argument) {
     pthread_t thread;
-    if (has(letter) && pthread_create(&thread, NULL, body, NULL) != 0) {
+    if (has(letter) && pthread_create(&thread, NULL, body, argument) != 0) {
         fprintf(stderr, "no thread\n");
         _exit(1);
     }
@@ -150,10 +139,13 @@ static int ascending(const void* a, const void* b) {
 }
 
 static void run_rank(void) {
-    start('h', helper);
-    start('s', start_passer);
-    start('e', end_passer);
-    start('p', peer_passer);
+    passing of_start = {&started, &passed, rank, steps};
+    passing of_end = {&ended, &done, rank, steps};
+    passing of_peer = {&all->told[!rank], &heard, !rank, steps * exchanges};
+    start('h', helper, NULL);
+    start('s', passer, &of_start);
+    start('e', passer, &of_end);
+    start('p', passer, &of_peer);
     keep_to(rank);
     double* took = calloc((size_t)steps, sizeof *took);
     if (took == NULL) {
