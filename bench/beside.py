@@ -32,13 +32,13 @@ from busy import busy
 
 SIZES = [8, 4096, 256 << 10, 4 << 20]
 STEP = "step"
-
-#: Threads that run more rarely in a step are not shown.
-LEAST_TIMES = 0.05
 RATIOS = {"java": "openmpi", "c": "openmpi", "torch-jccl": "torch-gloo"}
 TRAIN = compare.ROOT / "examples/digits/train.py"
 THREADS = compare.HERE / "python/threads.py"
 SERIES = {"MEASURE_SERIES_MS": "100", "MEASURE_PATIENCE_MS": "0"}
+
+#: Threads that run more rarely in a step are not shown.
+LEAST_TIMES = 0.05
 
 #: Microseconds by what was timed: a size in bytes, or STEP.
 Row = dict[str, float]
@@ -169,6 +169,8 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, help="file to add the figures to")
     options = parser.parse_args()
+    if options.threads and options.json:
+        parser.error("--threads prints text only: leave --json out")
     os.environ.update(SERIES)
     compare.undisturbed = False
     if options.threads:

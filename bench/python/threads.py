@@ -39,6 +39,8 @@ def counts() -> Counts:
         own = found["first" if task.name == str(os.getpid()) else name]
         for i, value in enumerate((ran, waited, times, moves)):
             own[i] += int(value)
+    if not found:
+        raise SystemExit(f"the kernel tells nothing in {TASKS}/*/schedstat and sched")
     return found
 
 
