@@ -35,6 +35,8 @@ final class SystemCall {
     static final long GETEUID = 107;
     static final long GETTID = 186;
     static final long FUTEX = 202;
+    static final long SCHED_SETAFFINITY = 203;
+    static final long SCHED_GETAFFINITY = 204;
     static final long EPOLL_CTL = 233;
     static final long OPENAT = 257;
     static final long PPOLL = 271;
@@ -44,10 +46,12 @@ final class SystemCall {
     static final long EVENTFD2 = 290;
     static final long EPOLL_CREATE1 = 291;
     static final long PRLIMIT64 = 302;
+    static final long GETCPU = 309;
     static final long PROCESS_VM_READV = 310;
     static final long MEMFD_CREATE = 319;
     static final long MEMBARRIER = 324;
     static final long PIDFD_OPEN = 434;
+    static final long FUTEX_WAITV = 449;
 
     private static final Linker.Option VARIADIC = Linker.Option.firstVariadicArg(1);
     private static final MethodHandle PLAIN_SYSCALL = Libc.link("syscall", 7, VARIADIC);

@@ -27,6 +27,7 @@ public final class Threads {
 
     private static final long PAUSE_NS = 50_000;
     private static final int STATISTIC_BYTES = 128;
+    private static final double SECOND_NS = 1e9;
 
     /**
      * System.nanoTime until which no thread of the process yields, 0 at first. Written by a thread
@@ -91,7 +92,23 @@ public final class Threads {
      * could run; -1 if the system does not say so. Takes some microseconds.
      */
     public static long delayedNs() {
-        int fd = Descriptors.open("/proc/thread-self/schedstat", 0);
+        // Time on a core, time of waiting for one, number of turns.
+        return (long) statistic("/proc/thread-self/schedstat", 1);
+    }
+
+    /**
+     * For how many nanoseconds in all the cores of this machine were idle, all together, to some 10
+     * ms; -1 if the system does not say so. Takes some microseconds.
+     */
+    public static long idleNs() {
+        // Time since the start of the machine, idle time of all cores, both in seconds.
+        double seconds = statistic("/proc/uptime", 1);
+        return seconds < 0 ? -1 : (long) (seconds * SECOND_NS);
+    }
+
+    /** Number {@code i} of a file of one line of numbers; -1 if there is none. */
+    private static double statistic(String path, int i) {
+        int fd = Descriptors.open(path, 0);
         if (fd < 0) {
             return -1;
         }
@@ -99,9 +116,9 @@ public final class Threads {
             MemorySegment text = arena.allocate(STATISTIC_BYTES);
             long at = text.address();
             long n = SystemCall.call(SystemCall.READ, fd, at, STATISTIC_BYTES - 1);
-            // Time on a core, time of waiting for one, number of turns; a zero ends the text.
+            // A zero ends the text.
             String[] numbers = n > 0 ? text.getString(0).strip().split(" ", -1) : new String[0];
-            return numbers.length == 3 ? Long.parseLong(numbers[1]) : -1;
+            return i < numbers.length ? Double.parseDouble(numbers[i]) : -1;
         } catch (NumberFormatException unknownForm) {
             return -1;
         } finally {

@@ -54,6 +54,7 @@ public final class CommExecutor {
     final boolean loneOnCores;
     final Gate gate;
     final Lingering lingering = new Lingering();
+    final Ear ear = new Ear(this);
 
     /** Tasks that callers have submitted and the owner has not yet taken. */
     private final Inbox inbox = new Inbox();
@@ -424,9 +425,7 @@ public final class CommExecutor {
         }
     }
 
-    /**
-     * Ends every operation. Callers own their buffers once the failure shows or their task is over.
-     */
+    /** Ends every operation. Its buffers are its caller's once it is over or the failure shows. */
     private void endAll(NcclException why) {
         if (!engine.isFree() || busy()) {
             links.rescue();

@@ -1,5 +1,6 @@
 package org.jccl.progress;
 
+import org.jccl.platform.Cores;
 import org.jccl.platform.Threads;
 
 /**
@@ -14,36 +15,58 @@ final class Crowd {
     /** A crowd begins where threads wait for a core for this part of the time ... */
     private static final int BEGIN = 4;
 
-    /** ... and goes where they wait for less than this, since the ranks make way for it. */
+    /**
+     * ... and goes where they wait for less than this and so much of the cores is idle: ranks that
+     * make way for it may not have to wait for long.
+     */
     private static final int END = 8;
+
+    private static final int IDLE = 16;
+
+    private static final int CORES = Runtime.getRuntime().availableProcessors();
 
     private long thread = -1;
     private long lookedNs;
     private long delayedNs;
+    private long idleNs;
     private boolean there;
+
+    /** Where the thread that looked last ran, -1 if that is unknown. */
+    private int core = -1;
 
     /** Whether there is one, as far as is known. */
     boolean isThere() {
         return there;
     }
 
+    /** The core of the thread that starts operations, as far as is known; -1 if it is not. */
+    int core() {
+        return core;
+    }
+
     /** Looks now and then; for a thread that starts an operation. */
     void look() {
         long nowNs = System.nanoTime();
         if (thread < 0 || nowNs - lookedNs > LOOK_NS) {
-            learn(Thread.currentThread().threadId(), nowNs, Threads.delayedNs());
+            core = Cores.current();
+            learn(Thread.currentThread().threadId(), nowNs, Threads.delayedNs(), Threads.idleNs());
         }
     }
 
     /**
-     * Learns for how long a thread has waited for a core in all, -1 if that is unknown. Where two
-     * threads start operations in turn there is no crowd.
+     * Learns for how long a thread has waited for a core in all, and for how long all cores
+     * together were idle; each is -1 if it is unknown. Where two threads start operations in turn
+     * there is no crowd.
      */
-    void learn(long id, long nowNs, long nowDelayedNs) {
-        long part = (nowNs - lookedNs) / (there ? END : BEGIN);
-        there = id == thread && nowDelayedNs >= 0 && nowDelayedNs - delayedNs > part;
+    void learn(long id, long nowNs, long nowDelayedNs, long nowIdleNs) {
+        long tookNs = nowNs - lookedNs;
+        long waitedNs = nowDelayedNs - delayedNs;
+        boolean calm = nowIdleNs < 0 || nowIdleNs - idleNs >= CORES * tookNs / IDLE;
+        boolean delayed = waitedNs > tookNs / (there ? END : BEGIN) || (there && !calm);
+        there = id == thread && nowDelayedNs >= 0 && delayed;
         thread = id;
         lookedNs = nowNs;
         delayedNs = nowDelayedNs;
+        idleNs = nowIdleNs;
     }
 }

@@ -16,12 +16,14 @@ final class Lender {
     private static volatile @Nullable Lender present;
 
     private final Attendant attendant;
+    private final Runnable waking;
 
     /** Set once by the thread (volatile), before it looks for arrivals for the last time. */
     private volatile boolean leaving;
 
     private Lender(BooleanSupplier over) {
         attendant = new Attendant(Thread.currentThread(), over);
+        waking = attendant::wake;
     }
 
     /**
@@ -77,7 +79,12 @@ final class Lender {
         if (lender.leaving && lender.attendant.takeBack(arrival)) {
             return false;
         }
-        lender.attendant.wake();
+        Crowd crowd = executor.lingering.crowd;
+        if (crowd.isThere()) {
+            Relay.pass(lender.waking, crowd.core());
+        } else {
+            lender.attendant.wake();
+        }
         return true;
     }
 

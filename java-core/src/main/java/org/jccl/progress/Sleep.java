@@ -106,7 +106,9 @@ record Sleep(CommExecutor executor, @Nullable BooleanSupplier elsewhere) {
             return false;
         }
         boolean ends = links.anyNet() ? links.peer(q).isRemote() : blocked.address() != 0;
-        return ends && executor.gate.visitors() == 1 && !executor.engine.severalLanes();
+        return ends
+                && executor.gate.visitors() == 1 + executor.ear.visitors()
+                && !executor.engine.severalLanes();
     }
 
     /**
@@ -159,12 +161,23 @@ record Sleep(CommExecutor executor, @Nullable BooleanSupplier elsewhere) {
      */
     private void futex(int q, long address, long value, long ns) {
         long word = executor.links.base(q) + RegionLayout.WAITERS;
+        boolean heard = elsewhere != null && executor.ear.listens();
         executor.gate.startSleeping(q);
+        if (heard) {
+            executor.ear.startSleeping();
+        }
         Memory.getAndSetInt(word, 1);
         Membarrier.full();
         boolean unchanged = address == 0 || Memory.getLongAcquire(address) == value;
         if (unchanged && !executor.wanted() && !isWantedElsewhere()) {
-            Futex.await(word, 1, ns);
+            if (heard) {
+                executor.ear.sleep(ns);
+            } else {
+                Futex.await(word, 1, ns);
+            }
+        }
+        if (heard) {
+            executor.ear.stopSleeping();
         }
         executor.gate.stopSleeping(q);
     }

@@ -3,20 +3,24 @@ package org.jccl.progress;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.comm.Comm;
 import org.jccl.platform.Threads;
 import org.junit.jupiter.api.Test;
+
+import java.util.function.LongSupplier;
 
 final class CrowdTest {
     private static final long THREAD = 7;
     private static final long NS = 800;
+    private static final int CORES = Runtime.getRuntime().availableProcessors();
 
     @Test
     void beginsWhereAThreadWaitsForAQuarterOfTheTime() {
         Crowd crowd = new Crowd();
-        crowd.learn(THREAD, 0, 0);
-        crowd.learn(THREAD, NS, NS / 4);
+        crowd.learn(THREAD, 0, 0, -1);
+        crowd.learn(THREAD, NS, NS / 4, -1);
         assertFalse(crowd.isThere());
-        crowd.learn(THREAD, 2 * NS, NS / 4 + NS / 4 + 1);
+        crowd.learn(THREAD, 2 * NS, NS / 4 + NS / 4 + 1, -1);
         assertTrue(crowd.isThere());
     }
 
@@ -24,9 +28,9 @@ final class CrowdTest {
     void goesWhereAThreadWaitsForLessThanAnEighth() {
         Crowd crowd = crowded();
         long delayedNs = NS;
-        crowd.learn(THREAD, 2 * NS, delayedNs += NS / 8 + 1);
+        crowd.learn(THREAD, 2 * NS, delayedNs += NS / 8 + 1, -1);
         assertTrue(crowd.isThere());
-        crowd.learn(THREAD, 3 * NS, delayedNs + NS / 8);
+        crowd.learn(THREAD, 3 * NS, delayedNs + NS / 8, -1);
         assertFalse(crowd.isThere());
     }
 
@@ -34,32 +38,65 @@ final class CrowdTest {
     @Test
     void anotherThreadTellsNothingAtItsFirstLook() {
         Crowd crowd = crowded();
-        crowd.learn(THREAD + 1, 2 * NS, 2 * NS);
+        crowd.learn(THREAD + 1, 2 * NS, 2 * NS, -1);
         assertFalse(crowd.isThere());
-        crowd.learn(THREAD + 1, 3 * NS, 3 * NS);
+        crowd.learn(THREAD + 1, 3 * NS, 3 * NS, -1);
         assertTrue(crowd.isThere());
     }
 
     @Test
     void isNotThereIfTheSystemDoesNotCount() {
         Crowd crowd = crowded();
-        crowd.learn(THREAD, 2 * NS, -1);
+        crowd.learn(THREAD, 2 * NS, -1, -1);
         assertFalse(crowd.isThere());
-        crowd.learn(THREAD, 3 * NS, -1);
+        crowd.learn(THREAD, 3 * NS, -1, -1);
+        assertFalse(crowd.isThere());
+    }
+
+    /** Ranks that make way for other work do not wait for long. */
+    @Test
+    void staysWhileNoCoreIsIdle() {
+        Crowd crowd = crowded();
+        long idleNs = CORES * NS / 16 - 1;
+        crowd.learn(THREAD, 2 * NS, NS, idleNs);
+        assertTrue(crowd.isThere());
+        crowd.learn(THREAD, 3 * NS, NS, idleNs + CORES * NS / 16);
+        assertFalse(crowd.isThere());
+    }
+
+    /** A rank may wait long for its own threads. */
+    @Test
+    void doesNotBeginOnlyBecauseNoCoreIsIdle() {
+        Crowd crowd = new Crowd();
+        crowd.learn(THREAD, 0, 0, 0);
+        crowd.learn(THREAD, NS, NS / 4, 0);
         assertFalse(crowd.isThere());
     }
 
     @Test
     void theSystemCountsUpwards() {
-        long before = Threads.delayedNs();
-        assertTrue(before >= 0, "the system does not count how long threads wait for cores");
-        assertTrue(Threads.delayedNs() >= before);
+        countsUpwards(Threads::delayedNs);
+        countsUpwards(Threads::idleNs);
+    }
+
+    /** Makes a communicator believe in a crowd for the next fifth of a second. */
+    static void begin(Comm comm) {
+        Crowd crowd = comm.executor().lingering.crowd;
+        long nowNs = System.nanoTime();
+        crowd.learn(1, nowNs - 1000, 0, -1);
+        crowd.learn(1, nowNs, 1000, -1);
+    }
+
+    private static void countsUpwards(LongSupplier counter) {
+        long before = counter.getAsLong();
+        assertTrue(before >= 0, "the system does not count");
+        assertTrue(counter.getAsLong() >= before);
     }
 
     private static Crowd crowded() {
         Crowd crowd = new Crowd();
-        crowd.learn(THREAD, 0, 0);
-        crowd.learn(THREAD, NS, NS);
+        crowd.learn(THREAD, 0, 0, 0);
+        crowd.learn(THREAD, NS, NS, 0);
         assertTrue(crowd.isThere());
         return crowd;
     }

@@ -27,7 +27,13 @@ final class LenderTest {
 
     @Test
     void lentThreadProgressesWhatBeginsAndHearsOfItsEnd() {
-        Cluster.threads(2).runHere(LenderTest::progresses).assertAllSucceeded();
+        Cluster.threads(2).runHere(rank -> progresses(rank, false)).assertAllSucceeded();
+    }
+
+    /** Another thread wakes it then, and another one hears the peer. */
+    @Test
+    void lentThreadDoesSoInACrowd() {
+        Cluster.threads(2).runHere(rank -> progresses(rank, true)).assertAllSucceeded();
     }
 
     /** It returns for the end of one operation while another is under way. */
@@ -60,7 +66,7 @@ final class LenderTest {
         Cluster.threads(2).runHere(LenderTest::leaves).assertAllSucceeded();
     }
 
-    private static void progresses(Rank rank) throws InterruptedException {
+    private static void progresses(Rank rank, boolean crowd) throws InterruptedException {
         Comm comm = StreamAgentTest.create(rank, "l");
         try (Arena arena = Arena.ofShared()) {
             long data = arena.allocate(8, 8).address();
@@ -73,6 +79,9 @@ final class LenderTest {
             }
             long seen = Completions.await(-1, 0);
             Thread lent = lent(() -> assertNotEquals(seen, Completions.await(seen, LONG_MS)));
+            if (crowd) {
+                CrowdTest.begin(comm);
+            }
             Task task = comm.executor().tickets().task(receive(comm, data, lent));
             assertTrue(task != null && !Submission.watch(comm.executor(), task));
             rank.post("begun", "");
@@ -135,7 +144,7 @@ final class LenderTest {
                                         });
             }
             for (int turn = 0; turn < TURNS; turn++) {
-                crowd(comm);
+                CrowdTest.begin(comm);
                 long ticket = StreamAgentTest.allReduce(comm, data, 0);
                 Task task = comm.executor().tickets().task(ticket);
                 if (task != null && turn % 2 == 0) {
@@ -168,14 +177,14 @@ final class LenderTest {
                 return;
             }
             rank.await("begun");
-            crowd(comm);
+            CrowdTest.begin(comm);
             assertEquals(0, StreamAgentTest.start(comm, Operation.SEND, data));
             // The word is set by a thread that sleeps until this rank does something.
             long sleeper = comm.executor().links.ownBase() + RegionLayout.WAITERS;
             while (Memory.getIntAcquire(sleeper) == 0) {
                 Thread.sleep(1);
             }
-            crowd(comm);
+            CrowdTest.begin(comm);
             long ticket = StreamAgentTest.allReduce(comm, data, 0);
             assertNotEquals(0, ticket);
             StreamAgentTest.awaitEnd(comm, ticket);
@@ -183,14 +192,6 @@ final class LenderTest {
             rank.post("over", "");
             comm.abort();
         }
-    }
-
-    /** Makes the communicator believe in one for the next fifth of a second. */
-    private static void crowd(Comm comm) {
-        Crowd crowd = comm.executor().lingering.crowd;
-        long nowNs = System.nanoTime();
-        crowd.learn(1, nowNs - 1000, 0);
-        crowd.learn(1, nowNs, 1000);
     }
 
     /** A thread that is lent when this returns. */

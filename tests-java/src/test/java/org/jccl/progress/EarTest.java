@@ -1,0 +1,131 @@
+package org.jccl.progress;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.jccl.comm.Comm;
+import org.jccl.harness.Cluster;
+import org.jccl.harness.Rank;
+import org.jccl.platform.Memory;
+import org.jccl.transport.RegionLayout;
+import org.jccl.type.Operation;
+import org.junit.jupiter.api.Test;
+
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.function.Consumer;
+
+/**
+ * A thread sleeps for hours unless the ear wakes it. Both ranks are threads of this process, in
+ * which there is one ear at most; rank 0 has it.
+ */
+final class EarTest {
+    private static final long HOURS_NS = 3_600_000_000_000L * 10;
+
+    @Test
+    void wakesWhoSleepsWhenAMateActs() {
+        Cluster.threads(2).runHere(EarTest::hearsAMate).assertAllSucceeded();
+    }
+
+    @Test
+    void communicatorEndsWhileAThreadSleeps() {
+        Cluster.threads(2).runHere(rank -> ends(rank, Comm::abort)).assertAllSucceeded();
+    }
+
+    @Test
+    void wakesWhoSleepsWhenTheCrowdHasGone() {
+        Cluster.threads(2).runHere(rank -> ends(rank, EarTest::calm)).assertAllSucceeded();
+    }
+
+    /** Otherwise each communicator that was once used beside other work would keep a thread. */
+    @Test
+    void endsWhenNobodySleeps() {
+        Cluster.threads(2)
+                .runHere(
+                        rank -> {
+                            Comm comm = StreamAgentTest.create(rank, "n");
+                            if (rank.number() == 0) {
+                                begin(comm);
+                                awaitSilence(comm);
+                            }
+                            part(rank, comm);
+                        })
+                .assertAllSucceeded();
+    }
+
+    private static void hearsAMate(Rank rank) throws InterruptedException {
+        Comm comm = StreamAgentTest.create(rank, "h");
+        try (Arena arena = Arena.ofShared()) {
+            if (rank.number() == 0) {
+                Thread asleep = asleep(comm);
+                rank.post("asleep", "");
+                assertTrue(asleep.join(Duration.ofMinutes(1)));
+                assertTrue(comm.executor().ear.listens());
+            } else {
+                rank.await("asleep");
+                StreamAgentTest.start(comm, Operation.SEND, arena.allocate(8, 8).address());
+            }
+            part(rank, comm);
+        }
+    }
+
+    private static void ends(Rank rank, Consumer<Comm> end) throws InterruptedException {
+        Comm comm = StreamAgentTest.create(rank, "e");
+        if (rank.number() == 0) {
+            Thread asleep = asleep(comm);
+            end.accept(comm);
+            assertTrue(asleep.join(Duration.ofMinutes(1)));
+            awaitSilence(comm);
+        }
+        part(rank, comm);
+    }
+
+    private static void calm(Comm comm) {
+        Crowd crowd = comm.executor().lingering.crowd;
+        crowd.learn(1, System.nanoTime(), -1, -1);
+        assertFalse(crowd.isThere());
+    }
+
+    /** A thread that sleeps on the mate's word when this returns. */
+    private static Thread asleep(Comm comm) throws InterruptedException {
+        begin(comm);
+        Thread thread = Thread.ofPlatform().start(() -> sleep(comm.executor(), 1));
+        while (thread.getState() != Thread.State.TIMED_WAITING) {
+            assertTrue(thread.isAlive());
+            Thread.sleep(1);
+        }
+        return thread;
+    }
+
+    private static void sleep(CommExecutor executor, int mate) {
+        assertTrue(executor.gate.enter());
+        executor.gate.startSleeping(mate);
+        executor.ear.startSleeping();
+        Memory.getAndSetInt(executor.links.base(mate) + RegionLayout.WAITERS, 1);
+        executor.ear.sleep(HOURS_NS);
+        executor.ear.stopSleeping();
+        executor.gate.stopSleeping(mate);
+        executor.gate.leave();
+    }
+
+    /** An ear listens when this returns. */
+    private static void begin(Comm comm) throws InterruptedException {
+        CrowdTest.begin(comm);
+        // That of a test before may be about to end.
+        while (!comm.executor().ear.listens()) {
+            Thread.sleep(1);
+        }
+    }
+
+    private static void awaitSilence(Comm comm) throws InterruptedException {
+        while (comm.executor().ear.visitors() > 0) {
+            Thread.sleep(1);
+        }
+    }
+
+    private static void part(Rank rank, Comm comm) {
+        rank.post("over" + rank.number(), "");
+        rank.await("over" + (1 - rank.number()));
+        comm.abort();
+    }
+}
