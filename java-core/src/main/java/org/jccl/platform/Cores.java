@@ -21,12 +21,12 @@ public final class Cores {
         }
     }
 
-    /** Keeps the calling thread on a core, if this process may use it. */
+    /** Keeps the calling thread on a core, if the process's first thread may use it. */
     public static void keepTo(int core) {
         restrict(core, true);
     }
 
-    /** Keeps the calling thread off a core, if this process may use others. */
+    /** Keeps the calling thread off a core, if the process's first thread may use others. */
     public static void keepOff(int core) {
         restrict(core, false);
     }

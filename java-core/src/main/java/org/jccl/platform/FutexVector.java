@@ -29,7 +29,7 @@ public final class FutexVector implements AutoCloseable {
      * Whether the system can sleep on {@code n} words at once: Linux 5.16 and newer can, on 128.
      */
     public static boolean serves(int n) {
-        return KNOWN && n <= MOST;
+        return KNOWN && n > 0 && n <= MOST;
     }
 
     /** A vector of {@code n} words, for the calling thread. */
@@ -56,13 +56,13 @@ public final class FutexVector implements AutoCloseable {
      * Sleeps until woken on any of the words, for at most {@code ns} nanoseconds, or not at all if
      * one of them is not what {@link #look} has found. It may also return without a reason.
      *
-     * @return false if the time is over
+     * @return false if the time is over, or the system refuses
      */
     public boolean await(long ns) {
         long until = CallState.current().timespec(System.nanoTime() + ns);
         long result =
                 SystemCall.call(SystemCall.FUTEX_WAITV, entries, n, 0, until, CLOCK_MONOTONIC);
-        return result != -Errno.ETIMEDOUT;
+        return result >= 0 || result == -Errno.EAGAIN || result == -Errno.EINTR;
     }
 
     private long entry(int i) {

@@ -23,6 +23,15 @@ final class Crowd {
 
     private static final int IDLE = 16;
 
+    /**
+     * Where no core is idle it goes after so many looks in a row without such waits, since the
+     * ranks may fill the cores themselves. If it comes back sooner than that, it stays twice as
+     * long.
+     */
+    private static final int LEAST_PATIENCE = 16;
+
+    private static final int MOST_PATIENCE = 512;
+
     private static final int CORES = Runtime.getRuntime().availableProcessors();
 
     private long thread = -1;
@@ -30,6 +39,11 @@ final class Crowd {
     private long delayedNs;
     private long idleNs;
     private boolean there;
+
+    /** How many looks without waits there were in a row; below, how many end the crowd. */
+    private int quiet = MOST_PATIENCE;
+
+    private int patience = LEAST_PATIENCE;
 
     /** Where the thread that looked last ran, -1 if that is unknown. */
     private int core = -1;
@@ -54,19 +68,37 @@ final class Crowd {
     }
 
     /**
-     * Learns for how long a thread has waited for a core in all, and for how long all cores
-     * together were idle; each is -1 if it is unknown. Where two threads start operations in turn
-     * there is no crowd.
+     * Learns for how long a thread has waited for a core in all, and for how long all cores of the
+     * machine together were idle; each is -1 if it is unknown. Where two threads start operations
+     * in turn there is no crowd.
      */
     void learn(long id, long nowNs, long nowDelayedNs, long nowIdleNs) {
         long tookNs = nowNs - lookedNs;
-        long waitedNs = nowDelayedNs - delayedNs;
-        boolean calm = nowIdleNs < 0 || nowIdleNs - idleNs >= CORES * tookNs / IDLE;
-        boolean delayed = waitedNs > tookNs / (there ? END : BEGIN) || (there && !calm);
-        there = id == thread && nowDelayedNs >= 0 && delayed;
+        long waitedNs = id == thread && nowDelayedNs >= 0 ? nowDelayedNs - delayedNs : -1;
+        boolean idle = nowIdleNs < 0 || nowIdleNs - idleNs >= CORES * tookNs / IDLE;
+        there =
+                there
+                        ? stays(waitedNs > tookNs / END, waitedNs < 0 || idle)
+                        : begins(waitedNs > tookNs / BEGIN);
         thread = id;
         lookedNs = nowNs;
         delayedNs = nowDelayedNs;
         idleNs = nowIdleNs;
+    }
+
+    private boolean begins(boolean delayed) {
+        quiet++;
+        if (delayed) {
+            patience = quiet > patience ? LEAST_PATIENCE : Math.min(MOST_PATIENCE, 2 * patience);
+            quiet = 0;
+        }
+        return delayed;
+    }
+
+    private boolean stays(boolean delayed, boolean idle) {
+        quiet = delayed ? 0 : quiet + 1;
+        boolean goes = !delayed && (idle || quiet > patience);
+        quiet = goes ? 0 : quiet;
+        return !goes;
     }
 }

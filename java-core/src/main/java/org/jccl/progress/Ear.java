@@ -38,6 +38,9 @@ final class Ear implements Runnable {
     /** Whether somebody has slept of late; without order, a lost write costs a thread's start. */
     private boolean used;
 
+    /** On whose words the thread sleeps; written by it (volatile), null while it does not. */
+    private volatile int @Nullable [] mates;
+
     Ear(CommExecutor executor) {
         this.executor = executor;
     }
@@ -72,6 +75,14 @@ final class Ear implements Runnable {
         sleeper = null;
     }
 
+    /** For who closes the gate, and has not freed the memory: the thread is to see that. */
+    void wakeToLeave() {
+        int[] words = mates;
+        for (int i = 0; words != null && i < words.length; i++) {
+            executor.links.wakeSleepersOn(words[i]);
+        }
+    }
+
     private boolean isWanted() {
         return executor.loneOnCores
                 && executor.lingering.crowd.isThere()
@@ -99,22 +110,18 @@ final class Ear implements Runnable {
 
     private boolean listen() {
         Links links = executor.links;
-        int[] mates = IntStream.range(0, links.nRanks()).filter(q -> q != links.rank()).toArray();
-        for (int q : mates) {
-            executor.gate.startSleeping(q);
-        }
-        try (FutexVector words = new FutexVector(mates.length)) {
-            for (int i = 0; i < mates.length; i++) {
-                words.set(i, links.base(mates[i]) + RegionLayout.WAITERS);
+        int[] others = IntStream.range(0, links.nRanks()).filter(q -> q != links.rank()).toArray();
+        try (FutexVector words = new FutexVector(others.length)) {
+            for (int i = 0; i < others.length; i++) {
+                words.set(i, links.base(others[i]) + RegionLayout.WAITERS);
             }
+            mates = others;
             listens = true;
             hear(words);
         } finally {
             listens = false;
+            mates = null;
             wake();
-            for (int q : mates) {
-                executor.gate.stopSleeping(q);
-            }
         }
         return true;
     }
@@ -122,15 +129,23 @@ final class Ear implements Runnable {
     private void hear(FutexVector words) {
         boolean heard = true;
         int kept = -1;
-        while ((heard || used) && isWanted() && !executor.gate.closed()) {
+        long usedNs = System.nanoTime();
+        while (isWanted() && !executor.gate.closed()) {
+            long nowNs = System.nanoTime();
+            usedNs = used ? nowNs : usedNs;
+            used = false;
+            if (nowNs - usedNs > LOOK_NS) {
+                return;
+            }
             if (kept != executor.lingering.crowd.core()) {
                 kept = executor.lingering.crowd.core();
                 Cores.keepTo(kept);
             }
-            used &= heard;
             words.look();
             // After the look: what has changed until then may have been meant for him.
-            wake();
+            if (heard) {
+                wake();
+            }
             heard = words.await(LOOK_NS);
         }
     }

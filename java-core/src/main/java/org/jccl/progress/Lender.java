@@ -80,7 +80,7 @@ final class Lender {
             return false;
         }
         Crowd crowd = executor.lingering.crowd;
-        if (crowd.isThere()) {
+        if (executor.loneOnCores && crowd.isThere()) {
             Relay.pass(lender.waking, crowd.core());
         } else {
             lender.attendant.wake();

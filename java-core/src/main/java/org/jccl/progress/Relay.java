@@ -25,6 +25,9 @@ final class Relay implements Runnable {
     /** The core of the last such thread; any value is right. */
     private int core = -1;
 
+    /** The core that this thread keeps off; its own. */
+    private int left = -1;
+
     private Relay() {}
 
     /** Has a thread woken, soon, on behalf of one that runs on {@code core}. */
@@ -58,22 +61,25 @@ final class Relay implements Runnable {
 
     @Override
     public void run() {
-        int left = -1;
         while (true) {
-            if (left != core) {
-                left = core;
-                Cores.keepOff(left);
-            }
-            Runnable waking = next.getAndSet(null);
-            if (waking == null) {
-                LockSupport.park(this);
-                continue;
-            }
             try {
-                waking.run();
+                turn();
             } catch (RuntimeException | Error failure) {
                 Log.survived("jccl-relay goes on after: ", failure);
             }
+        }
+    }
+
+    private void turn() {
+        if (left != core) {
+            left = core;
+            Cores.keepOff(left);
+        }
+        Runnable waking = next.getAndSet(null);
+        if (waking == null) {
+            LockSupport.park(this);
+        } else {
+            waking.run();
         }
     }
 }

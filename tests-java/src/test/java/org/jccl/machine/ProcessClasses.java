@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -104,7 +105,9 @@ final class ProcessClasses extends ClassLoader {
 
     private static void empty(Field field) throws IllegalAccessException {
         Object value = field.get(null);
-        if (value instanceof AtomicInteger number) {
+        if (value instanceof AtomicBoolean flag) {
+            flag.set(false);
+        } else if (value instanceof AtomicInteger number) {
             number.set(0);
         } else if (value instanceof AtomicLong number) {
             number.set(0);

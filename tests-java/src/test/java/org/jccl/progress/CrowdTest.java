@@ -1,5 +1,6 @@
 package org.jccl.progress;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -79,12 +80,40 @@ final class CrowdTest {
         countsUpwards(Threads::idleNs);
     }
 
-    /** Makes a communicator believe in a crowd for the next fifth of a second. */
+    /** The ranks may fill the cores themselves; a crowd that comes back stays for longer. */
+    @Test
+    void goesInTheEndThoughNoCoreIsIdle() {
+        Crowd crowd = crowded();
+        long nowNs = NS;
+        int first = looksUntilItGoes(crowd, nowNs);
+        nowNs += first * NS;
+        assertEquals(17, first);
+        crowd.learn(THREAD, nowNs += NS, 2 * NS, 0);
+        assertTrue(crowd.isThere());
+        nowNs += NS;
+        crowd.learn(THREAD, nowNs, 2 * NS, 0);
+        assertEquals(32, looksUntilItGoes(crowd, nowNs, 2 * NS));
+    }
+
+    private static int looksUntilItGoes(Crowd crowd, long nowNs) {
+        return looksUntilItGoes(crowd, nowNs, NS);
+    }
+
+    private static int looksUntilItGoes(Crowd crowd, long nowNs, long delayedNs) {
+        int looks = 0;
+        while (crowd.isThere()) {
+            looks++;
+            crowd.learn(THREAD, nowNs + looks * NS, delayedNs, 0);
+        }
+        return looks;
+    }
+
+    /** Makes a communicator believe in a crowd for an hour. */
     static void begin(Comm comm) {
         Crowd crowd = comm.executor().lingering.crowd;
-        long nowNs = System.nanoTime();
-        crowd.learn(1, nowNs - 1000, 0, -1);
-        crowd.learn(1, nowNs, 1000, -1);
+        long laterNs = System.nanoTime() + 3_600_000_000_000L;
+        crowd.learn(1, laterNs - 1000, 0, -1);
+        crowd.learn(1, laterNs, 1000, -1);
     }
 
     private static void countsUpwards(LongSupplier counter) {
