@@ -78,7 +78,7 @@ final class Crowd {
         boolean idle = nowIdleNs < 0 || nowIdleNs - idleNs >= CORES * tookNs / IDLE;
         there =
                 there
-                        ? stays(waitedNs > tookNs / END, waitedNs < 0 || idle)
+                        ? stays(waitedNs >= 0 && waitedNs > tookNs / END, waitedNs < 0 || idle)
                         : begins(waitedNs > tookNs / BEGIN);
         thread = id;
         lookedNs = nowNs;
