@@ -29,8 +29,11 @@ final class Ear implements Runnable {
 
     private final CommExecutor executor;
 
-    /** Whether the thread hears the mates; written by it (volatile), read by those that sleep. */
-    private volatile boolean listens;
+    /**
+     * The mates that the thread hears, null while there is none; written by it (volatile), read by
+     * those that sleep and by who ends the communicator.
+     */
+    private volatile int @Nullable [] heard;
 
     /** Whom to wake; written by that thread (volatile). */
     private volatile @Nullable Thread sleeper;
@@ -38,24 +41,21 @@ final class Ear implements Runnable {
     /** Whether somebody has slept of late; without order, a lost write costs a thread's start. */
     private boolean used;
 
-    /** On whose words the thread sleeps; written by it (volatile), null while it does not. */
-    private volatile int @Nullable [] mates;
-
     Ear(CommExecutor executor) {
         this.executor = executor;
     }
 
     /** Whether the mates are heard. If they are to be and are not yet, that begins. */
     boolean listens() {
-        if (!listens && isWanted() && THERE.compareAndSet(false, true)) {
+        if (heard == null && isWanted() && THERE.compareAndSet(false, true)) {
             begin();
         }
-        return listens;
+        return heard != null;
     }
 
     /** How many of the communicator's visitors are threads of this class. */
     int visitors() {
-        return listens ? 1 : 0;
+        return heard == null ? 0 : 1;
     }
 
     /** From now on the calling thread is woken when a mate wakes those who sleep on its word. */
@@ -66,7 +66,7 @@ final class Ear implements Runnable {
     /** Sleeps until then, or for so long at most. */
     void sleep(long ns) {
         used = true;
-        if (listens) {
+        if (heard != null) {
             LockSupport.parkNanos(this, ns);
         }
     }
@@ -77,9 +77,9 @@ final class Ear implements Runnable {
 
     /** For who closes the gate, and has not freed the memory: the thread is to see that. */
     void wakeToLeave() {
-        int[] words = mates;
-        for (int i = 0; words != null && i < words.length; i++) {
-            executor.links.wakeSleepersOn(words[i]);
+        int[] mates = heard;
+        for (int i = 0; mates != null && i < mates.length; i++) {
+            executor.links.wakeSleepersOn(mates[i]);
         }
     }
 
@@ -110,24 +110,22 @@ final class Ear implements Runnable {
 
     private boolean listen() {
         Links links = executor.links;
-        int[] others = IntStream.range(0, links.nRanks()).filter(q -> q != links.rank()).toArray();
-        try (FutexVector words = new FutexVector(others.length)) {
-            for (int i = 0; i < others.length; i++) {
-                words.set(i, links.base(others[i]) + RegionLayout.WAITERS);
+        int[] mates = IntStream.range(0, links.nRanks()).filter(q -> q != links.rank()).toArray();
+        try (FutexVector words = new FutexVector(mates.length)) {
+            for (int i = 0; i < mates.length; i++) {
+                words.set(i, links.base(mates[i]) + RegionLayout.WAITERS);
             }
-            mates = others;
-            listens = true;
+            heard = mates;
             hear(words);
         } finally {
-            listens = false;
-            mates = null;
+            heard = null;
             wake();
         }
         return true;
     }
 
     private void hear(FutexVector words) {
-        boolean heard = true;
+        boolean woken = true;
         int kept = -1;
         long usedNs = System.nanoTime();
         while (isWanted() && !executor.gate.closed()) {
@@ -143,10 +141,10 @@ final class Ear implements Runnable {
             }
             words.look();
             // After the look: what has changed until then may have been meant for him.
-            if (heard) {
+            if (woken) {
                 wake();
             }
-            heard = words.await(LOOK_NS);
+            woken = words.await(LOOK_NS);
         }
     }
 
