@@ -11,6 +11,7 @@
  *     s  the start is passed on by a thread (start, s, h)
  *     e  the end is passed on by a thread (h, e, first)
  *     p  what the peer tells is passed on by a thread (peer, p, h)
+ *     b  a thread that keeps to the first one's core wakes there each millisecond, and sleeps
  *     c  the first thread and h, s and e keep to one core, p to the other
  * An empty CHAIN is written as -. For a machine of two cores, or under taskset without c. Prints
  * the median and the mean of the later half of the steps in ms, and each rank's share of a core
@@ -56,6 +57,7 @@ typedef struct {
 
 static shared* all;
 static bell started, passed, heard, ended, done;
+static _Atomic int first_core = -1;
 static const char* chain;
 static double compute_us, work_us;
 static int rank, exchanges, steps, told;
@@ -89,13 +91,18 @@ static void ring(bell* to, int value) {
     syscall(SYS_futex, &to->value, FUTEX_WAKE, RANKS, NULL, NULL, 0);
 }
 
-/* Only with c. */
 static void keep_to(int core) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(core, &set);
-    if (has('c') && sched_setaffinity(0, sizeof set, &set) != 0) {
+    if (sched_setaffinity(0, sizeof set, &set) != 0) {
         perror("sched_setaffinity");
+    }
+}
+
+static void keep_to_chosen(int core) {
+    if (has('c')) {
+        keep_to(core);
     }
 }
 
@@ -108,7 +115,7 @@ static void exchange(void) {
 }
 
 static void* helper(void* unused) {
-    keep_to(rank);
+    keep_to_chosen(rank);
     for (int n = 1; n <= steps; n++) {
         await(has('s') ? &passed : &started, n);
         exchange();
@@ -119,12 +126,26 @@ static void* helper(void* unused) {
 
 static void* passer(void* argument) {
     const passing* own = argument;
-    keep_to(own->core);
+    keep_to_chosen(own->core);
     for (int n = 1; n <= own->rings; n++) {
         await(own->from, n);
         ring(own->to, n);
     }
     return NULL;
+}
+
+static void* beat(void* unused) {
+    const struct timespec millisecond = {0, 1000000};
+    int kept = -1;
+    while (true) {
+        int core = first_core;
+        if (core != kept) {
+            keep_to(core);
+            kept = core;
+        }
+        nanosleep(&millisecond, NULL);
+    }
+    return unused;
 }
 
 static void start(char letter, void* (*body)(void*), void* argument) {
@@ -148,7 +169,9 @@ static void run_rank(void) {
     start('s', passer, &of_start);
     start('e', passer, &of_end);
     start('p', passer, &of_peer);
-    keep_to(rank);
+    keep_to_chosen(rank);
+    first_core = sched_getcpu();
+    start('b', beat, NULL);
     double* took = calloc((size_t)steps, sizeof *took);
     if (took == NULL) {
         _exit(1);
@@ -161,6 +184,7 @@ static void run_rank(void) {
             wall = began;
             cpu = clock_us(CLOCK_PROCESS_CPUTIME_ID);
         }
+        first_core = sched_getcpu();
         work(compute_us);
         if (has('h')) {
             ring(&started, n);
@@ -221,8 +245,8 @@ int main(int argc, char** argv) {
     work_us = atof(argv[3]);
     chain = argv[4];
     steps = argc > 5 ? atoi(argv[5]) : 800;
-    if (steps < 2 || exchanges < 1 || strspn(chain, "hsepc-") != strlen(chain)) {
-        fprintf(stderr, "at least 2 steps and 1 exchange, and a CHAIN of h, s, e, p, c or -\n");
+    if (steps < 2 || exchanges < 1 || strspn(chain, "hsepbc-") != strlen(chain)) {
+        fprintf(stderr, "at least 2 steps and 1 exchange, and a CHAIN of h, s, e, p, b, c or -\n");
         return 2;
     }
     if (!has('h') && (has('s') || has('e'))) {

@@ -65,11 +65,11 @@ public final class Operations {
 
     private static @Nullable Pending begin(Comm comm, Call call, @Nullable Plan plan) {
         Group group = Group.current();
+        CommExecutor executor = comm.executor();
         if (group.open()) {
-            queue(comm, group, new Task().of(call, plan));
+            queue(comm, group, Submission.task(executor, call, plan));
             return null;
         }
-        CommExecutor executor = comm.executor();
         Task task =
                 plan != null && comm.blocking() && executor.callersWait()
                         ? executor.collective(call, plan)

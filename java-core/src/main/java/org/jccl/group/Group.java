@@ -3,8 +3,6 @@ package org.jccl.group;
 import org.jccl.call.Call;
 import org.jccl.executor.Task;
 import org.jccl.progress.CommExecutor;
-import org.jccl.progress.Parting;
-import org.jccl.progress.Submission;
 import org.jccl.progress.Wait;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
@@ -15,9 +13,7 @@ import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 
 /**
@@ -41,11 +37,9 @@ public final class Group {
         void ended(@Nullable NcclException why);
     }
 
-    record Operation(GroupMember member, Task task) {}
-
     /** What the thread has asked for since it opened the group. */
     static final class Content {
-        private final List<Operation> operations = new ArrayList<>();
+        final OperationList operations = new OperationList();
         final List<GroupJob> jobs = new ArrayList<>();
 
         /** Objects that must not be garbage-collected before the group has ended. */
@@ -64,10 +58,22 @@ public final class Group {
         boolean isEmpty() {
             return operations.isEmpty() && jobs.isEmpty();
         }
+
+        void clear() {
+            operations.clear();
+            jobs.clear();
+            if (!kept.isEmpty()) {
+                kept.clear();
+            }
+            error = null;
+        }
     }
 
     private int depth;
     private Content content = new Content();
+
+    /** The content of an earlier group, to be used again: groups on streams make no objects. */
+    private @Nullable Content spare;
 
     /** Every call of the thread is written into it. */
     private final Call call = new Call();
@@ -105,12 +111,12 @@ public final class Group {
      */
     public void add(GroupMember member, Task task) {
         requireSame(member.blocking());
-        if (content.operations.size() == CommExecutor.MAX_PENDING) {
+        if (content.operations.isFull()) {
             throw ErrorKind.TOO_MANY_PENDING.says(
                     "more than %s operations in one group; end it and start another",
                     CommExecutor.MAX_PENDING);
         }
-        content.operations.add(new Operation(member, task));
+        content.operations.add(member, task);
     }
 
     /** Keeps an object until the open group, if any, ends: its user may have lost it. */
@@ -170,20 +176,25 @@ public final class Group {
             return null;
         }
         Content all = content;
-        content = new Content();
+        content = spare == null ? new Content() : spare;
+        spare = null;
+        Launch launch = null;
         try {
-            return endOutermost(all);
+            launch = endOutermost(all);
+            return launch;
         } finally {
-            Reference.reachabilityFence(all);
+            Reference.reachabilityFence(all.kept);
+            if (launch == null) {
+                all.clear();
+                spare = all;
+            }
         }
     }
 
     private static @Nullable Launch endOutermost(Content all) {
         NcclException failed = all.error;
         if (failed != null) {
-            for (Operation operation : all.operations) {
-                operation.member.groupFailed(failed);
-            }
+            all.operations.groupFailed(failed);
             for (GroupJob job : all.jobs) {
                 job.ended(failed);
             }
@@ -193,18 +204,11 @@ public final class Group {
     }
 
     private static @Nullable Launch launch(Content all) {
-        List<Operation> submitted = new ArrayList<>(all.operations.size());
-        for (Operation operation : all.operations) {
-            try {
-                operation.member.executor().submit(operation.task);
-                submitted.add(operation);
-            } catch (RuntimeException | Error e) {
-                all.fail(Unforeseen.of(e, "in a group"));
-            }
-        }
+        OperationList operations = all.operations;
+        operations.submit(all);
         // This begins when all are submitted: operations of one stream may need each other.
-        submitted.removeIf(each -> streamWaits(each, all));
-        if (submitted.isEmpty() && all.jobs.isEmpty() && all.error == null) {
+        operations.follow(all);
+        if (all.isEmpty() && all.error == null) {
             // Streams of devices wait for all of it.
             return null;
         }
@@ -212,24 +216,10 @@ public final class Group {
             all.jobs.forEach(GroupJob::start);
         }
         try {
-            Map<CommExecutor, List<Task>> tasks = new LinkedHashMap<>();
-            for (Operation each : submitted) {
-                tasks.computeIfAbsent(each.member.executor(), e -> new ArrayList<>())
-                        .add(each.task);
-            }
-            return new Launch(submitted, Wait.ofAll(tasks), all);
+            return new Launch(Wait.ofAll(operations.byExecutor()), all);
         } catch (RuntimeException | Error e) {
-            submitted.forEach(each -> Parting.tear(each.member.executor()));
+            operations.tear();
             throw e;
-        }
-    }
-
-    private static boolean streamWaits(Operation operation, Content all) {
-        try {
-            return Submission.follow(operation.member.executor(), operation.task);
-        } catch (RuntimeException | Error e) {
-            all.fail(Unforeseen.of(e, "in a group"));
-            return false;
         }
     }
 }

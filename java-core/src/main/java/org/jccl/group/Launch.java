@@ -1,24 +1,19 @@
 package org.jccl.group;
 
-import org.jccl.progress.Parting;
-import org.jccl.progress.StreamAgent;
 import org.jccl.progress.Wait;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
 import java.lang.ref.Reference;
-import java.util.List;
 
 /**
  * A launched group: its operations and background tasks, as one call to wait for.
  *
- * @param operations those to wait for, in the order of the calls
- * @param waiting the wait for all of them
- * @param content what else the group holds, and why an operation was not submitted; the others are
- *     under way
+ * @param waiting the wait for all operations
+ * @param content the operations to wait for, what else the group holds, and why an operation was
+ *     not submitted; the others are under way
  */
-public record Launch(List<Group.Operation> operations, Wait waiting, Group.Content content)
-        implements Pending {
+public record Launch(Wait waiting, Group.Content content) implements Pending {
     private static final long JOB_TURN_NS = 1_000_000;
 
     /** Whether the outermost end waits. */
@@ -33,10 +28,7 @@ public record Launch(List<Group.Operation> operations, Wait waiting, Group.Conte
      * @throws NcclException why an operation was not submitted
      */
     public NcclResult leave() {
-        for (Group.Operation each : operations) {
-            each.task().keep(content.kept);
-            StreamAgent.attend(each.member().executor());
-        }
+        content.operations.leave(content.kept);
         NcclException.throwIfAny(content.error);
         return NcclResult.IN_PROGRESS;
     }
@@ -74,12 +66,7 @@ public record Launch(List<Group.Operation> operations, Wait waiting, Group.Conte
     @Override
     public NcclResult result() {
         try {
-            for (Group.Operation each : operations) {
-                NcclException failed = each.task().failure();
-                if (failed != null) {
-                    content.fail(failed);
-                }
-            }
+            content.operations.failures(content);
             for (Group.GroupJob job : content.jobs) {
                 try {
                     job.result();
@@ -96,11 +83,7 @@ public record Launch(List<Group.Operation> operations, Wait waiting, Group.Conte
 
     @Override
     public void interrupt() {
-        for (Group.Operation each : operations) {
-            if (!each.task().over()) {
-                Parting.interrupt(each.member().executor());
-            }
-        }
+        content.operations.interrupt();
         content.jobs.forEach(Pending::interrupt);
     }
 }

@@ -12,6 +12,9 @@ final class Crowd {
     /** Between two looks. */
     private static final long LOOK_NS = 200_000_000;
 
+    /** Between two looks, in a crowd, at where the thread runs: others follow it. */
+    private static final long CORE_NS = 5_000_000;
+
     /** A crowd begins where threads wait for a core for this part of the time ... */
     private static final int BEGIN = 4;
 
@@ -45,8 +48,10 @@ final class Crowd {
 
     private int patience = LEAST_PATIENCE;
 
-    /** Where the thread that looked last ran, -1 if that is unknown. */
+    /** Where the thread that looked last ran, -1 if that is unknown; when it looked. */
     private int core = -1;
+
+    private long coreNs;
 
     /** Whether there is one, as far as is known. */
     boolean isThere() {
@@ -61,8 +66,11 @@ final class Crowd {
     /** Looks now and then; for a thread that starts an operation. */
     void look() {
         long nowNs = System.nanoTime();
-        if (thread < 0 || nowNs - lookedNs > LOOK_NS) {
+        if (there && nowNs - coreNs > CORE_NS) {
+            coreNs = nowNs;
             core = Cores.current();
+        }
+        if (thread < 0 || nowNs - lookedNs > LOOK_NS) {
             learn(Thread.currentThread().threadId(), nowNs, Threads.delayedNs(), Threads.idleNs());
         }
     }

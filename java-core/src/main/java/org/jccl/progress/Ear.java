@@ -14,26 +14,27 @@ import java.util.stream.IntStream;
 /**
  * Thread {@code jccl-ear}: beside other work it sleeps on the words of a communicator's mates, and
  * wakes the thread that attends, which would sleep there otherwise. It keeps to the core of the
- * thread that starts operations; ARCHITECTURE.md says what they gain. There is at most one in the
- * process, for the communicator that asked first. It ends with the crowd or the communicator, or
- * when nobody has slept for a second.
+ * thread that starts operations, and wakes there once in a while though nobody has called;
+ * ARCHITECTURE.md says what both gain. There is at most one in the process, for the communicator
+ * that asked first. It ends with the crowd or the communicator, or when nobody has slept for a
+ * second.
  *
  * <p>Between its look at the words and its sleep it may miss a wake-up; so whoever sleeps here
  * looks again by himself after a part of the time that he has waited.
  */
 final class Ear implements Runnable {
-    private static final long LOOK_NS = 1_000_000_000;
+    /** How long a sleep lasts at most. */
+    private static final long BEAT_NS = 1_000_000;
+
+    private static final long UNUSED_NS = 1_000_000_000;
 
     /** Whether there is a thread, or one is being made. */
     private static final AtomicBoolean THERE = new AtomicBoolean();
 
     private final CommExecutor executor;
 
-    /**
-     * The mates that the thread hears, null while there is none; written by it (volatile), read by
-     * those that sleep and by who ends the communicator.
-     */
-    private volatile int @Nullable [] heard;
+    /** Whether the thread hears the mates; written by it (volatile), read by those that sleep. */
+    private volatile boolean listening;
 
     /** Whom to wake; written by that thread (volatile). */
     private volatile @Nullable Thread sleeper;
@@ -47,15 +48,15 @@ final class Ear implements Runnable {
 
     /** Whether the mates are heard. If they are to be and are not yet, that begins. */
     boolean listens() {
-        if (heard == null && isWanted() && THERE.compareAndSet(false, true)) {
+        if (!listening && isWanted() && THERE.compareAndSet(false, true)) {
             begin();
         }
-        return heard != null;
+        return listening;
     }
 
     /** How many of the communicator's visitors are threads of this class. */
     int visitors() {
-        return heard == null ? 0 : 1;
+        return listening ? 1 : 0;
     }
 
     /** From now on the calling thread is woken when a mate wakes those who sleep on its word. */
@@ -66,21 +67,13 @@ final class Ear implements Runnable {
     /** Sleeps until then, or for so long at most. */
     void sleep(long ns) {
         used = true;
-        if (heard != null) {
+        if (listening) {
             LockSupport.parkNanos(this, ns);
         }
     }
 
     void stopSleeping() {
         sleeper = null;
-    }
-
-    /** For who closes the gate, and has not freed the memory: the thread is to see that. */
-    void wakeToLeave() {
-        int[] mates = heard;
-        for (int i = 0; mates != null && i < mates.length; i++) {
-            executor.links.wakeSleepersOn(mates[i]);
-        }
     }
 
     private boolean isWanted() {
@@ -115,10 +108,10 @@ final class Ear implements Runnable {
             for (int i = 0; i < mates.length; i++) {
                 words.set(i, links.base(mates[i]) + RegionLayout.WAITERS);
             }
-            heard = mates;
+            listening = true;
             hear(words);
         } finally {
-            heard = null;
+            listening = false;
             wake();
         }
         return true;
@@ -132,7 +125,7 @@ final class Ear implements Runnable {
             long nowNs = System.nanoTime();
             usedNs = used ? nowNs : usedNs;
             used = false;
-            if (nowNs - usedNs > LOOK_NS) {
+            if (nowNs - usedNs > UNUSED_NS) {
                 return;
             }
             if (kept != executor.lingering.crowd.core()) {
@@ -144,7 +137,7 @@ final class Ear implements Runnable {
             if (woken) {
                 wake();
             }
-            woken = words.await(LOOK_NS);
+            woken = words.await(BEAT_NS);
         }
     }
 

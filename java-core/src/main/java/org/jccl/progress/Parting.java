@@ -64,7 +64,6 @@ public final class Parting {
         }
         for (int round = 0; executor.gate.visitors() > 0; round++) {
             executor.gate.forEachSleptOn(executor.links::wakeSleepersOn);
-            executor.ear.wakeToLeave();
             Threads.pause(round);
         }
         try {

@@ -14,6 +14,16 @@ public final class Submission {
     private Submission() {}
 
     /**
+     * The task of a call that its caller waits for, if anybody does. It may have stood for an
+     * earlier call, and may stand for another one once its stream waits for it.
+     *
+     * @param plan null for a send or receive
+     */
+    public static Task task(CommExecutor executor, Call call, @Nullable Plan plan) {
+        return executor.engine.task(call).of(call, plan);
+    }
+
+    /**
      * Runs a call as far as possible, after those that are under way.
      *
      * @param plan null for a send or receive
@@ -21,7 +31,7 @@ public final class Submission {
      * @throws NcclException if the communicator has failed or this call fails at once
      */
     public static @Nullable Task run(CommExecutor executor, Call call, @Nullable Plan plan) {
-        Task task = executor.engine.task(call).of(call, plan);
+        Task task = task(executor, call, plan);
         executor.submit(task);
         if (follow(executor, task)) {
             return null;

@@ -14,9 +14,15 @@ import org.jccl.type.Operation;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * A thread sleeps for hours unless the ear wakes it. Both ranks are threads of this process, in
@@ -24,6 +30,9 @@ import java.util.function.Consumer;
  */
 final class EarTest {
     private static final long HOURS_NS = 3_600_000_000_000L * 10;
+
+    private static final Pattern EAR =
+            Pattern.compile("(?s)Name:\\tjccl-ear\n.*\nvoluntary_ctxt_switches:\\s*(\\d+)\n");
 
     @BeforeEach
     void requireSystem() {
@@ -63,6 +72,44 @@ final class EarTest {
                             part(rank, comm);
                         })
                 .assertAllSucceeded();
+    }
+
+    /** Without these it sleeps once a second. */
+    @Test
+    void wakesByItself() {
+        Cluster.threads(2).runHere(EarTest::beats).assertAllSucceeded();
+    }
+
+    private static void beats(Rank rank) throws Exception {
+        Comm comm = StreamAgentTest.create(rank, "b");
+        if (rank.number() == 0) {
+            begin(comm);
+            long untilNs = System.nanoTime() + Duration.ofMinutes(1).toNanos();
+            long least = earsSleeps() + 500;
+            while (earsSleeps() < least) {
+                assertTrue(System.nanoTime() - untilNs < 0, "the ear does not wake by itself");
+                comm.executor().ear.sleep(1);
+                Thread.sleep(1);
+            }
+        }
+        part(rank, comm);
+    }
+
+    /** How often the ear has gone to sleep; there is one, which may be about to begin. */
+    private static long earsSleeps() throws IOException {
+        try (Stream<Path> threads = Files.list(Path.of("/proc/self/task"))) {
+            return threads.mapToLong(EarTest::sleepsOfEar).sum();
+        }
+    }
+
+    private static long sleepsOfEar(Path thread) {
+        try {
+            String status = Files.readString(thread.resolve("status"));
+            Matcher ear = EAR.matcher(status);
+            return ear.find() ? Long.parseLong(ear.group(1)) : 0;
+        } catch (IOException over) {
+            return 0;
+        }
     }
 
     private static void hearsAMate(Rank rank) throws InterruptedException {

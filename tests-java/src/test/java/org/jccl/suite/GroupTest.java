@@ -246,12 +246,15 @@ final class GroupTest {
             assertEquals(NcclResult.INVALID_ARGUMENT, second.result());
             NcclException third = assertThrows(NcclException.class, Group::end);
             assertEquals(NcclResult.INVALID_USAGE, third.result());
-            Group.run(
+            Runnable broadcasts =
                     () -> {
                         for (Communicator comm : comms) {
                             comm.broadcast(data, data, 4, DataType.INT32, 0);
                         }
-                    });
+                    };
+            // The second one is written where the failed group was.
+            Group.run(broadcasts);
+            Group.run(broadcasts);
         } finally {
             closeAll(comms);
         }
