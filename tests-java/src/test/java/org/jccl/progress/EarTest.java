@@ -19,6 +19,7 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -131,9 +132,10 @@ final class EarTest {
         Comm comm = StreamAgentTest.create(rank, "e");
         if (rank.number() == 0) {
             Thread asleep = asleep(comm);
+            Thread user = Thread.ofPlatform().start(() -> use(comm));
             end.accept(comm);
             awaitWaking(comm, asleep);
-            awaitSilence(comm);
+            user.join();
         }
         part(rank, comm);
     }
@@ -155,7 +157,6 @@ final class EarTest {
         return thread;
     }
 
-    /** The ear, which others use meanwhile, does not end for want of use. */
     private static void awaitWaking(Comm comm, Thread asleep) throws InterruptedException {
         long untilNs = System.nanoTime() + Duration.ofMinutes(1).toNanos();
         while (asleep.isAlive()) {
@@ -185,9 +186,11 @@ final class EarTest {
         }
     }
 
-    private static void awaitSilence(Comm comm) throws InterruptedException {
+    /** Uses the ear for as long as it is there, so that it does not end for want of use. */
+    private static void use(Comm comm) {
         while (comm.executor().ear.visitors() > 0) {
-            Thread.sleep(1);
+            comm.executor().ear.sleep(1);
+            LockSupport.parkNanos(1_000_000);
         }
     }
 
