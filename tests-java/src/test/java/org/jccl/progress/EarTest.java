@@ -113,7 +113,7 @@ final class EarTest {
         }
     }
 
-    private static void hearsAMate(Rank rank) throws InterruptedException {
+    private static void hearsAMate(Rank rank) throws Exception {
         Comm comm = StreamAgentTest.create(rank, "h");
         try (Arena arena = Arena.ofShared()) {
             if (rank.number() == 0) {
@@ -128,7 +128,7 @@ final class EarTest {
         }
     }
 
-    private static void ends(Rank rank, Consumer<Comm> end) throws InterruptedException {
+    private static void ends(Rank rank, Consumer<Comm> end) throws Exception {
         Comm comm = StreamAgentTest.create(rank, "e");
         if (rank.number() == 0) {
             Thread asleep = asleep(comm);
@@ -147,7 +147,7 @@ final class EarTest {
     }
 
     /** A thread that sleeps on the mate's word when this returns. */
-    private static Thread asleep(Comm comm) throws InterruptedException {
+    private static Thread asleep(Comm comm) throws Exception {
         begin(comm);
         Thread thread = Thread.ofPlatform().start(() -> sleep(comm.executor(), 1));
         while (thread.getState() != Thread.State.TIMED_WAITING) {
@@ -157,7 +157,7 @@ final class EarTest {
         return thread;
     }
 
-    private static void awaitWaking(Comm comm, Thread asleep) throws InterruptedException {
+    private static void awaitWaking(Comm comm, Thread asleep) throws Exception {
         long untilNs = System.nanoTime() + Duration.ofMinutes(1).toNanos();
         while (asleep.isAlive()) {
             assertTrue(System.nanoTime() - untilNs < 0, "nobody wakes the thread");
@@ -177,11 +177,16 @@ final class EarTest {
         executor.gate.leave();
     }
 
-    /** An ear listens when this returns. */
-    private static void begin(Comm comm) throws InterruptedException {
+    /** An ear listens, and has woken whoever slept before it did, when this returns. */
+    private static void begin(Comm comm) throws Exception {
         CrowdTest.begin(comm);
         // That of a test before may be about to end.
         while (!comm.executor().ear.listens()) {
+            Thread.sleep(1);
+        }
+        long enough = earsSleeps() + 5;
+        while (earsSleeps() < enough) {
+            comm.executor().ear.sleep(1);
             Thread.sleep(1);
         }
     }
