@@ -192,6 +192,16 @@ def test_a_group_that_fails_keeps_what_it_may_have_launched(fake: FakeBinding, s
     assert not _lives(buffer)
 
 
+def test_a_group_that_fails_says_why_before_it_asks_what_is_under_way(fake: FakeBinding) -> None:
+    comm = _communicator()
+    fake.answers["group_end"] = 6
+    _send_in_a_group(comm)
+    names = [name for name, _ in fake.calls]
+    # The question may fail, too, and the last error is then the question's.
+    assert names.index("get_last_error") < names.index("comm_get_async_error")
+    comm.abort()
+
+
 def test_a_group_that_fails_keeps_nothing_of_who_is_idle(fake: FakeBinding) -> None:
     comm = _communicator()
     fake.answers["group_end"] = 4

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import cprogram
 import pytest
-from guest import LIMIT_S, START
+from guest import LIMIT_S, START, python
 from test_kill import REPORT_S, stolen_s
 
 PIDFD_OPEN = 434
@@ -141,3 +141,20 @@ def test_a_process_whose_first_thread_has_ended_is_not_dead(tmp_path: Path) -> N
         for rank in ranks:
             output, _ = rank.communicate(timeout=LIMIT_S)
             assert output.endswith("content\n"), output
+
+
+def test_a_limit_of_files_is_an_error_and_no_signal() -> None:
+    code = """
+    import resource
+    # Python ignores it, C programs do not.
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    one_rank().destroy()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    try:
+        one_rank()
+    except nccl.NCCLError as error:
+        print(error)
+    """
+    said = python(code)
+    assert "SystemError (2)" in said, said
+    assert "may make files of 1000 bytes, RLIMIT_FSIZE: raise it with ulimit -f" in said, said

@@ -31,10 +31,16 @@ class NCCLError(RuntimeError):
         return NCCLError, (self.code, self.detail)
 
 
+def failure(code: int) -> NCCLError | None:
+    """What the calling thread's last call has failed with; None for success and in progress."""
+    return None if code in (SUCCESS, IN_PROGRESS) else NCCLError(code, load().get_last_error(0))
+
+
 def check(code: int) -> None:
     """Raises NCCLError unless ``code`` is success or in progress."""
-    if code != SUCCESS and code != IN_PROGRESS:
-        raise NCCLError(code, load().get_last_error(0))
+    why = failure(code)
+    if why is not None:
+        raise why
 
 
 def get_error_string(result: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from jccl._numbers import IN_PROGRESS, SUCCESS
 from jccl.bindings import load
-from jccl.core.errors import check
+from jccl.core.errors import check, failure
 
 if TYPE_CHECKING:
     from jccl.core.calls import Calls
@@ -74,6 +74,8 @@ _INTERRUPTED = -1
 
 def _ended(code: int, raised: bool) -> bool:
     """Tidies up after a group was closed; raises its error unless the body has raised one."""
+    # Before the communicators are asked what is under way, which may fail, too.
+    why = None if raised else failure(code)
     if load().group_depth() == 0:
         calls, queued.calls = queued.calls, []
         try:
@@ -86,8 +88,8 @@ def _ended(code: int, raised: bool) -> bool:
             if code == _INTERRUPTED:
                 for comm in {comm for comm, _ in calls}:
                     comm._end_queued()
-    if not raised:
-        check(code)
+    if why is not None:
+        raise why
     return False
 
 

@@ -11,6 +11,7 @@ public final class Errno {
     public static final int EFAULT = 14;
     public static final int EINVAL = 22;
     public static final int EMFILE = 24;
+    public static final int EFBIG = 27;
     public static final int ENOSPC = 28;
     public static final int EADDRINUSE = 98;
     public static final int ENETUNREACH = 101;
@@ -20,6 +21,7 @@ public final class Errno {
     public static final int EHOSTUNREACH = 113;
     public static final int EINPROGRESS = 115;
 
+    private static final int RLIMIT_FSIZE = 1;
     private static final int RLIMIT_NOFILE = 7;
 
     private Errno() {}
@@ -42,8 +44,12 @@ public final class Errno {
         return switch (errno) {
             case EMFILE ->
                     "; this process may have "
-                            + openFilesLimit()
+                            + resourceLimit(RLIMIT_NOFILE)
                             + " files open, RLIMIT_NOFILE: raise it with ulimit -n";
+            case EFBIG ->
+                    "; this process may make files of "
+                            + resourceLimit(RLIMIT_FSIZE)
+                            + " bytes, RLIMIT_FSIZE: raise it with ulimit -f";
             case ENFILE ->
                     "; the system's limit of open files is used up: raise it with sysctl"
                             + " fs.file-max";
@@ -58,10 +64,16 @@ public final class Errno {
         };
     }
 
-    private static long openFilesLimit() {
+    /** Whether a file may be so long. If not, the system ends a process that makes it so. */
+    static boolean allowsFileOf(long bytes) {
+        return Long.compareUnsigned(bytes, resourceLimit(RLIMIT_FSIZE)) <= 0;
+    }
+
+    /** A limit of this process; -1 for none. */
+    private static long resourceLimit(int resource) {
         long rlimit = CallState.current().option;
-        SystemCall.call(SystemCall.PRLIMIT64, 0, RLIMIT_NOFILE, 0, rlimit);
-        return Memory.getLong(rlimit);
+        long result = SystemCall.call(SystemCall.PRLIMIT64, 0, resource, 0, rlimit);
+        return result == 0 ? Memory.getLong(rlimit) : -1;
     }
 
     /** Whether the system refused for want of descriptors or memory. */

@@ -70,7 +70,10 @@ public record SharedMemory(
     /** A new file of that size, mapped; it is closed if that fails. */
     private static SharedMemory shared(int fd, long sizeBytes, long allocatedBytes, boolean seal) {
         try {
-            long sized = SystemCall.call(SystemCall.FTRUNCATE, fd, sizeBytes);
+            long sized =
+                    Errno.allowsFileOf(sizeBytes)
+                            ? SystemCall.call(SystemCall.FTRUNCATE, fd, sizeBytes)
+                            : -Errno.EFBIG;
             require(sized, "create", sizeBytes, "sizing it");
             allocate(fd, 0, allocatedBytes, !seal);
             if (seal) {

@@ -2,6 +2,8 @@ package org.jccl.progress;
 
 import org.jccl.executor.Task;
 import org.jccl.platform.Threads;
+import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 import org.jspecify.annotations.Nullable;
 
@@ -22,6 +24,9 @@ public final class Wait {
     /** A virtual thread is woken at the end of what it waits for, and looks this often. */
     private static final long VIRTUAL_NAP_NS = 20_000_000;
 
+    /** How long others may go on after an operation of a group has failed. */
+    private static final long GRACE_NS = 1_000_000_000;
+
     private final Share[] shares;
 
     /** The only task, null if there are several or none is known. */
@@ -33,6 +38,9 @@ public final class Wait {
     private final Task sleeper;
 
     private final Looks looks = new Looks();
+
+    /** When an operation that has failed was first seen, 0 before. */
+    private long failedNs;
 
     /** What a look at all communicators has found. */
     enum Pass {
@@ -73,6 +81,16 @@ public final class Wait {
             // A task that is used again is waited for again.
             first = tasks.size() == 1 ? 0 : i;
             return i == tasks.size();
+        }
+
+        /** Why one of the tasks has failed, null if none has. */
+        @Nullable NcclException failure() {
+            for (Task task : tasks) {
+                if (task.over() && task.failure() != null) {
+                    return task.failure();
+                }
+            }
+            return null;
         }
 
         /** A task that is not over, null if there is none. */
@@ -202,7 +220,48 @@ public final class Wait {
                     share.executor.lookAtPeers();
                 }
             }
+            endAfterFailure();
         }
+    }
+
+    /**
+     * Ends a group of which an operation has failed, whoever is late on its other communicators:
+     * they may need a rank that never comes. They fail, too, since nothing may touch the caller's
+     * buffers when it is told.
+     */
+    private void endAfterFailure() {
+        NcclException why = failure();
+        if (why == null) {
+            return;
+        }
+        long nowNs = System.nanoTime();
+        failedNs = failedNs == 0 ? nowNs : failedNs;
+        if (nowNs - failedNs < GRACE_NS) {
+            return;
+        }
+        NcclException ends =
+                ErrorKind.GROUP_FAILED.says(
+                        why,
+                        "another operation of the same group has failed, and those of this"
+                                + " communicator were not over after %s ms more; destroy or abort"
+                                + " both: %s",
+                        GRACE_NS / 1_000_000,
+                        why.getMessage());
+        for (Share share : shares) {
+            if (!share.over()) {
+                share.executor.requestStop(ends);
+            }
+        }
+    }
+
+    private @Nullable NcclException failure() {
+        for (Share share : shares) {
+            NcclException why = share.failure();
+            if (why != null) {
+                return why;
+            }
+        }
+        return null;
     }
 
     /** Sleeps on the communicators in turn, so that news for any of them ends a sleep. */
@@ -234,6 +293,7 @@ public final class Wait {
                 Thread.yield();
                 continue;
             }
+            lookAtPeers();
             Task next = null;
             for (Share share : shares) {
                 next = next == null ? share.next() : next;

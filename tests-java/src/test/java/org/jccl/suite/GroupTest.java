@@ -17,6 +17,7 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 import java.io.IOException;
@@ -25,6 +26,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 
 /** Groups: what is started together does not wait for one another. */
 final class GroupTest {
@@ -131,6 +133,50 @@ final class GroupTest {
         }
     }
 
+    /**
+     * Rank 1 gives up on one communicator, and rank 2 never comes to the other one: rank 0, whose
+     * group has operations on both, learns why. Argument 1: in a virtual thread.
+     */
+    public static final class OneOfTwoFails implements Scenario {
+        @Override
+        public void run(Rank rank) throws Exception {
+            Communicator first = rank.init();
+            Communicator second = rank.init("second", Config.DEFAULT);
+            if (rank.number() == 0) {
+                FutureTask<NcclException> group = new FutureTask<>(() -> failure(first, second));
+                Thread.Builder builder =
+                        rank.intArgument(0) == 1 ? Thread.ofVirtual() : Thread.ofPlatform();
+                builder.start(group);
+                String said = String.valueOf(group.get().getMessage());
+                Sums.require(said.contains("rank 1"), said);
+                rank.post("known", "");
+                first.abort();
+            } else if (rank.number() == 1) {
+                first.abort();
+            } else {
+                rank.await("known");
+                first.abort();
+            }
+            rank.await("known");
+            second.abort();
+        }
+
+        private static NcclException failure(Communicator first, Communicator second) {
+            try (Arena arena = Arena.ofShared()) {
+                MemorySegment a = Sums.filled(arena, 0, COUNT);
+                MemorySegment b = Sums.filled(arena, 0, COUNT);
+                Group.run(
+                        () -> {
+                            second.recv(b, COUNT, DataType.INT32, 2);
+                            first.allReduce(a, a, COUNT, DataType.INT32, RedOp.SUM);
+                        });
+                throw new AssertionError("the group went well");
+            } catch (NcclException e) {
+                return e;
+            }
+        }
+    }
+
     /** Sends outside groups: the even send first, the odd receive first. */
     public static final class PingPong implements Scenario {
         @Override
@@ -181,6 +227,19 @@ final class GroupTest {
     @MethodSource("clusters")
     void sendsOutsideGroupsMeetTheirReceives(Cluster cluster) {
         cluster.run(PingPong.class).assertAllSucceeded();
+    }
+
+    static List<Arguments> groupsThatFail() {
+        return List.of(
+                Arguments.of(Cluster.threads(3), 0),
+                Arguments.of(Cluster.threads(3), 1),
+                Arguments.of(Cluster.processes(3).environment("NCCL_SHM_DISABLE", "1"), 0));
+    }
+
+    @ParameterizedTest
+    @MethodSource("groupsThatFail")
+    void failureOnOneCommunicatorEndsTheGroup(Cluster cluster, int inVirtualThread) {
+        cluster.run(OneOfTwoFails.class, inVirtualThread).assertAllSucceeded();
     }
 
     @Test
