@@ -69,8 +69,9 @@ import java.util.concurrent.locks.LockSupport;
  *   <li>INVALID_USAGE: ranks called differently (CALLED_DIFFERENTLY, UNMATCHED), or the call is
  *       more than JCCL can do: TOO_LARGE, TOO_MANY_RANKS, TOO_MANY_PENDING, TOO_MUCH_STAGED.
  *   <li>REMOTE_ERROR: a rank that the operation needs has died (LOST), left (LEFT), aborted
- *       (ABORTED) or failed (REPORTED, which has INVALID_USAGE if the ranks called differently), or
- *       somebody interrupted a thread that waited (INTERRUPTED).
+ *       (ABORTED) or failed (REPORTED, which has INVALID_USAGE if the ranks called differently);
+ *       another operation of the same group has failed (GROUP_FAILED); or somebody interrupted a
+ *       thread that waited (INTERRUPTED).
  *   <li>TIMEOUT: a time limit has passed (LATE).
  *   <li>SYSTEM_ERROR: the system refuses something: SYSTEM_CALL, NO_MEMORY, NO_STACK, UNREADABLE,
  *       BUFFER_UNREADABLE.

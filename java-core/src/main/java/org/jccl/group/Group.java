@@ -216,7 +216,7 @@ public final class Group {
             all.jobs.forEach(GroupJob::start);
         }
         try {
-            return new Launch(Wait.ofAll(operations.byExecutor()), all);
+            return new Launch(Wait.ofAll(operations.byExecutor(), all.error), all);
         } catch (RuntimeException | Error e) {
             operations.tear();
             throw e;

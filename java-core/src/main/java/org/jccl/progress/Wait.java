@@ -25,9 +25,12 @@ public final class Wait {
     private static final long VIRTUAL_NAP_NS = 20_000_000;
 
     /** How long others may go on after an operation of a group has failed. */
-    private static final long GRACE_NS = 1_000_000_000;
+    private static final long GRACE_NS = 2_000_000_000;
 
     private final Share[] shares;
+
+    /** Why an operation of the group was not even begun, or null. */
+    private final @Nullable NcclException refused;
 
     /** The only task, null if there are several or none is known. */
     private final @Nullable Task only;
@@ -107,8 +110,9 @@ public final class Wait {
         }
     }
 
-    private Wait(Share[] shares) {
+    private Wait(Share[] shares, @Nullable NcclException refused) {
         this.shares = shares;
+        this.refused = refused;
         boolean single = shares.length == 1 && shares[0].tasks.size() == 1;
         this.only = single ? shares[0].tasks.getFirst() : null;
         this.sleeper = only == null ? new Task() : only;
@@ -116,20 +120,25 @@ public final class Wait {
 
     /** A wait for a task that was submitted; also for later uses of the same object. */
     public static Wait of(CommExecutor executor, Task task) {
-        return new Wait(new Share[] {new Share(executor, List.of(task))});
+        return new Wait(new Share[] {new Share(executor, List.of(task))}, null);
     }
 
     /** A wait until nothing is under way on a communicator. */
     public static Wait untilIdle(CommExecutor executor) {
-        return new Wait(new Share[] {new Share(executor, List.of())});
+        return new Wait(new Share[] {new Share(executor, List.of())}, null);
     }
 
-    /** A wait for tasks that were submitted, by executor. */
-    public static Wait ofAll(Map<CommExecutor, List<Task>> tasks) {
-        return new Wait(
+    /**
+     * A wait for the tasks of a group that were submitted, by executor.
+     *
+     * @param refused why another one was not, or null
+     */
+    public static Wait ofAll(Map<CommExecutor, List<Task>> tasks, @Nullable NcclException refused) {
+        Share[] shares =
                 tasks.entrySet().stream()
                         .map(each -> new Share(each.getKey(), each.getValue()))
-                        .toArray(Share[]::new));
+                        .toArray(Share[]::new);
+        return new Wait(shares, refused);
     }
 
     /** Moves what can move without waiting and returns whether all is over. */
@@ -214,7 +223,7 @@ public final class Wait {
 
     /** Looks at all communicators now and then, since a sleep looks at its own only. */
     private void lookAtPeers() {
-        if (shares.length > 1 && looks.areDue(shares.length)) {
+        if ((shares.length > 1 || refused != null) && looks.areDue(shares.length)) {
             for (Share share : shares) {
                 if (!share.over()) {
                     share.executor.lookAtPeers();
@@ -240,7 +249,7 @@ public final class Wait {
             return;
         }
         NcclException ends =
-                ErrorKind.GROUP_FAILED.says(
+                ErrorKind.GROUP_FAILED.because(
                         why,
                         "another operation of the same group has failed, and those of this"
                                 + " communicator were not over after %s ms more; destroy or abort"
@@ -255,13 +264,11 @@ public final class Wait {
     }
 
     private @Nullable NcclException failure() {
-        for (Share share : shares) {
-            NcclException why = share.failure();
-            if (why != null) {
-                return why;
-            }
+        NcclException why = refused;
+        for (int i = 0; why == null && i < shares.length; i++) {
+            why = shares[i].failure();
         }
-        return null;
+        return why;
     }
 
     /** Sleeps on the communicators in turn, so that news for any of them ends a sleep. */

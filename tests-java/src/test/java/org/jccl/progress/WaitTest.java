@@ -162,7 +162,7 @@ final class WaitTest {
             Task second = task(op, data, 8, 1 - rank.number());
             executor.submit(first);
             executor.submit(second);
-            Wait wait = Wait.ofAll(Map.of(executor, List.of(first, second)));
+            Wait wait = Wait.ofAll(Map.of(executor, List.of(first, second)), null);
             if (rank.number() == 1) {
                 assertEquals(Wait.Pass.MOVED, wait.pass());
                 rank.post("some is sent", "");
