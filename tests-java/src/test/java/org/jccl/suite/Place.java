@@ -115,21 +115,30 @@ final class Place implements AutoCloseable {
     /** Waits for the calls in the stream; throws what the communicator has failed by. */
     void await() {
         if (device != null) {
-            try {
-                device.synchronize(stream.handle());
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new IllegalStateException(e);
-            }
+            synchronize(device);
         }
         if (device != null || polled) {
             comm.awaitReady(InitTest.SOON);
         }
     }
 
+    private void synchronize(UsedDevice device) {
+        try {
+            device.synchronize(stream.handle());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /**
+     * Waits for the stream first: it still copies to and from the buffers when a call has thrown
+     * what the communicator has failed by, and the next scenario gets the same memory.
+     */
     @Override
     public void close() {
         if (device != null) {
+            synchronize(device);
             device.closeStream(stream.handle());
             allocated.forEach(device::release);
         }
