@@ -236,6 +236,7 @@ CASES: dict[str, tuple[Callable[[State], None], Callable[[State], object]]] = {
     "no communicator": (State.none, _reduce),
     "state of no communicator": (State.none, lambda s: s.other.get_async_error()),
     "no ranks": (State.none, lambda s: Communicator.init(0, 0, s.id)),
+    "too many ranks": (State.none, lambda s: Communicator.init(2**31 - 1, 0, s.id)),
     "rank too large": (State.none, lambda s: Communicator.init(2, 2, s.id)),
     "rank negative": (State.none, lambda s: Communicator.init(2, -1, s.id)),
     "configuration out of range": (

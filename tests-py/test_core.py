@@ -436,6 +436,7 @@ def test_a_configuration_lies_in_memory_as_in_c() -> None:
         {"timeout": float("nan")},
         {"timeout": float("inf")},
         {"comm_name": 5},
+        {"comm_name": "\ud800"},
         {"device": 1},
         {"min_ctas": "3"},
     ],
@@ -451,7 +452,8 @@ def test_a_number_that_no_int_holds_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("timeout", "limit_ms"), [(1.5, 1500), (0.0004, 1), (1e-300, 1), (0, 0), (0.0, 0)]
+    ("timeout", "limit_ms"),
+    [(1.5, 1500), (0.0004, 1), (1e-300, 1), (0, 0), (0.0, 0), (1e300, 2**63 - 1)],
 )
 def test_a_timeout_becomes_the_operations_limit(
     fake: FakeBinding, timeout: float, limit_ms: int

@@ -188,6 +188,35 @@ def test_a_full_disk_costs_lines_and_nothing_else() -> None:
     assert process.returncode == 0, said
 
 
+@pytest.mark.parametrize("nobody_reads", [True, False])
+def test_a_log_that_fails_ends_no_program(nobody_reads: bool, tmp_path: Path) -> None:
+    code = """
+    import resource
+    # Python ignores these, C programs do not.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    fails(1)
+    say("logged")
+    sys.stdin.readline()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    fails(2)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    fails(1)
+    say("goes on")
+    """
+    file = tmp_path / "log"
+    reading, writing = os.pipe()
+    process = _start(code, writing, {} if nobody_reads else {"NCCL_DEBUG_FILE": str(file)})
+    os.close(writing)
+    _answer(process, "logged")
+    os.close(reading)
+    _, said = process.communicate("\n", timeout=LIMIT_S)
+    assert (process.returncode, said) == (0, "goes on\n")
+    if not nobody_reads:
+        text = file.read_text()
+        assert (text.count("NCCL WARN CommCount"), LOST.findall(text)) == (2, ["2"])
+
+
 def test_warnings_without_java_wait_for_nobody_either() -> None:
     code = """
     def not_done():

@@ -1,6 +1,7 @@
 /* misuse CASE...: a wrong call, on a second thread and then, with everything made anew, on this
  * one. Prints for each the code that it returned and, on the next line, the last error. What was
  * right before must be so afterwards. */
+#include <limits.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -107,6 +108,7 @@ WRONG(no_place_for_comm, ncclCommInitRank(NULL, 1, id, 0))
 WRONG(no_place_for_count, ncclCommCount(comm, NULL))
 WRONG(no_place_for_child, ncclCommSplit(comm, 0, 0, NULL, NULL))
 WRONG(no_ranks, ncclCommInitRank(&other, 0, id, 0))
+WRONG(too_many_ranks, ncclCommInitRank(&other, INT_MAX, id, 0))
 WRONG(rank_too_large, ncclCommInitRank(&other, 2, id, 2))
 WRONG(rank_negative, ncclCommInitRank(&other, 2, id, -1))
 WRONG(init_by_config, ncclCommInitRankConfig(&other, 1, id, 0, &config))
@@ -285,6 +287,7 @@ static const struct {
     {"no place for the answer", one_rank, no_place_for_count},
     {"no place for the child", one_rank, no_place_for_child},
     {"no ranks", an_id, no_ranks},
+    {"too many ranks", an_id, too_many_ranks},
     {"rank too large", an_id, rank_too_large},
     {"rank negative", an_id, rank_negative},
     {"configuration not initialized", wrong_magic, init_by_config},

@@ -21,6 +21,9 @@ from jccl.core.unique_id import UniqueId
 
 SPLIT_NOCOLOR = -1
 
+# As many milliseconds as a long holds.
+_LONGEST_MS = 2**63 - 1
+
 
 class Communicator(Unfinished):
     """A communicator of ranks on the host, or on GPUs (``NCCLConfig.device``).
@@ -210,6 +213,7 @@ class Communicator(Unfinished):
         if self._ptr and config is not None and config.timeout is not None:
             # A very short limit must not become 0, which means no limit.
             limit_ms = max(1, round(config.timeout * 1000)) if config.timeout else 0
+            limit_ms = min(limit_ms, _LONGEST_MS)
             check(self._library.comm_options(self._ptr, limit_ms))
 
     def finalize(self) -> None:

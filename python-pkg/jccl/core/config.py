@@ -101,6 +101,16 @@ class NCCLConfig:
                 raise NcclInvalid(f"{field.name} is {value!r}: it must be {kind}")
             if text and "\0" in str(value):
                 raise NcclInvalid(f"{field.name} contains a zero byte")
+            if text and not _is_unicode(str(value)):
+                raise NcclInvalid(f"{field.name} is {value!r}: it must be Unicode text")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class CConfig:

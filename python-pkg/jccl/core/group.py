@@ -74,20 +74,21 @@ _INTERRUPTED = -1
 
 def _ended(code: int, raised: bool) -> bool:
     """Tidies up after a group was closed; raises its error unless the body has raised one."""
-    # Before the communicators are asked what is under way, which may fail, too.
-    why = None if raised else failure(code)
+    calls: list[_Call] = []
     if load().group_depth() == 0:
         calls, queued.calls = queued.calls, []
-        try:
-            for comm, buffers in _under_way(code, calls):
-                comm._hold(buffers)
-        except BaseException:
-            code = _INTERRUPTED
-            raise
-        finally:
-            if code == _INTERRUPTED:
-                for comm in {comm for comm, _ in calls}:
-                    comm._end_queued()
+    try:
+        # Before the communicators are asked what is under way, which may fail, too.
+        why = None if raised else failure(code)
+        for comm, buffers in _under_way(code, calls):
+            comm._hold(buffers)
+    except BaseException:
+        code = _INTERRUPTED
+        raise
+    finally:
+        if code == _INTERRUPTED:
+            for comm in {comm for comm, _ in calls}:
+                comm._end_queued()
     if why is not None:
         raise why
     return False

@@ -135,10 +135,10 @@ public final class Communicator extends Collectives implements AutoCloseable {
      * @param config how the communicator behaves. If it does not block, this returns at once, and
      *     {@link #awaitReady} waits for the other ranks
      * @throws NcclException INVALID_ARGUMENT for a wrong argument (NULL_ARGUMENT, RANK_OUTSIDE,
-     *     ID_FOREIGN, ID_DAMAGED, DEVICE_UNKNOWN); INVALID_USAGE if the ranks do not fit together
-     *     or the id was used before (RANKS_DISAGREE, ID_USED); TIMEOUT if not all have come within
-     *     {@code JCCL_INIT_TIMEOUT} (INIT_TIMEOUT); REMOTE_ERROR if a rank has gone meanwhile
-     *     (ROOT_GONE, RANK_LEFT_INIT, PEER_ENDED_INIT)
+     *     RANK_COUNT, ID_FOREIGN, ID_DAMAGED, DEVICE_UNKNOWN); INVALID_USAGE if the ranks do not
+     *     fit together or the id was used before (RANKS_DISAGREE, ID_USED); TIMEOUT if not all have
+     *     come within {@code JCCL_INIT_TIMEOUT} (INIT_TIMEOUT); REMOTE_ERROR if a rank has gone
+     *     meanwhile (ROOT_GONE, RANK_LEFT_INIT, PEER_ENDED_INIT)
      */
     public static Communicator initRank(int nRanks, UniqueId id, int rank, Config config) {
         try {

@@ -8,6 +8,9 @@ import java.nio.ByteBuffer;
 
 /** Makes unique ids: a rank that holds one can join the rendezvous at this process's root. */
 public final class Rendezvous {
+    /** So many ranks may meet. */
+    public static final int MAX_RANKS = 1 << 16;
+
     private Rendezvous() {}
 
     /**

@@ -26,7 +26,6 @@ final class Root {
     private static final long GRACE_MS = 5_000;
 
     private static final int UNNAMED_COMPLAINTS = 20;
-    private static final int MAX_RANKS = 1 << 16;
 
     private final Roots roots;
     final Number16 number;
@@ -154,10 +153,10 @@ final class Root {
         if (difference != null) {
             return difference;
         }
-        if (hello.nRanks() < 1 || hello.nRanks() > MAX_RANKS) {
+        if (hello.nRanks() < 1 || hello.nRanks() > Rendezvous.MAX_RANKS) {
             return Sentence.of(
                     "%s says nranks is %s; a communicator has 1 to %s ranks",
-                    hello.name(), hello.nRanks(), MAX_RANKS);
+                    hello.name(), hello.nRanks(), Rendezvous.MAX_RANKS);
         }
         if (hello.rank() < 0 || hello.rank() >= hello.nRanks()) {
             return Sentence.of("%s is not one of %s ranks", hello.name(), hello.nRanks());

@@ -43,6 +43,11 @@ final class InitJob extends Creation {
                     "ncclCommInitRank: rank %s of %s ranks; the rank must lie in [0, nranks)",
                     rank, nRanks);
         }
+        if (nRanks > Rendezvous.MAX_RANKS) {
+            throw ErrorKind.RANK_COUNT.says(
+                    "ncclCommInitRank: nranks is %s; a communicator has at most %s ranks",
+                    nRanks, Rendezvous.MAX_RANKS);
+        }
         Log.refresh();
         Log.version(rank, "NCCL version " + Version.NCCL + "+jccl" + Version.text());
         UniqueId meeting = Rendezvous.effective(id);

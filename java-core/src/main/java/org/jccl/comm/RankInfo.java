@@ -1,5 +1,8 @@
 package org.jccl.comm;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import org.jccl.bootstrap.Keys;
 import org.jccl.bootstrap.Listener;
 import org.jccl.device.Device;
 import org.jccl.device.Devices;
@@ -20,6 +23,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.HexFormat;
 
 /**
  * A rank tells the others this about itself at init.
@@ -50,7 +54,7 @@ record RankInfo(
         ProcessIdentity self = ProcessIdentity.current();
         String given = config.hostId() == null ? Params.HOSTID.text() : config.hostId();
         return new RankInfo(
-                given == null ? self.hostName() + "/" + self.bootId() : given,
+                given == null ? self.hostName() + "/" + self.bootId() : shortened(given),
                 self.pid(),
                 self.startTime(),
                 PROCESS_NONCE,
@@ -62,6 +66,13 @@ record RankInfo(
                         RegionLayout.WIRE_VERSION,
                         Params.DETERMINISTIC.get(),
                         device == null ? Devices.HOST : device.kind()));
+    }
+
+    /** A host's name that fits into a message: a long one is known by its digest. */
+    private static String shortened(String hostId) {
+        return hostId.length() <= MAX_TEXT
+                ? hostId
+                : HexFormat.of().formatHex(Keys.derive(hostId.getBytes(UTF_8), "host"));
     }
 
     /** Whether all reductions fold in rank order. */

@@ -39,6 +39,9 @@ public final class Group {
 
     /** What the thread has asked for since it opened the group. */
     static final class Content {
+        /** One that held more is not used again: its collections keep their room. */
+        private static final int MOST_KEPT = 1024;
+
         final OperationList operations = new OperationList();
         final List<GroupJob> jobs = new ArrayList<>();
 
@@ -57,6 +60,10 @@ public final class Group {
 
         boolean isEmpty() {
             return operations.isEmpty() && jobs.isEmpty();
+        }
+
+        boolean servesAgain() {
+            return jobs.size() <= MOST_KEPT && kept.size() <= MOST_KEPT;
         }
 
         void clear() {
@@ -184,7 +191,7 @@ public final class Group {
             return launch;
         } finally {
             Reference.reachabilityFence(all.kept);
-            if (launch == null) {
+            if (launch == null && all.servesAgain()) {
                 all.clear();
                 spare = all;
             }

@@ -152,6 +152,7 @@ final class LogWriter implements Runnable {
 
     @Override
     public void run() {
+        Threads.writesEndNoProcess();
         Line last = null;
         while (true) {
             try {

@@ -46,10 +46,14 @@ public final class Errno {
                     "; this process may have "
                             + resourceLimit(RLIMIT_NOFILE)
                             + " files open, RLIMIT_NOFILE: raise it with ulimit -n";
-            case EFBIG ->
-                    "; this process may make files of "
-                            + resourceLimit(RLIMIT_FSIZE)
-                            + " bytes, RLIMIT_FSIZE: raise it with ulimit -f";
+            case EFBIG -> {
+                long most = resourceLimit(RLIMIT_FSIZE);
+                yield most == -1
+                        ? ""
+                        : "; this process may make files of "
+                                + most
+                                + " bytes, RLIMIT_FSIZE: raise it with ulimit -f";
+            }
             case ENFILE ->
                     "; the system's limit of open files is used up: raise it with sysctl"
                             + " fs.file-max";

@@ -16,6 +16,7 @@ final class SystemCall {
     static final long LSEEK = 8;
     static final long MMAP = 9;
     static final long MUNMAP = 11;
+    static final long RT_SIGPROCMASK = 14;
     static final long PREAD64 = 17;
     static final long SCHED_YIELD = 24;
     static final long SOCKET = 41;

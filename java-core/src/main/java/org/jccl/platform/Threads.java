@@ -27,6 +27,9 @@ public final class Threads {
 
     private static final long PAUSE_NS = 50_000;
     private static final int STATISTIC_BYTES = 128;
+    private static final int SIG_BLOCK = 0;
+    private static final int SIGPIPE = 13;
+    private static final int SIGXFSZ = 25;
     private static final double SECOND_NS = 1e9;
 
     /**
@@ -54,6 +57,19 @@ public final class Threads {
         thread.setDaemon(true);
         thread.setPriority(Thread.NORM_PRIORITY);
         return thread;
+    }
+
+    /**
+     * The calling thread's writes fail with an error from now on where the system would end the
+     * process: by SIGPIPE if nobody reads the pipe any more, by SIGXFSZ if the file is as long as
+     * the process may make it. The program may want these signals, so that other threads keep them.
+     */
+    public static void writesEndNoProcess() {
+        try (Arena arena = Arena.ofConfined()) {
+            long set = arena.allocate(Long.BYTES, Long.BYTES).address();
+            Memory.putLong(set, 1L << SIGPIPE - 1 | 1L << SIGXFSZ - 1);
+            SystemCall.call(SystemCall.RT_SIGPROCMASK, SIG_BLOCK, set, 0, Long.BYTES);
+        }
     }
 
     /** Lets another runnable thread of this core run. */

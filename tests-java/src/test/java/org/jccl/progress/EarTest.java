@@ -193,7 +193,8 @@ final class EarTest {
 
     /** Uses the ear for as long as it is there, so that it does not end for want of use. */
     private static void use(Comm comm) {
-        while (comm.executor().ear.visitors() > 0) {
+        long untilNs = System.nanoTime() + Duration.ofMinutes(2).toNanos();
+        while (comm.executor().ear.visitors() > 0 && System.nanoTime() - untilNs < 0) {
             comm.executor().ear.sleep(1);
             LockSupport.parkNanos(1_000_000);
         }

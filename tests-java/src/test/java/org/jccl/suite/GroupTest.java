@@ -177,6 +177,47 @@ final class GroupTest {
         }
     }
 
+    /**
+     * A group of rank 0 has an operation on each of two communicators. It aborts the first one, so
+     * that its operation there is refused, and rank 1 comes to the second one later.
+     */
+    public static final class OneOfTwoIsRefused implements Scenario {
+        @Override
+        public void run(Rank rank) {
+            Communicator first = rank.init();
+            Communicator second = rank.init("second", Config.DEFAULT);
+            if (rank.number() == 0) {
+                try (Arena arena = Arena.ofShared()) {
+                    MemorySegment a = Sums.filled(arena, 0, COUNT);
+                    MemorySegment b = Sums.filled(arena, 0, COUNT);
+                    NcclException refused =
+                            assertThrows(
+                                    NcclException.class,
+                                    () ->
+                                            Group.run(
+                                                    () -> {
+                                                        second.recv(b, COUNT, DataType.INT32, 1);
+                                                        first.allReduce(
+                                                                a,
+                                                                a,
+                                                                COUNT,
+                                                                DataType.INT32,
+                                                                RedOp.SUM);
+                                                        first.abort();
+                                                    }));
+                    String said = String.valueOf(refused.getMessage());
+                    Sums.require(said.contains("aborted"), said);
+                }
+                Sums.require(second.asyncError() == NcclResult.REMOTE_ERROR, "goes on");
+                rank.post("known", "");
+            } else {
+                rank.await("known");
+                first.abort();
+            }
+            second.abort();
+        }
+    }
+
     /** Sends outside groups: the even send first, the odd receive first. */
     public static final class PingPong implements Scenario {
         @Override
@@ -240,6 +281,11 @@ final class GroupTest {
     @MethodSource("groupsThatFail")
     void failureOnOneCommunicatorEndsTheGroup(Cluster cluster, int inVirtualThread) {
         cluster.run(OneOfTwoFails.class, inVirtualThread).assertAllSucceeded();
+    }
+
+    @Test
+    void operationThatIsRefusedEndsTheGroup() {
+        Cluster.threads(2).run(OneOfTwoIsRefused.class).assertAllSucceeded();
     }
 
     @Test
