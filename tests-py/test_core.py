@@ -453,7 +453,15 @@ def test_a_number_that_no_int_holds_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("timeout", "limit_ms"),
-    [(1.5, 1500), (0.0004, 1), (1e-300, 1), (0, 0), (0.0, 0), (1e300, 2**63 - 1)],
+    [
+        (1.5, 1500),
+        (0.0004, 1),
+        (1e-300, 1),
+        (0, 0),
+        (0.0, 0),
+        (1e20, 2**63 - 1),
+        (1.7e308, 2**63 - 1),
+    ],
 )
 def test_a_timeout_becomes_the_operations_limit(
     fake: FakeBinding, timeout: float, limit_ms: int

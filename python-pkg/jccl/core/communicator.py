@@ -212,8 +212,8 @@ class Communicator(Unfinished):
     def _apply(self, config: NCCLConfig | None) -> None:
         if self._ptr and config is not None and config.timeout is not None:
             # A very short limit must not become 0, which means no limit.
-            limit_ms = max(1, round(config.timeout * 1000)) if config.timeout else 0
-            limit_ms = min(limit_ms, _LONGEST_MS)
+            limit_ms = max(1, round(min(config.timeout * 1000, _LONGEST_MS)))
+            limit_ms = limit_ms if config.timeout else 0
             check(self._library.comm_options(self._ptr, limit_ms))
 
     def finalize(self) -> None:

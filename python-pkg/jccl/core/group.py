@@ -75,9 +75,9 @@ _INTERRUPTED = -1
 def _ended(code: int, raised: bool) -> bool:
     """Tidies up after a group was closed; raises its error unless the body has raised one."""
     calls: list[_Call] = []
-    if load().group_depth() == 0:
-        calls, queued.calls = queued.calls, []
     try:
+        if load().group_depth() == 0:
+            calls, queued.calls = queued.calls, []
         # Before the communicators are asked what is under way, which may fail, too.
         why = None if raised else failure(code)
         for comm, buffers in _under_way(code, calls):

@@ -176,6 +176,11 @@ final class LifeCycle {
         if (nDev < 1) {
             throw ErrorKind.RANK_COUNT.says("CommInitAll : ndev %s must be positive", nDev);
         }
+        if (nDev > Rendezvous.MAX_RANKS) {
+            throw ErrorKind.RANK_COUNT.says(
+                    "CommInitAll : ndev is %s; a communicator has at most %s ranks",
+                    nDev, Rendezvous.MAX_RANKS);
+        }
         Set<Integer> listed = new HashSet<>();
         for (int i = 0; devList != 0 && i < nDev; i++) {
             int device = Memory.getInt(devList + 4L * i);

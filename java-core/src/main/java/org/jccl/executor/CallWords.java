@@ -23,6 +23,13 @@ import java.util.stream.IntStream;
 final class CallWords {
     private static final int POLLS = 64;
 
+    /**
+     * By how many calls a rank may be ahead of one that it has not heard from, where devices run
+     * them. When a rank compares the word of such a call, it has published as many calls as this
+     * after it, and another rank as many again: less than the words have lines.
+     */
+    static final int MOST_AHEAD = RegionLayout.WORD_LINES / 2;
+
     /** The low bits of numbers of calls, of which the last ones concern everybody. */
     private static final int LAST = (1 << 24) - 1;
 
@@ -37,9 +44,11 @@ final class CallWords {
     /** Offsets of the words of calls, which use these in turn. */
     private final long[] words;
 
+    /** By call, in the order of its words, the hash. */
+    private final int[] hashes = new int[RegionLayout.WORD_LINES];
+
     private long number;
     private int hash;
-    private int lastHash;
     private long word;
     private long heard;
     private int scanned;
@@ -89,8 +98,8 @@ final class CallWords {
         partnersLong = partnersBefore;
         partnersBefore = partners;
         partners = (number & LAST) > LAST - RegionLayout.WORD_LINES ? far : concerned;
-        lastHash = hash;
         hash = CallRecord.hash(description, count);
+        hashes[line(number)] = hash;
         word = CallRecord.word(number, hash);
         scanned = 0;
     }
@@ -147,10 +156,20 @@ final class CallWords {
     }
 
     /**
+     * The call that all must have come to before this rank publishes the current one. On the host
+     * it is the one before: what a call leaves in a region, the next but one may overwrite.
+     *
+     * @param onDevice whether a device runs the current one, so that it leaves nothing
+     */
+    long credit(boolean onDevice) {
+        return number - (onDevice && far.length == 0 ? MOST_AHEAD : 1);
+    }
+
+    /**
      * Whether every mate, and every other rank that the call before it concerned, has published
      * this call or a later one, and so has finished the call before it; polls a little.
      *
-     * @param call the current one or the one before, unless that has been heard
+     * @param call the current one or that of {@link #credit}, unless that has been heard
      */
     boolean hear(long call) {
         if (heard >= call) {
@@ -186,7 +205,7 @@ final class CallWords {
         for (int i = 0; i < POLLS; i++) {
             seen = Memory.getLongAcquire(at);
             int ahead = ahead(seen, call);
-            if (ahead == 0 && (int) seen != (call == number ? hash : lastHash)) {
+            if (ahead == 0 && (int) seen != hashes[line(call)]) {
                 throw mismatch(q, call);
             }
             if (ahead >= 0) {
@@ -221,7 +240,11 @@ final class CallWords {
 
     /** Offset of the word of a call. */
     long offset(long call) {
-        return words[(int) call & (RegionLayout.WORD_LINES - 1)];
+        return words[line(call)];
+    }
+
+    private static int line(long call) {
+        return (int) call & (RegionLayout.WORD_LINES - 1);
     }
 
     /**

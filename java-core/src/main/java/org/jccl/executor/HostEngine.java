@@ -18,7 +18,7 @@ import java.util.function.ObjLongConsumer;
  */
 class HostEngine implements Engine {
     /** No rank can have done anything yet in a call that is so far ahead of this rank's. */
-    private static final int MOST_AHEAD = 3;
+    private static final int MOST_AHEAD = CallWords.MOST_AHEAD + 2;
 
     final Links links;
     private final Interpreter interpreter;

@@ -96,7 +96,7 @@ public final class Interpreter {
         if (running) {
             remaining().awaitAnyFrom(pc, turn, blocked);
         } else {
-            calls.awaitAnyOf(announced ? lastRingCall + 1 : calls.number() - 1, turn);
+            calls.awaitAnyOf(announced ? lastRingCall + 1 : credit(), turn);
         }
     }
 
@@ -158,6 +158,10 @@ public final class Interpreter {
         }
     }
 
+    private long credit() {
+        return calls.credit(task.runsOnDevice());
+    }
+
     /** Each call of this goes on where the one before has stopped: what is done stays so. */
     private boolean prepare() {
         Plan plan = task.plan();
@@ -165,7 +169,7 @@ public final class Interpreter {
             blocked.unknown();
             return false;
         }
-        if (!calls.hear(calls.number() - 1)) {
+        if (!calls.hear(credit())) {
             return false;
         }
         if (!announced) {
@@ -410,7 +414,7 @@ public final class Interpreter {
 
     private boolean lacksCredit(int q) {
         Plan plan = task.plan();
-        return calls.lacks(q, calls.number() - 1)
+        return calls.lacks(q, credit())
                 || (plan.usesRing() && lastRingCall > 0 && calls.lacks(q, lastRingCall + 1))
                 || (plan.usesArea() && !links.region(q).hasRing());
     }

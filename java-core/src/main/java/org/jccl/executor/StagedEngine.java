@@ -325,7 +325,7 @@ final class StagedEngine extends HostEngine {
     }
 
     private void delivered(Task task) {
-        if (isLaunched(task)) {
+        if (task.runsOnDevice()) {
             running.decrementAndGet();
         }
         release(task);
@@ -376,15 +376,9 @@ final class StagedEngine extends HostEngine {
         return running.get();
     }
 
-    /** Whether the device does everything. */
-    private static boolean isLaunched(Task task) {
-        StagingBlock block = task.block();
-        return block != null && block.launched;
-    }
-
     private boolean anyLaunched() {
         for (Task task : delivering) {
-            if (isLaunched(task)) {
+            if (task.runsOnDevice()) {
                 return true;
             }
         }
@@ -419,7 +413,7 @@ final class StagedEngine extends HostEngine {
     public @Nullable Task needing(int q) {
         boolean left = links.region(q).hasLeft();
         for (Task task : delivering) {
-            boolean running = isLaunched(task) && !task.delivered();
+            boolean running = task.runsOnDevice() && !task.delivered();
             if (running && (!hasCome(q, task) || (!left && isInDoubt(task)))) {
                 return task;
             }

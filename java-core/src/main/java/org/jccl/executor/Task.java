@@ -113,6 +113,11 @@ public final class Task extends Call {
         return block;
     }
 
+    /** Whether its device does everything. */
+    boolean runsOnDevice() {
+        return block != null && block.launched;
+    }
+
     /** Whether its input is there; on the host, always. */
     public boolean arrived() {
         return block == null || block.has(StagingBlock.ARRIVED, use);

@@ -54,8 +54,18 @@ public final class Group {
         /** The first error, of a call or of the end. */
         @Nullable NcclException error;
 
+        /** Why an operation was refused whose communicator had failed or ended, or null. */
+        @Nullable NcclException refused;
+
         void fail(NcclException why) {
             error = error == null ? why : error;
+        }
+
+        /** An operation on this communicator was not submitted, or its stream has refused it. */
+        void refuse(NcclException why, CommExecutor executor) {
+            fail(why);
+            // One that goes on has refused this operation only.
+            refused = refused == null && executor.failure() != null ? why : refused;
         }
 
         boolean isEmpty() {
@@ -73,6 +83,7 @@ public final class Group {
                 kept.clear();
             }
             error = null;
+            refused = null;
         }
     }
 
@@ -223,7 +234,7 @@ public final class Group {
             all.jobs.forEach(GroupJob::start);
         }
         try {
-            return new Launch(Wait.ofAll(operations.byExecutor(), all.error), all);
+            return new Launch(Wait.ofAll(operations.byExecutor(), all.refused), all);
         } catch (RuntimeException | Error e) {
             operations.tear();
             throw e;

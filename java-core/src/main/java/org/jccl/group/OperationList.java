@@ -72,7 +72,7 @@ final class OperationList {
                 members[i].executor().submit(tasks[i]);
                 submitted = keep(i, submitted);
             } catch (RuntimeException | Error e) {
-                group.fail(Unforeseen.of(e, "in a group"));
+                group.refuse(Unforeseen.of(e, "in a group"), members[i].executor());
             }
         }
         truncate(submitted);
@@ -86,7 +86,7 @@ final class OperationList {
             try {
                 streamWaits = Submission.follow(members[i].executor(), tasks[i]);
             } catch (RuntimeException | Error e) {
-                group.fail(Unforeseen.of(e, "in a group"));
+                group.refuse(Unforeseen.of(e, "in a group"), members[i].executor());
             }
             left = streamWaits ? left : keep(i, left);
         }

@@ -152,10 +152,14 @@ final class LogWriter implements Runnable {
 
     @Override
     public void run() {
-        Threads.writesEndNoProcess();
         Line last = null;
+        boolean begun = false;
         while (true) {
             try {
+                if (!begun) {
+                    Threads.writesEndNoProcess();
+                    begun = true;
+                }
                 last = step(last);
             } catch (RuntimeException | Error failure) {
                 // Without memory it cannot even tell of lost lines; perhaps it can later.

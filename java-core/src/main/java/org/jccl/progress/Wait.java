@@ -29,7 +29,7 @@ public final class Wait {
 
     private final Share[] shares;
 
-    /** Why an operation of the group was not even begun, or null. */
+    /** Why an operation of the group was not even begun since its communicator is over, or null. */
     private final @Nullable NcclException refused;
 
     /** The only task, null if there are several or none is known. */
@@ -131,7 +131,7 @@ public final class Wait {
     /**
      * A wait for the tasks of a group that were submitted, by executor.
      *
-     * @param refused why another one was not, or null
+     * @param refused why another one was not, since its communicator is over, or null
      */
     public static Wait ofAll(Map<CommExecutor, List<Task>> tasks, @Nullable NcclException refused) {
         Share[] shares =
@@ -221,7 +221,10 @@ public final class Wait {
         }
     }
 
-    /** Looks at all communicators now and then, since a sleep looks at its own only. */
+    /**
+     * Looks at all communicators of a group now and then, since a sleep looks at its own only, and
+     * whether one is over.
+     */
     private void lookAtPeers() {
         if ((shares.length > 1 || refused != null) && looks.areDue(shares.length)) {
             for (Share share : shares) {

@@ -1,5 +1,6 @@
 package org.jccl.progress;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -136,6 +137,7 @@ final class EarTest {
             end.accept(comm);
             awaitWaking(comm, asleep);
             user.join();
+            assertEquals(0, comm.executor().ear.visitors());
         }
         part(rank, comm);
     }

@@ -327,8 +327,12 @@ final class DeviceCollectivesTest {
                 .assertAllSucceeded();
     }
 
-    @Test
-    void ranksThatCallDifferentlyAreToldSo() {
+    /**
+     * Ranks that begin with the same calls, whose hosts are ahead of each other when one differs.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 3, 9})
+    void ranksThatCallDifferentlyAreToldSo(int same) {
         Outcome outcome =
                 threads(2)
                         .runHere(
@@ -336,7 +340,13 @@ final class DeviceCollectivesTest {
                                     try (Seat seat = seat(rank)) {
                                         MemorySegment data = seat.holding(10, rank.number());
                                         CountDownLatch latch = seat.busy();
+                                        for (int i = 0; i < same; i++) {
+                                            seat.sum(data, 10);
+                                        }
                                         seat.sum(data, 10 - rank.number());
+                                        for (int i = 0; i < 20; i++) {
+                                            seat.sum(data, 10);
+                                        }
                                         // The devices do as they are told; this never ends.
                                         seat.comm
                                                 .inStream(seat.stream)
@@ -351,6 +361,7 @@ final class DeviceCollectivesTest {
         assertTrue(
                 outcome.ranks().stream()
                         .anyMatch(each -> each.result() == NcclResult.INVALID_USAGE));
+        outcome.rank(0).assertFailed(NcclResult.INVALID_USAGE, "call " + (same + 1) + " nccl");
     }
 
     @Test

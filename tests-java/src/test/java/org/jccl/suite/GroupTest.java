@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -31,6 +32,7 @@ import java.util.concurrent.FutureTask;
 /** Groups: what is started together does not wait for one another. */
 final class GroupTest {
     private static final int COUNT = 70_000;
+    private static final int MOST_PENDING = 65_536;
 
     static List<Cluster> clusters() {
         return List.of(
@@ -179,42 +181,46 @@ final class GroupTest {
 
     /**
      * A group of rank 0 has an operation on each of two communicators. It aborts the first one, so
-     * that its operation there is refused, and rank 1 comes to the second one later.
+     * that its operation there is refused. Argument 1: whether rank 1 comes to the second one, a
+     * little later, or never.
      */
     public static final class OneOfTwoIsRefused implements Scenario {
         @Override
-        public void run(Rank rank) {
+        public void run(Rank rank) throws InterruptedException {
             Communicator first = rank.init();
             Communicator second = rank.init("second", Config.DEFAULT);
-            if (rank.number() == 0) {
-                try (Arena arena = Arena.ofShared()) {
-                    MemorySegment a = Sums.filled(arena, 0, COUNT);
-                    MemorySegment b = Sums.filled(arena, 0, COUNT);
-                    NcclException refused =
-                            assertThrows(
-                                    NcclException.class,
-                                    () ->
-                                            Group.run(
-                                                    () -> {
-                                                        second.recv(b, COUNT, DataType.INT32, 1);
-                                                        first.allReduce(
-                                                                a,
-                                                                a,
-                                                                COUNT,
-                                                                DataType.INT32,
-                                                                RedOp.SUM);
-                                                        first.abort();
-                                                    }));
-                    String said = String.valueOf(refused.getMessage());
-                    Sums.require(said.contains("aborted"), said);
+            boolean comes = rank.intArgument(0) == 1;
+            try (Arena arena = Arena.ofShared()) {
+                MemorySegment a = Sums.filled(arena, 0, COUNT);
+                if (rank.number() == 0) {
+                    NcclException refused = failure(first, second, a);
+                    assertEquals(NcclResult.REMOTE_ERROR, refused.result(), refused.getMessage());
+                    NcclResult result = comes ? NcclResult.SUCCESS : NcclResult.REMOTE_ERROR;
+                    assertEquals(result, second.asyncError());
+                    rank.post("known", "");
+                } else {
+                    if (comes) {
+                        Thread.sleep(300);
+                        second.send(a, COUNT, DataType.INT32, 0);
+                    }
+                    rank.await("known");
+                    first.abort();
                 }
-                Sums.require(second.asyncError() == NcclResult.REMOTE_ERROR, "goes on");
-                rank.post("known", "");
-            } else {
-                rank.await("known");
-                first.abort();
             }
             second.abort();
+        }
+
+        private static NcclException failure(
+                Communicator first, Communicator second, MemorySegment data) {
+            return assertThrows(
+                    NcclException.class,
+                    () ->
+                            Group.run(
+                                    () -> {
+                                        second.recv(data, COUNT, DataType.INT32, 1);
+                                        first.send(data, COUNT, DataType.INT32, 1);
+                                        first.abort();
+                                    }));
         }
     }
 
@@ -283,9 +289,49 @@ final class GroupTest {
         cluster.run(OneOfTwoFails.class, inVirtualThread).assertAllSucceeded();
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void operationThatIsRefusedEndsTheGroup(int comes) {
+        Cluster cluster = Cluster.threads(2).deadline(60);
+        cluster.run(OneOfTwoIsRefused.class, comes).assertAllSucceeded();
+    }
+
+    /** A communicator that refuses one operation too many goes on with the others. */
+    public static final class OneTooMany implements Scenario {
+        @Override
+        public void run(Rank rank) throws Exception {
+            try (Communicator comm = rank.init();
+                    Arena arena = Arena.ofShared()) {
+                MemorySegment data = arena.allocate(8, 8);
+                if (rank.number() == 0) {
+                    for (int i = 0; i < MOST_PENDING - 1; i++) {
+                        comm.async().recv(data, 1, DataType.INT64, 1);
+                    }
+                    NcclException refused =
+                            assertThrows(
+                                    NcclException.class,
+                                    () ->
+                                            Group.run(
+                                                    () -> {
+                                                        comm.recv(data, 1, DataType.INT64, 1);
+                                                        comm.recv(data, 1, DataType.INT64, 1);
+                                                    }));
+                    assertEquals(NcclResult.INVALID_USAGE, refused.result());
+                    assertEquals(NcclResult.SUCCESS, comm.asyncError());
+                } else {
+                    // Longer than a group waits for others where a communicator is over.
+                    Thread.sleep(2500);
+                    for (int i = 0; i < MOST_PENDING; i++) {
+                        comm.send(data, 1, DataType.INT64, 0);
+                    }
+                }
+            }
+        }
+    }
+
     @Test
-    void operationThatIsRefusedEndsTheGroup() {
-        Cluster.threads(2).run(OneOfTwoIsRefused.class).assertAllSucceeded();
+    void refusedOperationEndsNoCommunicatorThatGoesOn() {
+        Cluster.threads(2).run(OneTooMany.class).assertAllSucceeded();
     }
 
     @Test

@@ -78,7 +78,7 @@ public final class Misuse implements Scenario {
         add("use in progress", Misuse::inProgress, s -> s.reduce(s.other()));
         add("destroy in progress", Misuse::inProgress, s -> s.other().close());
         add("no ranks", s -> {}, s -> Communicator.initRank(0, s.id, 0));
-        add("too many ranks", s -> {}, s -> Communicator.initRank(Integer.MAX_VALUE, s.id, 0));
+        add("too many ranks", s -> {}, s -> Communicator.initRank(65_537, s.id, 0));
         add("rank too large", s -> {}, s -> Communicator.initRank(2, s.id, 2));
         add("rank negative", s -> {}, s -> Communicator.initRank(2, s.id, -1));
         add(

@@ -137,11 +137,15 @@ final class Place implements AutoCloseable {
      */
     @Override
     public void close() {
-        if (device != null) {
-            synchronize(device);
-            device.closeStream(stream.handle());
-            allocated.forEach(device::release);
+        try (arena) {
+            if (device != null) {
+                synchronize(device);
+            }
+        } finally {
+            if (device != null) {
+                device.closeStream(stream.handle());
+                allocated.forEach(device::release);
+            }
         }
-        arena.close();
     }
 }
