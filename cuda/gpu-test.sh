@@ -178,11 +178,17 @@ rails() {
         { echo "torch rails: FAILED; build/gpu/log/rails.log"; return 1; }
 }
 
+# as_shipped COMMAND...: with as few queues as CUDA has by default; more make each call cost more
+as_shipped() {
+    unset CUDA_DEVICE_MAX_CONNECTIONS
+    "$@"
+}
+
 # eager: what a call costs on JCCL and on NVIDIA's library
 eager() {
     local ours backend theirs
-    ours=$(on_jccl torch eager-jccl 2 cuda/src/test/python/eager.py)
-    backend=$(by_jccl torch eager-backend 2 cuda/src/test/python/eager.py)
+    ours=$(on_jccl as_shipped torch eager-jccl 2 cuda/src/test/python/eager.py)
+    backend=$(by_jccl as_shipped torch eager-backend 2 cuda/src/test/python/eager.py)
     theirs=$(torch eager-nvidia 2 cuda/src/test/python/eager.py)
     printf 'torch all_reduce, 2 processes: JCCL         %s\n' "$ours"
     printf '%30s backend jccl %s\n%30s NVIDIA       %s\n' "" "$backend" "" "$theirs"

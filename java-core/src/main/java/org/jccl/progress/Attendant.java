@@ -18,8 +18,14 @@ final class Attendant {
     private static final int YIELDS = 50;
     private static final long NAP_NS = 1_000_000;
 
-    /** Between two looks at what devices run, whose end nobody waits for here. */
-    private static final long DEVICE_NAP_NS = 100_000;
+    /**
+     * Between two looks at what devices run, whose end nobody waits for here; below, if there are
+     * more calls than the hosts of two ranks tell each other in a look of each.
+     */
+    private static final long DEVICE_NAP_NS = 300_000;
+
+    private static final long SHORT_DEVICE_NAP_NS = 100_000;
+    private static final int FEW_CALLS = 8;
 
     /** If nothing has moved after so many of them, the thread sleeps as on other operations. */
     private static final int DEVICE_NAPS = 10;
@@ -98,7 +104,7 @@ final class Attendant {
         }
         boolean moved = false;
         boolean alone = true;
-        boolean onDevices = false;
+        long onDevices = 0;
         boolean onHost = false;
         for (int i = active.size() - 1; i >= 0; i--) {
             CommExecutor executor = active.get(i).executor();
@@ -110,13 +116,13 @@ final class Attendant {
                 alone = false;
             } else {
                 moved |= executor.gate.visit(executor::tryProgress);
-                boolean there = executor.onDeviceAlone();
-                onDevices |= there;
-                onHost |= !there;
+                long calls = executor.onDeviceAlone();
+                onDevices = Math.max(onDevices, calls);
+                onHost |= calls == 0;
             }
         }
         round = moved ? 0 : round + 1;
-        rest(alone, onDevices && !onHost, untilNs);
+        rest(alone, onHost ? 0 : onDevices, untilNs);
     }
 
     /** Leaves the communicators to others; the thread comes no more. */
@@ -141,15 +147,17 @@ final class Attendant {
         }
     }
 
-    private void rest(boolean alone, boolean onDevices, long untilNs) {
-        if (active.isEmpty() || (round == 0 && !onDevices)) {
+    /** Rests; {@code onDevices} is how many calls devices run, 0 if there are others. */
+    private void rest(boolean alone, long onDevices, long untilNs) {
+        if (active.isEmpty() || (round == 0 && onDevices == 0)) {
             return;
         }
-        if (onDevices && round < DEVICE_NAPS) {
-            LockSupport.parkNanos(this, DEVICE_NAP_NS);
+        if (onDevices > 0 && round < DEVICE_NAPS) {
+            LockSupport.parkNanos(
+                    this, onDevices > FEW_CALLS ? SHORT_DEVICE_NAP_NS : DEVICE_NAP_NS);
         } else if (!alone) {
             LockSupport.parkNanos(this, NAP_NS);
-        } else if (!onDevices && round <= YIELDS) {
+        } else if (onDevices == 0 && round <= YIELDS) {
             CommExecutor first = active.getFirst().executor();
             boolean lone = first.loneOnCores;
             boolean crowd = lone && first.lingering.crowd.isThere();

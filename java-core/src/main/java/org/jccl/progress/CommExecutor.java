@@ -135,14 +135,14 @@ public final class CommExecutor {
     }
 
     /**
-     * Whether operations are under way and none needs the host soon, for the stream thread. The
-     * hosts tell each other each call in turn; if they have many to tell, they look until there are
-     * few.
+     * How many operations are under way if none needs the host soon, else 0; for the stream thread.
+     * The hosts tell each other each call in turn; if they have many to tell, they look until there
+     * are few.
      */
-    boolean onDeviceAlone() {
+    long onDeviceAlone() {
         long n = pending.get();
         behind = n >= MANY_CALLS || (behind && n > FEW_CALLS);
-        return n > 0 && !behind && n == engine.launched();
+        return !behind && n == engine.launched() ? n : 0;
     }
 
     /** Whether exactly one operation is under way. */
