@@ -204,11 +204,10 @@ final class CallWords {
         long seen = 0;
         for (int i = 0; i < POLLS; i++) {
             seen = Memory.getLongAcquire(at);
-            int ahead = ahead(seen, call);
-            if (ahead == 0 && (int) seen != hashes[line(call)]) {
-                throw mismatch(q, call);
-            }
-            if (ahead >= 0) {
+            if (ahead(seen, call) >= 0) {
+                for (long each = heard + 1; each <= call; each++) {
+                    compare(q, each);
+                }
                 return true;
             }
             if (!peer.receive()) {
@@ -280,18 +279,26 @@ final class CallWords {
     }
 
     /**
-     * Looks for a rank whose current call differs from this one.
+     * Looks for a rank whose current call differs from this one, or one of those before that not
+     * all ranks have been heard to make.
      *
-     * @throws NcclException if there is one
+     * @throws NcclException if there is one; it names the first such call
      */
     void checkPeers() {
-        for (int q = 0; q < nRanks; q++) {
-            if (q != rank) {
-                long seen = Memory.getLongAcquire(address(q));
-                if (ahead(seen, number) == 0 && (int) seen != hash) {
-                    throw mismatch(q, number);
+        for (long call = Math.min(heard + 1, number); call <= number; call++) {
+            for (int q = 0; q < nRanks; q++) {
+                if (q != rank) {
+                    compare(q, call);
                 }
             }
+        }
+    }
+
+    /** Refuses the word of rank {@code q} of this call, if it still stands there and differs. */
+    private void compare(int q, long call) {
+        long seen = Memory.getLongAcquire(address(q, call));
+        if (ahead(seen, call) == 0 && (int) seen != hashes[line(call)]) {
+            throw mismatch(q, call);
         }
     }
 

@@ -19,7 +19,8 @@ import org.jccl.type.RedOp;
  * parity once every rank that call k-2 concerned has published call word k-1, and so has finished
  * k-2. It may write ring slots, which belong to no parity, once every rank that the last call that
  * used them concerned has published the call after it. Mates always count as concerned. So a rank
- * publishes a call to those that it concerns and to those that the call before concerned.
+ * publishes a call to those that it concerns and to those that the call before concerned. A call
+ * that a device runs writes its word and record alone, and needs less ({@link CallWords#credit}).
  */
 public final class Interpreter {
     private static final int POLLS = 64;
@@ -175,6 +176,10 @@ public final class Interpreter {
         if (!announced) {
             calls.publish(task, buffers, !plan.publishesTiny());
             announced = true;
+            if (task.runsOnDevice()) {
+                // No word of another rank is awaited, now or perhaps ever: who comes last compares.
+                calls.checkPeers();
+            }
         }
         if (peers && !peerSteps.announce(plan)) {
             return false;
