@@ -219,6 +219,8 @@ def main() -> None:
     sys.path[:0] = [str(ROOT / "bench" / "python"), str(ROOT / "examples" / "digits")]
     for needed in ("torch._dynamo", "train"):
         importlib.import_module(needed)
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
     if options.surroundings:
         print("| beside | jccl | gloo | jccl / gloo | 95 % interval | a step | on gloo |")
         print("|---|---|---|---|---|---|---|")
