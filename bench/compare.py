@@ -9,7 +9,9 @@ if this user may do that. A series counts only if the host of a virtual machine 
 it. If too few series count, the table marks the figure with ~.
 
 Every round runs fresh processes. --fresh N shows how much these differ: it makes N rounds of the
-sizes up to 2 KiB, and prints the 90th percentile as a multiple of each median.
+sizes up to 2 KiB, and prints the 90th percentile as a multiple of each median. The figure of a
+process is the median of three, seconds apart: it shows what the process is like, not a moment. If
+each rank has a core, series count that no other machine on the cores has slowed (c/measure.c).
 
 python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
 python bench/compare.py --fresh 20 --only java c intelmpi
@@ -51,13 +53,17 @@ FRESH_SIZES = SIZES[:5]
 #: Clients measure these sizes first, and then again: compilers need seconds beside busy ranks.
 WARM_UP = SIZES[:6]
 #: How often fresh processes go through them: on a slow core the compilers need 6 s.
-FRESH_WARM_UPS = 3
+FRESH_WARM_UPS = 2
+#: How often fresh processes measure each size after that.
+FRESH_PASSES = 3
 RUN_LIMIT_S = 600
 ROUNDS = 3
 QUIET_LOAD = 0.10
 #: Whether each rank gets a raised session of its own and, if there are enough cores, a core of its
 #: own. beside.py and nodes.py do not want that.
 undisturbed = True
+#: A figure is the median of so many of a program's last ones for a size.
+passes = 1
 JVM_FLAGS = ["--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"]
 
 Command = list[str]
@@ -163,7 +169,7 @@ def _own_session() -> None:
 
 
 def collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
-    """Rank 0's table, with the last figure of each size; ends the program if a rank fails."""
+    """Rank 0's table of the last figures of each size; ends the program if a rank fails."""
     deadline = time.monotonic() + RUN_LIMIT_S
     try:
         text = ""
@@ -176,12 +182,17 @@ def collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
         for process in processes:
             process.kill()
             process.wait()
-    rows = [line.split() for line in text.splitlines()]
-    return {
-        int(row[0]): Figure(float(row[1]), float(row[2]))
-        for row in rows
-        if len(row) == 3 and row[0].isdigit()
-    }
+    figures: dict[int, list[Figure]] = {}
+    for row in (line.split() for line in text.splitlines()):
+        if len(row) == 3 and row[0].isdigit():
+            figures.setdefault(int(row[0]), []).append(Figure(float(row[1]), float(row[2])))
+    return {size: _middle(found[-passes:]) for size, found in figures.items()}
+
+
+def _middle(figures: list[Figure]) -> Figure:
+    """The median of those from which least was stolen."""
+    least = min(figure.stolen for figure in figures)
+    return Figure(statistics.median(f.us for f in figures if f.stolen == least), least)
 
 
 def start(command: Command) -> subprocess.Popen[str]:
@@ -377,7 +388,9 @@ def fresh_table(ranks: int, results: dict[str, list[Table]]) -> str:
         cells = []
         for rounds in results.values():
             median = statistics.median(figures[size].us for figures in rounds)
-            cells.append(f"{us_text(median)} (x {spread(rounds, size):.2f})")
+            disturbed = sum(figures[size].stolen > 0 for figures in rounds)
+            mark = f", {disturbed} disturbed" if disturbed else ""
+            cells.append(f"{us_text(median)} (x {spread(rounds, size):.2f}{mark})")
         lines.append(f"| {' | '.join([size_name(size), *cells])} |")
     return (
         f"**{ranks} ranks, µs per call (90th percentile / median)**\n\n" + "\n".join(lines) + "\n"
@@ -465,7 +478,9 @@ def main() -> None:
     names = present(found, options.only)
     measured = FRESH_SIZES if options.fresh else SIZES
     warm_up = WARM_UP * (FRESH_WARM_UPS if options.fresh else 1)
-    sizes = [str(size) for size in warm_up + measured]
+    global passes
+    passes = FRESH_PASSES if options.fresh else 1
+    sizes = [str(size) for size in warm_up + measured * passes]
     n_rounds = options.fresh or options.rounds or ROUNDS
     report: dict[str, Any] = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -474,8 +489,15 @@ def main() -> None:
         "other_load": [],
         "microseconds_and_stolen": {},
     }
+    if options.fresh:
+        # A program measures each size several times anyway.
+        os.environ.setdefault("MEASURE_PATIENCE_MS", "500")
+    kept = tempfile.TemporaryDirectory()
     for ranks in options.ranks:
         results: dict[str, list[Table]] = {name: [] for name in names}
+        os.environ.pop("MEASURE_NEIGHBOUR", None)
+        if options.fresh and ranks <= len(os.sched_getaffinity(0)):
+            os.environ["MEASURE_NEIGHBOUR"] = kept.name
         for number in range(n_rounds):
             for name in names:
                 load = wait_until_quiet(options.patience)
@@ -484,6 +506,7 @@ def main() -> None:
                 print(f"# {ranks} ranks, round {number + 1}, {name}: other load {load:.0%}")
         report["microseconds_and_stolen"][str(ranks)] = results
         print((fresh_table if options.fresh else table)(ranks, results), flush=True)
+    kept.cleanup()
     print(f"{report['date']}, {report['machine']}")
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
