@@ -10,8 +10,10 @@ it. If too few series count, the table marks the figure with ~.
 
 Every round runs fresh processes. --fresh N shows how much these differ: it makes N rounds of the
 sizes up to 2 KiB, and prints the 90th percentile as a multiple of each median. The figure of a
-process is the median of three, seconds apart: it shows what the process is like, not a moment. If
-each rank has a core, series count that no other machine on the cores has slowed (c/measure.c).
+process is the median of those of three, seconds apart, that were least disturbed: it shows what the
+process is like, not a moment. The multiple in brackets is that of the last of the three alone. If
+each rank has a core, the Java and C clients also discard series in which something else slowed the
+core (c/measure.c).
 
 python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
 python bench/compare.py --fresh 20 --only java c intelmpi
@@ -74,6 +76,8 @@ class Figure(NamedTuple):
 
     us: float
     stolen: float
+    #: If this is the median of several, all of them, in their order.
+    looks: tuple[tuple[float, float], ...] = ()
 
 
 Table = dict[int, Figure]
@@ -191,8 +195,11 @@ def collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
 
 def _middle(figures: list[Figure]) -> Figure:
     """The median of those from which least was stolen."""
+    if len(figures) == 1:
+        return figures[0]
     least = min(figure.stolen for figure in figures)
-    return Figure(statistics.median(f.us for f in figures if f.stolen == least), least)
+    median = statistics.median(f.us for f in figures if f.stolen == least)
+    return Figure(median, least, tuple((f.us, f.stolen) for f in figures))
 
 
 def start(command: Command) -> subprocess.Popen[str]:
@@ -362,10 +369,9 @@ def _ratio(above: list[Table], below: list[Table], size: int) -> str:
     return f"~{statistics.median(a.us / b.us for a, b in pairs):.2f}"
 
 
-def spread(rounds: list[Table], size: int) -> float:
+def spread(figures: list[float]) -> float:
     """The 90th percentile over fresh processes as a multiple of their median."""
-    figures = sorted(table[size].us for table in rounds)
-    return figures[math.ceil(0.9 * len(figures)) - 1] / statistics.median(figures)
+    return sorted(figures)[math.ceil(0.9 * len(figures)) - 1] / statistics.median(figures)
 
 
 def us_text(us: float) -> str:
@@ -387,10 +393,12 @@ def fresh_table(ranks: int, results: dict[str, list[Table]]) -> str:
     for size in FRESH_SIZES:
         cells = []
         for rounds in results.values():
-            median = statistics.median(figures[size].us for figures in rounds)
+            middle = [figures[size].us for figures in rounds]
+            last = [figures[size].looks[-1][0] for figures in rounds]
             disturbed = sum(figures[size].stolen > 0 for figures in rounds)
             mark = f", {disturbed} disturbed" if disturbed else ""
-            cells.append(f"{us_text(median)} (x {spread(rounds, size):.2f}{mark})")
+            median = us_text(statistics.median(middle))
+            cells.append(f"{median} (x {spread(middle):.2f} [{spread(last):.2f}]{mark})")
         lines.append(f"| {' | '.join([size_name(size), *cells])} |")
     return (
         f"**{ranks} ranks, µs per call (90th percentile / median)**\n\n" + "\n".join(lines) + "\n"
@@ -491,7 +499,7 @@ def main() -> None:
     }
     if options.fresh:
         # A program measures each size several times anyway.
-        os.environ.setdefault("MEASURE_PATIENCE_MS", "500")
+        os.environ.setdefault("MEASURE_PATIENCE_MS", "1500")
     kept = tempfile.TemporaryDirectory()
     for ranks in options.ranks:
         results: dict[str, list[Table]] = {name: [] for name in names}

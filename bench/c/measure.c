@@ -25,10 +25,12 @@ static volatile float seen;
 
 /*
  * MEASURE_NEIGHBOUR names a folder if every rank has a core of its own. Then a series also counts
- * as stolen from if another machine used the core meanwhile: work of a fixed amount took longer
- * than it ever has on this rank. The folder keeps the least time for the next processes.
+ * as stolen from if something slowed the core right before or after it: work of a fixed amount took
+ * longer than it ever has on this rank. The folder keeps the least time for the next processes of
+ * the same kind of client. The work goes on for more than 1 ms, after which a core that has done
+ * sums of 512 bits has its usual clock again.
  */
-enum { WORK = 30000, LOOKS = 3 };
+enum { WORK = 30000, LOOKS = 20 };
 static const double SLOWED = 1.25;
 static const char* neighbour;
 static double least_work_ns;
@@ -151,8 +153,8 @@ static int by_ns(const void* a, const void* b) {
     return (x > y) - (x < y);
 }
 
-/* The median of the first series from which the host stole nothing, or of those from which it stole
- * least if there are too few for too long. */
+/* The median of the first series from which nothing was stolen, or of those from which least was
+ * if there are too few for too long. */
 static struct series quiet_series(const struct library* library, float* in, float* out,
                                   size_t count, long n) {
     static struct series all[MAX_SERIES];
@@ -161,10 +163,13 @@ static struct series quiet_series(const struct library* library, float* in, floa
     double since = now_ns();
     while (n_series < SERIES || (n_quiet < SERIES && n_series < MAX_SERIES &&
                                  library->maximum(now_ns() - since) < patience_ns)) {
-        double before = stolen() - slowed();
+        double slow = slowed();
+        double before = stolen();
+        library->maximum(0);
         double ns = calls(library, in, out, count, n);
         all[n_series].ns = ns;
-        all[n_series].stolen = library->maximum(stolen() - before + slowed());
+        double taken = stolen() - before;
+        all[n_series].stolen = library->maximum(taken + slow + slowed());
         if (all[n_series++].stolen == 0) {
             n_quiet++;
         } else {

@@ -13,7 +13,7 @@ struct library {
 
 /* Measures every size in bytes. Rank 0 prints a line "size microseconds stolen" for each. stolen is
  * the time that the host kept from the machine, in hundredths of a second, in the series from which
- * it kept most, and one for each look that found another machine on the core (MEASURE_NEIGHBOUR).
+ * it kept most, and one for each look that found the core slowed (MEASURE_NEIGHBOUR).
  * Any rank ends the program with a sentence if a result is wrong. */
 void measure_all(const struct library* library, int n_ranks, int n_sizes, char** sizes);
 

@@ -28,7 +28,7 @@ final class Measure {
     private static final String NEIGHBOUR = System.getenv("MEASURE_NEIGHBOUR");
 
     private static final int WORK = 30_000;
-    private static final int LOOKS = 3;
+    private static final int LOOKS = 20;
     private static final double SLOWED = 1.25;
 
     /** The library of a client. */
@@ -126,9 +126,12 @@ final class Measure {
         long since = System.nanoTime();
         while (all.size() < SERIES
                 || (quiet < SERIES && library.maximum(System.nanoTime() - since) < PATIENCE_NS)) {
-            double before = stolen() - slowed();
+            double slow = slowed();
+            double before = stolen();
+            library.maximum(0);
             double ns = calls(sum, in, out, count, n);
-            double stolen = library.maximum(stolen() - before + slowed());
+            double taken = stolen() - before;
+            double stolen = library.maximum(taken + slow + slowed());
             all.add(new Series(ns, stolen));
             if (stolen == 0) {
                 quiet++;
@@ -158,7 +161,7 @@ final class Measure {
         double took = Double.POSITIVE_INFINITY;
         for (int look = 0; look < LOOKS; look++) {
             long since = System.nanoTime();
-            worked = work(library.rank());
+            worked += work(library.rank());
             took = Math.min(took, System.nanoTime() - since);
         }
         leastWorkNs = Math.min(leastWorkNs, took);
