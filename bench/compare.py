@@ -29,7 +29,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import math
 import os
 import platform
 import shutil
@@ -45,6 +44,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import against
+import fresh
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -54,10 +54,6 @@ SIZES = [8 * 4**i for i in range(12)] + [64 << 20]
 FRESH_SIZES = SIZES[:5]
 #: Clients measure these sizes first, and then again: compilers need seconds beside busy ranks.
 WARM_UP = SIZES[:6]
-#: How often fresh processes go through them: on a slow core the compilers need 6 s.
-FRESH_WARM_UPS = 2
-#: How often fresh processes measure each size after that.
-FRESH_PASSES = 3
 RUN_LIMIT_S = 600
 ROUNDS = 3
 QUIET_LOAD = 0.10
@@ -369,11 +365,6 @@ def _ratio(above: list[Table], below: list[Table], size: int) -> str:
     return f"~{statistics.median(a.us / b.us for a, b in pairs):.2f}"
 
 
-def spread(figures: list[float]) -> float:
-    """The 90th percentile over fresh processes as a multiple of their median."""
-    return sorted(figures)[math.ceil(0.9 * len(figures)) - 1] / statistics.median(figures)
-
-
 def us_text(us: float) -> str:
     """Microseconds with three digits."""
     return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 100 else f"{us:.0f}"
@@ -385,24 +376,6 @@ def size_name(size: int) -> str:
         if size >= unit:
             return f"{size // unit} {name}"
     return f"{size} B"
-
-
-def fresh_table(ranks: int, results: dict[str, list[Table]]) -> str:
-    """Markdown: medians in microseconds, each with its spread."""
-    lines = [f"| {' | '.join(['size', *results])} |", "|---" * (1 + len(results)) + "|"]
-    for size in FRESH_SIZES:
-        cells = []
-        for rounds in results.values():
-            middle = [figures[size].us for figures in rounds]
-            last = [figures[size].looks[-1][0] for figures in rounds]
-            disturbed = sum(figures[size].stolen > 0 for figures in rounds)
-            mark = f", {disturbed} disturbed" if disturbed else ""
-            median = us_text(statistics.median(middle))
-            cells.append(f"{median} (x {spread(middle):.2f} [{spread(last):.2f}]{mark})")
-        lines.append(f"| {' | '.join([size_name(size), *cells])} |")
-    return (
-        f"**{ranks} ranks, µs per call (90th percentile / median)**\n\n" + "\n".join(lines) + "\n"
-    )
 
 
 def table(ranks: int, results: dict[str, list[Table]]) -> str:
@@ -485,9 +458,9 @@ def main() -> None:
         sys.exit(int(compare_with(found, other, options)))
     names = present(found, options.only)
     measured = FRESH_SIZES if options.fresh else SIZES
-    warm_up = WARM_UP * (FRESH_WARM_UPS if options.fresh else 1)
+    warm_up = WARM_UP * (fresh.WARM_UPS if options.fresh else 1)
     global passes
-    passes = FRESH_PASSES if options.fresh else 1
+    passes = fresh.PASSES if options.fresh else 1
     sizes = [str(size) for size in warm_up + measured * passes]
     n_rounds = options.fresh or options.rounds or ROUNDS
     report: dict[str, Any] = {
@@ -497,15 +470,11 @@ def main() -> None:
         "other_load": [],
         "microseconds_and_stolen": {},
     }
-    if options.fresh:
-        # A program measures each size several times anyway.
-        os.environ.setdefault("MEASURE_PATIENCE_MS", "1500")
     kept = tempfile.TemporaryDirectory()
     for ranks in options.ranks:
         results: dict[str, list[Table]] = {name: [] for name in names}
-        os.environ.pop("MEASURE_NEIGHBOUR", None)
-        if options.fresh and ranks <= len(os.sched_getaffinity(0)):
-            os.environ["MEASURE_NEIGHBOUR"] = kept.name
+        if options.fresh:
+            fresh.tell_clients(kept.name, ranks)
         for number in range(n_rounds):
             for name in names:
                 load = wait_until_quiet(options.patience)
@@ -513,7 +482,9 @@ def main() -> None:
                 results[name].append(LIBRARIES[name](found, ranks, sizes))
                 print(f"# {ranks} ranks, round {number + 1}, {name}: other load {load:.0%}")
         report["microseconds_and_stolen"][str(ranks)] = results
-        print((fresh_table if options.fresh else table)(ranks, results), flush=True)
+        named = {size: size_name(size) for size in measured}
+        tables = fresh.table(ranks, results, named) if options.fresh else table(ranks, results)
+        print(tables, flush=True)
     kept.cleanup()
     print(f"{report['date']}, {report['machine']}")
     if options.json:

@@ -1,0 +1,54 @@
+"""How much fresh processes of a library differ. For compare.py --fresh.
+
+A process measures each size several times. Its figure is the median of those that were least
+disturbed; all of them stay in the file of results.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compare import Figure, Table
+
+#: How often a process goes through all sizes before: on a slow core the compilers need 6 s.
+WARM_UPS = 2
+#: How often a process measures each size after that.
+PASSES = 3
+#: A size is measured several times anyway.
+_PATIENCE_MS = 1500
+
+
+def tell_clients(folder: str, ranks: int) -> None:
+    """Sets the environment of clients: whether each rank has a core to watch (measure.c)."""
+    os.environ.setdefault("MEASURE_PATIENCE_MS", str(_PATIENCE_MS))
+    os.environ.pop("MEASURE_NEIGHBOUR", None)
+    if ranks <= len(os.sched_getaffinity(0)):
+        os.environ["MEASURE_NEIGHBOUR"] = folder
+
+
+def _spread(us: list[float]) -> float:
+    """The 90th percentile over fresh processes as a multiple of their median."""
+    return sorted(us)[math.ceil(0.9 * len(us)) - 1] / statistics.median(us)
+
+
+def _cell(figures: list[Figure]) -> str:
+    """The median of the processes and their spread; in brackets that of a single measurement."""
+    middle = [figure.us for figure in figures]
+    last = [figure.looks[-1][0] for figure in figures]
+    disturbed = sum(figure.stolen > 0 for figure in figures)
+    mark = f", {disturbed} disturbed" if disturbed else ""
+    return f"{statistics.median(middle):.2f} (x {_spread(middle):.2f} [{_spread(last):.2f}]{mark})"
+
+
+def table(ranks: int, results: dict[str, list[Table]], sizes: dict[int, str]) -> str:
+    """Markdown: medians in microseconds with their spreads; each size with its name."""
+    lines = [f"| {' | '.join(['size', *results])} |", "|---" * (1 + len(results)) + "|"]
+    for size, name in sizes.items():
+        cells = [_cell([figures[size] for figures in rounds]) for rounds in results.values()]
+        lines.append(f"| {' | '.join([name, *cells])} |")
+    head = f"**{ranks} ranks, µs per call (90th percentile / median)**"
+    return f"{head}\n\n" + "\n".join(lines) + "\n"
