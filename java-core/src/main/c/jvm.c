@@ -240,15 +240,16 @@ static const char* or_default(const char* name, const char* fallback) {
 
 /*
  * In a program of one second, the compilers would spend half of the time beside the ranks' steps on
- * methods that only the start uses. So both wait for five times as many calls as usual. The vector
- * kernels crawl until C2 has compiled them, so it compiles these early, and need not compile all
- * their parts as well. If it compiled them even earlier, it would know too little of them: large
- * sums would take a quarter longer for good.
+ * methods that only the start uses. So C2 waits for five times as many calls as usual. C1 waits for
+ * twice as many: with more, methods that each collective calls once would be interpreted in most of
+ * such a program. The vector kernels crawl until C2 has compiled them, so it compiles these early,
+ * and need not compile all their parts as well. If it compiled them even earlier, it would know too
+ * little of them: large sums would take a quarter longer for good.
  */
 static void choose_compilation(options* all) {
-    add(all, NULL, "-XX:Tier3InvocationThreshold=1000");
-    add(all, NULL, "-XX:Tier3MinInvocationThreshold=500");
-    add(all, NULL, "-XX:Tier3CompileThreshold=10000");
+    add(all, NULL, "-XX:Tier3InvocationThreshold=400");
+    add(all, NULL, "-XX:Tier3MinInvocationThreshold=200");
+    add(all, NULL, "-XX:Tier3CompileThreshold=4000");
     add(all, NULL, "-XX:Tier4InvocationThreshold=25000");
     add(all, NULL, "-XX:Tier4MinInvocationThreshold=3000");
     add(all, NULL, "-XX:Tier4CompileThreshold=75000");
