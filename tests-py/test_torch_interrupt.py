@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -322,6 +323,20 @@ def test_a_child_forked_while_a_thread_copies_is_not_locked_out(fake: FakeBindin
     forked.set()
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, RuntimeError])
+def test_a_future_whose_making_ended_early_is_completed_later(
+    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
+) -> None:
+    fake.answers.update(start=(IN_PROGRESS, 1), poll=IN_PROGRESS, wait_completion=(0, 0))
+    work = Communicator(cast(Any, fake), COMM, timedelta(seconds=1)).run(CALL, False, [])
+    with monkeypatch.context() as broken:
+        broken.setattr(completer(), "add", Mock(side_effect=raised))
+        with pytest.raises(raised):
+            work.get_future()
+    fake.answers["poll"] = 0
+    assert work.get_future().wait() == []
 
 
 def test_an_operation_that_nobody_can_look_at_is_revoked(fake: FakeBinding) -> None:

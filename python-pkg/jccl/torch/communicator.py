@@ -120,7 +120,8 @@ class Communicator:
             call: the operation.
             waits: whether to wait for its end.
             result: the tensors that it fills.
-            composition: the copies, sends and receives that belong to it.
+            composition: the copies, sends and receives that belong to it; a send or a receive has
+                one even if it copies nothing.
             source_rank: the sender, for a receive.
         """
         if composition is not None and composition.lazy:
@@ -137,16 +138,24 @@ class Communicator:
                 self.check(code)
             self.look_back()
             return DONE
-        kept = composition.kept if composition is not None else ()
-        with _Watch(self) as watch:
+        work = None
+        try:
             code, ticket = self._start(call, words)
-            self.check(code)
-            ticket = ticket if code else 0
-            lane = call[0] in (SEND, RECV)
-            watch.work = QueuedWork(
-                native, self.writes, handle, ticket, result, kept, source_rank, lane
-            )
-            return self._queue(watch.work)
+            if code != IN_PROGRESS:
+                self.check(code)
+                ticket = 0
+            work = QueuedWork(native, self.writes, handle, ticket, result)
+            if composition is not None:
+                work.sender = source_rank
+                work.lane = call[0] in (SEND, RECV)
+                if ticket:
+                    work.sources = composition.kept
+            return self._queue(work)
+        except _REFUSALS:
+            raise
+        except BaseException:
+            self._revoke(work)
+            raise
 
     def _run_lazy(
         self, call: Call, waits: bool, result: list[torch.Tensor], composition: Composition
@@ -166,8 +175,8 @@ class Communicator:
         self, parts: list[Part], waits: bool, result: list[torch.Tensor]
     ) -> DoneWork | StartedWork:
         """As ``run`` for several operations, one after the other; returns one handle for all."""
-        with _Watch(self):
-            works: list[StartedWork] = []
+        works: list[StartedWork] = []
+        try:
             for call, composition in parts:
                 work = self.run(call, waits, [], composition)
                 if isinstance(work, StartedWork):
@@ -175,6 +184,25 @@ class Communicator:
             if waits:
                 return DONE
             return self._queue(SeveralWorks(self.native, self.writes, self.handle, works, result))
+        except _REFUSALS:
+            raise
+        except BaseException:
+            self._revoke(None)
+            raise
+
+    def _revoke(self, work: StartedWork | None) -> None:
+        """Ends everything under way after code that started operations ended early, as by Ctrl-C.
+
+        The caller then takes the buffers for its own again. When this returns, the library does not
+        write into them any more.
+
+        Args:
+            work: the operation's handle, which the caller does not get.
+        """
+        if work is not None:
+            work.revoke()
+        else:
+            self.native.comm_interrupt(self.handle)
 
     def over(self, waits: bool, result: list[torch.Tensor]) -> DoneWork | StartedWork:
         """The handle of an operation that is already complete."""
@@ -233,7 +261,7 @@ class Communicator:
         works = self.works
         for _ in range(min(_LOOKS, len(works) - but)):
             try:
-                over = works[0].look()
+                over = works[0].is_settled() or works[0].look()
             except IndexError:
                 return
             with self.writes.lock:
@@ -301,29 +329,3 @@ class Communicator:
 
 def _nothing() -> None:
     """Waits for nothing."""
-
-
-class _Watch:
-    """Revokes a communicator if the code that starts operations on it ends early, as by Ctrl-C.
-
-    The caller then takes the buffers for its own again. Once the revocation has returned, the
-    library does not write into them any more.
-    """
-
-    __slots__ = ("_comm", "work")
-
-    def __init__(self, comm: Communicator) -> None:
-        self._comm = comm
-        # The operation's handle, which the caller does not get if the block ends early.
-        self.work: StartedWork | None = None
-
-    def __enter__(self) -> _Watch:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or issubclass(kind, _REFUSALS):
-            return
-        if self.work is not None:
-            self.work.revoke()
-        else:
-            self._comm.native.comm_interrupt(self._comm.handle)

@@ -40,10 +40,11 @@ class Completer:
     """
 
     def __init__(self) -> None:
-        # All fields are read and written under the lock of _changed, which a signal handler on the
-        # holding thread may take again; _seen only by the thread that leads. Spare threads are
-        # those that run no callback.
-        self._changed = threading.Condition(threading.RLock())
+        # All fields are read and written under the lock, which a signal handler on the holding
+        # thread may take again; _seen only by the thread that leads. Spare threads are those that
+        # run no callback.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._open: list[StartedWork] = []
         self._over: deque[StartedWork] = deque()
         self._spare = 0
@@ -56,7 +57,7 @@ class Completer:
 
     def add(self, work: StartedWork) -> None:
         """Completes the future of an operation when it is over."""
-        with self._changed:
+        with self._lock:
             self._open.append(work)
             self._library = work.library
             # The thread that leads hears of the end from the library.
@@ -65,12 +66,12 @@ class Completer:
 
     def forget(self, work: StartedWork) -> None:
         """Lets go of an operation whose future its caller completes."""
-        with self._changed:
+        with self._lock:
             self._open = [each for each in self._open if each is not work]
 
     def hand_over(self, works: Iterable[StartedWork]) -> None:
         """Leaves the futures of operations that are over to the threads. Runs no callback."""
-        with self._changed:
+        with self._lock:
             self._over.extend(work for work in works if work.has_open_future())
             if self._over:
                 self._attend(int(self._leading))
@@ -95,7 +96,7 @@ class Completer:
             finally:
                 # The local variable would keep the work's tensors until the next work comes.
                 del work
-                with self._changed:
+                with self._lock:
                     self._running -= 1
                     self._spare += 1
                     self._stuck = False
@@ -104,7 +105,7 @@ class Completer:
     def _next(self) -> StartedWork | None:
         """The next work to complete; None if the thread is not needed any more."""
         since = time.monotonic()
-        with self._changed:
+        with self._lock:
             while True:
                 if self._over and (self._running < _MANY or self._stuck):
                     return self._take()

@@ -92,32 +92,31 @@ class StartedWork(Work):
         writes: the communicator's; its lock also guards the handle's state.
         comm: the communicator's handle.
         result: the tensors that the operation fills.
-        sources: other tensors that must stay alive until it is over.
 
     Attributes:
         lane: whether it is a send or a receive, which are in no order with collectives.
+        sources: other tensors that must stay alive until it is over.
     """
 
+    # What most handles never change belongs to the class, since each start of an operation makes
+    # a handle.
+    lane = False
+    sources: Sequence[torch.Tensor] = ()
+    _settled = False
+    _error: str | None = None
+    # A future of torch's C++ side, whose type torch's stubs lack.
+    _completion: Any = None
+    _watched = False
+    _future: Future[list[torch.Tensor]] | None = None
+
     def __init__(
-        self,
-        native: Binding,
-        writes: Writes,
-        comm: int,
-        result: list[torch.Tensor],
-        sources: Sequence[torch.Tensor] = (),
-        lane: bool = False,
+        self, native: Binding, writes: Writes, comm: int, result: list[torch.Tensor]
     ) -> None:
         super().__init__()
         self._native = native
         self._writes = writes
         self._comm = comm
         self._result: list[torch.Tensor] | None = result
-        self._sources = sources
-        self.lane = lane
-        self._settled = False
-        self._error: str | None = None
-        self._completion: Future[None] | None = None
-        self._future: Future[list[torch.Tensor]] | None = None
 
     @property
     def library(self) -> Binding:
@@ -179,7 +178,7 @@ class StartedWork(Work):
         with self._writes.lock:
             if not self._settled:
                 self._error = error
-                self._sources = ()
+                self.sources = ()
                 self._settled = True
 
     def let_go(self) -> None:
@@ -245,21 +244,43 @@ class StartedWork(Work):
         Future.set_exception.
         """
         with self._writes.lock:
-            if self._future is not None:
-                return self._future
-            completion: Future[None] = Future()
-            self._completion = completion
-            self._future = completion.then(self._value)
-        future = self._future
-        # An end between the two looks is seen by the second, a later one is counted.
-        if not self.look():
-            completer().add(self)
-            self.advance(_WATCH)
+            future = self._future
+            if future is None:
+                # The base class of torch.futures.Future, without its layer of Python.
+                completion: Any = torch._C.Future([])
+                if self._settled and self._error is None and self._result is not None:
+                    completion.set_result(self._result)
+                    future = completion
+                else:
+                    self._completion = completion
+                    future = completion.then(self._value)
+                self._future = future
+            elif self._watched:
+                return future
+        self._watch()
+        return future
+
+    def _watch(self) -> None:
+        """Completes the future if the operation is over, else has its end complete it.
+
+        An interrupt may end this early; the next call of get_future begins again.
+        """
+        if not self._settled:
+            threads = completer()
+            try:
+                threads.add(self)
+            except RuntimeError:
+                # No thread can be started.
+                if not self.look():
+                    raise
+            # Sees an end that has come, and has a later one counted.
+            if not self._settled:
+                self.advance(_WATCH)
             if self._settled:
-                completer().forget(self)
+                threads.forget(self)
         if self._settled:
             self.complete()
-        return future
+        self._watched = True
 
     def _value(self, _: Future[None]) -> list[torch.Tensor]:
         if self._error is not None:
@@ -287,27 +308,20 @@ class QueuedWork(StartedWork):
         comm: the communicator's handle.
         ticket: the operation's ticket; 0 if it was complete when started.
         result: the tensors that the operation fills.
-        sources: other tensors that must stay alive until it is over.
-        source_rank: the sender, for a receive.
-        lane: whether it is a send or a receive.
+
+    Attributes:
+        sender: the rank that sends, for a receive.
     """
 
+    sender = -1
+
     def __init__(
-        self,
-        native: Binding,
-        writes: Writes,
-        comm: int,
-        ticket: int,
-        result: list[torch.Tensor],
-        sources: Sequence[torch.Tensor] = (),
-        source_rank: int = -1,
-        lane: bool = False,
+        self, native: Binding, writes: Writes, comm: int, ticket: int, result: list[torch.Tensor]
     ) -> None:
-        super().__init__(native, writes, comm, result, sources, lane)
+        super().__init__(native, writes, comm, result)
         self._ticket = ticket
-        self._rank = source_rank
         if not ticket:
-            self.end(None)
+            self._settled = True
 
     def advance(self, ms: int) -> None:
         """Polls the operation's ticket."""
@@ -317,7 +331,7 @@ class QueuedWork(StartedWork):
 
     @untraced
     def _source_rank(self) -> int:
-        return self._rank
+        return self.sender
 
 
 class SeveralWorks(StartedWork):
@@ -342,7 +356,8 @@ class SeveralWorks(StartedWork):
         tensors = result
         if tensors is None:
             tensors = [tensor for work in works for tensor in work._tensors()]
-        super().__init__(native, writes, comm, tensors, lane=all(work.lane for work in works))
+        super().__init__(native, writes, comm, tensors)
+        self.lane = all(work.lane for work in works)
         self._works = works
         self.look()
 
