@@ -44,25 +44,26 @@ public final class FutexVector implements AutoCloseable {
         Memory.putInt(entry(i) + FLAGS, SHARED_32_BITS);
     }
 
-    /** Notes what the words are. */
-    public void look() {
+    /** Notes what the words are; whether any that was not 0 at the last look is 0 now. */
+    public boolean look() {
+        boolean cleared = false;
         for (int i = 0; i < n; i++) {
             int value = Memory.getIntAcquire(Memory.getLong(entry(i) + ADDRESS));
+            cleared |= value == 0 && Memory.getLong(entry(i)) != 0;
             Memory.putLong(entry(i), value & 0xFFFF_FFFFL);
         }
+        return cleared;
     }
 
     /**
      * Sleeps until woken on any of the words, for at most {@code ns} nanoseconds, or not at all if
-     * one of them is not what {@link #look} has found. It may also return without a reason.
+     * one of them is not what {@link #look} has found.
      *
-     * @return false if the time is over, or the system refuses
+     * @return whether it was woken
      */
     public boolean await(long ns) {
         long until = CallState.current().timespec(System.nanoTime() + ns);
-        long result =
-                SystemCall.call(SystemCall.FUTEX_WAITV, entries, n, 0, until, CLOCK_MONOTONIC);
-        return result >= 0 || result == -Errno.EAGAIN || result == -Errno.EINTR;
+        return SystemCall.plain(SystemCall.FUTEX_WAITV, entries, n, 0, until, CLOCK_MONOTONIC) >= 0;
     }
 
     private long entry(int i) {

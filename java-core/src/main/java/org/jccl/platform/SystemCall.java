@@ -109,7 +109,7 @@ final class SystemCall {
     }
 
     /**
-     * A call inside a wait, which does not ask why it failed: the result, or -1.
+     * A call that is made often, whose caller does not ask why it failed: the result, or -1.
      *
      * <p>The other shape makes an object of 40 bytes a call until it is compiled, which code that
      * runs seldom may never be.

@@ -132,7 +132,8 @@ final class Ear implements Runnable {
                 kept = executor.lingering.crowd.core();
                 Cores.keepTo(kept);
             }
-            words.look();
+            // A mate clears the word before it wakes those who sleep on it.
+            woken |= words.look();
             // After the look: what has changed until then may have been meant for him.
             if (woken) {
                 wake();

@@ -48,10 +48,23 @@ final class FutexVectorTest {
                             try (FutexVector words = vector(memory)) {
                                 words.look();
                                 Memory.putInt(memory.address() + offset, 1);
-                                assertTrue(words.await(MINUTE_NS));
+                                assertFalse(words.await(MINUTE_NS));
                             }
                         });
             }
+        }
+    }
+
+    @Test
+    void tellsOfAWordThatWasCleared() {
+        try (SharedMemory memory = memory();
+                FutexVector words = vector(memory)) {
+            assertFalse(words.look());
+            Memory.putInt(memory.address() + APART, 0);
+            assertTrue(words.look());
+            assertFalse(words.look());
+            Memory.putInt(memory.address() + APART, 1);
+            assertFalse(words.look());
         }
     }
 
