@@ -85,8 +85,8 @@ final class Answer {
         }
     }
 
-    /** The only place where a failure becomes a result code. */
-    private static int failed(Throwable t) {
+    /** The result of a function that failed with this, which it logs only if nobody foresaw it. */
+    static int failed(Throwable t) {
         NcclException why = Unforeseen.of(t, "in a call");
         if (why != t) {
             Log.warn(why.getMessage() + " at " + Arrays.toString(t.getStackTrace()));

@@ -297,10 +297,14 @@ public final class NcclApi {
 
     /**
      * jcclPoll: lends this thread to a started operation for at most {@code ms}; with less than 0
-     * it looks, and has the end counted.
+     * it looks, and has the end counted. It is called often and makes no object, as a lambda would.
      */
     public static int poll(long comm, long ticket, int ms) {
-        return Answer.told(() -> Started.poll(comm, ticket, ms));
+        try {
+            return Started.poll(comm, ticket, ms).code();
+        } catch (Throwable t) {
+            return Answer.failed(t);
+        }
     }
 
     /** jcclAbandonGroup: the open group's end launches nothing. */

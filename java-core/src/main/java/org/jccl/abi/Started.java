@@ -48,11 +48,9 @@ final class Started {
 
     static NcclResult poll(long handle, long ticket, int ms) {
         CommExecutor executor = Handles.get(handle, "Poll").executor();
-        if (!executor.tickets().known(ticket)) {
-            throw ErrorKind.STARTED_UNKNOWN.says("Poll : ticket %s was never given", ticket);
-        }
         Task task = executor.tickets().task(ticket);
         if (task == null) {
+            requireKnown(executor, ticket);
             return NcclResult.SUCCESS;
         }
         boolean over =
@@ -62,5 +60,11 @@ final class Started {
         }
         NcclException.throwIfAny(task.failure());
         return NcclResult.SUCCESS;
+    }
+
+    private static void requireKnown(CommExecutor executor, long ticket) {
+        if (!executor.tickets().known(ticket)) {
+            throw ErrorKind.STARTED_UNKNOWN.says("Poll : ticket %s was never given", ticket);
+        }
     }
 }

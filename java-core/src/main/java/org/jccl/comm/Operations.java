@@ -111,10 +111,14 @@ public final class Operations {
      * @throws NcclException as of {@link #run}
      */
     public static long start(Comm comm, Call call, int ms) {
-        check(comm, call);
-        // Of a split or group; the executor knows all other failures.
-        NcclException.throwIfAny(comm.life.failure);
-        Task task = new Task().of(call, plan(comm, call));
+        Plan plan = call.composed() == null ? known(comm, call) : null;
+        if (plan == null) {
+            check(comm, call);
+            // Of a split or group; the executor knows all other failures.
+            NcclException.throwIfAny(comm.life.failure);
+            plan = plan(comm, call);
+        }
+        Task task = new Task().of(call, plan);
         // The thread keeps the call, but not what belongs to this one.
         call.composed(null);
         Group group = Group.current();

@@ -171,7 +171,10 @@ public final class Task extends Call {
      * the task runs it.
      */
     public void whenOver(Runnable action) {
-        LISTENERS.getAndUpdate(this, first -> new Listener(action, first));
+        Listener first;
+        do {
+            first = listeners;
+        } while (!LISTENERS.compareAndSet(this, first, new Listener(action, first)));
         if (over()) {
             tell();
         }

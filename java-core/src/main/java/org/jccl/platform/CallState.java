@@ -29,6 +29,9 @@ final class CallState {
     /** 8 bytes. */
     final long pollfd = address + 96;
 
+    /** 4 bytes: the number of a core. */
+    final long core = address + 104;
+
     /** 128 bytes: a sockaddr_storage. */
     final long sockaddr = address + 128;
 

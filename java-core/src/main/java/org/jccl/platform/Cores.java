@@ -15,10 +15,8 @@ public final class Cores {
 
     /** The core that the calling thread runs on, or did a moment ago; -1 if that is unknown. */
     public static int current() {
-        try (Arena arena = Arena.ofConfined()) {
-            long at = arena.allocate(Integer.BYTES, Integer.BYTES).address();
-            return SystemCall.call(SystemCall.GETCPU, at) == 0 ? Memory.getInt(at) : -1;
-        }
+        long at = CallState.current().core;
+        return SystemCall.plain(SystemCall.GETCPU, at, 0, 0, 0, 0) == 0 ? Memory.getInt(at) : -1;
     }
 
     /** Keeps the calling thread on a core, if the process's first thread may use it. */
