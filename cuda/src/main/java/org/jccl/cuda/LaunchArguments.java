@@ -117,7 +117,8 @@ final class LaunchArguments {
         struct.putInt(ROOTLESS, roles.rootless());
         struct.putInt(RELAYS, roles.relays());
         struct.putInt(RELAYED, roles.relayed());
-        struct.putInt(ROOTED, op.rooted() ? 1 : 0);
+        // With relays everybody hears from everybody.
+        struct.putInt(ROOTED, op.rooted() && roles.rootless() == nRanks ? 1 : 0);
         struct.putInt(DIVISOR, op.reduces() && redOp == RedOp.AVG.number() ? nRanks : 0);
     }
 }
