@@ -131,7 +131,7 @@ struct Call {
         a.stop = uint64_t(stop);
         a.rank = r;
         a.ranks = n;
-        a.rooted = (op.one_sends || op.one_receives) && !op.relayed;
+        a.rooted = op.one_sends || op.one_receives;
         a.divisor = divisor;
         return a;
     }

@@ -10,10 +10,9 @@ namespace {
 struct Kernels {
     Kernel small;
     Kernel large;
-    Kernel relayed;
 };
 
-constexpr Kernels COPY = {jccl_copy_small, jccl_copy_large, nullptr};
+constexpr Kernels COPY = {jccl_copy_small, jccl_copy_large};
 
 /*
  * As org.jccl.cuda.Kernels has it, with at most so many blocks, as NCCL_MAX_CTAS may allow; and as
@@ -21,16 +20,11 @@ constexpr Kernels COPY = {jccl_copy_small, jccl_copy_large, nullptr};
  */
 void launch(Arguments a, bool folds, const Kernels& kernels, bool large, unsigned most,
             cudaStream_t stream) {
-    bool relays = a.rootless < a.ranks;
-    unsigned threads = large && !relays ? 512 : 256;
+    unsigned threads = large ? 512 : 256;
     unsigned sets = threads / 32 / (folds ? 1 : a.ranks);
     size_t lines = (a.bytes + jccl::LINE_DATA_BYTES - 1) / jccl::LINE_DATA_BYTES;
     size_t at_once = sets * jccl::WARP_LINES;
     size_t blocks = (std::min(lines, size_t(a.slot_lines)) + at_once - 1) / at_once;
-    if (relays) {
-        /* Three batches at least in an epoch. */
-        blocks = std::min(blocks, (a.slot_lines - 1) / (2 * at_once));
-    }
     cudaLaunchAttribute overlap = {};
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -40,7 +34,7 @@ void launch(Arguments a, bool folds, const Kernels& kernels, bool large, unsigne
     config.stream = stream;
     config.attrs = &overlap;
     config.numAttrs = 1;
-    CHECK(cudaLaunchKernelEx(&config, relays ? kernels.relayed : large ? kernels.large : kernels.small, a));
+    CHECK(cudaLaunchKernelEx(&config, large ? kernels.large : kernels.small, a));
 }
 
 }  // namespace

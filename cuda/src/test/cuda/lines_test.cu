@@ -26,7 +26,7 @@ constexpr unsigned BLOCKS[] = {1, 2, 32};
 template <typename T>
 void run_all(int n, const Kernels& fold, unsigned divisor) {
     for (const Operation& op : OPERATIONS) {
-        if (op.relayed && (!op.reduces || n == 2)) {
+        if (op.relayed) {
             continue;
         }
         for (size_t misplaced : {size_t(0), sizeof(T)}) {
@@ -42,9 +42,6 @@ void run_all(int n, const Kernels& fold, unsigned divisor) {
                     offset = offset / 16 * 16 + misplaced;
                 }
                 for (bool large : {false, true}) {
-                    if (op.relayed && !large) {
-                        continue;
-                    }
                     run<T>(calls, [&](const Call& call, Arguments a, cudaStream_t stream) {
                         a.slot_lines = SLOT_LINES;
                         unsigned most = BLOCKS[(&call - calls.data()) % 3];
@@ -62,10 +59,10 @@ int main() {
     prepare(MEMORY);
     for (int n = 2; n <= MOST; n++) {
         clear(MEMORY);
-        run_all<float>(n, {jccl_fold_7_0_small, jccl_fold_7_0_large, jccl_fold_7_0_relayed}, 0);
-        run_all<double>(n, {jccl_fold_8_0_small, jccl_fold_8_0_large, jccl_fold_8_0_relayed}, 0);
-        run_all<int32_t>(n, {jccl_fold_2_0_small, jccl_fold_2_0_large, jccl_fold_2_0_relayed}, n);
-        run_all<uint8_t>(n, {jccl_fold_1_0_small, jccl_fold_1_0_large, jccl_fold_1_0_relayed}, 0);
+        run_all<float>(n, {jccl_fold_7_0_small, jccl_fold_7_0_large}, 0);
+        run_all<double>(n, {jccl_fold_8_0_small, jccl_fold_8_0_large}, 0);
+        run_all<int32_t>(n, {jccl_fold_2_0_small, jccl_fold_2_0_large}, n);
+        run_all<uint8_t>(n, {jccl_fold_1_0_small, jccl_fold_1_0_large}, 0);
     }
     return report(MOST);
 }

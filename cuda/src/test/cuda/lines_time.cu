@@ -26,11 +26,10 @@ constexpr int RUNS = 100;
 constexpr int TIMES = 4;
 constexpr size_t SLOTS_BYTES = 24 << 20;
 constexpr size_t MEMORY = jccl::SLOTS + SLOTS_BYTES;
-constexpr Kernels SUM = {jccl_fold_7_0_small, jccl_fold_7_0_large, jccl_fold_7_0_relayed};
+constexpr Kernels SUM = {jccl_fold_7_0_small, jccl_fold_7_0_large};
 
 /* As org.jccl.cuda.Kernels has it. */
 constexpr size_t LARGE = 512 << 10;
-constexpr size_t RELAYED = 1 << 20;
 constexpr unsigned MOST_BLOCKS = 64;
 
 /* Calls that follow each other use buffers that do so, too, as nccl-tests has it. */
@@ -45,9 +44,7 @@ cudaGraphExec_t graph_of(const Operation& op, int n, int r, size_t bytes) {
         Call call = {op, n, 0, bytes, i % (BUFFER / span) * span, false, 0};
         Arguments a = call.arguments(r);
         a.slot_lines = uint32_t(SLOTS_BYTES / (2 * n) / jccl::LINE_BYTES);
-        bool large = bytes * n > LARGE && (n == 2 || !op.reduces);
-        unsigned most = op.reduces && n > 2 ? 2 * MOST_BLOCKS : MOST_BLOCKS;
-        launch(a, op.reduces, op.reduces ? SUM : COPY, large, most, rank.stream);
+        launch(a, op.reduces, op.reduces ? SUM : COPY, bytes * n > LARGE, MOST_BLOCKS, rank.stream);
     }
     CHECK(cudaStreamEndCapture(rank.stream, &graph));
     CHECK(cudaGraphInstantiate(&runs, graph, 0));
@@ -105,12 +102,9 @@ int main(int count, char** sizes) {
     }
     clear(MEMORY);
     for (const Operation& op : OPERATIONS) {
-        for (int i = 1; i < count; i++) {
+        for (int i = 1; !op.relayed && i < count; i++) {
             size_t all = std::strtoull(sizes[i], nullptr, 10);
             size_t bytes = std::max(size_t(4), all / (op.each_in || op.each_out ? n : 1) / 4 * 4);
-            if (op.relayed && (!op.reduces || n == 2 || bytes < RELAYED)) {
-                continue;
-            }
             if (bytes * n > BUFFER) {
                 std::printf("%zu bytes are too many\n", all);
                 return 2;

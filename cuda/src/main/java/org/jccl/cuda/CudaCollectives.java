@@ -126,7 +126,7 @@ final class CudaCollectives implements DeviceCollectives {
     }
 
     private LaunchArguments described(Call phase, long stream) {
-        LaunchArguments known = Kernels.inPieces(phase, nRanks) ? forPieces() : forLines();
+        LaunchArguments known = Kernels.inPieces(phase) ? forPieces() : forLines();
         known.describe(phase);
         int n = Kernels.blocks(phase, nRanks, SlotMemory.slotLines(nRanks), blocks);
         known.launch().shape(n, Kernels.threads(phase, nRanks), stream);

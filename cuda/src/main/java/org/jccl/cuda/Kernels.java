@@ -33,14 +33,13 @@ final class Kernels {
     /** From so many bytes on pieces are faster than lines. */
     private static final long LONG = 8 << 20;
 
-    /** The same if ranks send all that they have and fold it before it goes on. */
+    /** The same if every rank sends all that it has and receives as much. */
     private static final long LONG_BOTH_WAYS = 32 << 20;
 
     /** How a part is moved, and by blocks of how many threads. */
     private enum Size {
         SMALL(256),
         LARGE(512),
-        RELAYED(256),
         LONG(128);
 
         private final int threads;
@@ -64,7 +63,6 @@ final class Kernels {
     // For parts of each size: the function that copies, then for each type those that fold.
     private final long[] small;
     private final long[] large;
-    private final long[] relayed;
     private final long[] pieces;
 
     private final long transfers;
@@ -78,18 +76,12 @@ final class Kernels {
         long lines = device.load(required(EXCHANGE, device));
         small = load(device, lines, "_small");
         large = load(device, lines, "_large");
-        relayed = loadFolds(device, lines, "_relayed");
         pieces = load(device, device.load(required(PIECES, device)), "_long");
     }
 
     private static long[] load(CudaDevice device, long module, String suffix) {
-        long[] loaded = loadFolds(device, module, suffix);
-        loaded[0] = device.function(module, "jccl_copy" + suffix);
-        return loaded;
-    }
-
-    private static long[] loadFolds(CudaDevice device, long module, String suffix) {
         long[] loaded = new long[1 + TYPES * FOLDS];
+        loaded[0] = device.function(module, "jccl_copy" + suffix);
         for (int type = 0; type < TYPES; type++) {
             for (int fold = 0; fold < FOLDS; fold++) {
                 String name = "jccl_fold_" + type + "_" + fold + suffix;
@@ -124,36 +116,22 @@ final class Kernels {
         return switch (size(call, nRanks)) {
             case SMALL -> small[index];
             case LARGE -> large[index];
-            case RELAYED -> relayed[index];
             case LONG -> pieces[index];
         };
     }
 
     /** The same on all ranks. */
     private static Size size(Call call, int nRanks) {
-        if (inPieces(call, nRanks)) {
+        if (inPieces(call)) {
             return Size.LONG;
         }
-        if (Roles.relays(call, nRanks)) {
-            return Size.RELAYED;
-        }
-        boolean small = takesFourRanks(call, nRanks) || call.partBytes() * nRanks <= LARGE;
-        return small ? Size.SMALL : Size.LARGE;
-    }
-
-    /**
-     * Whether a thread takes lines of four ranks at a time, as small kernels do that fold. With
-     * more than two ranks that is faster for all sizes than several lines of one.
-     */
-    private static boolean takesFourRanks(Call call, int nRanks) {
-        return call.operation().reduces() && nRanks > 2;
+        return call.partBytes() * nRanks <= LARGE ? Size.SMALL : Size.LARGE;
     }
 
     /** Whether a call is one for {@code pieces.cu}. */
-    static boolean inPieces(Call call, int nRanks) {
-        Operation op = call.operation();
-        boolean goesOn = op == Operation.ALL_REDUCE || (op == Operation.REDUCE && nRanks > 2);
-        return call.partBytes() >= (goesOn ? LONG_BOTH_WAYS : LONG);
+    static boolean inPieces(Call call) {
+        boolean bothWays = call.operation() == Operation.ALL_REDUCE;
+        return call.partBytes() >= (bothWays ? LONG_BOTH_WAYS : LONG);
     }
 
     /** The kernel for sends and receives. */
@@ -173,20 +151,14 @@ final class Kernels {
      * @param most of 512 threads
      */
     static int blocks(Call call, int nRanks, int slotLines, int most) {
-        if (inPieces(call, nRanks)) {
+        if (inPieces(call)) {
             return lanes(most);
         }
-        long bytes = Roles.partBytes(call, nRanks);
-        long lines = (bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
+        long lines = (call.partBytes() + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES;
         int warps = threads(call, nRanks) / THREADS_OF_WARP;
         int sets = call.operation().reduces() ? warps : warps / nRanks;
         long atOnce = (long) sets * LINES_OF_WARP;
-        long enough = (Math.min(slotLines, lines) + atOnce - 1) / atOnce;
-        // Blocks of half as many threads take half of the room.
-        int room = takesFourRanks(call, nRanks) ? Math.min(MOST_BLOCKS, 2 * most) : most;
-        // An epoch of relays has three batches at least.
-        long fit = Roles.relays(call, nRanks) ? (slotLines - 1) / (2 * atOnce) : enough;
-        return (int) Math.min(room, Math.min(enough, fit));
+        return (int) Math.min(most, (Math.min(slotLines, lines) + atOnce - 1) / atOnce);
     }
 
     /** How many lanes have room in the place of so many blocks of 512 threads. */

@@ -117,8 +117,7 @@ final class LaunchArguments {
         struct.putInt(ROOTLESS, roles.rootless());
         struct.putInt(RELAYS, roles.relays());
         struct.putInt(RELAYED, roles.relayed());
-        // With relays everybody hears from everybody.
-        struct.putInt(ROOTED, op.rooted() && roles.rootless() == nRanks ? 1 : 0);
+        struct.putInt(ROOTED, op.rooted() ? 1 : 0);
         struct.putInt(DIVISOR, op.reduces() && redOp == RedOp.AVG.number() ? nRanks : 0);
     }
 }

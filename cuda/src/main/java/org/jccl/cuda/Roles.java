@@ -31,29 +31,15 @@ record Roles(
     /** Relayed parts begin at multiples of so many bytes. */
     private static final long ALIGNMENT = 16;
 
-    /** For less the second trip takes longer than it saves. */
-    private static final long RELAYED_REDUCE = 1 << 20;
-
     static Roles of(Call call, int rank, int nRanks) {
         return relays(call, nRanks) ? relayed(call, rank, nRanks) : direct(call, rank, nRanks);
     }
 
     /** Whether ranks relay parts of a call. */
     static boolean relays(Call call, int nRanks) {
-        boolean large =
-                switch (call.operation()) {
-                    case BROADCAST -> Kernels.inPieces(call, nRanks);
-                    case REDUCE -> call.partBytes() >= RELAYED_REDUCE;
-                    default -> false;
-                };
-        return large && nRanks > 2;
-    }
-
-    /** The bytes of a part, the longest one if ranks relay them. */
-    static long partBytes(Call call, int nRanks) {
-        long bytes = call.partBytes();
-        long parts = (nRanks - 1) * ALIGNMENT;
-        return relays(call, nRanks) ? (bytes + parts - 1) / parts * ALIGNMENT : bytes;
+        Operation op = call.operation();
+        boolean whole = op == Operation.BROADCAST || op == Operation.REDUCE;
+        return whole && nRanks > 2 && Kernels.inPieces(call);
     }
 
     private static Roles direct(Call call, int rank, int nRanks) {
@@ -100,7 +86,8 @@ record Roles(
         int relays = rank == root ? 0 : reduces ? 1 << root : others;
         int relayed = reduces == (rank == root) ? others : 0;
         long bytes = call.partBytes();
-        long part = partBytes(call, nRanks);
+        long parts = (nRanks - 1) * ALIGNMENT;
+        long part = (bytes + parts - 1) / parts * ALIGNMENT;
         return new Roles(readers, sources, relays, relayed, root, part, bytes, part, part);
     }
 }

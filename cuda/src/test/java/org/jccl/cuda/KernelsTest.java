@@ -22,15 +22,10 @@ final class KernelsTest {
         // As exchange.cu divides them.
         int sets = op.reduces() ? warps : warps / nRanks;
         long atOnce = (long) sets * LINES_OF_WARP;
-        long part = Roles.partBytes(call, nRanks);
-        long lines = Math.min(slotLines, (part + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES);
+        long lines = Math.min(slotLines, (bytes + LINE_DATA_BYTES - 1) / LINE_DATA_BYTES);
         String what = op + " of " + bytes + " bytes by " + nRanks + " ranks";
         assertTrue(sets > 0, what);
-        boolean relays = Roles.relays(call, nRanks);
-        // Relays have three batches in an epoch.
-        boolean fit = relays && 2L * (blocks + 1) * atOnce >= slotLines;
-        assertTrue(blocks == most || blocks * atOnce >= lines || fit, what);
-        assertTrue(!relays || 2L * blocks * atOnce < slotLines, what);
+        assertTrue(blocks == most || blocks * atOnce >= lines, what);
         assertTrue((blocks - 1) * atOnce < lines, what);
     }
 

@@ -1,15 +1,9 @@
 package org.jccl.cuda;
 
-import static org.jccl.cuda.LinesMachine.MOST_BLOCKS;
-import static org.jccl.cuda.LinesMachine.WARPS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.fail;
 
 import org.jccl.call.Call;
-import org.jccl.cuda.LinesMachine.Bytes;
-import org.jccl.cuda.LinesMachine.Line;
-import org.jccl.cuda.LinesMachine.Machine;
-import org.jccl.cuda.LinesMachine.Rank;
-import org.jccl.cuda.LinesMachine.Step;
 import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -24,27 +18,133 @@ import java.util.Random;
 import java.util.function.BooleanSupplier;
 
 /**
- * A model of the kernels of {@code exchange.cuh}, with the roles that they get: all warps of all
+ * A model of the kernels of {@code exchange.cu}, with the roles that they get: all warps of all
  * ranks in random orders of their steps, one rank slower than the others. No warp waits for ever,
  * no line is overwritten before it is taken, and every result is made of the right inputs. A warp
  * has one line at a time instead of four.
  */
 final class LinesTest {
-    private static final int FEW_SLOT_LINES = 5;
+    private static final int SLOT_LINES = 5;
+    private static final int MOST_LINES = 5 * SLOT_LINES;
+    private static final int MOST_BLOCKS = 3;
+    private static final int WARPS = 8;
 
-    /** So that an epoch of relays has three batches of one block's warps. */
-    private static final int MANY_SLOT_LINES = 20;
-
-    private static final int MOST_EPOCHS = 5;
-
-    /** As in {@code exchange.cuh}, in kernels of small parts. */
+    /** As in {@code exchange.cu}, in kernels of small parts. */
     private static final int RANKS_AT_ONCE = 4;
 
     private static final int ROUNDS = 60;
     private static final int KERNELS = 8;
 
+    /** How often a step of the slow rank is put off. */
+    private static final double SLOWNESS = 0.97;
+
+    /** Of which collective, whose input, of which of its parts, and which line. */
+    private record Bytes(int kernel, int writer, int part, int line) {}
+
+    /** What a slot has: a line, and the number of its epoch. */
+    private record Line(long epoch, Bytes bytes) {}
+
     /** A place in an output. */
     private record Place(int part, int line) {}
+
+    private record Step(BooleanSupplier ready, Runnable run) {}
+
+    private static final class Rank {
+        final int rank;
+
+        /** By rank, the last epoch of the kernel that it has started. */
+        final long[] started;
+
+        /** By rank and block, the epoch that the block has begun. */
+        final long[][] begun;
+
+        /** By block, its last epoch, and whether that was not the only one of its kernel. */
+        final long[] epochs = new long[MOST_BLOCKS];
+
+        final boolean[] several = new boolean[MOST_BLOCKS];
+
+        /** By parity of the epoch, writer and line. */
+        final @Nullable Line[][][] slots;
+
+        final Queue<Runnable> kernels = new ArrayDeque<>();
+        final List<Queue<Step>> warps = new ArrayList<>();
+
+        Rank(int rank, int nRanks) {
+            this.rank = rank;
+            started = new long[nRanks];
+            begun = new long[nRanks][MOST_BLOCKS];
+            slots = new Line[2][nRanks][SLOT_LINES];
+        }
+
+        /** Starts the next kernel if the one before is over. */
+        boolean isOver() {
+            warps.removeIf(Queue::isEmpty);
+            while (warps.isEmpty() && !kernels.isEmpty()) {
+                kernels.remove().run();
+            }
+            return warps.isEmpty();
+        }
+
+        @Nullable Step ready(Random random) {
+            Queue<Step> warp = warps.get(random.nextInt(warps.size()));
+            return take(warp);
+        }
+
+        @Nullable Step ready() {
+            for (Queue<Step> warp : warps) {
+                Step step = take(warp);
+                if (step != null) {
+                    return step;
+                }
+            }
+            return null;
+        }
+
+        private static @Nullable Step take(Queue<Step> warp) {
+            return warp.isEmpty() || !warp.element().ready().getAsBoolean() ? null : warp.remove();
+        }
+    }
+
+    private static final class Machine {
+        final List<Rank> ranks = new ArrayList<>();
+
+        Machine(int nRanks) {
+            for (int r = 0; r < nRanks; r++) {
+                ranks.add(new Rank(r, nRanks));
+            }
+        }
+
+        void run(Random random) {
+            Rank slow = ranks.get(random.nextInt(ranks.size()));
+            List<Rank> going = new ArrayList<>(ranks);
+            while (true) {
+                going.removeIf(Rank::isOver);
+                if (going.isEmpty()) {
+                    return;
+                }
+                Rank rank = going.get(random.nextInt(going.size()));
+                boolean putOff = rank == slow && random.nextDouble() < SLOWNESS;
+                Step step = putOff ? null : rank.ready(random);
+                if (step == null && random.nextInt(WARPS) == 0) {
+                    step = any(going, slow);
+                }
+                if (step != null) {
+                    step.run().run();
+                }
+            }
+        }
+
+        private static Step any(List<Rank> going, Rank slow) {
+            Step found = null;
+            for (Rank rank : going) {
+                found = found == null && rank != slow ? rank.ready() : found;
+            }
+            if (found == null && going.contains(slow)) {
+                found = slow.ready();
+            }
+            return found == null ? fail("all ranks wait") : found;
+        }
+    }
 
     /** One rank's part of a collective. */
     private static final class Kernel {
@@ -66,17 +166,11 @@ final class LinesTest {
             this.lines = lines;
             roles = Roles.of(call, at.rank, n());
             int atOnce = sets();
-            int enough = (Math.min(machine.slotLines, lines) + atOnce - 1) / atOnce;
-            int fit = relays() ? (machine.slotLines - 1) / (2 * atOnce) : enough;
-            blocks = Math.min(most, Math.min(enough, fit));
+            blocks = Math.min(most, (Math.min(SLOT_LINES, lines) + atOnce - 1) / atOnce);
         }
 
         private int n() {
             return machine.ranks.size();
-        }
-
-        private boolean relays() {
-            return roles.rootless() < n();
         }
 
         private boolean folds() {
@@ -137,12 +231,9 @@ final class LinesTest {
         private Map<Place, List<Bytes>> expected() {
             Map<Place, List<Bytes>> expected = new HashMap<>();
             Operation op = call.operation();
-            boolean each = op.out() == Operation.Parts.EACH || relays();
+            boolean each = op.out() == Operation.Parts.EACH;
+            int theirs = op.in() == Operation.Parts.EACH ? at.rank : 0;
             for (int part = 0; part < (each ? n() : 1); part++) {
-                if (relays() && part == call.peer()) {
-                    continue;
-                }
-                int theirs = relays() ? part : op.in() == Operation.Parts.EACH ? at.rank : 0;
                 int set = op.reduces() ? (1 << n()) - 1 : 1 << (each ? part : call.peer());
                 for (int line = 0; line < lines && op.receives(at.rank, call.peer()); line++) {
                     int its = line;
@@ -173,8 +264,7 @@ final class LinesTest {
             }
 
             void start() {
-                int slotLines = machine.slotLines;
-                int epochs = (lines + slotLines - 1) / slotLines;
+                int epochs = (lines + SLOT_LINES - 1) / SLOT_LINES;
                 long needed = several ? first : first - 1;
                 together(
                         () -> {
@@ -184,11 +274,10 @@ final class LinesTest {
                                 }
                             }
                         });
-                List<Integer> readers = ranks(roles.readers() | roles.relays());
-                alone(() -> readers.stream().allMatch(q -> at.started[q] >= needed));
+                alone(() -> ranks(roles.readers()).stream().allMatch(q -> at.started[q] >= needed));
                 for (int e = 0; e < epochs; e++) {
                     long epoch = first + e;
-                    if (e > 0 && call.operation().rooted() && !relays()) {
+                    if (e > 0 && call.operation().rooted()) {
                         together(
                                 () ->
                                         ranks(roles.sources() & ~(1 << at.rank))
@@ -198,12 +287,9 @@ final class LinesTest {
                                         ranks(roles.readers()).stream()
                                                 .allMatch(q -> at.begun[q][block] >= epoch - 1));
                     }
-                    for (int w = 0; w < WARPS && !relays(); w++) {
-                        new Warp(warps.get(w), this, w).exchange(epoch, e * slotLines);
+                    for (int w = 0; w < WARPS; w++) {
+                        new Warp(warps.get(w), this, w).exchange(epoch, e * SLOT_LINES);
                     }
-                }
-                for (int w = 0; w < WARPS && relays(); w++) {
-                    new Warp(warps.get(w), this, w).relay(first, epochs);
                 }
                 for (int w = 0; w < WARPS; w++) {
                     boolean last = w == WARPS - 1;
@@ -255,12 +341,12 @@ final class LinesTest {
                 boolean idle = !folds() && warp / n() >= sets();
                 peer = (at.rank + warp % n()) % n();
                 int set = folds() ? warp : warp / n();
-                mine = idle ? machine.slotLines : block.block * sets() + set;
+                mine = idle ? SLOT_LINES : block.block * sets() + set;
                 step = blocks * sets();
             }
 
             void exchange(long epoch, int first) {
-                int end = Math.min(machine.slotLines, lines - first);
+                int end = Math.min(SLOT_LINES, lines - first);
                 for (int line = mine; line < end; line += step) {
                     for (int i = 1; i < n(); i++) {
                         int reader = folds() ? (at.rank + i) % n() : peer;
@@ -281,58 +367,14 @@ final class LinesTest {
                 }
             }
 
-            void relay(long begin, int epochs) {
-                int slotLines = machine.slotLines;
-                int ofEpoch = (slotLines + step - 1) / step;
-                int last = lines - (epochs - 1) * slotLines;
-                int batches = (epochs - 1) * ofEpoch + (last + step - 1) / step;
-                int taken = roles.relayed() != 0 ? 2 : 1;
-                for (int i = 0; i < batches + taken; i++) {
-                    for (int batch : i < taken ? List.of(i) : List.of(i, i - taken)) {
-                        int first = batch / ofEpoch * slotLines;
-                        int line = mine + batch % ofEpoch * step;
-                        boolean there = batch < batches && line < slotLines;
-                        if (there && first + line < lines) {
-                            relay(begin + batch / ofEpoch, first, line, batch == i);
-                        }
-                    }
-                }
-            }
-
-            private void relay(long epoch, int first, int line, boolean sends) {
-                if (sends) {
-                    for (int i = 1; i < n(); i++) {
-                        int reader = (at.rank + i) % n();
-                        if (has(roles.readers(), reader)) {
-                            send(reader, epoch, first, line);
-                        }
-                    }
-                } else if (roles.relayed() != 0) {
-                    takeRelayed(epoch, first, line);
-                } else {
-                    fold(epoch, first, line);
-                }
-            }
-
             private void then(Runnable run) {
                 steps.add(new Step(() -> true, run));
             }
 
             private void send(int reader, long epoch, int first, int line) {
-                write(reader, epoch, line, List.of(input(reader, first + line)));
-            }
-
-            private void write(int reader, long epoch, int line, List<Bytes> bytes) {
+                Line sent = new Line(epoch, input(reader, first + line));
                 Rank to = machine.ranks.get(reader);
-                then(() -> to.slots[(int) (epoch & 1)][at.rank][line] = new Line(epoch, bytes));
-            }
-
-            private void takeRelayed(long epoch, int first, int line) {
-                for (int source : ranks(roles.relayed())) {
-                    List<Bytes> taken = new ArrayList<>();
-                    take(List.of(source), epoch, first, line, taken);
-                    then(() -> keep(source, first + line, taken));
-                }
+                then(() -> to.slots[(int) (epoch & 1)][at.rank][line] = sent);
             }
 
             private void fold(long epoch, int first, int line) {
@@ -344,11 +386,7 @@ final class LinesTest {
                     }
                     take(some, epoch, first, line, folded);
                 }
-                if (relays()) {
-                    write(roles.rootless(), epoch, line, folded);
-                } else {
-                    then(() -> keep(0, first + line, folded));
-                }
+                then(() -> keep(0, first + line, folded));
             }
 
             private @Nullable Line slot(int source, long epoch, int line) {
@@ -368,9 +406,9 @@ final class LinesTest {
                                 () -> {
                                     for (int q : sources) {
                                         Line found = slot(q, epoch, line);
-                                        to.addAll(
+                                        to.add(
                                                 q == at.rank || found == null
-                                                        ? List.of(input(q, first + line))
+                                                        ? input(q, first + line)
                                                         : found.bytes());
                                     }
                                 }));
@@ -384,16 +422,12 @@ final class LinesTest {
         for (int nRanks = 2; nRanks <= LaunchArguments.MOST_RANKS; nRanks++) {
             for (int round = 0; round < ROUNDS; round++) {
                 Random random = new Random(nRanks * ROUNDS + round);
-                boolean relays = random.nextInt(3) == 0;
-                int slotLines = relays ? MANY_SLOT_LINES : FEW_SLOT_LINES;
-                Machine machine = new Machine(nRanks, slotLines);
+                Machine machine = new Machine(nRanks);
                 int most = 1 + random.nextInt(MOST_BLOCKS);
                 for (int k = 0; k < KERNELS; k++) {
                     Operation op = operations.get(random.nextInt(operations.size()));
-                    int lines = 1 + random.nextInt(MOST_EPOCHS * slotLines);
-                    // A large reduce is relayed.
-                    long bytes = relays ? 2 << 20 : 1000;
-                    Call call = Calls.of(op, bytes, random.nextInt(nRanks));
+                    int lines = 1 + random.nextInt(MOST_LINES);
+                    Call call = Calls.of(op, 1000, random.nextInt(nRanks));
                     int number = k;
                     for (Rank rank : machine.ranks) {
                         rank.kernels.add(
