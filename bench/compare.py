@@ -13,7 +13,8 @@ sizes up to 2 KiB, and prints the 90th percentile as a multiple of each median. 
 process is the median of those of three, seconds apart, that were least disturbed: it shows what the
 process is like, not a moment. The multiple in brackets is that of the last of the three alone. If
 each rank has a core, the Java and C clients also discard series in which something else slowed the
-core (c/measure.c).
+core (c/measure.c). A process that stayed disturbed counts; beside it stands the multiple of the
+others.
 
 python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
 python bench/compare.py --fresh 20 --only java c intelmpi

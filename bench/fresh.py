@@ -36,11 +36,16 @@ def _spread(us: list[float]) -> float:
 
 
 def _cell(figures: list[Figure]) -> str:
-    """The median of the processes and their spread; in brackets that of a single measurement."""
+    """The median of the processes and their spread, in brackets that of a single measurement.
+
+    If something disturbed some of the processes, also the spread of the others.
+    """
     middle = [figure.us for figure in figures]
     last = [figure.looks[-1][0] for figure in figures]
-    disturbed = sum(figure.stolen > 0 for figure in figures)
-    mark = f", {disturbed} disturbed" if disturbed else ""
+    quiet = [figure.us for figure in figures if figure.stolen == 0]
+    mark = ""
+    if quiet and len(quiet) < len(figures):
+        mark = f"; x {_spread(quiet):.2f} without {len(figures) - len(quiet)} disturbed"
     return f"{statistics.median(middle):.2f} (x {_spread(middle):.2f} [{_spread(last):.2f}]{mark})"
 
 
