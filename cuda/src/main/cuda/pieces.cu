@@ -41,7 +41,7 @@ constexpr uint64_t PUT = TAKEN + 16 * MOST_LANES * MOST_RANKS;
 constexpr uint64_t STATE = PUT + 16 * MOST_LANES * MOST_RANKS;
 constexpr uint64_t BLOCKS_DONE = STATE + 16 * MOST_LANES * MOST_RANKS;
 constexpr uint64_t RINGS = BLOCKS_DONE + 128;
-constexpr uint64_t RINGS_BYTES = 48 << 20;
+constexpr uint64_t RINGS_BYTES = 51 << 20;
 
 struct Lane {
     const Arguments& a;
@@ -58,8 +58,8 @@ struct Lane {
     __device__ Lane(const Arguments& arguments, const uint64_t* sent, const uint64_t* received)
         : a(arguments), sent(sent), received(received) {
         uint64_t share = share_of(a.bytes, gridDim.x);
-        place_bytes = piece_of(RINGS_BYTES, gridDim.x * (a.ranks - 1));
-        piece_bytes = relays() ? relayed_piece(share, place_bytes) : place_bytes;
+        place_bytes = room_of(RINGS_BYTES, gridDim.x * (a.ranks - 1));
+        piece_bytes = relays() ? relayed_piece(share, place_bytes) : piece_of(share, place_bytes);
         begin = min(a.bytes, share * blockIdx.x);
         end = min(a.bytes, begin + share);
     }
@@ -74,7 +74,7 @@ struct Lane {
         uint32_t index = source - (source > owner ? 1 : 0);
         uint64_t rings = blockIdx.x * (a.ranks - 1) + index;
         uint64_t place = rings * RING_PIECES + number % RING_PIECES;
-        return a.memory[owner] + RINGS + place * place_bytes;
+        return a.memory[owner] + RINGS + place * (place_bytes + GAP);
     }
 
     /* Whether ranks relay parts. */

@@ -60,7 +60,7 @@ constexpr uint64_t RECEIVED = SENT + 16 * LANES;
 constexpr uint64_t BLOCKS_DONE = RECEIVED + 16 * LANES;
 constexpr uint64_t RINGS = BLOCKS_DONE + 128 * 3 * MOST_RANKS;
 constexpr uint64_t LONG_RINGS = RINGS + LANES * RING_CHUNKS * CHUNK_BYTES;
-constexpr uint64_t LONG_RINGS_BYTES = 24 << 20;
+constexpr uint64_t LONG_RINGS_BYTES = 49 << 20;
 
 /* Among the lanes of a rank's channels from or to the others. */
 __device__ inline uint64_t lane_number(uint32_t of, uint32_t other, uint32_t lane, uint32_t lanes) {
@@ -231,26 +231,28 @@ struct Lane {
 struct Flow {
     const Transfer* message;
     uint32_t left;
-    /* What is left of its share of the first of them. */
+    /* What is left of its share of the first of them, and how long its pieces are. */
     uint64_t at;
     uint64_t end;
+    uint32_t piece_bytes;
     /* Pieces that have passed. */
     uint64_t passed;
 
     /* Goes on to a message of which the lane has something to move, if this one is over. */
-    __device__ void settle(uint32_t lane, uint32_t lanes) {
+    __device__ void settle(uint32_t lane, uint32_t lanes, uint32_t room) {
         while (left > 0 && at >= end) {
             message++;
             left--;
-            begin(lane, lanes);
+            begin(lane, lanes, room);
         }
     }
 
-    __device__ void begin(uint32_t lane, uint32_t lanes) {
+    __device__ void begin(uint32_t lane, uint32_t lanes, uint32_t room) {
         if (left > 0) {
             uint64_t share = share_of(message->bytes, lanes);
             at = share * lane;
             end = min(message->bytes, at + share);
+            piece_bytes = piece_of(share, room);
         }
     }
 };
@@ -260,7 +262,7 @@ struct LongLane {
     const Transfers& a;
     const Channel& channel;
     uint32_t lane;
-    uint32_t piece_bytes;
+    uint32_t place_bytes;
 
     __device__ uint64_t word(uint32_t owner, uint64_t of, uint32_t other) const {
         return a.memory[owner] + of + 16 * lane_number(owner, other, lane, a.long_lanes) + 8;
@@ -269,24 +271,24 @@ struct LongLane {
     __device__ uint64_t ring(uint32_t sender, uint32_t receiver, uint64_t number) const {
         uint64_t rings = lane_number(receiver, sender, lane, a.long_lanes);
         uint64_t place = rings * RING_PIECES + number % RING_PIECES;
-        return a.memory[receiver] + LONG_RINGS + place * piece_bytes;
+        return a.memory[receiver] + LONG_RINGS + place * (place_bytes + GAP);
     }
 
     __device__ Flow flow(uint32_t first, uint32_t transfers, uint64_t state) const {
-        Flow flow = {a.transfer + first, transfers, 0, 0, load(state)};
-        flow.begin(lane, a.long_lanes);
-        flow.settle(lane, a.long_lanes);
+        Flow flow = {a.transfer + first, transfers, 0, 0, place_bytes, load(state)};
+        flow.begin(lane, a.long_lanes, place_bytes);
+        flow.settle(lane, a.long_lanes, place_bytes);
         return flow;
     }
 
     __device__ uint32_t length(const Flow& flow) const {
-        return uint32_t(min(flow.end - flow.at, uint64_t(piece_bytes)));
+        return uint32_t(min(flow.end - flow.at, uint64_t(flow.piece_bytes)));
     }
 
     __device__ void pass(Flow& flow) const {
         flow.passed++;
         flow.at += length(flow);
-        flow.settle(lane, a.long_lanes);
+        flow.settle(lane, a.long_lanes, place_bytes);
     }
 
     /* Everything; all threads of the block call it together. */
@@ -342,7 +344,7 @@ struct LongLane {
 /* `warp` is the number of this warp among the channel's. */
 __device__ void run_long(const Transfers& a, const Channel& channel, uint32_t warp) {
     uint32_t lane = warp / (LANE_THREADS / 32);
-    LongLane{a, channel, lane, piece_of(LONG_RINGS_BYTES, a.long_lanes * (a.ranks - 1))}.run();
+    LongLane{a, channel, lane, room_of(LONG_RINGS_BYTES, a.long_lanes * (a.ranks - 1))}.run();
 }
 
 /* What one warp copies of the messages of a rank to itself. */

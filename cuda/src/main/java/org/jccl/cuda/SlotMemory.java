@@ -39,7 +39,7 @@ final class SlotMemory {
 
     /** As in {@code transfers.cu}: its words, its rings of chunks, and those of pieces. */
     private static final int TRANSFER_BYTES =
-            4 * 16 * 512 + 128 * 3 * LaunchArguments.MOST_RANKS + (8 << 20) + (24 << 20);
+            4 * 16 * 512 + 128 * 3 * LaunchArguments.MOST_RANKS + (8 << 20) + (49 << 20);
 
     /** Where the memory for sends and receives begins. */
     static final int TRANSFERS = HEADER_BYTES + SLOT_BYTES;
@@ -49,7 +49,7 @@ final class SlotMemory {
 
     /** As in {@code pieces.cu}: its words, and its rings. */
     private static final int PIECES_BYTES =
-            3 * 16 * Kernels.MOST_LANES * LaunchArguments.MOST_RANKS + 128 + (48 << 20);
+            3 * 16 * Kernels.MOST_LANES * LaunchArguments.MOST_RANKS + 128 + (51 << 20);
 
     private static final int BYTES = PIECES + PIECES_BYTES;
 
