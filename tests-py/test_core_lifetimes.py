@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import weakref
 from collections.abc import Callable
 from typing import Any, cast
@@ -37,6 +39,14 @@ def floats(count: int) -> Any:
 
 class Owner(bytearray):
     """A buffer that can be watched."""
+
+
+@pytest.mark.parametrize("double", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_communicator_has_one_owner(
+    comm: Communicator, double: Callable[[Communicator], object]
+) -> None:
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        double(comm)
 
 
 def test_buffers_of_a_running_operation_live_until_it_is_complete(

@@ -291,6 +291,28 @@ def test_options_of_the_user_reach_java() -> None:
     assert "-XX:NoSuchOption" in output[0]
 
 
+def test_a_user_may_choose_the_garbage_collector() -> None:
+    for variable in ("JAVA_TOOL_OPTIONS", "JCCL_JVM_OPTIONS"):
+        output = python(
+            "add(one_rank())\nprint('added')", environment={variable: "-XX:+UseParallelGC"}
+        )
+        assert output.splitlines()[-1] == "added"
+
+
+def test_without_a_current_folder_the_first_call_says_so() -> None:
+    code = """
+    import tempfile
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    os.rmdir(folder)
+    try:
+        one_rank()
+    except nccl.NCCLError as error:
+        print(error.code, error.detail)
+    """
+    assert "2 the current folder has been deleted" in python(code)
+
+
 # ---- What else is in the process ----
 
 

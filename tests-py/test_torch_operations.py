@@ -272,6 +272,20 @@ def complex_and_sparse_tensors(rank: Rank) -> None:
     assert torch.equal(sparse.to_dense(), wanted)
 
 
+def sparse_tensors_of_different_shapes_are_refused(rank: Rank) -> None:
+    me = rank.rank
+    sparse = torch.eye(3 + me).to_sparse()
+    wanted = (
+        rf"rank {me} passes one of shape \[{3 + me}, {3 + me}\], rank [01] one of \[[34], [34]\]"
+    )
+    with pytest.raises(ValueError, match=wanted):
+        dist.all_reduce(sparse)
+    # So do other numbers of dimensions; and the group goes on.
+    with pytest.raises(ValueError, match=f"rank {me} passes one of shape"):
+        dist.all_reduce(torch.ones([2] * (1 + me)).to_sparse())
+    complex_and_sparse_tensors(rank)
+
+
 def coalesced(rank: Rank) -> None:
     n, me = rank.nranks, rank.rank
     tensors = [own(me, count, torch.float32) for count in (1, 10, 5000)]
@@ -342,6 +356,7 @@ def wrong_arguments_are_sentences(rank: Rank) -> None:
         a_reduction_to_a_root_leaves_the_others_alone,
         views_give_what_contiguous_tensors_give,
         complex_and_sparse_tensors,
+        sparse_tensors_of_different_shapes_are_refused,
         coalesced,
         objects,
         wrong_arguments_are_sentences,

@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
+from typing import NoReturn
 
 from jccl._numbers import IN_PROGRESS, SUCCESS
 from jccl.bindings import load
@@ -250,6 +251,13 @@ class Communicator(Unfinished):
 
     def close_all_resources(self) -> None:
         """Nothing to do: host communicators have no registered resources yet."""
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses copies and pickles: each handle has one owner."""
+        raise TypeError(
+            "a Communicator cannot be copied or pickled; use the object itself, or split() for "
+            "another communicator of the same ranks"
+        )
 
     def __del__(
         self,

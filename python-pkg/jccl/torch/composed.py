@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Tensor = torch.Tensor
 
+#: torch's tensors have at most so many.
+_MOST_DIMENSIONS = 64
+
 
 def _run(
     comm: Communicator, call: Call, results: list[Tensor], opts: Any, composition: Composition
@@ -186,15 +189,13 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
     comm.drain()
     own = tensor.detach().coalesce()
     indices, values = own.indices().contiguous(), own.values().contiguous()
-    own_entries = torch.tensor([indices.size(1)], dtype=torch.int64, device=tensor.device)
-    entries = _gathered(group, own_entries).view(-1)
-    most = int(entries.max())
+    counts = _sparse_entries(group, own)
+    most = max(counts)
     padded_indices = indices.new_zeros((most, indices.size(0)))
     padded_indices[: indices.size(1)] = indices.t()
     padded_values = values.new_zeros((most, *values.shape[1:]))
     padded_values[: values.size(0)] = values
     all_indices, all_values = _gathered(group, padded_indices), _gathered(group, padded_values)
-    counts = entries.tolist()
     total = torch.sparse_coo_tensor(
         torch.cat([all_indices[r, : counts[r]] for r in range(size)]).t(),
         torch.cat([all_values[r, : counts[r]] for r in range(size)]),
@@ -204,6 +205,22 @@ def sparse_allreduce(group: ProcessGroupJccl, tensor: Tensor, opts: Any) -> Hand
     with torch.no_grad():
         comm.writes.copy([(tensor, total)])
     return comm.over(not opts.asyncOp, [tensor])
+
+
+def _sparse_entries(group: ProcessGroupJccl, own: Tensor) -> list[int]:
+    """Every rank's number of entries of its sparse tensor, if all have one of this shape."""
+    described = torch.zeros(2 + _MOST_DIMENSIONS, dtype=torch.int64)
+    described[0], described[1] = own.indices().size(1), own.dim()
+    described[2 : 2 + own.dim()] = torch.tensor(own.shape)
+    every = _gathered(group, described.to(own.device)).tolist()
+    for rank, (_, dimensions, *shape) in enumerate(every):
+        if shape[:dimensions] != list(own.shape):
+            raise ValueError(
+                f"all_reduce of sparse tensors: rank {group._rank} passes one of shape "
+                f"{list(own.shape)}, rank {rank} one of {shape[:dimensions]}; pass one shape on "
+                "all ranks"
+            )
+    return [entries for entries, *_ in every]
 
 
 def _gathered(group: ProcessGroupJccl, tensor: Tensor) -> Tensor:

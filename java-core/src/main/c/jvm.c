@@ -268,13 +268,28 @@ size_t jccl_first_stack(void) {
     return size < 1 << 20 ? 1 << 20 : size;
 }
 
+/* Whether options name a garbage collector; Java would end the process if there were two. */
+static bool chooses_collector(const char* variable) {
+    const char* at = getenv(variable);
+    while (at != NULL && (at = strstr(at, "-XX:+Use")) != NULL) {
+        size_t length = strcspn(at, " \t\n");
+        if (length >= 2 && strncmp(at + length - 2, "GC", 2) == 0) {
+            return true;
+        }
+        at += length;
+    }
+    return false;
+}
+
 static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
     add(all, (void*)at_exit_of_jvm, "exit");
     add(all, (void*)at_abort_of_jvm, "abort");
     add(all, NULL, "-Djava.class.path=%s", jar);
     /* HUP, INT, QUIT and TERM stay the host's; without this Ctrl-C would end a Python program. */
     add(all, NULL, "-Xrs");
-    add(all, NULL, "-XX:+UseSerialGC");
+    if (!chooses_collector("JCCL_JVM_OPTIONS") && !chooses_collector("JAVA_TOOL_OPTIONS")) {
+        add(all, NULL, "-XX:+UseSerialGC");
+    }
     const char* heap = or_default("JCCL_JVM_HEAP", NULL);
     if (heap == NULL) {
         add(all, NULL, "-Xms16m");
@@ -321,6 +336,14 @@ JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, si
     if (create == NULL) {
         snprintf(reason, reason_size, "the Java at %.256s cannot be loaded: %.512s", jdk.home,
                  dlerror());
+        return NULL;
+    }
+    char* folder = getcwd(NULL, 0);
+    free(folder);
+    if (folder == NULL && errno == ENOENT) {
+        snprintf(reason, reason_size,
+                 "the current folder has been deleted, and Java cannot start without one: change "
+                 "to another folder before the first call");
         return NULL;
     }
     options all = {.count = 0};
