@@ -173,6 +173,8 @@ def _local(model: Any) -> None:
     model.register_comm_hook(state, post_localSGD_hook.post_localSGD_hook)
 
 
+_IN_CPP: Any = dist.BuiltinCommHookType
+
 HOOKS: dict[str, Callable[[Any], None]] = {
     "none": lambda model: None,
     "allreduce": _plain(default_hooks.allreduce_hook),
@@ -184,6 +186,7 @@ HOOKS: dict[str, Callable[[Any], None]] = {
     "quantize_per_channel": _plain(quantization_hooks.quantization_perchannel_hook),
     "post_local_sgd": _local,
     "noop": _plain(debugging_hooks.noop_hook),
+    "allreduce_in_c++": lambda model: model._register_builtin_comm_hook(_IN_CPP.ALLREDUCE),
 }
 
 
@@ -246,3 +249,14 @@ def test_hooks_train_as_with_gloo(
     for ours, theirs in zip(jccl[hook], gloo[hook], strict=True):
         assert len(ours) == STEPS
         assert ours == pytest.approx(theirs, abs=ATOL)
+
+
+def the_compressing_hook_in_cpp_fails(rank: Rank) -> None:
+    model: Any = DistributedDataParallel(nn.Linear(4, 1))
+    model._register_builtin_comm_hook(_IN_CPP.FP16_COMPRESS)
+    with pytest.raises(RuntimeError, match="should return TensorList"):
+        model(torch.ones(1, 4) * rank.rank).sum().backward()
+
+
+def test_the_compressing_hook_in_cpp_fails(two: Team) -> None:
+    two.run(the_compressing_hook_in_cpp_fails)
