@@ -43,14 +43,21 @@ def _fork_worker() -> int:
     """Forks a child like those of a data loader: it has copies of everything, and lives longer."""
     child = os.fork()
     if child == 0:
-        for entry in os.listdir("/proc/self/fd"):
-            with contextlib.suppress(OSError):
-                # The harness takes the end of this pipe for the end of the rank.
-                if stat.S_ISFIFO(os.fstat(int(entry)).st_mode):
-                    os.close(int(entry))
+        for pipe in _pipes():
+            os.close(pipe)
         while True:
             time.sleep(60)
     return child
+
+
+def _pipes() -> list[int]:
+    """This process's pipes: the harness takes their end for the end of the rank."""
+    pipes = []
+    for entry in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if stat.S_ISFIFO(os.fstat(int(entry)).st_mode):
+                pipes.append(int(entry))
+    return pipes
 
 
 def _lives(pid: int) -> bool:
@@ -105,6 +112,43 @@ def test_a_worker_that_outlives_a_killed_rank_does_not_hide_its_death(
         (worker,) = cluster.wait_for("worker")
         _kill(cluster, victim)
         assert _lives(worker)
+
+
+def _all_reduce_until_exec(rank: Rank, victim: int) -> None:
+    comm = rank.comm()
+    data = numpy.ones(LARGE, "float32")
+    try:
+        for i in range(1_000_000):
+            if i == 2 and rank.rank == victim:
+                for pipe in _pipes():
+                    os.set_inheritable(pipe, True)
+                rank.put("exec", time.monotonic())
+                os.execvp("sleep", ["sleep", "600"])
+            comm.allreduce(data, data, SUM)
+    except NCCLError as error:
+        rank.put(f"lost/{rank.rank}", (error.code, error.detail, time.monotonic()))
+    finally:
+        comm.abort()
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize(("setting", "victim"), [("shm", 1), ("tcp", 0)])
+def test_a_rank_that_becomes_another_program_is_lost(setting: str, victim: int) -> None:
+    with Cluster(3, fresh=False, **SETTINGS[setting]) as cluster:
+        stolen = stolen_s()
+        cluster.start(_all_reduce_until_exec, victim)
+        others = [f"lost/{rank}" for rank in range(3) if rank != victim]
+        (began,), reports = cluster.wait_for("exec"), cluster.wait_for(*others)
+        allowed = REPORT_S + stolen_s() - stolen
+        assert cluster.status(victim) is None
+        for code, sentence, seconds in reports:
+            assert code == Result.RemoteError
+            assert f"rank {victim}" in sentence
+            if setting == "shm":
+                assert "became another program" in sentence
+            assert seconds - began < allowed
+        cluster.signal(victim, signal.SIGKILL)
+        cluster.join()
 
 
 def _sum(rank: Rank) -> float:

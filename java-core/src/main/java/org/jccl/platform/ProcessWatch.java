@@ -5,26 +5,40 @@ import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds out whether another process of this machine has ended. It holds the process by a
- * descriptor, so that the reuse of its number misleads nobody: a pidfd or, where the system refuses
- * those, its status in /proc, which tells of no other process either. This process has one
- * descriptor for each process that its ranks watch.
+ * Finds out whether another process of this machine has ended, or has become another program. It
+ * holds the process by a descriptor, so that the reuse of its number misleads nobody: a pidfd or,
+ * where the system refuses those, its status in /proc, which tells of no other process either. A
+ * second descriptor holds the memory of its program, if the system lets this process see that.
+ * Ranks that watch the same process share both.
  *
  * @param process which one; {@link #open} watches it
  * @param fd by which it is held
  * @param refusal the errno by which the system refuses pidfds, 0 if this is one
+ * @param memory by which the memory of its program is held, or -1
  */
-public record ProcessWatch(Watched process, int fd, int refusal) implements AutoCloseable {
+public record ProcessWatch(Watched process, int fd, int refusal, int memory)
+        implements AutoCloseable {
     private static final int SECOND_FIELD = 2;
     private static final int STATE_FIELD = 3;
     private static final int THREADS_FIELD = 20;
 
-    /** A process: its number alone may be given again. */
-    record Watched(int pid, long startTime) {}
+    /** How much of the memory's description is read: what the system says of its first page. */
+    private static final int PAGE_ENTRY_BYTES = 8;
+
+    /**
+     * A process: its number alone may be given again.
+     *
+     * @param programs how many programs before are still watched in it
+     */
+    record Watched(int pid, long startTime, int programs) {}
 
     /** One for each watched process, for all ranks and communicators of this process. */
     private static final Shared<Watched, ProcessWatch> SHARED =
-            new Shared<>(watch -> Descriptors.close(watch.fd));
+            new Shared<>(
+                    watch -> {
+                        Descriptors.close(watch.fd);
+                        closeIfOpen(watch.memory);
+                    });
 
     /**
      * Watches a process from now on.
@@ -35,12 +49,18 @@ public record ProcessWatch(Watched process, int fd, int refusal) implements Auto
      *     tells its end can be opened
      */
     public static @Nullable ProcessWatch open(int pid, long startTime) {
-        ProcessWatch watch = SHARED.use(new Watched(pid, startTime), ProcessWatch::openAnew);
-        if (watch != null && watch.ended()) {
+        for (int programs = 0; ; programs++) {
+            Watched process = new Watched(pid, startTime, programs);
+            ProcessWatch watch = SHARED.use(process, ProcessWatch::openAnew);
+            if (watch == null || !watch.ended()) {
+                return watch;
+            }
+            boolean replaced = watch.replaced();
             watch.close();
-            return null;
+            if (!replaced) {
+                return null;
+            }
         }
-        return watch;
     }
 
     private static @Nullable ProcessWatch openAnew(Watched process) {
@@ -54,27 +74,69 @@ public record ProcessWatch(Watched process, int fd, int refusal) implements Auto
         }
         ProcessWatch watch = null;
         int status = -1;
+        int memory = -1;
         try {
             status = ProcessIdentity.openStatus(pid);
             // A process that has that number now has had it since before the pidfd was opened.
             if (status >= 0 && ProcessIdentity.startTimeIn(status) == process.startTime) {
-                watch = new ProcessWatch(process, fd >= 0 ? fd : status, fd >= 0 ? 0 : -fd);
+                memory = openMemory(pid);
+                watch = new ProcessWatch(process, fd >= 0 ? fd : status, fd >= 0 ? 0 : -fd, memory);
             }
             return watch;
         } finally {
             closeUnused(watch, fd);
             closeUnused(watch, status);
+            if (watch == null) {
+                closeIfOpen(memory);
+            }
         }
     }
 
     private static void closeUnused(@Nullable ProcessWatch watch, int fd) {
-        if (fd >= 0 && (watch == null || watch.fd != fd)) {
+        if (watch == null || watch.fd != fd) {
+            closeIfOpen(fd);
+        }
+    }
+
+    private static void closeIfOpen(int fd) {
+        if (fd >= 0) {
             Descriptors.close(fd);
         }
     }
 
-    /** Whether the process has ended, as a zombie or altogether. Does not wait. */
+    /**
+     * Opens what the system says of a process's memory, which stays that of the program that the
+     * process runs now; -1 if the system refuses. It may: an end is known without it.
+     */
+    private static int openMemory(int pid) {
+        int memory = Descriptors.open("/proc/" + pid + "/pagemap", 0);
+        if (memory >= 0 && readMemory(memory) != PAGE_ENTRY_BYTES) {
+            Descriptors.close(memory);
+            return -1;
+        }
+        return Math.max(-1, memory);
+    }
+
+    /** As many bytes as asked for, 0 once nothing runs with this memory any more, or -1. */
+    private static long readMemory(int memory) {
+        long to = CallState.current().status;
+        return SystemCall.plain(SystemCall.PREAD64, memory, to, PAGE_ENTRY_BYTES, 0, 0);
+    }
+
+    /** Whether the process has ended, or become another program. Does not wait. */
     public boolean ended() {
+        return processEnded() || (memory >= 0 && readMemory(memory) == 0);
+    }
+
+    /** Whether a process whose watch says that it {@link #ended} runs another program now. */
+    public boolean replaced() {
+        int now = processEnded() ? -1 : openMemory(process.pid);
+        closeIfOpen(now);
+        return now >= 0;
+    }
+
+    /** Whether the process has ended, as a zombie or altogether. */
+    private boolean processEnded() {
         return refusal == 0 ? Sockets.pollOne(fd, Sockets.POLLIN, 0) > 0 : endedByStatus();
     }
 

@@ -88,7 +88,10 @@ public final class Mate extends Peer {
 
     @Override
     public @Nullable String ended() {
-        return watch != null && watch.ended() ? "its process ended" : null;
+        if (watch == null || !watch.ended()) {
+            return null;
+        }
+        return watch.replaced() ? "its process became another program (exec)" : "its process ended";
     }
 
     @Override

@@ -57,12 +57,21 @@ class SystemTest {
     @ParameterizedTest
     @ValueSource(ints = {ENOSYS, EPERM})
     void seesTheEndOfAProcessWherePidfdsAreRefused(int errno) throws Exception {
+        withoutPidfds(errno, () -> seesTheEnd(errno));
+    }
+
+    private interface Check {
+        void run() throws Exception;
+    }
+
+    /** Does something in a thread to which the system refuses pidfds. */
+    private static void withoutPidfds(int errno, Check what) throws Exception {
         FutureTask<Void> refused =
                 new FutureTask<>(
                         () -> {
                             Filter.refuse(SystemCall.PIDFD_OPEN, errno);
                             assertEquals(-errno, SystemCall.call(SystemCall.PIDFD_OPEN, 1, 0));
-                            seesTheEnd(errno);
+                            what.run();
                             return null;
                         });
         new Thread(refused).start();
@@ -109,6 +118,48 @@ class SystemTest {
         long time = ProcessIdentity.startTimeIn(status);
         Descriptors.close(status);
         return time;
+    }
+
+    @Test
+    void seesThatAProcessBecomesAnotherProgram() throws Exception {
+        seesAnotherProgram(0);
+    }
+
+    @Test
+    void seesThatAProcessBecomesAnotherProgramWherePidfdsAreRefused() throws Exception {
+        withoutPidfds(EPERM, () -> seesAnotherProgram(EPERM));
+    }
+
+    private static void seesAnotherProgram(int refusal) throws Exception {
+        Process shell =
+                new ProcessBuilder("sh", "-c", "read go; exec sh -c 'read go; exec sleep 600'")
+                        .start();
+        ProcessWatch first = watch((int) shell.pid());
+        assertEquals(refusal, first.refusal());
+        assertFalse(first.ended());
+        ProcessWatch second = next(shell, first);
+        ProcessWatch third = next(shell, second);
+        shell.destroyForcibly();
+        shell.waitFor();
+        for (ProcessWatch each : List.of(first, second, third)) {
+            assertTrue(each.ended());
+            assertFalse(each.replaced());
+            each.close();
+        }
+    }
+
+    /** The shell becomes its next program; the watch of this one, which it has not left. */
+    private static ProcessWatch next(Process shell, ProcessWatch before) throws Exception {
+        shell.outputWriter().write("go\n");
+        shell.outputWriter().flush();
+        while (!before.ended()) {
+            Thread.sleep(1);
+        }
+        assertTrue(before.replaced());
+        ProcessWatch after = watch((int) shell.pid());
+        assertFalse(after.ended());
+        assertTrue(before.ended());
+        return after;
     }
 
     @Test
