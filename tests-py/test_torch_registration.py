@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import jccl.bindings
@@ -111,6 +112,28 @@ def is_a_group(_: Rank) -> str:
 def test_a_group_of_one_rank_works() -> None:
     # It ends without having destroyed its group.
     assert run_ranks(is_a_group, 1, fresh=True) == ["jccl"]
+
+
+def needs_time(_: Rank) -> list[str]:
+    dist.init_process_group("jccl", store=dist.HashStore(), rank=0, world_size=1)
+    sentences = []
+    # torch counts nanoseconds, of which these are too many.
+    for timeout in (timedelta(0), timedelta(seconds=-1), timedelta.max):
+        with pytest.raises(ValueError, match="must be above 0 s") as error:
+            dist.new_group([0], timeout=timeout)
+        sentences.append(str(error.value))
+    tensor = torch.ones(2)
+    dist.all_reduce(tensor, group=dist.new_group([0], timeout=timedelta(days=365 * 290)))
+    assert tensor.tolist() == [1, 1]
+    return sentences
+
+
+def test_a_group_has_a_positive_timeout() -> None:
+    (sentences,) = run_ranks(needs_time, 1, fresh=True)
+    assert [sentence.split(":")[0] for sentence in sentences[:2]] == [
+        "the timeout of a group is 0 s",
+        "the timeout of a group is -1 s",
+    ]
 
 
 def asks_gloo(_: Rank) -> str:

@@ -220,6 +220,18 @@ def a_monitored_barrier_names_who_is_missing(rank: Rank) -> None:
     dist.barrier()
 
 
+def monitored_barriers_leave_no_keys(_rank: Rank) -> None:
+    store = dist.distributed_c10d._get_default_store()
+    counts = []
+    for n_barriers in (1, 20):
+        for _ in range(n_barriers):
+            dist.monitored_barrier(timeout=TIMEOUT)
+        dist.barrier()
+        counts.append(store.num_keys())
+        dist.barrier()
+    assert counts[0] == counts[1]
+
+
 def subgroups(rank: Rank) -> None:
     n, me = rank.nranks, rank.rank
     inside = dist.new_group([0, n - 1])
@@ -428,6 +440,7 @@ def a_shutdown_does_not_wait_for_ever(rank: Rank) -> None:
         a_batch_is_in_order,
         barriers,
         a_monitored_barrier_names_who_is_missing,
+        monitored_barriers_leave_no_keys,
         subgroups,
         a_split_keeps_the_order_of_its_list,
         a_split_leaves_alone_what_is_under_way,

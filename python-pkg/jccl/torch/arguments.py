@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final
 
 import torch
@@ -117,3 +118,14 @@ def moved(tensor: torch.Tensor) -> tuple[int, int]:
     if kind is None:
         return tensor.nbytes, UINT8
     return tensor.numel(), kind
+
+
+def seconds(timeout: timedelta) -> float:
+    """A group's time limit in seconds; raises ValueError if it is not above 0."""
+    limit = timeout.total_seconds()
+    if limit <= 0:
+        raise ValueError(
+            f"the timeout of a group is {limit:g} s: it must be above 0 s; torch makes one of 293 "
+            "years or more negative"
+        )
+    return limit

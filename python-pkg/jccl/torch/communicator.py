@@ -15,7 +15,7 @@ import torch
 from torch.distributed import DistBackendError, ReduceOp
 
 from jccl._numbers import IN_PROGRESS, RECV, SEND
-from jccl.torch.arguments import PREMUL_SUM, Reduction, reduction
+from jccl.torch.arguments import PREMUL_SUM, Reduction, reduction, seconds
 from jccl.torch.composition import Call, Composition
 from jccl.torch.factors import Factors
 from jccl.torch.futures import completer
@@ -81,7 +81,7 @@ class Communicator:
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Sets the time limit of operations that start from now on."""
-        milliseconds = max(1, round(timeout.total_seconds() * 1000))
+        milliseconds = max(1, round(seconds(timeout) * 1000))
         self.check(self.native.comm_options(self.handle, milliseconds))
 
     def reduction(self, reduce_op: ReduceOp, dtype: torch.dtype) -> Reduction:

@@ -21,6 +21,7 @@ from torch.distributed.distributed_c10d import GroupName
 from jccl._numbers import IN_PROGRESS
 from jccl.bindings import load
 from jccl.core.config import CConfig, NCCLConfig
+from jccl.torch.arguments import seconds
 from jccl.torch.communicator import Communicator
 from jccl.torch.device import DeviceCommunicator, Streams
 from jccl.torch.monitored import wait_for_keys
@@ -97,9 +98,9 @@ def create(options: Any, backend_options: Any) -> ProcessGroup:
     native = load()
     _keep_signals(native)
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
+    deadline = time.monotonic() + seconds(timeout)
     name = str(options.group_id)
     store = options.store
-    deadline = time.monotonic() + timeout.total_seconds()
     if rank == 0:
         handle, nonce = _lead(native, store, size, name, deadline, _idle)
     else:
@@ -241,7 +242,7 @@ def connect(
     Raises:
         DistBackendError: they could not be made.
     """
-    deadline = time.monotonic() + timeout.total_seconds()
+    deadline = time.monotonic() + seconds(timeout)
     native, rank, size = group._comm.native, group._rank, group._size
     name, place = group._identity.name, f"{device.type}:{device.index}"
     store = PrefixStore(f"{device.type}/{group._identity.nonce}/", group.get_group_store())
@@ -377,7 +378,7 @@ def split(
     comm, rank = parent._comm, parent._rank
     native = comm.native
     limit = parent._backend.timeout if timeout is None else timeout
-    deadline = time.monotonic() + limit.total_seconds()
+    deadline = time.monotonic() + seconds(limit)
     member = rank in ranks
     label = name or f"{parent._identity.name}:split{next(parent.splits)}:{min(ranks)}"
     config = _configuration(label, None)

@@ -68,6 +68,8 @@ class MonitoredBarrier:
         # Counts this rank's calls; rank r's n-th call meets rank 0's n-th. Threads must not call at
         # once on one group: the ranks could not agree on an order.
         self._calls = 0
+        # The verdict that the ranks have read when they come again.
+        self._read: list[str] = []
 
     def run(self, timeout: timedelta, wait_all_ranks: bool) -> None:
         """Waits until all ranks have called.
@@ -97,6 +99,10 @@ class MonitoredBarrier:
         missing = [i + 1 for i in wait_for_keys(self._store, keys, deadline)]
         if not missing:
             self._store.set(verdict, "go")
+            # All ranks have read the verdict before, or they had not come.
+            for key in [*keys, *self._read]:
+                self._store.delete_key(key)
+            self._read = [verdict]
             return
         who = f"Rank {missing[0]}"
         if wait_all_ranks and len(missing) > 1:
