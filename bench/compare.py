@@ -476,7 +476,9 @@ def main() -> None:
         results: dict[str, list[Table]] = {name: [] for name in names}
         if options.fresh:
             fresh.tell_clients(kept.name, ranks)
-        for number in range(n_rounds):
+        for number in range(n_rounds * (fresh.MOST_ROUNDS if options.fresh else 1)):
+            if number >= n_rounds and fresh.enough(results, measured, n_rounds):
+                break
             for name in names:
                 load = wait_until_quiet(options.patience)
                 report["other_load"].append(round(load, 2))

@@ -12,12 +12,16 @@ import statistics
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from compare import Figure, Table
 
 #: How often a process goes through all sizes before: on a slow core the compilers need 6 s.
 WARM_UPS = 2
 #: How often a process measures each size after that.
 PASSES = 3
+#: How many times as many processes are measured at most, if some of them are disturbed.
+MOST_ROUNDS = 2
 #: A size is measured several times anyway.
 _PATIENCE_MS = 1500
 
@@ -33,6 +37,15 @@ def tell_clients(folder: str, ranks: int) -> None:
 def _spread(us: list[float]) -> float:
     """The 90th percentile over fresh processes as a multiple of their median."""
     return sorted(us)[math.ceil(0.9 * len(us)) - 1] / statistics.median(us)
+
+
+def enough(results: dict[str, list[Table]], sizes: Iterable[int], processes: int) -> bool:
+    """Whether that many processes of each library measured each size undisturbed."""
+    return all(
+        sum(figures[size].stolen == 0 for figures in rounds) >= processes
+        for rounds in results.values()
+        for size in sizes
+    )
 
 
 def _cell(figures: list[Figure]) -> str:
