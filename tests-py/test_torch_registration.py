@@ -122,7 +122,10 @@ def needs_time(_: Rank) -> list[str]:
         with pytest.raises(ValueError, match="must be above 0 s") as error:
             dist.new_group([0], timeout=timeout)
         sentences.append(str(error.value))
+    with pytest.raises(ValueError, match="must be above 0 s"):
+        dist.distributed_c10d._set_pg_timeout(timedelta(0))
     tensor = torch.ones(2)
+    dist.all_reduce(tensor, group=dist.group.WORLD.split_group([0]))
     dist.all_reduce(tensor, group=dist.new_group([0], timeout=timedelta(days=365 * 290)))
     assert tensor.tolist() == [1, 1]
     return sentences

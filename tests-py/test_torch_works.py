@@ -1,4 +1,4 @@
-"""Handles of asynchronous operations, batches, several groups, barriers and time limits."""
+"""Handles of asynchronous operations, batches, several groups and time limits."""
 
 from __future__ import annotations
 
@@ -191,45 +191,6 @@ def a_batch_is_in_order(rank: Rank) -> None:
         for work in dist.batch_isend_irecv(operations):
             work.wait()
         assert [tensor[-1].item() for tensor in incoming] == wanted
-
-
-def barriers(rank: Rank) -> None:
-    if rank.rank == 0:
-        # Meanwhile the others come; if the barrier let them through, the time would show it.
-        time.sleep(0.3)
-        rank.put("enters", time.monotonic())
-    dist.barrier()
-    left = time.monotonic()
-    assert left > rank.get("enters")
-    work = dist.barrier(async_op=True)
-    work.wait()
-    dist.monitored_barrier(timeout=TIMEOUT)
-    group = dist.group.WORLD
-    assert group is not None
-    before = group._get_sequence_number_for_group()
-    dist.barrier()
-    assert group._get_sequence_number_for_group() == before + 1
-
-
-def a_monitored_barrier_names_who_is_missing(rank: Rank) -> None:
-    last = rank.nranks - 1
-    if rank.rank != last:
-        with pytest.raises(dist.DistBackendError, match=rf"Rank {last} failed to pass"):
-            dist.monitored_barrier(timeout=timedelta(seconds=0.3))
-    rank.meet("monitored")
-    dist.barrier()
-
-
-def monitored_barriers_leave_no_keys(_rank: Rank) -> None:
-    store = dist.distributed_c10d._get_default_store()
-    counts = []
-    for n_barriers in (1, 20):
-        for _ in range(n_barriers):
-            dist.monitored_barrier(timeout=TIMEOUT)
-        dist.barrier()
-        counts.append(store.num_keys())
-        dist.barrier()
-    assert counts[0] == counts[1]
 
 
 def subgroups(rank: Rank) -> None:
@@ -438,9 +399,6 @@ def a_shutdown_does_not_wait_for_ever(rank: Rank) -> None:
         sends_and_receives_in_any_order,
         messages_of_a_pair_keep_their_order,
         a_batch_is_in_order,
-        barriers,
-        a_monitored_barrier_names_who_is_missing,
-        monitored_barriers_leave_no_keys,
         subgroups,
         a_split_keeps_the_order_of_its_list,
         a_split_leaves_alone_what_is_under_way,

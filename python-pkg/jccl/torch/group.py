@@ -433,8 +433,8 @@ class ProcessGroupJccl(ProcessGroup):
     @untraced
     def set_timeout(self, timeout: timedelta) -> None:
         """Sets the time limit of operations that start from now on."""
-        self._backend.timeout = timeout
         self._comm.set_timeout(timeout)
+        self._backend.timeout = timeout
         self._devices.set_timeout(timeout)
 
     def splitGroup(  # noqa: N802

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -68,8 +69,8 @@ class MonitoredBarrier:
         # Counts this rank's calls; rank r's n-th call meets rank 0's n-th. Threads must not call at
         # once on one group: the ranks could not agree on an order.
         self._calls = 0
-        # The verdict that the ranks have read when they come again.
-        self._read: list[str] = []
+        # On rank 0, the keys that calls have left in the store.
+        self._keys: list[str] = []
 
     def run(self, timeout: timedelta, wait_all_ranks: bool) -> None:
         """Waits until all ranks have called.
@@ -88,21 +89,28 @@ class MonitoredBarrier:
         if self._rank:
             self._store.set(f"{prefix}/{self._rank}", "here")
             self._obey(verdict, limit)
-        elif limit <= 0:
-            raise self._refuse(verdict, "Rank 0 timed out in monitoredBarrier after 0 s")
-        else:
-            self._collect(prefix, verdict, limit, wait_all_ranks)
-
-    def _collect(self, prefix: str, verdict: str, limit: float, wait_all_ranks: bool) -> None:
-        deadline = time.monotonic() + limit
+            return
         keys = [f"{prefix}/{rank}" for rank in range(1, self._size)]
+        n_former = len(self._keys)
+        self._keys += [*keys, verdict]
+        if limit <= 0:
+            raise self._refuse(verdict, "Rank 0 timed out in monitoredBarrier after 0 s")
+        self._collect(keys, verdict, limit, wait_all_ranks)
+        self._forget(n_former)
+        self._store.set(verdict, "go")
+
+    def _forget(self, n_keys: int) -> None:
+        """Deletes the keys of former calls, which nobody reads once all ranks have come again."""
+        # Some stores cannot delete.
+        with contextlib.suppress(RuntimeError, NotImplementedError):
+            for key in self._keys[:n_keys]:
+                self._store.delete_key(key)
+        del self._keys[:n_keys]
+
+    def _collect(self, keys: list[str], verdict: str, limit: float, wait_all_ranks: bool) -> None:
+        deadline = time.monotonic() + limit
         missing = [i + 1 for i in wait_for_keys(self._store, keys, deadline)]
         if not missing:
-            self._store.set(verdict, "go")
-            # All ranks have read the verdict before, or they had not come.
-            for key in [*keys, *self._read]:
-                self._store.delete_key(key)
-            self._read = [verdict]
             return
         who = f"Rank {missing[0]}"
         if wait_all_ranks and len(missing) > 1:

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param process which one; {@link #open} watches it
  * @param fd by which it is held
  * @param refusal the errno by which the system refuses pidfds, 0 if this is one
- * @param memory by which the memory of its program is held, or -1
+ * @param memory by which the memory of its program is held, negative if by none
  */
 public record ProcessWatch(Watched process, int fd, int refusal, int memory)
         implements AutoCloseable {
@@ -106,7 +106,7 @@ public record ProcessWatch(Watched process, int fd, int refusal, int memory)
 
     /**
      * Opens what the system says of a process's memory, which stays that of the program that the
-     * process runs now; -1 if the system refuses. It may: an end is known without it.
+     * process runs now; negative if the system refuses. It may: an end is known without it.
      */
     private static int openMemory(int pid) {
         int memory = Descriptors.open("/proc/" + pid + "/pagemap", 0);
@@ -114,7 +114,7 @@ public record ProcessWatch(Watched process, int fd, int refusal, int memory)
             Descriptors.close(memory);
             return -1;
         }
-        return Math.max(-1, memory);
+        return memory;
     }
 
     /** As many bytes as asked for, 0 once nothing runs with this memory any more, or -1. */
@@ -130,9 +130,13 @@ public record ProcessWatch(Watched process, int fd, int refusal, int memory)
 
     /** Whether a process whose watch says that it {@link #ended} runs another program now. */
     public boolean replaced() {
-        int now = processEnded() ? -1 : openMemory(process.pid);
+        if (processEnded()) {
+            return false;
+        }
+        int now = openMemory(process.pid);
         closeIfOpen(now);
-        return now >= 0;
+        // Without a descriptor for a look nothing says that it ends.
+        return now >= 0 || Errno.isShortage(-now);
     }
 
     /** Whether the process has ended, as a zombie or altogether. */
